@@ -13,7 +13,7 @@ from aggregator.cli.shell import halftruth
 
 
 def run(*words: object, code: int = 0) -> Result:
-    """Run a command; it must end with ``code`` and without a traceback."""
+    """Run a command and assert that it ends with ``code`` and without a traceback."""
     result = CliRunner().invoke(halftruth, [str(word) for word in words], prog_name="halftruth")
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     assert result.exit_code == code, result.output
@@ -21,13 +21,13 @@ def run(*words: object, code: int = 0) -> Result:
 
 
 def printed(*words: object, code: int = 0) -> str:
-    """Return the output of a command, with its error messages if it is expected to end with another code than 0."""
+    """Return the output of a command; includes the error messages if ``code`` is not 0."""
     result = run(*words, code=code)
     return result.output if code else result.stdout
 
 
 def wrong_words(part: str) -> list[tuple[list[str], int]]:
-    """The wrong words of a part of wrong.toml, each with its exit code."""
+    """Return the invalid command lines of one section of wrong.toml, each with its exit code."""
     found = tomllib.loads(Path(__file__).with_name("wrong.toml").read_text(encoding="utf-8"))[part]
     return [(shlex.split(line), int(code)) for code, lines in found.items() for line in lines]
 
@@ -35,7 +35,8 @@ def wrong_words(part: str) -> list[tuple[list[str], int]]:
 def require_one_clear_line(
     words: Sequence[str], code: int, places: dict[str, Path], folder: Path, longest: int = 400
 ) -> None:
-    """Wrong words end with ``code`` and a short message that no terminal obeys, and leave ``folder`` as it was."""
+    """Assert that an invalid command line ends with ``code`` and a short message without control characters, and leaves
+    ``folder`` unchanged."""
     before = set(folder.iterdir())
     typed = [word.format(**places, huge="9" * 400) for word in words]
     errors = run(*typed, code=code).stderr

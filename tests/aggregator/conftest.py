@@ -1,4 +1,4 @@
-"""The object store that several files of tests speak to, and studies in it and in folders."""
+"""The object store that several test files use, and studies in it and in folders."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from tests.aggregator.object_store import BUCKET, furnished, object_store, speak
 
 @pytest.fixture(scope="module")
 def stores():
-    """The addresses of a sound store and of one that is deaf to conditions."""
+    """The addresses of a correct store and of one that ignores conditional writes."""
     with object_store() as addresses:
         yield addresses
 
 
 @pytest.fixture
 def bucket(stores, tmp_path):
-    """A prefix of the bucket that no other test uses, with a name that needs quoting."""
+    """A prefix of the bucket that no other test uses; its name contains characters that need quoting."""
     with speaking_to(stores[0]):
         yield Remote(BUCKET, f"{tmp_path.name} ü#1")
 
 
 @pytest.fixture(scope="module")
 def objects(stores):
-    """The names and bytes of a study that was made in the bucket."""
+    """Return the names and contents of the objects of a study in the bucket."""
     with speaking_to(stores[0]):
         made = furnished(Remote(BUCKET, "furnished")).path
         return {file.place.key.removeprefix(f"{made.key}/"): file.place.read_bytes() for file in below(made)}
@@ -43,7 +43,7 @@ def study(bucket, objects):
 
 @pytest.fixture
 def study_of(tmp_path):
-    """Makes a study in a folder with one campaign, known as ``crops``; returns both."""
+    """A function that makes a study in a folder with one campaign named ``crops``, and returns both."""
 
     def make(terms: Campaign):
         author = SigningKey(bytes(range(32)))

@@ -1,7 +1,7 @@
 """A TCP proxy that drops, truncates and delays requests and answers.
 
-Each connection takes the next fault of a list; connections after the last fault are not disturbed. So a client that
-retries often enough is always served, and a test knows which faults it met.
+Each connection takes the next fault of a list. Connections after the last fault are not disturbed. So a client that
+retries often enough is always served, and a test can check which faults occurred.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Fault(Enum):
 
 
 class FaultProxy:
-    """The proxy. ``met`` counts how many connections had a fault."""
+    """A proxy; ``met`` counts the connections that had a fault."""
 
     def __init__(self, upstream: tuple[str, int], faults: Iterable[Fault]) -> None:
         self.upstream = upstream
@@ -55,7 +55,7 @@ class FaultProxy:
                     return
 
     def _carry(self, client: socket.socket) -> bool:
-        """Carry one connection; False for the empty one that ends the proxy."""
+        """Forward one connection; return False if it was empty, which ends the proxy."""
         request = _request(client)
         if not request:
             return False
@@ -81,7 +81,8 @@ class FaultProxy:
 
 
 def _request(client: socket.socket) -> bytes:
-    """A whole request, whose body is as long as its Content-Length says, or not there; the last of its connection."""
+    """Return a whole request, with its body if it has a Content-Length, and with ``connection: close`` added; b"" for
+    an empty connection."""
     data = b""
     while END_OF_HEAD not in data:
         piece = client.recv(65536)

@@ -1,4 +1,4 @@
-"""Devices for the tests of the study: their keys, enrolments and reports, with outputs as the test wants them."""
+"""Devices for the tests of the study: their keys, enrolments, and reports with outputs that the test chooses."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NOW = OPENS + WEEK // 2
 def campaign(
     outputs: int = 16, *, enrolment: str = "enrolled", answers: int = 1, periods: int = 4, title: str = "Education"
 ) -> SignedCampaign:
-    """A campaign whose channel has this number of outputs; its period 0 holds ``NOW``."""
+    """Return a campaign whose channel has this number of outputs; ``NOW`` is in its period 0."""
     channel = RandomizedResponse(outputs, (2**64 // (outputs + 1),))
     terms = Campaign(
         title, "Which?", "", "Town library", Values(tuple(map(str, range(outputs)))), Ldp(exact.NANONATS),
@@ -39,18 +39,18 @@ def campaign(
 
 @lru_cache(2**15)
 def device(number: int, signed: SignedCampaign) -> SigningKey:
-    """The key of a device in a campaign."""
+    """Return the key of a device in a campaign."""
     return SigningKey.for_campaign(hashlib.sha256(b"device %d" % number).digest(), signed.id)
 
 
 def enrolment(number: int, signed: SignedCampaign) -> bytes:
-    """A device's enrolment."""
+    """Return a device's enrolment."""
     key = device(number, signed)
     return Enrolment(signed.id, key.public).seal(key)
 
 
 def report(number: int, signed: SignedCampaign, *outputs: int, period: int = 0, slot: int = 0) -> bytes:
-    """A device's report of ``outputs``, or of output 0; whether it fits the campaign is the test's business."""
+    """Return a device's report of ``outputs``, or of output 0. The report may contradict the campaign's terms."""
     outputs = outputs or (0,)
     packed = pack(outputs, signed.terms.channel.output_bits)
     return Report(signed.id, period, slot, len(outputs), packed).seal(device(number, signed))
@@ -58,7 +58,7 @@ def report(number: int, signed: SignedCampaign, *outputs: int, period: int = 0, 
 
 @lru_cache
 def _files(signed: SignedCampaign, devices: tuple[int, ...]) -> dict[str, bytes]:
-    """The files of a study with one campaign and the keys of some devices, by name."""
+    """Return the files of a study with one campaign and enrolled devices, by name."""
     with TemporaryDirectory() as folder:
         made = Study.create(folder)
         made.import_campaign(signed.data, [AUTHOR.public], "education")
@@ -68,9 +68,10 @@ def _files(signed: SignedCampaign, devices: tuple[int, ...]) -> dict[str, bytes]
 
 
 def study(path: Place, signed: SignedCampaign, devices: Iterable[int] = ()) -> Study:
-    """A study with one campaign, ``education``, and the keys of some devices.
+    """Make a study with one campaign, ``education``, and enrolled devices.
 
-    Studies of the same campaign and devices are copies of one: creating each anew takes 50 ms of the processor's time.
+    Studies of the same campaign and devices are copies of the first one: creating each anew takes 50 ms of processor
+    time.
     """
     for name, data in _files(signed, tuple(devices)).items():
         file = path / name

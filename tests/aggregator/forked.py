@@ -1,7 +1,7 @@
-"""Processes that tests kill or run in parallel: forks of one process that has loaded everything and done nothing.
+"""Processes that tests kill or run in parallel: forks of one process that has only loaded its modules.
 
 A fresh Python would spend seconds on loading. A fork has the environment variables that the first process had at its
-start; a test passes later changes to it as arguments.
+start; a test passes later changes as arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ PROCESSES.set_forkserver_preload([
 
 
 def begun(work: Callable[..., None], *arguments: Any) -> tuple[ForkServerProcess, Connection]:
-    """A process that does ``work``, and the end of a pipe whose other end is the last of its arguments."""
+    """Start a process that runs ``work``; return it and the reading end of a pipe whose writing end is the last
+    argument of ``work``."""
     ours, theirs = PROCESSES.Pipe(duplex=False)
     process = PROCESSES.Process(target=work, args=(*arguments, theirs))
     process.start()
@@ -32,7 +33,7 @@ def begun(work: Callable[..., None], *arguments: Any) -> tuple[ForkServerProcess
 
 
 def heard(pipe: Connection) -> Any:
-    """Return the next object that a process sent; None if it ended or was killed before."""
+    """Return the next object that a process sent; None if the process ended or was killed before it sent one."""
     try:
         return pipe.recv()
     except EOFError:
@@ -41,10 +42,11 @@ def heard(pipe: Connection) -> Any:
 
 @contextmanager
 def dask_processes(workers: int, **options: Any) -> Iterator[Any]:
-    """A Dask scheduler with worker processes that are such copies, which whoever knows the address can speak to.
+    """A Dask scheduler with forked worker processes, without transport security.
 
     Args:
-        options: of ``aggregator.engines.connection.local_cluster``.
+        workers: number of worker processes.
+        options: keyword arguments of ``aggregator.engines.connection.local_cluster``.
     """
     import dask
 

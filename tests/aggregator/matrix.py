@@ -12,7 +12,7 @@ from protocol.channels import Channel
 
 @lru_cache
 def dense(channel: Channel) -> NDArray[np.float64]:
-    """Q, (k, m), from the weights alone; computed once for each channel, and read only."""
+    """Return Q, (k, m), from the integer weights alone; computed once for each channel, and read-only."""
     one = 1 << channel.scale
     Q = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(channel.inputs)])
     Q.flags.writeable = False

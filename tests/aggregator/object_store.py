@@ -1,7 +1,8 @@
 """An object store on loopback: moto's S3, in a separate process, with a bucket.
 
-Tests speak to it as to any store, over HTTP and by the environment's word, so that nothing of the aggregator
-knows of them. A second port is of the same store with a fault that some have: it does not hear If-None-Match.
+Tests reach it as any store, over HTTP and with the address in environment variables, so that nothing in the aggregator
+is made for these tests. A second port serves the same store with a fault that some real stores have: it ignores
+If-None-Match.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def object_store() -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def speaking_to(address: str) -> Iterator[None]:
-    """This process, and those it starts, speak to the store at an address."""
+    """Make this process, and those that it starts, use the store at an address."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (ENVIRONMENT | {"AWS_ENDPOINT_URL": address}).items():
             patch.setenv(name, value)
@@ -62,7 +63,7 @@ def speaking_to(address: str) -> Iterator[None]:
 
 
 def furnished(path: Place) -> Study:
-    """A study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
+    """Make a study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
     made = fleet.study(path, PLAIN, range(10))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     made.revoke(enrolment(9, PLAIN))
@@ -70,7 +71,8 @@ def furnished(path: Place) -> Study:
 
 
 def uploaded(folder: Place, datas: Iterable[bytes]) -> Place:
-    """Objects below a prefix, or files in a folder, in an order that is that of their names."""
+    """Write each upload as an object below a prefix, or as a file in a folder; the order of the names is that of the
+    uploads."""
     if isinstance(folder, Path):
         folder.mkdir()
     for number, data in enumerate(datas):
@@ -87,7 +89,7 @@ def _deaf(application: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def main() -> None:
-    """Serve until killed, or until whoever started it is gone."""
+    """Serve until this process is killed or its parent process ends."""
     import threading
 
     from moto.moto_server.werkzeug_app import create_backend_app

@@ -1,7 +1,7 @@
-"""A simulated power failure: the folder that is left if the disk has only synced data.
+"""A simulated power failure: the folder that is left if the disk contains synced data only.
 
-A file keeps its contents at the last sync, and a folder its names at the last sync. Anything that the system may have
-written without being asked is taken to be lost.
+A file keeps its contents at the last sync, and a folder its names at the last sync. Writes that the system may have
+done without a sync are assumed to be lost.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 class Disk:
-    """A record of everything synced to the disk, from the moment it replaces ``os.fsync``."""
+    """A record of everything synced to the disk, from the moment its ``fsync`` replaces ``os.fsync``."""
 
     def __init__(self, monkeypatch):
         self.files: dict[int, bytes] = {}
@@ -21,7 +21,7 @@ class Disk:
         monkeypatch.setattr(os, "fsync", self.fsync)
 
     def fsync(self, descriptor: int) -> None:
-        """Bring a file or a folder to the disk, and remember it."""
+        """Sync a file or a folder to the disk, and record its state."""
         self._fsync(descriptor)
         found = os.fstat(descriptor)
         if stat.S_ISDIR(found.st_mode):
@@ -37,7 +37,7 @@ class Disk:
         return path.name in self.folders.get(path.parent.stat().st_ino, {})
 
     def left_of(self, folder: Path, out: Path) -> Path:
-        """Write to ``out`` the contents of a folder after a power failure, and return it."""
+        """Write to ``out`` the contents of ``folder`` after a power failure, and return ``out``."""
         self._write(folder.stat().st_ino, out)
         return out
 

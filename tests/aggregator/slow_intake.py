@@ -1,4 +1,4 @@
-"""Intake one envelope at a time, as SPEC 10 reads: the slow twin of ``aggregator.intake``."""
+"""Intake of one envelope at a time, as SPEC 10 describes it: the slow reference of ``aggregator.intake``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocol.report import Enrolment, Report
 
 @dataclass
 class SlowStudy:
-    """Campaigns, keys, the periods from which on keys are revoked, and filled slots, in dictionaries."""
+    """A study in dictionaries: campaigns, keys, the first revoked period of each key, and filled slots."""
 
     campaigns: dict[bytes, SignedCampaign]
     keys: dict[tuple[bytes, bytes], bytes] = field(default_factory=dict)
@@ -26,14 +26,14 @@ class SlowStudy:
         return cls({signed.id: signed for signed in campaigns})
 
     def enrol(self, data: bytes) -> None:
-        """Enrolments by the analyst's hand."""
+        """Enrol the devices of a batch, as the analyst does."""
         for sealed in read_batch(data):
             assert isinstance(sealed, Envelope)
             enrolment = Enrolment.open(sealed)
             self.keys[enrolment.campaign_id, sealed.key_id] = enrolment.public
 
     def ingest(self, data: bytes, now: int) -> Counter[str]:
-        """Counts by class, with "accepted" and "enrolments" among them."""
+        """Return the number of envelopes of each class; "accepted" and "enrolments" are classes too."""
         items = list(read_batch(data))
         enrolments = [item for item in items if isinstance(item, Envelope) and item.kind is Kind.ENROLMENT]
         rest = [item for item in items if not (isinstance(item, Envelope) and item.kind is Kind.ENROLMENT)]

@@ -1,4 +1,4 @@
-"""The audit of a campaign: its declared notion, every other one, and the options of an analyst."""
+"""The audit of a campaign: its declared notion, every other notion, and the options of an analyst."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def campaign(channel: Channel, notion: Notion | None = None, domain: Domain = LA
 
 
 def run(terms: Campaign, folder, *words: object, code: int = 0) -> str:
-    """Audit a signed campaign on the command line."""
+    """Audit a signed campaign on the command line; return the parsed JSON."""
     path = folder / "c.campaign"
     path.write_bytes(seal_campaign(terms, SigningKey(bytes(32))))
     return printed("audit", path, *words, code=code)
@@ -110,7 +110,8 @@ def test_the_numbers_of_randomised_response(tmp_path):
 
 
 def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
-    """A LIP campaign is audited under its prior unless another is given; the campaign's key keeps the certificate."""
+    """A LIP campaign is audited under its own prior unless another is given, and the JSON states which prior was
+    used."""
     prior = (4, 3, 2, 1)
     terms = campaign(response(4), Information(NAT, prior))
     found = json.loads(run(terms, tmp_path, "--json"))
@@ -126,7 +127,7 @@ def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
 
 
 def test_infinite_is_null_and_absent_is_explained(tmp_path):
-    """A level without bound is null; one that is not computed is absent, with the reason."""
+    """An unbounded level is null; a level that is not computed is absent, with the reason."""
     notion = HighLow(NAT, 4, (1, 2))
     inner = hadamard(2)
     cover = -(-(inner.truth << (128 - inner.scale) << exact.EXP_BITS) // exact.exp_lower(NAT))
@@ -157,7 +158,7 @@ def test_distances_come_from_the_domain(tmp_path):
 
 
 def test_pufferfish_names_the_worst_case(tmp_path):
-    """Secrets of a file are distinguished at most as well as in the worst scenario, which is named."""
+    """The bound for a pair of secrets is the one of the worst scenario, and the audit names that scenario."""
     path = tmp_path / "scenarios.json"
     path.write_text(json.dumps(SCENARIOS), encoding="utf-8")
     found = json.loads(run(campaign(response(4)), tmp_path, "--json", "--pufferfish", path))
@@ -196,7 +197,7 @@ def test_pufferfish_names_the_worst_case(tmp_path):
     ],
 )
 def test_a_scenario_file_is_read_strictly(tmp_path, text, message):
-    """An invalid Pufferfish file is refused with one clear line that names it."""
+    """An invalid Pufferfish file is refused with a one-line error that names the file."""
     path = tmp_path / "s.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ScenarioError, match=message):
@@ -205,7 +206,7 @@ def test_a_scenario_file_is_read_strictly(tmp_path, text, message):
 
 
 def test_a_prior_sheet_leaves_no_value_out(tmp_path):
-    """A prior has a count above zero for every value; fractions keep their proportions exactly."""
+    """A prior needs a count above zero for every value; fractional counts keep their proportions exactly."""
     path = tmp_path / "p.csv"
     path.write_text("value,count\nnone,0.5\nprimary,1\nsecondary,2.25\nbachelor,1\n", encoding="utf-8")
     assert read_prior(path, LABELS) == (2, 4, 9, 4)
@@ -220,13 +221,13 @@ def test_a_prior_sheet_leaves_no_value_out(tmp_path):
 
 
 def test_options_out_of_range_are_usage(tmp_path):
-    """A delta at a negative or huge epsilon, and a ball wider than everything, are usage errors."""
+    """A delta at a negative or huge epsilon, and a ball with a radius beyond the simplex, are usage errors."""
     for words in (("--epsilon", "-1"), ("--epsilon", "21"), ("--epsilon", "nan"), ("--ball", "1.5")):
         assert "--e" in run(campaign(response(4)), tmp_path, *words, code=2) or "ball" in words[0]
 
 
 def test_what_is_asked_is_all_that_costs():
-    """Without options an audit is the certificate and the error alone, and has only their keys."""
+    """Without options the JSON of an audit has only the entries of the certificate and of the expected error."""
     found = audit(campaign(response(4))).as_json()
     assert set(found) == {
         "mechanism", "family", "values", "output_bits", "notion", "levels", "certified", "witness", "cost",
@@ -251,7 +252,7 @@ def test_a_large_channel_is_audited_whole():
 
 
 def walked(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
-    """Compute levels by a walk through all cells, in floats, without use of the structure."""
+    """Compute levels from all cells of the channel, in floats, without use of the structure."""
     channel = terms.channel
     law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
     law = law[:, law.sum(axis=0) > 0] / 2.0**channel.scale
@@ -278,7 +279,7 @@ def walked(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
 
 
 def excess(terms: Campaign, epsilon: float) -> float:
-    """Return delta(epsilon) by all pairs of rows."""
+    """Return delta(epsilon), the maximum over all pairs of rows."""
     channel = terms.channel
     law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
     law /= 2.0**channel.scale
@@ -287,8 +288,11 @@ def excess(terms: Campaign, epsilon: float) -> float:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_every_mechanism_is_audited(name):
-    """The audit of every mechanism of the catalogue is complete. Each of its levels equals that of a walk through
-    the cells, and so do the deltas, the belief and, over a ball, the knapsack in a plain walk."""
+    """The audit of every mechanism of the catalogue is complete.
+
+    Its levels, deltas and posterior bound equal those computed from all cells of the channel. Over a ball, the bound
+    equals that of a plain knapsack over all cells.
+    """
     terms = mechanism_campaign(name)
     for prior in ((1,) * terms.domain.size, tuple(range(2, 2 + terms.domain.size))):
         asked = ask(terms, prior=prior, radius=Fraction(1, 20))
@@ -330,7 +334,7 @@ def test_the_declared_ball_is_shown(tmp_path):
 
 
 def test_a_draft_declares_a_radius(tmp_path):
-    """[prior] radius is the ball of the notion, to a billionth and never smaller than written."""
+    """[prior] radius is the radius of the notion's ball, to a billionth and never smaller than written."""
     prior = {"weights": [Decimal("0.4"), Decimal("0.3"), Decimal("0.2"), Decimal("0.1")]}
     for radius, billionths in (("0.05", 5 * 10**7), ("1", 10**9), ("0", 0), ("1e-10", 1)):
         privacy = Section("privacy", {"notion": "lip", "epsilon": Decimal(1)})
@@ -343,7 +347,8 @@ def test_a_draft_declares_a_radius(tmp_path):
 
 @pytest.mark.parametrize("domain", [LABELS, Buckets.of([0, 5, 20, 50])])
 def test_classes_are_audited(domain):
-    """A class is public: a campaign of classes has the worst level of any class, under every notion."""
+    """Under every notion, the level of a campaign with classes is the worst level of any class: a person's class is
+    public."""
     channel = Blocks(0, ((1, 4), (2, 4)), (response(4), hadamard(4)))
     terms = Campaign(
         "T", "Q?", "", "Library", domain, Classes.of((Ldp(NAT), Ldp(NAT))), "by hand", plain_views(channel), 0, 10**6,
@@ -359,7 +364,8 @@ def test_classes_are_audited(domain):
 
 
 def test_classes_with_priors_are_audited_each_under_its_own():
-    """LIP of a campaign of two classes is bounded by their levels: the class is public and no secret."""
+    """LIP of a campaign of two classes is bounded by the levels of the classes: a person's class is public and not a
+    secret."""
     priors = (5, 3, 1, 1), (1, 1, 1, 7)
     notion = Classes.of(tuple(Information(level, prior) for level, prior in zip((NAT, NAT // 2), priors, strict=True)))
     inner = tuple(lip_response(prior, one.level) for one, prior in zip(notion.notions, priors, strict=True))
@@ -383,7 +389,7 @@ ROWS = "zip,age,illness\n1,30,flu\n1,30,flu\n1,30,cold\n2,40,flu\n2,40,flu\n3,,c
 
 
 def judged(path, known, sensitive=None):
-    """Return k, l and the number of classes by hand."""
+    """Return k, l and the number of classes, by a plain count."""
     lines = [line.split(",") for line in ROWS.splitlines()]
     columns = [lines[0].index(name) for name in known]
     classes: dict = {}
@@ -396,8 +402,8 @@ def judged(path, known, sensitive=None):
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 @pytest.mark.parametrize("known", [("zip",), ("age",), ("zip", "age"), ("illness",)])
 def test_anonymity_is_counted(tmp_path, form, known):
-    """k is the size of the smallest class and l the fewest sensitive values in one, for CSV and Parquet alike; an
-    empty cell is a value."""
+    """k is the size of the smallest class and l the fewest sensitive values in any class, for CSV and Parquet; an empty
+    cell is a value."""
     path = tmp_path / f"rows.{form}"
     if form == "csv":
         path.write_text(ROWS, encoding="utf-8")
@@ -414,7 +420,8 @@ def test_anonymity_is_counted(tmp_path, form, known):
 
 
 def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
-    """Missing columns, columns named twice, and files that are no tables are refused by name."""
+    """A release is refused if the file is not a table, or if columns are missing, repeated or both known and
+    sensitive."""
     path = tmp_path / "rows.csv"
     path.write_text(ROWS, encoding="utf-8")
     for known, sensitive, message in (
@@ -434,8 +441,8 @@ def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
 
 
 def test_reports_are_anonymous_among_their_output(tmp_path):
-    """k of reports is the smallest count of a seen output; l is the number of answers that could have given the
-    worst one."""
+    """k of reports is the smallest count of an observed output; l is the smallest number of answers that can produce
+    one."""
     everyone = judge_reports(response(4), Tally.of(np.array([5, 0, 3, 9])))
     assert (everyone.rows, everyone.classes, everyone.k, everyone.l) == (17, 3, 3, 4)
     assert everyone.smallest == {"output": "2"}
@@ -450,7 +457,7 @@ def test_reports_are_anonymous_among_their_output(tmp_path):
 
 
 def test_the_command_says_and_enforces(tmp_path):
-    """anonymity prints both numbers, and ends with 1 if they are below the requested ones."""
+    """anonymity prints k and l, and ends with 1 if one is below its requested minimum."""
     path = tmp_path / "rows.csv"
     path.write_text(ROWS, encoding="utf-8")
 
@@ -485,13 +492,14 @@ def test_a_witness_of_many_bits_is_printed_in_hexadecimal(tmp_path, notion):
 
 
 def test_a_bits_channel_of_any_size_is_refused_in_words():
-    """A refusal that names an output of tens of thousands of bits can be printed."""
+    """A refusal can be printed even if it names an output of tens of thousands of bits."""
     with pytest.raises(Uncertified, match=r"output [0-9a-f]{4118}"):
         campaign(oue(16_471, NAT), Ldp(NAT // 2), Items(1, 16_470))
 
 
 def every_test(channel: Channel, x: int, other: int) -> list[tuple[Fraction, Fraction]]:
-    """(false alarm, missed detection) of every test without chance, one for each set of outputs."""
+    """Return the (false alarm, missed detection) rates of every deterministic test: one test for each set of
+    outputs."""
     one, outputs = 1 << channel.scale, range(channel.outputs)
     found = []
     for chosen in range(1 << channel.outputs):
@@ -503,8 +511,11 @@ def every_test(channel: Channel, x: int, other: int) -> list[tuple[Fraction, Fra
 
 @pytest.mark.parametrize("notion", [Ldp(3 * NAT), Graded.over([2 * NAT] * 2 + [3 * NAT] * 4)])
 def test_no_test_is_below_the_curve_of_the_best_ones(notion):
-    """The curve of a graded channel falls from (0, 1) to (1, 0) and is convex, and its corners are tests. No test of
-    any set of outputs is below it, and it is nowhere below the bounds of the levels and of the notion."""
+    """The curve of the best tests of a graded channel falls from (0, 1) to (1, 0) and is convex.
+
+    Its corners are tests. No test, for any set of outputs, is below the curve, and the curve is nowhere below the
+    bounds of the levels and of the notion.
+    """
     channel = graded(2, 3, [NAT, NAT, *[2 * NAT] * 4])
     found = trade_offs(campaign(channel, notion, Values(tuple("abcdef"))))
     assert len(found) == (1 if isinstance(notion, Ldp) else 2)
@@ -525,7 +536,8 @@ def test_no_test_is_below_the_curve_of_the_best_ones(notion):
 
 
 def test_the_tests_are_drawn(tmp_path):
-    """audit --plot writes a picture, for channels with priors too; for classes of people it says why it draws none."""
+    """audit --plot writes a picture, for channels with priors too; for campaigns with classes it explains why it draws
+    none."""
     run(campaign(response(4)), tmp_path, "--plot", tmp_path / "tests.png")
     assert imread(tmp_path / "tests.png").shape[0] > 100
     lip = campaign(response(4), Information(2 * NAT, (4, 3, 2, 1)))

@@ -1,4 +1,4 @@
-"""Estimates of people of several classes, and of people with personal priors: against dense matrices."""
+"""Estimates for people of several classes, and for people with personal priors, against dense matrices."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ each = pytest.mark.parametrize("name", TALLIES)
 
 
 def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
-    """Return Q of each class, from the integers."""
+    """Return Q of each class, from the integer weights."""
     if isinstance(tally, PersonalTally):
         rows = tally.declared.tolist()
         # A declared level of 0 means the campaign's level.
@@ -115,7 +115,8 @@ def left_inverses(terms: Campaign, tally: Tally) -> list[np.ndarray]:
 
 @each
 def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
-    """Both multiply with the channel that draws a class with its share, whatever the value is."""
+    """forward and backward multiply with the mixture of the classes' channels, weighted by the classes' shares of the
+    reports."""
     terms, tally = TALLIES[name]
     decoder, laws = pooled(terms, tally), dense(terms, tally)
     mixture = np.hstack([share * law for share, law in zip(decoder.members, laws, strict=True)])
@@ -129,7 +130,8 @@ def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
 
 @each
 def test_the_estimate_is_unbiased_for_any_values_of_each_class(name: str) -> None:
-    """Expected features of ANY shares of class and value invert to their sum over the classes."""
+    """The decoder maps the expected features of any shares of class and value to the sum of these shares over the
+    classes."""
     terms, tally = TALLIES[name]
     decoder, laws = pooled(terms, tally), dense(terms, tally)
     joint = np.random.default_rng(3).dirichlet(np.ones(len(laws) * K)).reshape(len(laws), K)
@@ -139,7 +141,8 @@ def test_the_estimate_is_unbiased_for_any_values_of_each_class(name: str) -> Non
 
 @each
 def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None:
-    """Each report adds a row of its class's left inverse; estimate, query and variance are moments of these rows."""
+    """Each report adds a row of its class's left inverse; the estimate, a query and their variances are moments of
+    these rows."""
     terms, tally = TALLIES[name]
     decoder, share = pooled(terms, tally), tally.counts / tally.reports
     rows = np.vstack(left_inverses(terms, tally))
@@ -155,7 +158,7 @@ def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None
 
 @each
 def test_the_staircase_is_the_law_of_one_report(name: str) -> None:
-    """Steps add up to the estimate, and a report reaches a step exactly if its row is that high."""
+    """The steps add up to the estimate, and a report reaches a step if and only if its row is at least that high."""
     terms, tally = TALLIES[name]
     decoder, rows = pooled(terms, tally), np.vstack(left_inverses(terms, tally))
     stairs = decoder.staircase(tally.counts, tally.reports)
@@ -171,7 +174,8 @@ def test_the_staircase_is_the_law_of_one_report(name: str) -> None:
 
 @each
 def test_posterior_means_are_every_persons_own(name: str) -> None:
-    """The MMSE estimate is the mean of P_c(x|y) over the reports, each with the prior and channel of its class."""
+    """The MMSE estimate is the mean of P_c(x|y) over the reports; each report uses the prior and channel of its
+    class."""
     terms, tally = TALLIES[name]
     decoder = pooled(terms, tally)
     if decoder.priors is None:
@@ -192,7 +196,8 @@ def test_posterior_means_are_every_persons_own(name: str) -> None:
 
 @each
 def test_every_method_gives_a_distribution(name: str) -> None:
-    """Projection and map answer for classes; em, which takes all people to be alike, is refused."""
+    """Projection and map give distributions for classes; em is refused because it assumes that all people have one
+    channel."""
     terms, tally = TALLIES[name]
     for method in ["projection"] + (["map"] if pooled(terms, tally).priors is not None else []):
         found = estimate(terms, tally, method=method)
@@ -208,8 +213,8 @@ def test_every_method_gives_a_distribution(name: str) -> None:
 
 
 def test_the_mode_leaves_a_wrong_prior_behind() -> None:
-    """The mode is near the truth and the mean is not, with expected counts of 10^6 reports of people unlike their
-    priors."""
+    """With priors far from the truth and the expected counts of 10^6 reports, the posterior mode is near the truth and
+    the mean is not."""
     terms = of_classes()
     truth = np.array([[0.02, 0.1, 0.2, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0, 0.03], [0.05, 0.05, 0.05, 0.1, 0.1]])
     laws = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
@@ -222,9 +227,11 @@ def test_the_mode_leaves_a_wrong_prior_behind() -> None:
 
 
 def test_intervals_cover() -> None:
-    """Over 400 studies of 600 people in classes unlike each other, 95% intervals miss a value's share in 5% of cases.
+    """Over 400 studies of 600 people in classes with different distributions, 95% intervals miss a value's share in 5%
+    of cases.
 
-    k * 400 = 2,000 intervals; more than 150 misses have probability below 10^-5 if each misses in 5%.
+    There are k * 400 = 2,000 intervals. More than 150 misses have a probability below 10^-5 if each interval misses in
+    5%. A failure means that the standard errors of classes are too small.
     """
     terms, generator = of_classes(), np.random.default_rng(11)
     truth = np.array([[0.3, 0.1, 0.1, 0.0, 0.0], [0.0, 0.0, 0.05, 0.1, 0.15], [0.1, 0.05, 0.02, 0.02, 0.01]])
@@ -241,7 +248,8 @@ def test_intervals_cover() -> None:
 
 
 def test_the_floats_of_own_priors_are_those_of_the_integers() -> None:
-    """Cover and truth of the vectorised decoder equal those of the integers to 10^-12, for legal and illegal priors."""
+    """Cover and truth of the vectorised decoder equal those of the integer channels to 10^-12, for legal and illegal
+    priors."""
     generator = np.random.default_rng(6)
     priors = np.vstack([generator.integers(1, 3000, (40, 7)), [[1] * 7], [[9000] + [1] * 6]])
     for level in (10**6, NAT, 6 * NAT):
@@ -254,7 +262,7 @@ def test_the_floats_of_own_priors_are_those_of_the_integers() -> None:
 
 
 def test_steps_without_height_are_none() -> None:
-    """The levels of a staircase ignore the count of a step without height."""
+    """The levels of a staircase do not depend on the count of a step of height 0."""
     heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
     counts = np.array([[4, 9], [10, 5], [6, 1]])
     levels, times = _levels_of(BinomialSteps(np.array([-1.0, 0.0]), heights, counts, 10))
@@ -278,7 +286,7 @@ def test_a_campaign_without_classes_is_not_pooled() -> None:
 
 
 def test_classes_end_to_end(study_of, tmp_path) -> None:
-    """Simulated people of three classes are ingested, tallied by class, and their shares lie in the intervals."""
+    """Simulated people of three classes are ingested and tallied by class, and the intervals contain their shares."""
     made, signed = study_of(of_classes())
     (tmp_path / "truth.csv").write_text(
         "value,count,class\nwheat,500,farmers\nhay,300,gardeners\nflax,100,gardeners\nrye,100,others\n"
@@ -296,7 +304,8 @@ def test_classes_end_to_end(study_of, tmp_path) -> None:
 
 
 def test_people_without_a_named_class_are_spread_evenly() -> None:
-    """Without a column of classes each person's class is drawn evenly, and the same with the same seed."""
+    """Without a column of classes each person's class is drawn uniformly at random, and the same seed gives the same
+    classes."""
     terms = of_classes()
     truth = Truth(("wheat", "rye"), (4000, 2000))
     order = shuffled(truth, 3)
@@ -316,7 +325,7 @@ def test_a_sheet_of_classes_is_read_strictly(tmp_path, row: str) -> None:
 
 
 def test_own_priors_end_to_end(study_of, tmp_path) -> None:
-    """Declared priors arrive with the keys, reports are counted by them, and the estimate uses each person's prior."""
+    """Priors are declared at enrolment, reports are counted by prior, and the estimate uses each person's prior."""
     made, signed = study_of(of_own())
     priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))
     truth = Truth(("wheat", "hay", "flax"), (300, 200, 100), priors=priors)
@@ -337,7 +346,8 @@ def test_own_priors_end_to_end(study_of, tmp_path) -> None:
 
 
 def test_a_report_without_a_declared_prior_is_of_an_unknown_key(study_of, tmp_path) -> None:
-    """An enrolment without the requested declaration is malformed, and the key of its reports unknown."""
+    """An enrolment without the required prior is malformed, so reports under its key are refused as from an unknown
+    key."""
     made, signed = study_of(of_own())
     envelopes = []
     for number, prior in enumerate([None, (1, 2), (1, 2, 3, 4, 5)]):
@@ -360,7 +370,7 @@ weights = st.lists(st.integers(1, 70_000), min_size=2, max_size=30) | st.lists(s
 
 @given(st.lists(st.tuples(weights, st.integers(0, 90), st.integers(0, 7), st.booleans()), min_size=1, max_size=5))
 def test_enrolment_columns_are_the_protocols(rows) -> None:
-    """Payloads that declare priors are read as ``Enrolment.decode`` reads them, with any damage."""
+    """Payloads that declare priors are read as ``Enrolment.decode`` reads them, also if any bytes are damaged."""
     payloads = []
     for number, (prior, at, bit, damaged) in enumerate(rows):
         payload = bytearray(codec.encode([bytes(16), bytes([number]) * 32, list(prior)]))
@@ -387,7 +397,7 @@ def test_enrolment_columns_are_the_protocols(rows) -> None:
 
 
 def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
-    """The first registered of two declarations under one key holds, and later ones change nothing."""
+    """If a key declares a prior twice, the first declaration is kept, and later ones change nothing."""
     made, signed = study_of(of_own())
     key = SigningKey.for_campaign(bytes(32), signed.id)
     for prior in ((1, 2, 3, 4, 256), (5, 1, 1, 1, 1)):
@@ -401,7 +411,7 @@ def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
 
 
 def test_revoking_a_key_that_declared_a_prior(study_of, tmp_path) -> None:
-    """A revoked key's declaration stays with its counted reports, and no new report is accepted."""
+    """A revoked key's prior is still used for its counted reports, and the key's new reports are refused."""
     made, signed = study_of(of_own())
     truth = Truth(("wheat",), (3,))
     (sent,) = population(signed.terms, signed.id, truth, 0, seed=1)
@@ -415,7 +425,7 @@ def test_revoking_a_key_that_declared_a_prior(study_of, tmp_path) -> None:
 
 
 def test_every_class_of_simulated_people_answers_by_its_own_channel() -> None:
-    """Outputs of a simulated person lie in the block of their class."""
+    """A simulated person's outputs are in the block of outputs of the person's class."""
     terms = of_classes(enrolment="enrolled")
     truth = Truth(("wheat", "rye", "oats"), (20, 20, 20), (2, 0, 1))
     (sent,) = population(terms, bytes(16), truth, 0, seed=2)

@@ -1,4 +1,4 @@
-"""Laws of the command line that a person or a script may rely on, for any input."""
+"""Laws of the command line on which people and scripts rely, for any input."""
 
 import errno
 import inspect
@@ -56,7 +56,7 @@ def session(tmp_path_factory):
 
 
 def test_every_command_helps():
-    """Every command describes itself in --help, and every option its purpose."""
+    """--help describes every command and every option."""
     assert "keygen" in run("--help").output
     for name in COMMANDS:
         command = halftruth.get_command(click.Context(halftruth), name)
@@ -78,7 +78,7 @@ def test_a_secret_key_is_for_its_owner_alone(session):
 
 
 def test_the_json_of_audit_is_the_contract(session):
-    """audit --json has the keys that scripts rely on."""
+    """audit --json has exactly the documented keys."""
     found = json.loads(run("audit", "--json", session / "education.campaign").stdout)
     assert {"mechanism", "values", "output_bits", "notion", "levels", "certified"} <= found.keys()
     assert found["certified"] is True
@@ -97,7 +97,7 @@ def test_the_json_of_estimate_is_the_contract(session):
 
 
 def test_every_form_of_an_estimate_is_written(session):
-    """Table, CSV and picture are made of the same estimate; a picture is never drawn over another file."""
+    """Table, CSV and picture show the same estimate; a picture never overwrites a file."""
     study = ("--study", session / "lib")
     assert "secondary" in run(*study, "estimate", "education").stdout
     lines = run(*study, "estimate", "education", "--format", "csv").stdout.splitlines()
@@ -113,7 +113,7 @@ def test_every_form_of_an_estimate_is_written(session):
 
 
 def test_ingesting_again_counts_nothing_twice(session):
-    """A known file ingested again is refused as replayed, report by report, and the estimate stays."""
+    """If a file is ingested twice, each of its reports is refused as replayed, and the estimate stays the same."""
     study = ("--study", session / "lib")
     before = json.loads(run(*study, "estimate", "education", "--json").stdout)["values"]
     found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
@@ -138,7 +138,7 @@ def test_status_and_inspect_say_what_is_there(session):
 
 
 def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
-    """After revoke, reports under those keys are refused as revoked, and counted ones stay."""
+    """After revoke, new reports under those keys are refused as revoked, and counted ones stay."""
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
     run(*study, "enrol", session / "devices.pub")
@@ -148,7 +148,8 @@ def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
 
 
 def test_keys_are_revoked_from_a_period(session, tmp_path):
-    """revoke --from-period reports its effect and the counted reports, in words and in JSON; status shows it."""
+    """revoke --from-period prints, as text and as JSON, what it revoked and the reports already counted; status shows
+    the revocation."""
     study, keys, batch = ("--study", tmp_path / "lib"), tmp_path / "devices.pub", tmp_path / "batch.htr"
     signed, draft = tmp_path / "weekly.campaign", tmp_path / "weekly.toml"
     draft.write_text(DRAFT.replace("[limits]", "period_days = 7\n[limits]"), encoding="utf-8")
@@ -183,14 +184,14 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
 
 
 def test_too_few_reports_are_not_yet(session, tmp_path):
-    """Below the campaign's minimum, estimate ends with 75 and names the number of missing reports."""
+    """Below the campaign's minimum, estimate ends with 75 and prints the number of missing reports."""
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
     assert "50" in run(*study, "estimate", "education", code=75).output
 
 
 def test_a_simulated_seed_repeats_and_says_so(session, tmp_path):
-    """--seed gives the same bytes twice, and a warning that it is for experiments only."""
+    """simulate --seed writes the same bytes twice, and warns that a seed is for experiments only."""
     batches = []
     for name in "ab":
         result = run("simulate", session / "education.campaign", "--truth", session / "counts.csv", "--seed", 1,
@@ -227,7 +228,7 @@ def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
 
 
 def test_an_unreadable_batch_is_named(session, tmp_path):
-    """An empty or damaged upload in a folder does not stop the others."""
+    """An empty or damaged upload in a folder is named in a warning, and the other files are ingested."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     (inbox / "a.htr").write_bytes(b"")
@@ -238,7 +239,7 @@ def test_an_unreadable_batch_is_named(session, tmp_path):
 
 
 def test_files_that_are_no_batches_are_named(session, tmp_path):
-    """A folder with other files is read, and a file without envelopes is named; batches, cut ones too, are not."""
+    """In a folder, a file without envelopes is named in a warning; batches are not, even if they are cut off."""
     folder = tmp_path / "mixed"
     folder.mkdir()
     for name in ("notes.txt", "photo.jpg", "z.csv", "y.csv", "x.csv", "w.csv"):
@@ -254,7 +255,7 @@ def test_files_that_are_no_batches_are_named(session, tmp_path):
 
 
 def test_a_campaign_among_the_batches_is_named(session):
-    """A campaign's file is refused as one malformed envelope, and a warning names the command that takes it."""
+    """ingest refuses a campaign's file as one malformed envelope, and a warning names the command that imports it."""
     name = next(session.glob("*.campaign"))
     done = run("--study", session / "lib", "ingest", "--json", name)
     assert json.loads(done.stdout)["rejected"] == {"malformed": 1}
@@ -263,7 +264,7 @@ def test_a_campaign_among_the_batches_is_named(session):
 
 
 def test_empty_input_is_a_warning(session, tmp_path):
-    """An empty enrolment and an empty folder are no errors, and are named in a warning."""
+    """An empty enrolment file and an empty folder cause a warning that names them, and no error."""
     study = ("--study", session / "lib")
     (tmp_path / "empty").write_bytes(b"")
     assert f"{tmp_path / 'empty'} is empty" in run(*study, "enrol", tmp_path / "empty").stderr
@@ -280,7 +281,7 @@ def test_a_batch_in_place_of_a_campaign_is_refused(session):
 
 
 def test_what_an_author_wrote_is_never_markup(session, tmp_path):
-    """Brackets in titles, labels and names are in every table as they were written."""
+    """Brackets in titles, labels and names appear in every table as the author wrote them."""
     title, label, name = "[red]Highest[/red]", "[bold]none[/]", "[/x]it"
     draft = DRAFT.replace("Highest education", title).replace('"none"', f'"{label}"').replace("enrolled", "open")
     (tmp_path / "it.toml").write_text(draft, encoding="utf-8")
@@ -303,7 +304,7 @@ def test_what_an_author_wrote_is_never_markup(session, tmp_path):
 
 
 def test_a_number_between_edges_is_not_a_value(session, tmp_path):
-    """A campaign for numbers has a mean and a sum, and only its edges have a share."""
+    """A campaign for numbers has a mean and a sum, and shares only of its edges."""
     draft = DRAFT.replace('kind = "values"', 'kind = "buckets"').replace('"enrolled"', '"open"')
     draft = draft.replace('values = ["none", "primary", "secondary", "bachelor"]', "edges = [0, 10, 40]")
     (tmp_path / "hours.toml").write_text(draft, encoding="utf-8")
@@ -324,7 +325,7 @@ def test_a_number_between_edges_is_not_a_value(session, tmp_path):
 
 
 def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
-    """If the disk fills while a file is written, the command ends with 1, says so, and leaves nothing behind."""
+    """If the disk is full when a file is written, the command ends with 1 and an error, and leaves no file."""
 
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -338,7 +339,7 @@ def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
 
 
 def test_no_file_is_written_over(session, tmp_path, monkeypatch):
-    """Every command keeps an existing file of the output's name, and a full disk leaves no file."""
+    """No command overwrites an existing output file, and no command leaves a file if the disk is full."""
     study, there, pub = ("--study", session / "lib"), tmp_path / "there.png", tmp_path / "there.csv"
     there.write_bytes(b"mine")
     pub.write_bytes(b"mine")
@@ -365,7 +366,7 @@ def test_no_file_is_written_over(session, tmp_path, monkeypatch):
 
 
 def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
-    """Every command on a study takes --study on both sides; the one after the command counts."""
+    """Every command on a study takes --study before and after its name; if both are given, the second counts."""
     lib, other = ("--study", session / "lib"), ("--study", tmp_path / "none")
     assert run("status", *lib).stdout == run(*lib, "status").stdout == run(*other, "status", *lib).stdout
     assert "is not a study" in run(*lib, "status", *other, code=1).stderr
@@ -377,5 +378,5 @@ def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
 
 
 def test_the_machine_is_fit():
-    """doctor tries each operation once and finds this machine able."""
+    """doctor tries each operation once, and all succeed on this machine."""
     assert all(found["ok"] for found in json.loads(run("doctor", "--json").stdout))

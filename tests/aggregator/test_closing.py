@@ -32,7 +32,7 @@ def notice(closes, signed=PLAIN, key=AUTHOR):
 
 
 def fetched(address, path):
-    """Return status and body of one GET."""
+    """Return status and body of the answer to a GET request."""
     status, _, body = ask(address, "GET", path)
     return status, body
 
@@ -68,7 +68,8 @@ def test_a_notice_never_extends(closes):
 
 
 def test_only_the_author_seals_one():
-    """Another key, and a time that is not earlier, are refused at sealing."""
+    """A notice cannot be sealed with another key than the author's, nor for a time that is not earlier than the
+    campaign's end."""
     with pytest.raises(CampaignError, match="author's key"):
         seal_closing(PLAIN, OPENS, OTHER)
     with pytest.raises(CampaignError, match="must close a campaign earlier"):
@@ -88,7 +89,7 @@ def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
 
 
 def test_what_was_counted_stays(study):
-    """A notice that arrives after reports it would refuse removes none of them."""
+    """A notice does not remove reports that were counted before it arrived, even if it would now refuse them."""
     assert counted(study, report(0, PLAIN, period=1))[0] == 1
     study.close_early(notice(OPENS + WEEK))
     assert study.periods(PLAIN) == {1: 1}
@@ -108,7 +109,8 @@ def test_what_was_counted_stays(study):
     ],
 )
 def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
-    """A foreign signature, a flipped bit, another kind and a later time are refused, and nothing is closed."""
+    """A foreign signature, a flipped bit, another kind of envelope and a later time are refused, and no campaign is
+    closed."""
     with pytest.raises(BadData) as refused:
         study.close_early(data)
     assert refused.value.stage == stage
@@ -116,13 +118,14 @@ def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
 
 
 def test_a_notice_for_a_campaign_that_is_not_there_is_refused(study):
-    """A study accepts notices for its campaigns only."""
+    """A study accepts notices for its own campaigns only."""
     with pytest.raises(StudyError, match="names no campaign of the study"):
         study.close_early(notice(OPENS, campaign(6)))
 
 
 def test_a_notice_cannot_be_rolled_back(study):
-    """A later notice is refused, the same changes nothing, and an earlier one holds, for all readers."""
+    """After a notice, a later closing time is refused, the same one changes nothing and an earlier one replaces it, for
+    all readers."""
     other = Study.open(str(study.path))
     study.close_early(notice(OPENS + 2 * WEEK))
     assert study.close_early(notice(OPENS + 2 * WEEK)).closes == OPENS + 2 * WEEK
@@ -134,13 +137,14 @@ def test_a_notice_cannot_be_rolled_back(study):
 
 
 def test_in_a_batch_it_is_malformed_and_closes_nothing(study):
-    """A notice among reports is one malformed item without effect: the analyst imports notices separately."""
+    """A notice in a batch of reports is counted as one malformed item and closes nothing: the analyst imports notices
+    separately."""
     assert counted(study, notice(OPENS), report(0, PLAIN)) == (1, {"malformed": 1})
     assert study.listed()[0].closes is None
 
 
 def test_a_rebuilt_study_stays_closed(study, tmp_path):
-    """rebuild takes notices over."""
+    """rebuild copies closing notices to the new study."""
     study.close_early(notice(OPENS + 2 * WEEK))
     study.close_early(notice(OPENS + WEEK))
     rebuild(study.path, tmp_path / "new", Sources(batches=[]), now=NOW)
@@ -148,8 +152,7 @@ def test_a_rebuilt_study_stays_closed(study, tmp_path):
 
 
 def test_the_service_hands_it_out(study):
-    """The list has the time of the closing, and the notice's bytes are served beside the campaign's, which stay the
-    same."""
+    """The service's list has the closing time, and the notice is served beside the unchanged bytes of the campaign."""
     where = f"/v1/campaigns/{PLAIN.id.hex()}"
     with served(study) as address:
         assert fetched(address, f"{where}/closing")[0] == 404

@@ -1,4 +1,4 @@
-"""Laws of single-use codes: one device each, redeemed atomically, and no pair of code and key in the study."""
+"""Laws of single-use codes: each admits one device, is redeemed atomically, and is never stored with a key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KEYS = [device(number, ENROLLED).public for number in range(3)]
 
 @pytest.fixture
 def study(tmp_path):
-    """A study of one campaign that takes enrolled devices only, and of an open one."""
+    """A study of one campaign for enrolled devices only, and of an open campaign."""
     made = fleet.study(tmp_path / "lib", ENROLLED)
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     return made
@@ -62,7 +62,7 @@ def test_an_invalid_code_admits_no_device(study, code, text):
 
 @given(st.binary(min_size=10, max_size=10))
 def test_a_code_is_read_as_people_write_it(octets):
-    """All 80 random bits are in the code, and dashes, small letters and confused letters make no difference."""
+    """A code contains all 80 random bits; dashes, small letters and letters that look alike make no difference."""
     number = int.from_bytes(octets, "big")
     code = "".join(LETTERS[number >> 5 * place & 31] for place in reversed(range(CODE_LETTERS)))
     assert normal(code) == code
@@ -71,7 +71,7 @@ def test_a_code_is_read_as_people_write_it(octets):
 
 
 def test_of_many_devices_at_once_one_is_let_in(study, code):
-    """Exactly one of sixteen keys that present the same code at the same time succeeds."""
+    """If sixteen keys present the same code at the same time, exactly one is enrolled."""
     keys = [device(number, ENROLLED).public for number in range(16)]
     with ThreadPoolExecutor(16) as pool:
         let_in = list(pool.map(lambda key: Codes(study.path).redeem(ENROLLED.id, code, key), keys))
@@ -81,7 +81,8 @@ def test_of_many_devices_at_once_one_is_let_in(study, code):
 
 
 def test_the_study_keeps_no_pair_of_code_and_key(study, code):
-    """After redemption and ingest no file of the study has the code, and none but the keys' own table has the key."""
+    """After redemption and ingest no file of the study contains the code, and only the table of keys contains the
+    key."""
     with served(study) as address:
         status, _ = post(
             address, enrolment(0, ENROLLED) + report(0, ENROLLED), headers={"halftruth-code": grouped(code)}
@@ -96,7 +97,7 @@ def test_the_study_keeps_no_pair_of_code_and_key(study, code):
 
 
 def test_a_redeemed_key_counts_and_others_do_not(study, code):
-    """The upload with a valid code is counted; those with a used, a wrong or no code are not."""
+    """An upload with a valid code is counted; uploads with a used code, a wrong one or none are not."""
     with served(study) as address:
         first = enrolment(0, ENROLLED) + report(0, ENROLLED)
         assert post(address, first, headers={"halftruth-code": code})[0] == 200
@@ -145,7 +146,7 @@ def test_what_a_code_does_not_fit_is_refused(study, code, body, status, stage):
 
 @pytest.fixture
 def joined(tmp_path, study):
-    """A function that opens devices that followed a link with a code, each in a separate store."""
+    """A function that opens devices which followed a link with a code; each has a separate store."""
     opened = []
 
     def join(address, code):
@@ -161,7 +162,8 @@ def joined(tmp_path, study):
 
 
 def test_a_device_redeems_the_code_of_its_link(study, code, joined):
-    """The first device is admitted; the second keeps its answers until it has a separate code."""
+    """Of two devices with the same link the first is admitted; the second keeps its answers until it has a code of its
+    own."""
     [other] = Codes(study.path).make(ENROLLED.id, 1)
     with served(study) as (host, port):
         address = f"http://{host}:{port}"
@@ -184,7 +186,7 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
 
 
 def test_codes_are_written_once_and_kept_nowhere(study, tmp_path):
-    """CSV and cards have the requested number of different codes, of which the study has hashes only."""
+    """CSV and printed cards contain the requested number of different codes; the study stores only their hashes."""
     out = tmp_path / "codes.csv"
     options = ["--study", str(study.path), "codes", "education"]
     made = [*options, "--count", "7", "--address", "https://study.example"]

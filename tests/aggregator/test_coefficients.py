@@ -32,7 +32,7 @@ EACH = (Coefficients(3.0, 1.5), Coefficients(-1.0, 0.0), Coefficients(0.5, -2.0,
 
 
 def terms(minimum: int = 1, prior: bool = False) -> Campaign:
-    """A campaign of three classes at different levels, or with a prior each."""
+    """A campaign of three classes, either with different levels or with a prior for each class."""
     levels = (NAT, 2 * NAT, 3 * NAT // 2)
     if prior:
         notion = Classes.of(tuple(Information(level, PRIOR) for level in levels))
@@ -48,7 +48,7 @@ def terms(minimum: int = 1, prior: bool = False) -> Campaign:
 
 
 def laws_of(campaign: Campaign) -> list[np.ndarray]:
-    """Return the output distribution of each class's people, from the integers."""
+    """Return the output distribution of each class, from the integer weights."""
     found = []
     for channel, law in zip(campaign.channel.channels, LAWS, strict=True):
         rows = [[channel.weight(x, y) / 2**channel.scale for y in range(K)] for x in range(K)]
@@ -58,8 +58,12 @@ def laws_of(campaign: Campaign) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("prior", [False, True])
 def test_sums_are_unbiased_and_their_intervals_hold(prior):
-    """The mean estimate of 2,000 surveys of 900 people with fixed shares in each class is within 5 standard errors
-    of the sum (chance 6e-7), and 95% intervals miss it in 3 to 7% (chance below 1e-4)."""
+    """Sums over 2,000 surveys of 900 people with fixed shares in each class are unbiased, and their 95% intervals have
+    a coverage of 93 to 97%.
+
+    The mean estimate is within 5 standard errors of the sum (alpha 6e-7), and intervals miss in 3 to 7% (alpha below
+    1e-4). A failure means a biased sum or a wrong standard error.
+    """
     campaign, draw = terms(prior=prior), np.random.default_rng(SEED)
     sizes = (200, 400, 300)
     people = (200, 400, 5000)
@@ -78,8 +82,10 @@ def test_sums_are_unbiased_and_their_intervals_hold(prior):
 
 
 def test_equal_coefficients_are_the_sum_of_everybody():
-    """If all classes have equal coefficients, the sum is that of everybody, with the same error; a weight of zero
-    leaves the offsets alone."""
+    """If all classes have equal coefficients, the sum is that of all people together, with an error within 10%.
+
+    With weights of zero only the offsets remain.
+    """
     campaign = terms()
     tally = Tally.of(np.random.default_rng(SEED).integers(50, 90, 3 * K))
     alike = sum_by_class(campaign, tally, NUMBERS, [Coefficients(2.0, 1.0)] * 3)
@@ -91,7 +97,8 @@ def test_equal_coefficients_are_the_sum_of_everybody():
 
 
 def test_a_class_of_few_is_not_singled_out():
-    """Each class with a coefficient has to reach the campaign's minimum; otherwise coefficients would circumvent it."""
+    """Each class with a coefficient must have the campaign's minimum of reports; otherwise coefficients would show a
+    small class alone."""
     campaign = terms(minimum=100)
     tally = Tally.of(np.array([30] * K + [10] * K + [30] * K))
     with pytest.raises(NotEnough, match="employees"):
@@ -112,7 +119,7 @@ people = 5000
 
 
 def test_a_file_of_coefficients_is_read(tmp_path):
-    """Weights, offsets and numbers of people by the classes' names."""
+    """A file of coefficients gives weights, offsets and numbers of people by the names of the classes."""
     file = tmp_path / "people.toml"
     file.write_text(GOOD)
     assert read_coefficients(file, terms()) == EACH
@@ -136,7 +143,7 @@ def test_a_file_of_coefficients_is_read(tmp_path):
     ],
 )
 def test_a_file_of_coefficients_is_read_strictly(tmp_path, text, message):
-    """An invalid file is refused with one sentence that names the entry."""
+    """An invalid file of coefficients is refused with one sentence that names the wrong entry."""
     file = tmp_path / "people.toml"
     file.write_text(text)
     with pytest.raises(DraftError, match=message):

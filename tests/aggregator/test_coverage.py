@@ -1,8 +1,7 @@
-"""The coverage of intervals: of item sets, of changes over the periods, and of means, as docs/ESTIMATES.md states
-it.
+"""Coverage of the intervals of item sets, of changes over periods, and of means, as docs/ESTIMATES.md states it.
 
-Surveys are drawn anew, people and all. Of S surveys a 95% interval that is right holds in 95%, with a standard error
-of at most sqrt(.05 * .95 / S): 1.1 points with S = 400, 2.2 with S = 100.
+Each survey draws new people and new reports. The coverage of a correct 95% interval over S surveys has a standard error
+of sqrt(.05 * .95 / S): 1.1 points with S = 400, 2.2 with S = 100.
 """
 
 from __future__ import annotations
@@ -69,7 +68,8 @@ STATED = {
 
 
 def features(channel, senders, rng):
-    """Draw the counts of one report of each person; ``senders`` counts the people who report each input."""
+    """Return counts of the reports of all people, one report each; ``senders`` is the number of people that report each
+    input."""
     if isinstance(channel, Bits):
         own, other = (np.array(part)[np.array(channel.class_of)] / S for part in (channel.own, channel.other))
         return rng.binomial(senders, own) + rng.binomial(senders.sum() - senders, other)
@@ -78,7 +78,7 @@ def features(channel, senders, rng):
 
 @lru_cache
 def laws(channel):
-    """Return the (k, m) distributions of the output of each input."""
+    """Return (k, m) the distribution of the output for each input."""
     decoder = decoder_of(channel)
     assert decoder.one_hot
     found = np.array([decoder.forward(unit) for unit in np.eye(channel.inputs)])
@@ -86,8 +86,7 @@ def laws(channel):
 
 
 def baskets():
-    """Return the (TYPES, PADDING) items of each kind of basket with dummies, and the share of people who hold each
-    item."""
+    """Return (TYPES, PADDING) the padded items of each type of basket, and the share of people who have each item."""
     rng = np.random.default_rng(7)
     popular = 1 / np.arange(1, ITEMS + 1)
     held = np.tile(np.arange(ITEMS, ITEMS + PADDING), (TYPES, 1))
@@ -114,8 +113,8 @@ def of_items(mechanism, people, surveys, rng):
 
 
 def of_changes(mechanism, moves, surveys, rng):
-    """Survey two periods of 800 devices, of which ``moves`` go from the first value to the last; a device keeps its
-    output."""
+    """Survey two periods of 800 devices. ``moves`` devices change from the first value to the last; the others repeat
+    their output."""
     channel = {"oue": unary.oue, "randomized-response": randomized_response}[mechanism](4, NANONATS)
     terms, truth, found = campaign(channel), np.zeros(4), []
     truth[[0, -1]] = -moves, moves
@@ -133,7 +132,7 @@ def of_changes(mechanism, moves, surveys, rng):
 
 
 def of_means(mechanism, people, surveys, rng):
-    """Survey numbers around 35, rounded to an edge at random as devices do it."""
+    """Survey numbers around 35; each is rounded to an edge at random, as on a device."""
     _, channel = chosen(mechanism, Question(EDGES, Ldp(NANONATS)))
     terms, found = campaign(channel, domain=EDGES), []
     for _ in range(surveys):
@@ -149,15 +148,15 @@ KINDS = {"items": of_items, "change": of_changes, "mean": of_means}
 
 
 def percentages(name, surveys):
-    """Return the percentages of surveys in which the interval of a value held, and in which all simultaneous ones
-    did."""
+    """Return two percentages of surveys: those whose interval of a value contains it, and those whose simultaneous
+    intervals contain all."""
     kind, mechanism, number = CASES[name]
     found = KINDS[kind](mechanism, number, surveys, np.random.default_rng(41))
     return tuple(round(100 * float(part), 1) for part in np.mean(found, axis=0))
 
 
 def test_the_page_states_what_was_found():
-    """docs/ESTIMATES.md has a row for each case with the percentages of the long test."""
+    """docs/ESTIMATES.md has a row for each case, with the percentages that the long test found."""
     page = (Path(__file__).parents[2] / "docs/ESTIMATES.md").read_text(encoding="utf-8")
     for name, (alone, together) in STATED.items():
         last = "" if CASES[name][0] == "mean" else f"{together}% "
@@ -167,8 +166,12 @@ def test_the_page_states_what_was_found():
 
 @pytest.mark.parametrize("name", ["item sets, `oue`, 300 people", "a mean, `hadamard`, 100 people"])
 def test_intervals_hold(name):
-    """Of S = 100 surveys, correct intervals hold in fewer than 88 once in 250 such tests; those of item sets are of
-    the shares of people who hold an item."""
+    """The coverage of 95% intervals over S = 100 surveys is at least 88%; correct intervals fail once in 250 such
+    tests.
+
+    Intervals of item sets are for the shares of people who have each item. A failure means that the intervals are too
+    narrow.
+    """
     alone, together = percentages(name, 100)
     assert alone >= 88
     assert together >= 88
@@ -177,8 +180,10 @@ def test_intervals_hold(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_as_stated(name):
-    """With S = 400 surveys and a fixed seed, the coverage is that of the page and nowhere below 92%: correct
-    intervals would be below that once in 250 such tests."""
+    """With S = 400 surveys and a fixed seed, the coverage is as docs/ESTIMATES.md states and at least 92%.
+
+    Correct intervals fall below that once in 250 such tests. A failure means that the intervals are too narrow.
+    """
     found = percentages(name, SURVEYS)
     assert found == pytest.approx(STATED[name], abs=0.3)
     assert min(found) >= 92

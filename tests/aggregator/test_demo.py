@@ -17,8 +17,11 @@ from aggregator.cli.shell import halftruth
 
 
 def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:
-    """Assert that the people are counted twice, all together and by age, that attacks are not, that the prior
-    improves the estimate, and that the interval of the median age holds the median."""
+    """Assert that a demonstration shows correct results.
+
+    All people are counted both times, together and by age, and no attack is counted. The prior improves the estimate,
+    and the interval of the median age contains the true median.
+    """
     accepted = re.findall(r"^accepted +([\d,]+)$", printed, re.MULTILINE)
     assert accepted == [f"{people:,}"] * 2 + [f"{aged:,}"]
     ((truth, *estimated),) = re.findall(r"median +(\d+) years; estimated (\d+), from (\d+) to (\d+)", printed)
@@ -35,10 +38,11 @@ def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:
 
 
 def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
-    """A sixteenth of the people are counted twice, attacks are not, and the prior improves the estimate.
+    """A demonstration with a sixteenth of the people counts them twice, counts no attack, and is improved by the prior.
 
-    The prior is 1% off in total variation and the estimate leans on it; without it, sixteen standard errors of about
-    four percentage points add up to about 25%. With chance far below 1e-6 the second is not the smaller one.
+    The prior is 1% off in total variation, and the estimate depends mostly on it. Without the prior, sixteen standard
+    errors of about four percentage points add up to about 25%. The error with the prior is the smaller one except with
+    a probability far below 1e-6.
     """
     fewer = {}
     for column in ("education", "age"):
@@ -52,7 +56,7 @@ def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
 
 @pytest.mark.long
 def test_the_demonstration_of_all_people_runs_to_its_end(tmp_path):
-    """The same holds in a separate process with 48,842 people, whose standard errors add up to about 6%."""
+    """With all 48,842 people, in a separate process, the same laws hold; the standard errors add up to about 6%."""
     halftruth = Path(sys.executable).with_name("halftruth")
     ran = subprocess.run([halftruth, "demo", "--out", tmp_path], capture_output=True, text=True, check=True)
     require_shown(ran.stdout, tmp_path, 48_842, 48_842)
@@ -66,7 +70,7 @@ def test_the_people_are_those_of_the_data_set():
 
 
 def test_a_page_is_served_until_it_is_stopped(tmp_path):
-    """`demo --page` prints a link that leads to a page; stopped, it counts the reports so far and ends well."""
+    """`demo --page` prints a link to a page; when stopped, it counts the reports received so far and ends with 0."""
     halftruth = Path(sys.executable).with_name("halftruth")
     environment = os.environ | {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
     words = [halftruth, "demo", "--page", "--out", tmp_path]

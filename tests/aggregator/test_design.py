@@ -1,4 +1,4 @@
-"""Laws of drafts and recipes: a draft becomes integers that keep the level, or one clear error."""
+"""Laws of drafts and recipes: a draft becomes integers that satisfy the level, or is refused with one clear error."""
 
 import json
 import random
@@ -67,7 +67,7 @@ def test_ldp_recipes_reach_their_level_and_no_more(size, epsilon):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("sensitive", [(0,), (3,), (0, 1, 2), tuple(range(8)), tuple(range(1, 17))])
 def test_high_low_recipe_keeps_its_notion(sensitive, epsilon):
-    """High-low Hadamard response keeps its level for every sensitive set, one value and all but one among them."""
+    """High-low Hadamard response satisfies its notion for every number of sensitive values, from one to all but one."""
     level = exact.level_from(epsilon)
     notion = HighLow(level, 17, sensitive)
     certificate = certify(high_low(17, sensitive, level, hadamard), notion)
@@ -77,7 +77,8 @@ def test_high_low_recipe_keeps_its_notion(sensitive, epsilon):
 
 @pytest.mark.parametrize("blocks", [[0, 0, 1, 1], [0, 1, 0, 1, 2], [0] * 9 + [1] * 2 + [2], [1, 1, 0]])
 def test_block_recipe_keeps_its_notion(blocks):
-    """Block Hadamard response keeps its level for blocks of unequal size, of one value, and not in a row."""
+    """Block Hadamard response satisfies its notion for blocks of unequal size, of one value, and of values that are not
+    consecutive."""
     notion = Block.over(exact.NANONATS, blocks)
     certificate = certify(in_blocks(blocks, exact.NANONATS, hadamard), notion)
     assert certificate.audited == exact.NANONATS
@@ -89,7 +90,7 @@ def test_block_recipe_keeps_its_notion(blocks):
     st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS),
 )
 def test_lip_recipe_is_legal_and_tight_for_every_prior(prior, level):
-    """The repaired LIP channel keeps its level under every prior, reaches it, and is at most 2 eps-LDP."""
+    """The repaired LIP channel has exactly its level under every prior, and an LDP level of at most 2 eps."""
     certificate = certify(lip_response(prior, level), Information(level, tuple(prior)))
     assert level - 1 <= certificate.audited <= level
     assert certificate.ldp <= 2 * level + 1
@@ -131,7 +132,7 @@ def test_lip_recipe_equals_the_published_channel_where_that_is_legal():
 
 
 def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
-    """The campaign has every entry of a draft, and the defaults of the guide."""
+    """The campaign has every entry of its draft, and the documented default of each omitted entry."""
     (tmp_path / "d.toml").write_text(DRAFT, encoding="utf-8")
     terms = read_draft(tmp_path / "d.toml")
     assert (terms.title, terms.organisation, terms.domain.size) == ("Highest education", "Town library", 4)
@@ -158,7 +159,8 @@ values = ["keiner", "Grundschule", "Sekundarstufe", "Bachelor"]
 
 
 def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
-    """[study] and [text.LANGUAGE] become signed fields, translations in order; one address equals a list of one."""
+    """[study] and [text.LANGUAGE] become signed fields, with the translations in the draft's order; one address equals
+    a list of one."""
     plain = drafted(DRAFT)
     assert (plain.addresses, plain.contact, plain.notice, plain.language, plain.translations) == ((), "", "", "", ())
     campaign = drafted('language = "en"' + DRAFT + STUDY)
@@ -200,7 +202,7 @@ def test_a_wrong_study_or_translation_is_named(entries, named):
 
 
 def test_auto_takes_the_recipe_of_smaller_error():
-    """`auto` is k-ary response if k is small against e^eps, and a projective space if it is large."""
+    """`auto` is k-ary response if k is small compared to e^eps, and a projective space if k is large."""
     assert drafted(DRAFT).mechanism == "randomized-response"
     many = ", ".join(f'"{x}"' for x in range(100))
     assert drafted(changed('"none", "primary", "secondary", "bachelor"', many)).mechanism == "projective"
@@ -236,7 +238,7 @@ def test_every_notion_has_a_recipe(entries, family):
 
 
 def test_a_given_share_of_sensitive_answers_chooses_the_channel_and_promises_nothing(tmp_path):
-    """`sensitive_share` changes the channel and is the share in a plan of the draft; the notion stays the same."""
+    """`sensitive_share` changes the channel and the shares that a plan assumes; the notion stays the same."""
     labels = json.dumps([f"v{x}" for x in range(100)])
     draft = changed('["none", "primary", "secondary", "bachelor"]', labels).replace("epsilon = 1.0", "epsilon = 2.0")
     draft = draft.replace('"ldp"', '"high-low"\nsensitive = ["v0","v1","v2","v3","v4","v5","v6","v7","v8","v9"]')
@@ -252,7 +254,7 @@ def test_a_given_share_of_sensitive_answers_chooses_the_channel_and_promises_not
 
 
 def test_grid_blocks_tile_the_grid():
-    """Blocks of a grid are rectangles of the asked size, cut off at its borders."""
+    """Blocks of a grid are rectangles of the requested size, cut off at the grid's borders."""
     terms = drafted(
         changed('kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]',
                 'kind = "grid"\nsouth = 0\nnorth = 1\nwest = 0\neast = 1.25\nstep = 0.25')
@@ -262,7 +264,8 @@ def test_grid_blocks_tile_the_grid():
 
 
 def test_pairwise_levels_come_from_a_file(tmp_path):
-    """A matrix of levels is read beside the draft; infinity means no bound; the channel keeps the smallest."""
+    """A matrix of levels is read from a file beside the draft; infinity means no bound, and the channel satisfies the
+    smallest level."""
     rows = [["0" if x == y else ("inf" if x == 3 else "1.5") for y in range(4)] for x in range(4)]
     (tmp_path / "levels.csv").write_text("\n".join(",".join(row) for row in rows), encoding="utf-8")
     (tmp_path / "d.toml").write_text(
@@ -282,7 +285,8 @@ VALUES = 'kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]
 
 
 def test_numbers_dates_and_orders_are_drafted():
-    """Each kind of a line has its entries, with the defaults of the guide; the domain is the one that they describe."""
+    """Each ordered kind of domain has its entries in the draft, with the documented defaults, and the domain has these
+    entries."""
     for entries, domain in (
         ('kind = "number"\nlow = 17\nhigh = 90\nunit = "years"', NumberRange(17, 90, 1, 0, unit="years")),
         (
@@ -318,7 +322,8 @@ def test_wrong_numbers_are_refused_by_their_entry(entries, named):
 
 
 def test_a_goal_is_signed_and_has_to_fit():
-    """The goal of [analysis] is the campaign's; a mean needs numbers, ranges an order, and other goals are refused."""
+    """The goal in [analysis] is signed in the campaign. A mean needs numbers and ranges need an order; unknown goals
+    are refused."""
     assert drafted(DRAFT).goal == ""
     assert drafted(DRAFT + '\n[analysis]\ngoal = "Top"').goal == "top"
     assert drafted(NUMBERS + '\n[analysis]\ngoal = "mean"').goal == "mean"
@@ -332,7 +337,8 @@ def test_a_goal_is_signed_and_has_to_fit():
 
 
 def test_geo_counts_distances_in_the_metric_asked_for():
-    """Under geo the bound of a pair is epsilon for each ``scale`` of the metric: steps, or the numbers themselves."""
+    """Under geo the bound of a pair is epsilon for each ``scale`` of the metric, either in steps or in the domain's
+    numbers."""
     steps = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"')).notion
     assert [steps.bound(0, x) for x in range(1, 5)] == [x * exact.NANONATS for x in range(1, 5)]
     wide = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"\nscale = 2')).notion
@@ -340,7 +346,7 @@ def test_geo_counts_distances_in_the_metric_asked_for():
 
 
 def test_gaussian_noise_is_as_wide_as_asked():
-    """`gaussian` needs sigma, on a line of numbers under ldp; a larger sigma has wider noise."""
+    """`gaussian` needs sigma, numbers and ldp; a larger sigma gives wider noise."""
     asked = NUMBERS + '[mechanism]\nname = "gaussian"\n'
     narrow, wide = (drafted(asked + f"sigma = {sigma}").channel for sigma in (0.8, 1.5))
     assert narrow.weight(0, 0) > wide.weight(0, 0)
@@ -368,7 +374,8 @@ def test_pufferfish_scenarios_become_noise_as_wide_as_the_secrets_move_answers(t
 
 
 def test_a_prior_comes_from_a_sheet_or_from_an_earlier_round(tmp_path):
-    """Prior counts are read from a CSV file; a second round takes the first one's estimate, at least its error."""
+    """Prior counts are read from a CSV file, or from the estimate of an earlier round, with no share below its
+    error."""
     labels = ["none", "primary", "secondary", "bachelor"]
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{x},{n}\n" for n, x in enumerate(labels, 5)))
     rows = [{"value": x, "estimate": share, "se": 0.01} for x, share in zip(labels, (0, 0.2, 0.3, 0.5), strict=True)]
@@ -390,7 +397,7 @@ def test_a_prior_comes_from_a_sheet_or_from_an_earlier_round(tmp_path):
     ],
 )
 def test_rounded_shares_are_a_prior(tmp_path, written):
-    """Weights and the rows of a table that sum to 1 within a thousandth are taken, in the proportions written."""
+    """Weights and table rows that sum to 1 within a thousandth are accepted and keep their proportions."""
     shares = [Fraction(share) for share in written.split(", ")]
     (tmp_path / "d.toml").write_text(changed('notion = "ldp"', 'notion = "lip"') + f"[prior]\nweights = [{written}]")
     prior = read_draft(tmp_path / "d.toml").notion.prior
@@ -407,7 +414,7 @@ def test_rounded_shares_are_a_prior(tmp_path, written):
 
 
 def test_names_are_read_in_any_case(tmp_path):
-    """A notion, a kind of domain and a mechanism are known by their names in capitals too."""
+    """Names of notions, domains and mechanisms are accepted in capitals too."""
     (tmp_path / "d.toml").write_text(
         DRAFT.replace('"ldp"', '"LDP"').replace('"values"', '"Values"') + '[mechanism]\nname = "OUE"\n'
     )
@@ -491,7 +498,7 @@ def test_names_are_read_in_any_case(tmp_path):
     ],
 )  # fmt: skip
 def test_a_wrong_entry_is_named(tmp_path, draft, named):
-    """Every wrong draft is bad data, and the error names the entry."""
+    """Every invalid draft is refused as bad data, and the error names the entry."""
     (tmp_path / "d.toml").write_text(draft, encoding="utf-8")
     with pytest.raises(BadData) as refused:
         read_draft(tmp_path / "d.toml")
@@ -499,7 +506,8 @@ def test_a_wrong_entry_is_named(tmp_path, draft, named):
 
 
 def test_the_published_lip_channel_is_refused_where_it_breaks_its_definition():
-    """`lip-published` is refused, with the reason, for a prior below 1 / (e^eps + 1), and made where it is legal."""
+    """`lip-published` is made where it satisfies LIP; for a prior share below 1 / (e^eps + 1) it is refused with the
+    reason."""
     skewed = changed('notion = "ldp"', 'notion = "lip"') + '[mechanism]\nname = "lip-published"\n[prior]\n'
     with pytest.raises(DraftError, match="does not keep the level for this prior"):
         drafted(skewed + "weights = [0.1, 0.2, 0.3, 0.4]")
@@ -514,7 +522,7 @@ def test_a_table_above_its_level_is_refused():
 
 
 def rate_distortion(law, apart, allowed):
-    """Return the least mean distortion with at most ``allowed`` mutual information, by Blahut's and Arimoto's
+    """Return the least mean distortion with mutual information of at most ``allowed``, by the Blahut-Arimoto
     iteration."""
     steep, flat = 60.0, 0.0
     for _ in range(50):
@@ -534,8 +542,11 @@ def rate_distortion(law, apart, allowed):
 
 @pytest.mark.parametrize(("distortion", "power"), [("absolute", 1), ("squared", 2), ("wrong", 0)])
 def test_distortions_of_numbers_are_kept_as_small_as_they_can_be(distortion, power):
-    """Under mutual information the mean distance of a bucket's edge from the reported one is the least possible, by
-    Blahut and Arimoto; labels have no distance, and other notions no distortion."""
+    """Under mutual information the mean distance between a bucket's edge and the reported edge is the minimum that
+    Blahut-Arimoto finds.
+
+    A distortion is refused for labels, which have no distance, and for other notions.
+    """
     entries = 'notion = "mutual-information"\nepsilon = 0.3\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]\n[mechanism]\n'
     labels = changed('notion = "ldp"\nepsilon = 1.0', f'{entries}distortion = "{distortion}"')
     numbers = labels.replace('"values"', '"buckets"')

@@ -1,4 +1,4 @@
-"""LIP channels for every prior near the declared one: against all corners, closed forms and the certificate."""
+"""LIP channels for every prior near the declared one, against all corners, closed forms and the certificate."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def zipf(size: int, power: float) -> tuple[int, ...]:
 
 
 def ball_corners(law: np.ndarray, radius: float) -> np.ndarray:
-    """Return every corner of the ball of priors: mass moves from inputs, in every order, to every one."""
+    """Return every corner of the ball of priors: mass moves from inputs, in every order, to each input."""
     corners = []
     for givers in itertools.permutations(range(len(law))):
         moved, left = law.copy(), radius
@@ -55,8 +55,8 @@ def ball_corners(law: np.ndarray, radius: float) -> np.ndarray:
 def brute_force(law: np.ndarray, b: float, radius: float) -> float:
     """Return the least MSE over all channels: a linear program over every legal corner of the posteriors.
 
-    The legal lifts keep b and 1/b at each corner of the ball, one inequality for each input and corner; the library of
-    convex hulls finds their intersections. The test uses nothing of the design's reasoning.
+    At each corner of the ball the legal lifts are bounded by b and 1/b, one inequality for each input and corner; the
+    convex hull library finds their intersections. The reference uses nothing of the design's reasoning.
     """
     priors, n = ball_corners(law, radius), len(law)
     cells = []  # rows (A, c) of the constraints A l + c <= 0 on the lifts l
@@ -87,7 +87,7 @@ def searched(law: np.ndarray, b: float, radius: float) -> float:
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
 def test_staircases_are_all_corners(size):
-    """Column generation over staircases finds the optimum over all corners, on skewed and even priors."""
+    """Column generation over staircases finds the optimum over all corners, for skewed and uniform priors."""
     draw = np.random.default_rng(SEED + size)
     for _ in range({2: 20, 3: 12, 4: 6, 5: 2}[size]):
         law = draw.dirichlet(np.full(size, draw.choice([0.7, 3.0])))
@@ -102,8 +102,11 @@ def test_staircases_are_all_corners(size):
 
 @pytest.mark.parametrize(("radius", "error"), [(0, 0.1261), (0.1, 0.1431), (0.2, 0.1602), (1, 0.1710)])
 def test_two_values_at_one_nat(radius, error):
-    """With P1 = .3 at 1 nat the errors are those of a polygon of the four constraints: for the exact prior, for two
-    intervals and for all priors, at which the channel is randomised response."""
+    """With P1 = .3 at 1 nat the error equals that of the polygon of the four constraints, for the exact prior and for
+    two intervals of priors.
+
+    For all priors the channel is randomised response.
+    """
     mass = np.array([0.3, 0.7])
     mixture = of_two(mass, math.e, radius)
     assert (1 - mixture.weights @ mixture.lifts**2 @ mass**2) / 2 == pytest.approx(error, abs=6e-5)
@@ -113,7 +116,7 @@ def test_two_values_at_one_nat(radius, error):
 
 
 def test_a_search_comes_close_to_all_staircases(monkeypatch):
-    """With too many staircases to list, the search finds 98% of their gain over the prior."""
+    """With more staircases than can be listed, the search reaches 98% of their gain over the prior."""
     for size, power, eps, radius in ((8, 1.0, 1.0, 0.05), (8, 1.5, 2.0, 0.02), (9, 0.5, 3.0, 0.1), (8, 1.0, 1.0, 0.5)):
         law = np.array(zipf(size, power)) / sum(zipf(size, power))
         listed = searched(law, math.exp(eps), radius)
@@ -132,8 +135,8 @@ def test_a_search_comes_close_to_all_staircases(monkeypatch):
     st.integers(0, 2**32),
 )
 def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
-    """Lifts of mean one between the two ends keep the bound for the worst prior within the radius, and no LIP channel
-    at the scaled level breaks it."""
+    """Lifts of mean one within the range satisfy the level for the worst prior in the radius, and so does every LIP
+    channel at the scaled level."""
     law = np.random.default_rng(seed).dirichlet(np.full(len(parts), 0.7)) + 1e-4
     law /= law.sum()
     b, radius = math.exp(eps), billionths / RADIUS_UNITS
@@ -152,7 +155,7 @@ def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
 
 
 def _extremes(law: np.ndarray, lifts: np.ndarray, radius: float) -> list[np.ndarray]:
-    """The two priors within the radius whose mean of the lifts is least and largest."""
+    """Return the two priors within the radius at which the mean of the lifts is least and largest."""
     found = []
     for order in (np.argsort(-lifts), np.argsort(lifts)):
         moved, left = law.copy(), radius
@@ -170,8 +173,12 @@ def _extremes(law: np.ndarray, lifts: np.ndarray, radius: float) -> list[np.ndar
     [((1, 9), 1, 0.05), ((3, 7), 0.5, 1.0), (zipf(5, 1), 1, 0.1), (zipf(20, 1), 2, 0.05), (zipf(9, 2), 4, 0.3)],
 )
 def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
-    """The integers keep the declared level for every nearby prior, within a thousandth of it. Their gain is at most
-    that of the exact prior's optimum, and at least those of plain LDP and of the scaled optimum of the centre."""
+    """The integer channel satisfies the declared level for every prior in the ball, and uses all but a thousandth of
+    it.
+
+    Its gain is at most that of the optimum for the exact prior, and at least those of plain LDP and of the scaled
+    optimum for the centre.
+    """
     level, billionths = round(eps * NANONATS), round(radius * RADIUS_UNITS)
     notion = Information(level, prior, billionths)
     table = optimal_table(prior, level, billionths)
@@ -192,8 +199,11 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
 
 @pytest.mark.parametrize("size", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_auto_designs_for_the_ball(size):
-    """Every mechanism made for a prior with a radius keeps the level over the ball. The choice has the least error
-    of them: less than the scaled optimum of the centre and than plain LDP."""
+    """Every mechanism for a prior with a radius satisfies the level over the ball, and auto takes the one with the
+    least error.
+
+    That error is less than those of the scaled optimum for the centre and of plain LDP.
+    """
     prior = zipf(size, 1)
     question = Question(Values(tuple(map(str, range(size)))), Information(NANONATS, prior, 5 * 10**7))
     wanted = ("lip-table", "lip-windows", "lip-centre", "lip-response", "subset", "projective")
@@ -209,7 +219,8 @@ def test_auto_designs_for_the_ball(size):
 
 @pytest.mark.long
 def test_many_values_keep_a_ball():
-    """A device can walk over all windows of 2,000 values, and they gain more under the prior than plain LDP can."""
+    """A device can check the ball for all windows of 2,000 values, and windows gain more under the prior than plain LDP
+    can."""
     prior = zipf(2000, 1)
     channel = windows(prior, NANONATS, 5 * 10**7)
     assert certify(channel, Information(NANONATS, prior, 5 * 10**7)).ball <= NANONATS
@@ -218,7 +229,8 @@ def test_many_values_keep_a_ball():
 
 
 def test_plan_takes_a_radius(tmp_path):
-    """``plan --prior --radius`` plans for the ball, says so, and shows the channel for the centre beside it."""
+    """``plan --prior --radius`` plans for the ball, prints the radius, and shows the channel for the centre for
+    comparison."""
     file = tmp_path / "prior.csv"
     file.write_text("value,count\n1,40\n2,30\n3,20\n4,10\n")
     words = ("plan", "--values", 4, "--epsilon", 1, "--prior", file)

@@ -1,4 +1,4 @@
-"""A trusted server's least error is that of linear programs written another way, and of every legal rule."""
+"""A trusted server's least error equals that of linear programs in another formulation, and no legal rule has less."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ NAT = 10**9
 
 
 def over_corners(law, low, high):
-    """Return the optimum over all corners of the posteriors of a sum: one sum, or two whose mean is at an end."""
+    """Return the optimum over all corners of the posteriors of a sum; a corner has one sum, or two sums whose mean is
+    at an end of the range."""
     corners = []
     for s in range(len(law)):
         if low <= s <= high:
@@ -38,7 +39,7 @@ def over_corners(law, low, high):
     ("people", "share", "nats"), [(1, 0.3, 1), (2, 0.5, 0.2), (5, 0.5, 1), (7, 0.1, 2), (9, 0.8, 0.5)]
 )
 def test_the_optimum_of_a_global_prior_is_the_program_over_all_corners(people, share, nats):
-    """Tails pooled to the end of the range, one atom split, are the optimum: .0899 for 5 people, p = 1/2, 1 nat."""
+    """The optimum pools the tails to the ends of the range and splits one atom: .0899 for 5 people, p = 1/2, 1 nat."""
     law = np.array([math.comb(people, s) * share**s * (1 - share) ** (people - s) for s in range(people + 1)])
     found = central(people, share, round(nats * NAT))
     assert found.mse == pytest.approx(over_corners(law, found.low, found.high), abs=1e-9)
@@ -47,7 +48,8 @@ def test_the_optimum_of_a_global_prior_is_the_program_over_all_corners(people, s
 
 
 def test_any_law_and_range_is_the_program_over_all_corners():
-    """The rule equals the linear program for 40 random laws, with gaps in a law and with tails that meet among them."""
+    """The rule equals the linear program for 40 random distributions, some with gaps, and with tails that meet in
+    some."""
     generator = np.random.default_rng(4)
     met = 0
     for _ in range(40):
@@ -65,7 +67,8 @@ def test_any_law_and_range_is_the_program_over_all_corners():
 
 
 def test_more_privacy_costs_a_server_and_sides_are_alike():
-    """The optimum falls with the level, is the same for zeros as for ones, and never above silence."""
+    """The least error falls as the level grows, is the same if zeros and ones are exchanged, and is never above that of
+    no output."""
     for people, share in ((2, 0.05), (50, 0.3), (100, 0.1)):
         errors = [central(people, share, level) for level in (NAT // 10, NAT // 2, NAT, 5 * NAT)]
         assert all(a.mse >= b.mse - 1e-12 for a, b in itertools.pairwise(errors))
@@ -79,8 +82,11 @@ def test_more_privacy_costs_a_server_and_sides_are_alike():
 
 
 def test_the_optimum_of_own_priors_agrees_and_is_below_all_rules():
-    """The optimum is the closed form if all have one prior. With personal ones it is below the error of devices
-    (Theorem 6) and below the rule for many people; a single person has the local optimum."""
+    """If all people have one prior, the optimum is the closed form.
+
+    With personal priors it is below the error of devices (Theorem 6) and below that of the rule for many people. For a
+    single person it is the local optimum.
+    """
     generator = np.random.default_rng(8)
     for people, nats in ((2, 0.5), (3, 1.0), (4, 2.0)):
         level = round(nats * NAT)

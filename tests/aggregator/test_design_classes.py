@@ -67,7 +67,8 @@ def drafted(notion: str = "lip", more: str = "", folder=None) -> Campaign:
 
 
 def test_classes_take_their_levels_and_priors(tmp_path) -> None:
-    """Each class has its prior, and its level if it names one; a file is looked for beside the draft."""
+    """Each class has its prior, and the draft's level unless it has one; a prior's file is searched for beside the
+    draft."""
     (tmp_path / "gardeners.csv").write_text("value,count\nwheat,1\nrye,1\noats,4\nhay,4\n")
     written = tables('[farmers]\ncounts = [50, 20, 10, 1]\n[gardeners]\nepsilon = 0.5\ncounts = "gardeners.csv"\n')
     notion, names = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
@@ -77,7 +78,7 @@ def test_classes_take_their_levels_and_priors(tmp_path) -> None:
 
 
 def test_several_levels_are_classes_without_priors(tmp_path) -> None:
-    """Classes of a notion without a prior differ by their levels alone."""
+    """Classes of a notion without a prior differ only in their levels."""
     written = tables("[careful]\nepsilon = 0.5\n[open]\n")
     notion, _ = classes_of(written, {"notion": "ldp", "epsilon": Decimal(2)}, DOMAIN, tmp_path)
     assert notion.notions == (Ldp(NAT // 2), Ldp(2 * NAT))
@@ -95,14 +96,14 @@ def test_several_levels_are_classes_without_priors(tmp_path) -> None:
     ],
 )
 def test_tables_that_are_no_classes_are_refused(written: str, tmp_path) -> None:
-    """One class, no tables, a class with a missing or wrong prior, and unknown entries are refused."""
+    """A draft with one class, an empty list of classes, a missing or invalid prior, or an unknown entry is refused."""
     with pytest.raises(DraftError):
         classes_of(tables(written), {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["auto", "lip-response", "randomized-response"])
 def test_every_class_has_a_channel_that_keeps_its_notion(name: str, tmp_path) -> None:
-    """The channel is a block for each class, certified class by class."""
+    """The channel has a block for each class, and each block is certified for its class's notion."""
     written = tables("[farmers]\ncounts = [50, 20, 10, 1]\n[gardeners]\nepsilon = 0.5\ncounts = [1, 1, 4, 4]\n")
     notion, names = classes_of(written, {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     made = DraftClasses.of(names, Question(DOMAIN, notion), name)
@@ -113,14 +114,14 @@ def test_every_class_has_a_channel_that_keeps_its_notion(name: str, tmp_path) ->
 
 @pytest.mark.parametrize("name", ["nothing", "hadamard-of-nobody", "rappor"])
 def test_a_mechanism_that_cannot_serve_a_class_is_refused(name: str, tmp_path) -> None:
-    """Unknown mechanisms, and those whose channels cannot stand beside others, are refused."""
+    """Unknown mechanisms, and mechanisms whose channels cannot be blocks of a larger channel, are refused."""
     notion, names = classes_of(tables("[a]\n[b]\n"), {"notion": "ldp", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
     with pytest.raises(DraftError, match="mechanism"):
         DraftClasses.of(names, Question(DOMAIN, notion), name)
 
 
 def test_a_draft_with_classes_is_a_campaign(tmp_path) -> None:
-    """[classes.NAME] makes a campaign that encodes, decodes and is certified."""
+    """A draft with [classes.NAME] becomes a certified campaign that is equal after encoding and decoding."""
     more = "[classes.farmers]\ncounts = [50, 20, 10, 1]\n[classes.gardeners]\nepsilon = 0.5\ncounts = [1, 1, 4, 4]"
     made = drafted(more=more, folder=tmp_path)
     assert made.classes == ("farmers", "gardeners")
@@ -130,7 +131,8 @@ def test_a_draft_with_classes_is_a_campaign(tmp_path) -> None:
 
 
 def test_a_draft_for_own_priors_is_a_campaign(tmp_path) -> None:
-    """[prior] kind = "own" makes a campaign whose channels the devices' declarations make."""
+    """A draft with [prior] kind = "own" becomes a campaign whose channels are made from the priors that devices
+    declare."""
     made = drafted(more='[prior]\nkind = "own"', folder=tmp_path)
     assert made.notion == OwnPrior(NAT, 4)
     assert decode_campaign(encode_campaign(made)) == made
@@ -141,7 +143,7 @@ def test_a_draft_for_own_priors_is_a_campaign(tmp_path) -> None:
 
 
 def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
-    """A campaign whose prior is an earlier estimate has less error than one with an even prior."""
+    """A campaign whose prior is the estimate of an earlier round has less error than one with a uniform prior."""
     first = drafted("ldp", folder=tmp_path)
     truth = np.array([0.7, 0.2, 0.08, 0.02])
     law = [
@@ -160,7 +162,7 @@ def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
     even = drafted(more="[prior]\ncounts = [1, 1, 1, 1]", folder=tmp_path)
 
     def person(campaign: Campaign) -> float:
-        """Return the expected squared error of one person's posterior mean if people are as in ``truth``."""
+        """Return the expected squared error of one person's posterior mean if people are distributed as ``truth``."""
         weights = np.array([[campaign.channel.weight(x, y) for y in range(campaign.channel.outputs)] for x in range(4)])
         joint = truth[:, np.newaxis] * (weights / 2**campaign.channel.scale)
         seen = joint.sum(axis=0) > 0
@@ -201,8 +203,11 @@ def numbers(folder, high=30, goal="distribution", name="auto"):
 
 
 def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None:
-    """For a distribution each class has the channel that ``auto`` takes for it alone, at its level; a wave by name
-    is taken by both; for a mean both round to the same few numbers, of least error of everybody's mean."""
+    """For a distribution each class has the channel that ``auto`` takes for this class alone, at its level.
+
+    A wave that is named in the draft is used for both classes. For a mean both classes round to the same few numbers,
+    those with the least error of the mean over all people.
+    """
     made = read_draft(numbers(tmp_path))
     for level, channel in zip((NAT, 2 * NAT), made.channel.channels, strict=True):
         alone = chosen(AUTO, Question(made.domain, Ldp(level), goal="distribution", reports=2000))
@@ -226,8 +231,11 @@ def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None
 
 
 def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
-    """A warning names everybody and each class whose mean is off by more than 5% of the range with the fewest
-    devices. Its number is enough and a tenth fewer are not; a sufficient minimum has no warning."""
+    """If the mean over all people, or that of a class, is off by more than 5% of the range at the campaign's minimum, a
+    warning names it.
+
+    The number of reports in the warning is sufficient, and a tenth fewer are not. A sufficient minimum has no warning.
+    """
     made = read_draft(numbers(tmp_path))
     warnings = [line for line in lint(made) if "error of the mean" in line]
     assert [line.split("with the")[0] for line in warnings] == ["", "class town: ", "class village: "]
@@ -239,8 +247,11 @@ def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
 
 
 def test_the_plan_has_a_row_for_each_class_and_one_for_everybody(tmp_path) -> None:
-    """Each class's row is that of its channel alone with its part of the reports, and everybody's mean has the error
-    of ``estimate``; the numbers of people are enough for the wanted error."""
+    """The plan's row of a class is that of its channel alone with its part of the reports, and the mean over all people
+    has the error of ``estimate``.
+
+    The planned numbers of people are sufficient for the wanted error.
+    """
     path, run = numbers(tmp_path), CliRunner()
     rows = json.loads(run.invoke(halftruth, ["plan", str(path), "--json"]).stdout)
     assert [(one["class"], one["reports"]) for one in rows] == [("town", 2000), ("village", 2000), (None, 4000)]

@@ -1,4 +1,4 @@
-"""The best LIP table: the linear program against every corner, written out."""
+"""The best LIP table, against a linear program over every corner."""
 
 import math
 from itertools import product
@@ -31,7 +31,7 @@ def random_prior(size, seed):
 
 
 def corners(law, a, b):
-    """Return every posterior with all coordinates but one at an end of their range, one by one."""
+    """Return every posterior that has all coordinates but one at an end of their range."""
     found = []
     for between in range(len(law)):
         for ends in product((a, b), repeat=len(law) - 1):
@@ -44,7 +44,7 @@ def corners(law, a, b):
 
 
 def slow_optimum(law, level):
-    """Return the least error of any channel at ``level``: the linear program over all corners."""
+    """Return the least error of any channel at ``level``, by the linear program over all corners."""
     b = math.exp(level / NANONATS)
     posteriors = corners(law, 1 / b, b)
     solved = linprog(-((posteriors**2).sum(axis=1)), A_eq=posteriors.T, b_eq=law, method="highs")
@@ -52,7 +52,7 @@ def slow_optimum(law, level):
 
 
 def gained(error, law):
-    """Return the part by which a channel reduces the error of a guess."""
+    """Return the fraction by which a channel reduces the error of a guess from the prior."""
     return 1 - (law**2).sum() - error
 
 
@@ -67,8 +67,8 @@ PRIORS = {
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 @pytest.mark.parametrize("eps", [0.1, 1, 2.5, 6])
 def test_small_tables_are_the_optimum(prior, eps):
-    """Up to 8 values the table has 0.99999 of the gain of the program over all corners, at its level and no more,
-    with at most k outputs."""
+    """Up to 8 values the table has 0.99999 of the gain of the program over all corners, exactly its level, and at most
+    k outputs."""
     level, law = round(eps * NANONATS), np.array(prior) / sum(prior)
     table = optimal_table(prior, level)
     optimum = gained(slow_optimum(law, level), law)
@@ -81,7 +81,7 @@ def test_small_tables_are_the_optimum(prior, eps):
 @pytest.mark.parametrize("prior", [[1, 1], [1, 9], [3, 100]])
 @pytest.mark.parametrize("eps", [0.2, 1, 3])
 def test_two_values_are_the_closed_form(prior, eps):
-    """For two values the optimum is the repaired response's (MATH 2.3)."""
+    """For two values the optimum is that of the repaired response (MATH 2.3)."""
     level = round(eps * NANONATS)
     response = lip_response(prior, level)
     assert lip_mse(optimal_table(prior, level), prior) == pytest.approx(lip_mse(response, prior), rel=1e-6)
@@ -89,7 +89,7 @@ def test_two_values_are_the_closed_form(prior, eps):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_searched_columns_come_close_to_all_corners(seed, monkeypatch):
-    """A search for corners instead of a list finds 0.995 of the optimum's gain for 14 values."""
+    """For 14 values a search over corners reaches 0.995 of the gain that the list of all corners has."""
     mass = np.random.default_rng(seed).dirichlet(np.ones(14))
     b = math.exp(0.5 + seed / 2)
     given = Coordinates(mass, mass**2, 0 * mass, 1 / b, b, 1.0, 1.0)
@@ -105,7 +105,7 @@ def test_searched_columns_come_close_to_all_corners(seed, monkeypatch):
     ("size", "eps", "share"), [(20, 1, 0.9995), (20, 0.1, 0.9995), (40, 1, 0.9995), (30, 2, 0.998)]
 )
 def test_larger_tables_come_close_to_the_bound(size, eps, share):
-    """Under Zipf priors a table reaches this part of the coordinate bound's gain, at its level and no more."""
+    """Under Zipf priors a table reaches the stated fraction of the coordinate bound's gain, at exactly its level."""
     level, prior = round(eps * NANONATS), zipf(size, 1)
     law = np.array(prior) / sum(prior)
     table = optimal_table(prior, level)
@@ -119,7 +119,7 @@ def test_larger_tables_come_close_to_the_bound(size, eps, share):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_lifts_of_a_plain_mixture_are_independent(seed):
-    """The lifts stay in their range and use the budget, their mean is the requested one, and they are linearly
+    """The lifts are within their range and use the whole budget; their mean is the requested one, and they are linearly
     independent."""
     draw = np.random.default_rng(seed)
     mass, b = 0.9 * draw.dirichlet(np.ones(seed + 2)), math.exp(draw.uniform(0.2, 1.2))
@@ -134,16 +134,18 @@ def test_the_lifts_of_a_plain_mixture_are_independent(seed):
 
 
 def test_a_table_of_many_values_is_refused():
-    """A table of many values is refused: it would take minutes, and windows are as good."""
+    """A table for many values is refused: the search would take minutes, and windows have as little error."""
     with pytest.raises(ChannelError, match="windows"):
         optimal_table((1,) * 1000, NANONATS)
 
 
 @pytest.mark.parametrize(("size", "nats", "seed"), [(4, 0.5, 1), (5, 1.0, 2), (8, 2.0, 3), (16, 1.0, 4)])
 def test_auto_takes_an_unbiased_estimate_at_a_cost_of_a_hundredth(size, nats, seed):
-    """Under a random prior the table with some responses keeps the level, has an unbiased estimate, and at most
-    1.005 times the least error. auto takes a channel without an estimate only if none within 1% of its error has
-    one."""
+    """Under a random prior a table mixed with responses satisfies the level and has an unbiased estimate, at 1.005
+    times the least error or less.
+
+    auto takes a channel without an unbiased estimate only if no channel within 1% of its error has such an estimate.
+    """
     prior = tuple((1 + np.random.default_rng(seed).dirichlet(np.ones(size)) * 10**6).astype(int).tolist())
     question = Question(Values(tuple(f"v{x}" for x in range(size))), Information(round(nats * NANONATS), prior))
     table, best = estimable_table(prior, question.notion.level), optimal_table(prior, question.notion.level)

@@ -1,4 +1,4 @@
-"""Laws of the author's warnings: each appears beyond its threshold, and a sound campaign has none."""
+"""Laws of the author's warnings: each appears beyond its threshold, and a sound campaign causes no warning."""
 
 from dataclasses import replace
 
@@ -27,19 +27,20 @@ def terms(channel, notion, minimum=10_000, periods=1):
 
 
 def test_a_sound_campaign_is_not_commented():
-    """Few values, many reports, a light mechanism: no warning."""
+    """A campaign with few values, many reports and a small influence of a report causes no warning."""
     assert lint(terms(hadamard(10, NANONATS), Ldp(NANONATS))) == ()
 
 
 @pytest.mark.parametrize(("size", "heavy"), [(16, False), (64, True)])
 def test_a_heavy_report_is_a_warning(size, heavy):
-    """Randomised response weighs 9.7 people at k = 16 and 37.7 at k = 64: above 20 the author is warned."""
+    """A report with the influence of more than 20 people causes a warning: randomised response has 9.7 at k = 16 and
+    37.7 at k = 64."""
     found = lint(terms(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
     assert any("counts for up to 38 people" in line for line in found) == heavy
 
 
 def test_too_few_reports_are_a_warning_with_a_sufficient_number():
-    """If the error of a share is above an even share, the warning names a sufficient number of reports."""
+    """If the standard error of a share is above 1 / k, a warning states a sufficient number of reports."""
     channel = hadamard(100, NANONATS)
     (found,) = lint(terms(channel, Ldp(NANONATS), 1000))
     needed = int(found.split("Set minimum_reports to ")[1].split(", or")[0].replace(",", ""))
@@ -51,8 +52,7 @@ def test_too_few_reports_are_a_warning_with_a_sufficient_number():
 
 
 def test_a_lip_channel_without_an_unbiased_estimate_is_a_warning():
-    """If two values have the same outputs, there are no error bars, and the author is warned before the campaign
-    opens."""
+    """If two values have the same distribution of outputs, the author is warned that the estimate has no error bars."""
     quarter = 2**60
     alike = Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter)))
     (found,) = lint(terms(alike, Information(2 * NANONATS, (1, 1, 1))))
@@ -60,13 +60,14 @@ def test_a_lip_channel_without_an_unbiased_estimate_is_a_warning():
 
 
 def test_an_infinite_level_is_a_warning():
-    """A notion that leaves some pairs open has no LDP level; the charge it has instead is named."""
+    """If a notion leaves pairs of values unbounded, a warning says that there is no LDP level and names the charge used
+    instead."""
     found = lint(terms(high_low(6, [0, 1], NANONATS, hadamard), HighLow(NANONATS, 6, (0, 1))))
     assert any("no LDP level" in line and "1 nat" in line for line in found)
 
 
 def test_missing_entries_are_a_warning():
-    """A campaign without an address, or without a contact, has one warning each, with the entry to give."""
+    """A campaign without an address and without a contact causes one warning for each, with the entry to add."""
     sound = terms(hadamard(10, NANONATS), Ldp(NANONATS))
     (address,) = lint(replace(sound, addresses=()))
     (contact,) = lint(replace(sound, contact=""))
@@ -75,7 +76,7 @@ def test_missing_entries_are_a_warning():
 
 
 def test_labels_that_a_translation_leaves_out_are_named():
-    """Labels, units or classes that a translation leaves in another language are a warning, by question."""
+    """If a translation omits labels, units or classes, a warning names them for each question."""
     german = of_hours().translations[0]
     sound = {"addresses": ("https://study.example",), "contact": "o@example", "minimum_reports": 10_000}
     assert lint(replace(of_hours(), **sound)) == ()

@@ -1,4 +1,4 @@
-"""Laws of the noise recipes: certified at their level, and the noise they are named after."""
+"""Laws of the noise recipes: each is certified at its level and has the distribution of its name."""
 
 import math
 from fractions import Fraction
@@ -24,8 +24,11 @@ def line(size, level):
 @pytest.mark.parametrize("size", [2, 3, 4, 17, 200])
 @pytest.mark.parametrize("level", [10**6, NAT // 10, NAT, 5 * NAT, 20 * NAT])
 def test_discrete_laplace_keeps_its_level_a_step(size, level):
-    """Any two points d apart keep d levels to the nanonat: certified as geo, refused one nanonat lower. The LDP
-    level is that of the ends, up to the precision of the integers."""
+    """Two points at distance d have a level of at most d times the step's level, to the nanonat.
+
+    The channel is certified as geo, and refused one nanonat lower. The LDP level is that of the two ends, up to the
+    precision of the integers.
+    """
     channel = discrete_laplace(size, level)
     certificate = certify(channel, line(size, level))
     assert certificate.audited == level
@@ -38,7 +41,8 @@ def test_discrete_laplace_keeps_its_level_a_step(size, level):
 
 
 def test_discrete_laplace_of_a_thousand_points_keeps_ldp():
-    """A level spread over the steps of a line is kept over the whole line, even in steps of a few hundred nanonats."""
+    """A level divided among the steps of a line is satisfied over the whole line, even with steps of a few hundred
+    nanonats."""
     for size, level in ((300, NAT), (1500, exact.MIN_LEVEL)):
         assert certify(discrete_laplace(size, level // (size - 1)), Ldp(level)).audited <= level
 
@@ -57,7 +61,7 @@ def test_discrete_laplace_is_the_truncated_geometric_law():
     ("size", "sigma", "level"), [(50, 3.0, 10 * NAT), (200, 5.0, 5 * NAT), (2, 1.0, NAT), (10, 0.1, NAT), (5, 1e3, NAT)]
 )
 def test_discrete_gaussian_keeps_its_pure_level(size, sigma, level):
-    """The level is kept between all points, and used up where the tail is cut."""
+    """The level is satisfied for all pairs of points, and reached where the tail is cut off."""
     audited = certify(discrete_gaussian(size, sigma, level), Ldp(level)).audited
     assert audited <= level
     if size > 10 * sigma:
@@ -65,7 +69,7 @@ def test_discrete_gaussian_keeps_its_pure_level(size, sigma, level):
 
 
 def test_discrete_gaussian_is_gaussian_within_its_floor():
-    """Weights of steps above the floor are in the ratio of the Gaussian distribution."""
+    """The weights of steps above the floor have the ratios of the Gaussian distribution."""
     channel = discrete_gaussian(60, 4.0, 18 * NAT)
     for step in range(1, 20):
         ratio = channel.weight(30, 30 + step) / channel.weight(30, 30)
@@ -89,13 +93,13 @@ TOWN = Grid(47_000_000, 47_120_000, 11_000_000, 11_100_000, 10_000)
     ],
 )
 def test_planar_noise_keeps_its_level_closely(notion):
-    """Planar noise keeps the level for all pairs of cells, and loses less than a ten thousandth of it."""
+    """Planar noise satisfies the level for all pairs of cells, and is less than a ten-thousandth below it."""
     audited = certify(planar(notion), notion).audited
     assert (1 - 1e-4) * notion.level < audited <= notion.level
 
 
 def test_planar_noise_falls_off_with_the_distance():
-    """Inside the grid, weights are in the ratio e^(-level distance) of Euclid's distance."""
+    """Inside the grid, weights have the ratio e^(-level distance) of the Euclidean distance."""
     channel = planar(geo_over(Grid(0, 11, 0, 11, 1), NAT))
     middle = 5 * 11 + 5
     for down, across in ((0, 1), (1, 1), (2, 1), (3, 4)):
@@ -114,7 +118,7 @@ def test_planar_noise_on_a_line_is_discrete_laplace():
 
 
 def test_cells_too_close_are_refused():
-    """A level too small for neighbouring cells is refused with the reason, not rounded away."""
+    """A level too small for neighbouring cells is refused with the reason and never rounded to 0."""
     with pytest.raises(NotionError, match="too low for any noise"):
         planar(geo_over(Grid(0, 10, 0, 10, 1), exact.MIN_LEVEL))
     with pytest.raises(NotionError, match="too low for any noise"):
@@ -122,7 +126,7 @@ def test_cells_too_close_are_refused():
 
 
 def test_metrics_are_those_of_the_domain():
-    """Steps, the buckets' numbers, degrees and kilometres give their distances, at the given scale."""
+    """The metrics of a domain compute distances in steps, numbers, degrees and kilometres, divided by the scale."""
     edges = Buckets.of([0, 1, "2.5", 10])
     assert geo_over(edges, NAT).bound(0, 3) == 3 * NAT
     assert geo_over(edges, NAT, "numbers").bound(1, 2) == 3 * NAT // 2
@@ -139,7 +143,7 @@ def test_metrics_are_those_of_the_domain():
 
 
 def test_kilometres_are_not_overstated():
-    """The distance of two neighbouring centres is at most that on the sphere."""
+    """The distance between neighbouring centres is at most that on the sphere."""
     notion = geo_over(TOWN, NAT, "kilometres")
     for x, other in ((0, 1), (0, TOWN.columns), (5 * TOWN.columns, 5 * TOWN.columns + 1)):
         (south, west), (north, east) = (
@@ -162,6 +166,7 @@ def test_kilometres_are_not_overstated():
     ],
 )
 def test_a_distance_that_is_none_is_refused(domain, metric, scale):
-    """A metric that the domain does not have, a scale of zero, and cells at a pole fail at the stage notion."""
+    """A metric that the domain does not have, a scale of zero, and cells at a pole are refused at the stage
+    "notion"."""
     with pytest.raises(NotionError):
         geo_over(domain, NAT, metric, Fraction(scale))

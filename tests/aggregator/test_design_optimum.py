@@ -1,4 +1,5 @@
-"""Laws of designed channels: the papers' optima, the search against them, and mechanisms made for an average."""
+"""Laws of designed channels: published optima, the search compared to them, and mechanisms for an average over
+people."""
 
 import math
 import random
@@ -62,7 +63,7 @@ def test_the_binary_optimum_is_theorem_2(e12, e21):
 
 
 def test_warner_and_mangat_are_special_cases():
-    """Equal levels give randomised response; no bound for value 1 gives Mangat's with p = e^-e21."""
+    """Equal levels give Warner's randomised response; no bound for value 1 gives Mangat's with p = e^-e21."""
     for level in (NAT // 3, NAT, 5 * NAT):
         warner = randomized_response(2, level)
         for x in (0, 1):
@@ -78,16 +79,18 @@ def test_warner_and_mangat_are_special_cases():
 
 @pytest.mark.parametrize(("e12", "e21"), [(0, 0), (0, NAT), (UNBOUNDED, 0), (-2, NAT), (NAT, 21 * NAT)])
 def test_a_level_of_zero_is_refused(e12, e21):
-    """If the formula is 0/0 or its rows are equal, the answer reveals nothing: it is refused, as is an invalid
-    level."""
+    """A level of zero is refused because equal rows reveal nothing, as is an invalid level."""
     with pytest.raises(NotionError):
         binary_optimum(e12, e21)
 
 
 @pytest.mark.parametrize("share", [1, 10, 30, 50, 90])
 def test_the_symmetric_lip_channel_is_proposition_4(share):
-    """The channel is legal for every prior, at the level to the nanonat; its error is eq. 22 at the q of Proposition
-    4. (Eq. 23 as printed is negative.)"""
+    """The channel is legal for every prior, with exactly its level to the nanonat; its error is eq. 22 at the q of
+    Proposition 4.
+
+    Eq. 23 as printed is negative.
+    """
     for level in (NAT // 2, NAT, 2 * NAT):
         prior = (share, 100 - share)
         channel = symmetric_lip(prior, level)
@@ -103,7 +106,8 @@ def test_the_symmetric_lip_channel_is_proposition_4(share):
 
 @pytest.mark.parametrize("prior", [(1, 1, 1), (5, 3, 2), (90, 9, 1), (1, 1000)])
 def test_random_sampling_keeps_its_level(prior):
-    """Both forms keep their level, to the nanonat, and no less cover would do."""
+    """Both forms have exactly their level, the LIP form answers truthfully at least as often, and its outputs are
+    distributed as the prior."""
     for level in (NAT // 2, NAT, 4 * NAT):
         plain, lip = random_sampling(prior, level), random_sampling_lip(prior, level)
         assert certify(plain, Ldp(level)).audited == level
@@ -114,14 +118,14 @@ def test_random_sampling_keeps_its_level(prior):
 
 
 def test_random_sampling_of_an_even_prior_is_randomised_response():
-    """For an even prior the two mechanisms are the same channel, up to a unit of rounding."""
+    """For a uniform prior, random sampling and randomised response are the same channel, up to one unit of rounding."""
     for size in (2, 3, 10):
         sampling, response = random_sampling([1] * size, NAT), randomized_response(size, NAT)
         assert abs(sampling.cover[0] - response.cover[0]) <= 1
 
 
 def test_random_sampling_for_lip_is_the_published_channel_where_that_is_legal():
-    """With every P >= 1 / (e^eps + 1), t = 1 - e^-eps: Q(y|x) = P(y) e^-eps off the diagonal."""
+    """If every P >= 1 / (e^eps + 1), then t = 1 - e^-eps and Q(y|x) = P(y) e^-eps off the diagonal."""
     prior = (5, 3, 2)
     ours, published = random_sampling_lip(prior, 2 * NAT), published_lip_response(prior, 2 * NAT)
     assert ours == published
@@ -131,7 +135,7 @@ def test_random_sampling_for_lip_is_the_published_channel_where_that_is_legal():
 
 
 def subset_selection_mse(size, level):
-    """The error of subset selection at the best size of the subset (MATH 4.1), the optimum under LDP."""
+    """Return the error of subset selection at the best subset size (MATH 4.1), the optimum under LDP."""
     e, best = math.exp(level / NAT), math.inf
     for d in range(1, size):
         inside = d * e / (d * e + size - d)
@@ -143,13 +147,13 @@ def subset_selection_mse(size, level):
 
 @pytest.mark.parametrize(("size", "level"), [(3, NAT), (4, NAT // 2), (5, 3 * NAT), (6, NAT)])
 def test_the_best_table_under_ldp_is_subset_selection(size, level):
-    """With one level for all pairs the search finds the known optimum, within a millionth."""
+    """With one level for all pairs the search finds the known optimum within a millionth."""
     table = best_table(matrix_of(size, lambda x, y: level))
     assert expected_mse(table) == pytest.approx(subset_selection_mse(size, level), rel=1e-6)
 
 
 def test_the_best_table_for_two_values_is_the_binary_optimum():
-    """k = 2 is Theorem 2, unbounded or not."""
+    """For k = 2 the best table is that of Theorem 2, with finite and with infinite levels."""
     for e12, e21 in ((NAT, 2 * NAT), (UNBOUNDED, NAT)):
         assert best_table(pair(e12, e21)) == binary_optimum(e12, e21)
 
@@ -167,7 +171,7 @@ MATRICES = {
 
 @pytest.mark.parametrize("matrix", MATRICES.values(), ids=MATRICES)
 def test_the_best_table_is_certified_and_better_than_ldp(matrix):
-    """The table keeps any matrix, and no channel that keeps LDP at the smallest level has less error."""
+    """The table satisfies any matrix of levels, and no LDP channel at the smallest level has less error."""
     table = best_table(matrix)
     certify(table, matrix)
     size, least = len(matrix.levels), min(level for _, _, level in matrix.bounds())
@@ -176,8 +180,8 @@ def test_the_best_table_is_certified_and_better_than_ldp(matrix):
 
 
 def test_the_best_table_is_no_worse_than_any_table_a_blind_search_finds():
-    """The table is no worse than 12 starts of a search over all 3 x 5 tables under random levels, without use of
-    rays."""
+    """Under random levels the table has no more error than 12 starts of a search over all 3 x 5 tables that does not
+    use rays."""
     matrix = MATRICES["random 3"]
     ours = expected_mse(best_table(matrix))
     bound = np.exp(np.array(matrix.levels) / NAT)
@@ -214,8 +218,8 @@ def test_the_best_table_is_no_worse_than_any_table_a_blind_search_finds():
 
 
 def test_the_best_table_is_for_the_given_shares():
-    """A table for a skewed distribution has the smaller error at that one, and a table for an even one at the even
-    one."""
+    """For a skewed distribution the table designed for it has less error than the one for a uniform distribution, and
+    conversely."""
     matrix, skewed = MATRICES["random 4"], [0.7, 0.1, 0.1, 0.1]
     even_table, skewed_table = best_table(matrix), best_table(matrix, skewed)
     certify(skewed_table, matrix)
@@ -229,7 +233,7 @@ def test_the_best_table_is_for_the_given_shares():
 
 
 def test_a_matrix_that_allows_nothing_is_refused():
-    """Too many values, and levels of zero, are refused."""
+    """A matrix of levels with too many values, or with levels of zero, is refused."""
     with pytest.raises(NotionError, match="12"):
         best_table(matrix_of(13, lambda x, y: NAT))
     with pytest.raises(NotionError, match="zero"):
@@ -240,7 +244,7 @@ def test_a_matrix_that_allows_nothing_is_refused():
 
 
 def blahut_arimoto(law, d, price, rounds=3000):
-    """The rate-distortion optimum at a price, by the classical iteration (Cover, Thomas 2006, sec. 10.8)."""
+    """Return the rate-distortion optimum at a price, by the classical iteration (Cover, Thomas 2006, sec. 10.8)."""
     r, worth = np.full(len(law), 1 / len(law)), np.exp(-price * d)
     for _ in range(rounds):
         r = r * ((law / (worth @ r)) @ worth)
@@ -258,7 +262,8 @@ PROBLEMS = [
 
 @pytest.mark.parametrize(("prior", "cap", "distortion"), PROBLEMS)
 def test_the_information_mechanism_is_blahut_arimotos(prior, cap, distortion):
-    """At the cap, the distortion is that of Blahut-Arimoto; the channel is certified, and refused a little lower."""
+    """At the cap the distortion is that of Blahut-Arimoto; the channel is certified, and refused for a slightly lower
+    cap."""
     table = mutual_information_table(prior, cap, distortion)
     certificate = certify(table, MutualInformation(cap, prior))
     assert cap - 100 < certificate.audited <= cap
@@ -273,7 +278,7 @@ def test_the_information_mechanism_is_blahut_arimotos(prior, cap, distortion):
 
 
 def test_the_bound_of_mutual_information_is_close_and_above():
-    """For random tables, zeros included, the audited level is above I(X;Y), by four nanonats at most."""
+    """For random tables, also with zeros, the audited level is above I(X;Y) by at most four nanonats."""
     draw = np.random.default_rng(SEED)
     for _ in range(50):
         k, m = (int(size) for size in draw.integers(2, 7, 2))
@@ -290,7 +295,7 @@ def test_the_bound_of_mutual_information_is_close_and_above():
 
 
 def test_mutual_information_round_trips_and_refuses_nonsense():
-    """The notion has one wire form; an invalid prior and a channel of too many cells are refused."""
+    """The notion has one wire form; an invalid prior and a channel with too many cells are refused."""
     notion = MutualInformation(NAT, (1, 2, 3))
     assert MutualInformation.from_wire(notion.encode()) == notion
     for prior in ((1,), (1, 0), (2**53, 1)):
@@ -301,7 +306,7 @@ def test_mutual_information_round_trips_and_refuses_nonsense():
 
 
 def test_a_cap_that_forbids_nothing_is_refused():
-    """A cap above the entropy would allow the answer itself, and is refused."""
+    """A cap above the entropy is refused: it would allow reports of the answer itself."""
     for cap in (NAT, 10 * NAT):
         with pytest.raises(NotionError, match="already"):
             mutual_information_table((1, 1), cap)
@@ -313,7 +318,8 @@ def test_a_cap_that_forbids_nothing_is_refused():
 
 
 def test_the_distance_of_two_laws_is_that_of_their_quantiles():
-    """The distance of two random distributions is that of the sorted populations, person by person."""
+    """The Wasserstein distance of two random distributions equals that of the sorted populations, compared person by
+    person."""
     draw = random.Random(SEED)
     for _ in range(300):
         size = draw.randint(2, 6)
@@ -327,7 +333,7 @@ def test_the_distance_of_two_laws_is_that_of_their_quantiles():
 
 
 def scenarios():
-    """Two secrets and a third that winter rules out; answers on a line of seven."""
+    """Two secrets, and a third that has probability 0 in winter; answers are on a line of seven points."""
     summer = ((5, 3, 1, 0, 0, 0, 0), (0, 5, 3, 1, 0, 0, 0), (0, 0, 1, 1, 1, 0, 0))
     winter = ((1, 1, 1, 1, 1, 0, 0), (0, 1, 1, 1, 1, 1, 0), (0, 0, 0, 0, 0, 0, 0))
     return Pufferfish(
@@ -336,13 +342,14 @@ def scenarios():
 
 
 def noise_for(asked, level):
-    """Return the channel that an author gets for scenarios: the noise on a line of the notion that implies them."""
+    """Return the channel that an author gets for Pufferfish scenarios: noise on a line under the geo notion that
+    implies them."""
     labels = tuple(f"v{x}" for x in range(len(asked.scenarios[0].joint[0])))
     return chosen("geometric", Question(Values(labels), geo_for(asked, level)))[1]
 
 
 def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():
-    """By brute force over scenarios, pairs and outputs, every ratio of exact marginals keeps the level."""
+    """For all scenarios, pairs of secrets and outputs, the exact ratio of the marginals is within the level."""
     asked = scenarios()
     assert distance(asked) == 3
     for level in (NAT // 2, NAT, 3 * NAT):
@@ -360,14 +367,14 @@ def test_the_wasserstein_mechanism_keeps_pufferfish_exactly():
 
 
 def test_two_certain_answers_use_the_whole_level():
-    """Secrets that fix the answers, four steps apart, use the whole level."""
+    """Two secrets that determine the answers, four steps apart, use the whole level."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 0, 0, 0, 0), (0, 0, 0, 0, 1))),))
     loss = noise_for(asked, NAT).loss([0], [4])
     assert exact.nats(loss.level) == pytest.approx(1, abs=1e-8)
 
 
 def test_nothing_to_hide_is_an_error():
-    """If no secret of a pair moves the answer, no distance is left to hide, and the design is refused."""
+    """If no secret of a pair changes the distribution of answers, the noise has no scale and the design is refused."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 2, 3), (2, 4, 6))),))
     with pytest.raises(NotionError, match="no noise is needed"):
         geo_for(asked, NAT)

@@ -1,4 +1,4 @@
-"""Laws of the recipes for words of bits: RAPPOR, OUE, utility-optimised, under a prior, and IDUE."""
+"""Laws of the recipes for words of bits: RAPPOR, OUE, utility-optimised RAPPOR, OUE under a prior, and IDUE."""
 
 import math
 import random
@@ -35,14 +35,14 @@ def table_1(scale=1):
 
 
 def shares(channel):
-    """a and b of each class, as fractions."""
+    """Return a and b of each class, as fractions."""
     return np.array(channel.own) / S, np.array(channel.other) / S
 
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("recipe", [unary.rappor, unary.oue])
 def test_a_recipe_reaches_its_level_and_no_more(recipe, level):
-    """RAPPOR and OUE are certified at their level, and b one unit lower is not."""
+    """RAPPOR and OUE are certified at their level, and are not if b is one unit smaller."""
     channel = recipe(6, level)
     certificate = notions.certify(channel, Ldp(level))
     assert certificate.audited <= level
@@ -60,9 +60,11 @@ def test_published_probabilities():
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_utility_optimised_rappor(level):
-    """Utility-optimised RAPPOR keeps high-low LDP and, over the words without a bit of a value that is not
-    sensitive, eps between all inputs; other words have one such value alone. It has no LDP level. theta is that of
-    RAPPOR, and a = 1 - e^(-eps/2)."""
+    """Utility-optimised RAPPOR satisfies high-low LDP and has no LDP level.
+
+    Over the words in which no bit of a value that is not sensitive is set, it satisfies eps between all inputs; every
+    other word is possible for only one such value. theta is that of RAPPOR, and a = 1 - e^(-eps/2).
+    """
     sensitive = (0, 2, 3)
     for recipe in (unary.utility_rappor, unary.utility_oue):
         channel = recipe(5, sensitive, level)
@@ -93,8 +95,12 @@ PRIORS = [
 @pytest.mark.parametrize("level", [10**7, NANONATS // 2, NANONATS, 3 * NANONATS, 8 * NANONATS])
 @pytest.mark.parametrize("prior", PRIORS)
 def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
-    """The channel is certified, reaches its level to a part in a million, and has no more error than OUE at the same
-    level, whose LDP implies LIP; its LDP level is at most twice as high (Jiang, Li, Tandon 2020, Prop. 1)."""
+    """The channel is certified, reaches its level to a part in a million, and has at most the error of OUE at the same
+    level.
+
+    LDP of that OUE implies LIP. The channel's LDP level is at most twice its LIP level (Jiang, Li, Tandon 2020, Prop.
+    1).
+    """
     channel = unary.oue_lip(prior, level)
     certificate = notions.certify(channel, Information(level, tuple(prior)))
     assert certificate.audited > level * (1 - 1e-6) - 100
@@ -106,7 +112,7 @@ def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
 
 
 def test_oue_under_a_prior_is_the_optimum():
-    """No other (r(1), r(0)) that keeps LIP has less error: SLSQP, from five starts, finds none."""
+    """SLSQP from five starts finds no (r(1), r(0)) that satisfies LIP with less error."""
     prior, level = np.array([0.5, 0.25, 0.15, 0.1]), 1.0
     most = math.exp(level)
     channel = unary.oue_lip([50, 25, 15, 10], NANONATS)
@@ -138,7 +144,7 @@ def test_oue_under_a_prior_is_the_optimum():
 
 
 def test_many_priors_are_designed_for_in_classes():
-    """With more different priors than classes the channel still keeps its level exactly."""
+    """With more different priors than classes the channel still satisfies its level exactly."""
     prior = tuple(10**6 // (x + 3) for x in range(400))
     channel = unary.oue_lip(prior, NANONATS)
     assert len(channel.own) <= unary.PRIOR_CLASSES
@@ -146,7 +152,7 @@ def test_many_priors_are_designed_for_in_classes():
 
 
 def slow_optimum(sizes, levels, start):
-    """opt0 in its convex form by SLSQP: the slow twin of the barrier."""
+    """Return the optimum of opt0 in its convex form by SLSQP: the slow reference of the barrier method."""
     t, sizes = len(sizes), np.asarray(sizes, dtype=float)
 
     def parts(z):
@@ -182,7 +188,7 @@ def slow_optimum(sizes, levels, start):
     ],
 )
 def test_the_barrier_finds_the_optimum(sizes, budgets):
-    """opt0 by the barrier and by SLSQP in the convex form agree to 1e-5, from any start."""
+    """The barrier method for opt0 agrees with SLSQP in the convex form to 1e-5, from any start."""
     levels = np.minimum.outer(budgets, budgets)
     best = min(slow_optimum(sizes, levels, start) for start in (0.25, 0.35, 0.45))
     assert idue.worst_error(sizes, *idue.optimum(sizes, levels)) == pytest.approx(best, rel=1e-5)
@@ -197,7 +203,7 @@ def test_the_barrier_finds_the_optimum(sizes, budgets):
     ],
 )
 def test_worst_total_variance(sizes, budgets, totals):
-    """opt0, opt1, opt2 and OUE at the least budget have these worst total variances a person."""
+    """opt0, opt1, opt2 and OUE at the smallest budget have the stated worst-case total variances per person."""
     levels = np.minimum.outer(budgets, budgets)
     for kind, total in zip(idue.KINDS, totals, strict=False):
         assert idue.worst_error(sizes, *idue.optimum(sizes, levels, kind)) == pytest.approx(total, rel=5e-4)
@@ -206,13 +212,15 @@ def test_worst_total_variance(sizes, budgets, totals):
 
 
 def variances(a, b):
-    """(n's factor, c's factor) of each class: Var = n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b)."""
+    """Return the factors of n and of c in the variance of each class: Var = n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b)."""
     return b * (1 - b) / (a - b) ** 2, (1 - a - b) / (a - b)
 
 
 def test_table_1():
-    """The exact optimum: 1 - a = .4080, .3270; b = .3270, .2776; variances 3.133 n + .305 c and 1.282 n + .125 c, in
-    all 8.387 n to 8.567 n. The rounded integers are certified."""
+    """The exact optimum has 1 - a = .4080, .3270 and b = .3270, .2776, and the rounded integers are certified.
+
+    The variances are 3.133 n + .305 c and 1.282 n + .125 c, 8.387 n to 8.567 n in total.
+    """
     channel = idue.idue(table_1())
     notions.certify(channel, table_1())
     a, b = shares(channel)
@@ -227,8 +235,10 @@ def test_table_1():
 
 
 def test_table_1_as_printed():
-    """The paper's variances are those of its probabilities rounded to two digits: 3.27 n + .31 c, 1.32 n + .13 c, and
-    8.70 n to 8.88 n where it prints 8.68 to 8.86."""
+    """The paper's variances follow from its probabilities rounded to two digits: 3.27 n + .31 c and 1.32 n + .13 c.
+
+    The total is 8.70 n to 8.88 n; the paper prints 8.68 to 8.86.
+    """
     of_n, of_c = variances(1 - np.array([0.41, 0.33]), np.array([0.33, 0.28]))
     np.testing.assert_allclose(of_n, [3.27, 1.32], atol=6e-3)
     np.testing.assert_allclose(of_c, [0.31, 0.13], atol=1e-2)
@@ -239,8 +249,10 @@ def test_table_1_as_printed():
 @pytest.mark.parametrize("kind", idue.KINDS)
 @pytest.mark.parametrize("function", ["minid", "avgid"])
 def test_idue_is_certified(kind, function):
-    """For random budgets from 0.01 to 20 nats, every kind keeps MinID- and AvgID-LDP by the exact audit, with at most
-    opt1's and opt2's error for opt0."""
+    """For random budgets from 0.01 to 20 nats, the exact audit certifies every kind for MinID- and AvgID-LDP.
+
+    opt0 has at most the error of opt1 and of opt2.
+    """
     draw = random.Random(7)
     for _ in range(4):
         levels = [round(10 ** draw.uniform(7, 10.3)) for _ in range(draw.randint(1, 4))]
@@ -253,7 +265,7 @@ def test_idue_is_certified(kind, function):
 
 
 def total_error(channel):
-    """The worst total variance a person of a channel as it is."""
+    """Return the worst-case total variance per person of a channel with its rounded probabilities."""
     sizes = np.bincount(np.array(channel.class_of))
     return idue.worst_error(sizes, *shares(channel))
 
@@ -266,7 +278,8 @@ def test_one_budget_is_ldp():
 
 
 def test_an_incomplete_policy_graph_gains():
-    """Leaving out the pairs between two classes never costs, and a class without bounds is reported as it is."""
+    """Omitting the pairs between two classes never increases the error, and a class without bounds is reported without
+    noise."""
     budgets = [NANONATS] * 3 + [3 * NANONATS] * 30
     graph = Graded.over(budgets, edges=[(NANONATS, NANONATS), (3 * NANONATS, 3 * NANONATS)])
     channel = idue.idue(graph)
@@ -277,7 +290,7 @@ def test_an_incomplete_policy_graph_gains():
 
 
 def test_an_unknown_kind_is_a_programmers_mistake():
-    """Any kind but opt0, opt1 and opt2 is a ValueError, and so are levels without any bound."""
+    """A kind other than opt0, opt1 and opt2 is a ValueError, and so is a set of levels without any bound."""
     with pytest.raises(ValueError, match="opt0"):
         idue.idue(table_1(), "opt3")
     with pytest.raises(ValueError, match="finite bound"):
@@ -285,7 +298,7 @@ def test_an_unknown_kind_is_a_programmers_mistake():
 
 
 def test_item_sets_by_existing_recipes():
-    """IDUE-PS gives dummies the least budget and has m + l inputs; it is certified under those budgets."""
+    """IDUE-PS gives dummies the smallest budget, has m + l inputs, and is certified under these budgets."""
     domain = Items(2, 5)
     budgets = [2 * NANONATS, NANONATS, 2 * NANONATS, 2 * NANONATS, 2 * NANONATS]
     channel = idue.idue_ps(domain, budgets)
@@ -298,8 +311,11 @@ def test_item_sets_by_existing_recipes():
 
 @pytest.mark.parametrize(("items", "padding", "best"), [((1, 5), 3, 19.34), ((1, 99), 10, 167.6)])
 def test_idue_ps_has_the_least_error_of_the_items(items, padding, best):
-    """At budgets of 1 and 2 nats IDUE-PS has the least worst-case variance of the items' counts that any bits have,
-    as SLSQP finds it, for any number of dummies; with the dummies counted as items it was 22.14 and 211.1."""
+    """At budgets of 1 and 2 nats IDUE-PS has the least worst-case variance of the item counts that SLSQP finds, for any
+    number of dummies.
+
+    If dummies counted as items, the variances would be 22.14 and 211.1.
+    """
     domain, levels = Items(padding, sum(items)), np.minimum.outer((1.0, 2.0), (1.0, 2.0))
     least = min(slow_optimum(items, levels, start) for start in (0.25, 0.35, 0.45))
     budgets = [NANONATS] * items[0] + [2 * NANONATS] * items[1]
@@ -313,7 +329,7 @@ def test_idue_ps_has_the_least_error_of_the_items(items, padding, best):
 
 
 def shopping(draw, people, items):
-    """Sets of geometric sizes, of items that are the rarer the later they come."""
+    """Return sets of items whose sizes have a geometric distribution; items with larger numbers are rarer."""
     popularity = 1 / np.arange(1, items + 1)
     popularity /= popularity.sum()
     sizes = np.minimum(draw.geometric(0.25, people), items)
@@ -322,8 +338,11 @@ def shopping(draw, people, items):
 
 @pytest.mark.parametrize("family", ["oue", "response"])
 def test_expected_error_of_a_padding(family):
-    """The error of simulated sets, padded by the domain itself, is the expected one: n = 400 people, 40 rounds; a
-    failure at 4 standard errors (alpha about 1e-4) would mean a wrong variance or bias."""
+    """The error of simulated sets, padded by the domain itself, equals the expected error.
+
+    n = 400 people, 40 rounds, a tolerance of 4 standard errors (alpha about 1e-4). A failure means a wrong variance or
+    bias.
+    """
     draw, items, people, length = np.random.default_rng(20260101), 12, 400, 3
     baskets = shopping(draw, people, items)
     domain = Items(length, items)
@@ -350,9 +369,10 @@ def test_expected_error_of_a_padding(family):
 
 @pytest.mark.parametrize("unbiased", [True, False])
 def test_the_best_padding_grows_with_the_number_of_people(unbiased):
-    """With few people a small padding is best, for its variance; with many a large one, for its bias; never above
-    the largest set. The choice is the best of all lengths by brute force; at the largest set's size nothing is cut
-    off."""
+    """With few people a small padding is best because of its variance; with many a large one because of its bias.
+
+    The choice is the best of all lengths up to the size of the largest set, at which no set is cut off.
+    """
     baskets, items = shopping(np.random.default_rng(3), 300, 30), 30
 
     def decoder(length):
@@ -375,10 +395,11 @@ def test_the_best_padding_grows_with_the_number_of_people(unbiased):
 
 
 def test_the_padding_is_the_best_of_the_estimate_that_is_made():
-    """The default estimate of reports counted bit by bit has the expected error to 15%, for 200 items and 3,000
-    people's sets at 2 nats; with the best padding of the unbiased estimate it has at least 1.2 times as much.
+    """The default estimate of reports counted bit by bit has the expected error within 15%, for 200 items and 3,000
+    people's sets at 2 nats.
 
-    6 surveys for each of two paddings; one spreads by less than 5%.
+    With the best padding for the unbiased estimate its error is at least 1.2 times as large. 6 surveys for each of two
+    paddings; the error of one survey varies by less than 5%.
     """
     draw, items, people = np.random.default_rng(8), 200, 3000
     popularity = 1 / np.arange(1, items + 1)

@@ -1,4 +1,4 @@
-"""The recipe of windows: its gain, its level, and its cost to a device."""
+"""The recipe of windows: its gain, its level, and its costs for a device."""
 
 import time
 
@@ -24,7 +24,7 @@ def zipf(size, power):
 
 
 def share_of_gain(channel, prior, level):
-    """Return the part of the coordinate bound's gain over a guess from the prior (MATH 2.6)."""
+    """Return the fraction of the coordinate bound's gain over a guess from the prior (MATH 2.6)."""
     law = np.array(prior) / sum(prior)
     decoder = WindowsDecoder(channel)
     error = 1 - (decoder.forward_squares(law**2) / decoder.forward(law)).sum()
@@ -51,8 +51,11 @@ SHARES = {
 
 @pytest.mark.parametrize(("prior", "eps", "share"), SHARES.values(), ids=SHARES)
 def test_the_design_gains_nearly_all_and_keeps_its_level(prior, eps, share):
-    """The gain is at least this part of the bound's and not above it; the level is kept exactly, and 0.1% less is
-    not. The LDP level is at most twice the LIP level."""
+    """The gain is at least the stated fraction of the bound's gain, and not above it; the LIP level is satisfied, and
+    0.1% less is not.
+
+    The LDP level is at most twice the LIP level.
+    """
     level = round(eps * NANONATS)
     channel = windows(prior, level)
     assert share <= share_of_gain(channel, prior, level) <= 1 + 1e-9
@@ -65,7 +68,7 @@ def test_the_design_gains_nearly_all_and_keeps_its_level(prior, eps, share):
 
 
 def test_the_least_and_largest_levels():
-    """Designs are found at both ends of the range of levels."""
+    """Designs exist at both ends of the range of levels."""
     for eps in (0.001, 20):
         prior, level = zipf(14, 1), round(eps * NANONATS)
         certify(windows(prior, level), Information(level, tuple(prior)))
@@ -77,7 +80,8 @@ def test_a_design_is_the_same_at_every_call():
 
 
 def test_bits_and_orders():
-    """An output has at most log2(k) + 4 bits and those of its order; orders times borders outnumber the arcs."""
+    """An output has at most log2(k) + 4 bits and the bits of its order; orders times borders is more than the number of
+    arcs."""
     channel = windows(zipf(1000, 1), NANONATS)
     assert channel.output_bits <= 14 + np.log2(channel.orders)
     assert channel.orders * (channel.cells - 1) >= sum(1 for arc in channel.arcs if arc)
@@ -105,9 +109,10 @@ ESTIMABLE = {
 
 @pytest.mark.parametrize(("prior", "eps"), ESTIMABLE.values(), ids=ESTIMABLE)
 def test_every_value_has_an_unbiased_estimate(prior, eps):
-    """The distributions of the outputs determine those of the inputs: the decoder inverts at any shares.
+    """The distribution of the outputs determines that of the inputs: the decoder inverts it for any shares.
 
-    In short, priors with ties and priors of a few values: the best table of each, taken alone, has no inverse.
+    The short cases are priors with equal weights and priors of a few values, for which the best table alone has no
+    inverse.
     """
     channel = windows(prior, round(eps * NANONATS))
     decoder = WindowsDecoder(channel, np.array(prior) / sum(prior))
@@ -117,7 +122,8 @@ def test_every_value_has_an_unbiased_estimate(prior, eps):
 
 @pytest.mark.long
 def test_a_thousand_values_have_unbiased_estimates():
-    """Under a Zipf prior of 1,000 values each has an estimate, at 1.001 times the least error of any channel."""
+    """Under a Zipf prior of 1,000 values each value has an unbiased estimate, at 1.001 times the least error of any
+    channel."""
     prior = zipf(1000, 1)
     channel, law = windows(prior, NANONATS), np.array(prior) / sum(prior)
     assert lip_mse(channel, prior) <= 1.001 * lip_mse_bound(NANONATS, prior)
@@ -128,7 +134,8 @@ def test_a_thousand_values_have_unbiased_estimates():
 
 @pytest.mark.long
 def test_a_hundred_thousand_values():
-    """k = 100,000 is designed in half a minute, certified in seconds, and answered in under a millisecond."""
+    """For k = 100,000 a channel is designed in half a minute, certified in seconds, and used by a device in under a
+    millisecond."""
     prior = zipf(100_000, 1)
     channel = windows(prior, NANONATS)
     assert share_of_gain(channel, prior, NANONATS) > 0.99

@@ -73,7 +73,7 @@ def classes():
 
 
 class Fleet:
-    """Devices of a campaign and their reports: rows of device, period, slot and output."""
+    """Devices of a campaign and their reports, stored as rows of device, period, slot and output."""
 
     def __init__(self, signed, seed=1):
         self.signed, self.rng, self.rows, self.envelopes = signed, np.random.default_rng(seed), [], []
@@ -118,7 +118,8 @@ def study_of(path, *named):
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """A study of two campaigns of one question, and one of classes; people move from value 2 to 3 over five periods."""
+    """A study of two campaigns with the same question and of one with classes; people change from value 2 to 3 over
+    five periods."""
     folder = tmp_path_factory.mktemp("desk")
     plain, other, of_classes = campaign(), campaign(title="Education, again"), classes()
     study = study_of(folder / "lib", ("education", plain), ("again", other), ("classes", of_classes))
@@ -163,7 +164,7 @@ OUTPUTS = {
 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
-    """If a device may answer often, the groups hold every counted output, each in the group of its device's key."""
+    """If devices may answer often, the groups contain every counted output once, in the group of its device's key."""
     signed, draw = OUTPUTS[kind]
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(30):
@@ -195,7 +196,8 @@ def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
 
 
 def test_spans_take_the_latest_answer_in_them(desk):
-    """A span counts the outputs of each device's latest period in it, by the groups of all other spans."""
+    """A span counts the outputs of each device's latest period within it, in the same groups of devices as all other
+    spans."""
     study = Study.open(desk / "lib")
     signed = study.campaign("education")
     early, late, all_of_it, last = study.spans(signed, [(0, 2), (3, 4), (0, 5), (4, 5)])
@@ -207,7 +209,8 @@ def test_spans_take_the_latest_answer_in_them(desk):
 
 
 def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
-    """With transcripts each period is decoded separately, in groups of its devices; several at once are refused."""
+    """With transcripts each period is decoded separately, in groups of devices; a span of several periods is
+    refused."""
     notion = TranscriptPrior(NANONATS, (4, 3, 2, 1))
     signed = campaign(notion=notion, channel=notion.channel_of(notion.prior))
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
@@ -231,7 +234,7 @@ def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
 
 
 def test_the_json_of_a_trend_is_the_contract(desk):
-    """Each span has the values of its estimate; the change is of the first and last that have enough reports."""
+    """Each span has the entries of its estimate; the change is from the first to the last span with enough reports."""
     found = json.loads(in_study(desk, "estimate", "education", "--by", "period", "--json").stdout)
     assert {"campaign", "confidence", "spans", "change", "rejected", "table_version"} <= found.keys()
     assert [row["periods"] for row in found["spans"]] == ["0", "1", "2", "3", "4"]
@@ -247,7 +250,7 @@ def test_the_json_of_a_trend_is_the_contract(desk):
 
 
 def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
-    """A period below the minimum shows its number of reports and no shares, in every form."""
+    """A period below the minimum has its number of reports and no shares, in every output format."""
     for form in ("table", "csv", "json"):
         result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
         assert "fewer than 20 devices, so left out: period 3" in result.stderr
@@ -264,7 +267,7 @@ def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
 
 
 def test_spans_of_periods_are_compared(desk):
-    """--periods takes periods together; each value's row has both shares, the change and its interval."""
+    """--periods groups periods into spans; the row of each value has both shares, the change and its interval."""
     result = in_study(desk, "estimate", "education", "--by", "period", "--periods", "0-1, 2-4")
     assert "periods 0-1" in result.stdout
     found = json.loads(
@@ -276,7 +279,7 @@ def test_spans_of_periods_are_compared(desk):
 
 
 def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
-    """The picture is a PNG, and the page has the course, every change with its interval, and every span."""
+    """The picture is a PNG, and the page shows the course, every change with its interval, and every span."""
     picture, report = tmp_path / "trend.png", tmp_path / "trend.html"
     words = ("estimate", "education", "--by", "period", "--plot", picture, "--report", report, "--json")
     change = json.loads(in_study(desk, *words).stdout)["change"]
@@ -303,9 +306,9 @@ DOMAINS = {
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
-    """Items, long lists and grids have a table, a picture and a page of those that changed most.
+    """Trends of items, of long lists and of grids have a table, a picture and a page with the values that changed most.
 
-    In short, the grid is the long list: its table is cut as one of many values.
+    The short form omits the grid, whose table is cut like that of a long list.
     """
     signed = campaign(domain=domain, channel=hadamard(domain.size, NANONATS))
     other = campaign(domain=domain, channel=signed.terms.channel, title="Other")
@@ -327,8 +330,11 @@ def course_of(desk, *words):
 
 
 def test_any_two_periods_are_compared_and_each_with_the_next(desk):
-    """--between names the two periods of the change; --steps gives the change from each period with enough devices
-    to the next, with intervals that hold for all values and all steps together."""
+    """--between sets the two periods of the change; --steps gives the change from each period with enough devices to
+    the next.
+
+    The simultaneous intervals of --steps are for all values and all steps together.
+    """
     whole = course_of(desk)
     assert whole["steps"] == []
     found = course_of(desk, "--between", "1,2", "--steps")
@@ -354,8 +360,11 @@ def test_any_two_periods_are_compared_and_each_with_the_next(desk):
 
 
 def test_the_course_of_one_value_is_printed_alone(desk, tmp_path):
-    """--value with --by period gives the share of one value in each period with its interval, and its change, whose
-    simultaneous interval is then the plain one; the other numbers are the same as without it."""
+    """--value with --by period gives the share of one value in each period with its interval, and its change.
+
+    The simultaneous interval of the change is then the interval of one value; all other figures are the same as without
+    --value.
+    """
     whole, one = course_of(desk), course_of(desk, "--value", "secondary", "--plot", tmp_path / "one.png")
     x = LABELS.index("secondary")
     for row, its in zip(whole["spans"], one["spans"], strict=True):
@@ -373,7 +382,8 @@ def test_the_course_of_one_value_is_printed_alone(desk, tmp_path):
 
 
 def test_the_truth_of_a_rehearsal_stands_beside_a_course(desk, tmp_path):
-    """--truth with --by period is for all periods, or given once for each; every form has it, and the true change."""
+    """--truth with --by period takes one file for all periods, or one for each; every output format shows it with the
+    true change."""
     files = []
     for period in range(5):
         files.append(tmp_path / f"{period}.csv")
@@ -397,14 +407,14 @@ def test_the_truth_of_a_rehearsal_stands_beside_a_course(desk, tmp_path):
 
 
 def test_a_course_is_drawn_in_characters():
-    """The course of a value runs from nothing to its largest share, in at most 12 characters."""
+    """The course of a value is drawn in at most 12 characters, from zero to its largest share."""
     assert course([0.0, 0.5, 1.0]) == "▁▅█"
     assert course([-0.1, 0.0]) == "▁▁"
     assert course([0.0, *[0.1] * 500]) == "▁" + "█" * 11
 
 
 def test_points_have_a_sign_unless_they_are_nothing():
-    """Differences are in percentage points with their sign; a rounded zero has none, an unknown one is a dash."""
+    """Differences in percentage points have a sign; one that rounds to zero has none, and a missing one is a dash."""
     assert [points(x, 1) for x in (0.012, -0.012, 0.0001, -0.0001, float("nan"))] == [
         "+1.2",
         "\N{MINUS SIGN}1.2",
@@ -418,7 +428,7 @@ def test_points_have_a_sign_unless_they_are_nothing():
 
 
 def test_campaigns_are_compared(desk, tmp_path):
-    """The difference of two campaigns is that of their estimates, with both in the JSON, the CSV and the picture."""
+    """The difference of two campaigns is that of their estimates; JSON, CSV and the picture contain both."""
     found = json.loads(in_study(desk, "compare", "education", "again", "--json").stdout)
     assert (found["from"], found["to"], found["paired"]) == ("education", "again", False)
     for name, side in zip(("education", "again"), found["sides"], strict=True):
@@ -436,7 +446,8 @@ def test_campaigns_are_compared(desk, tmp_path):
 
 
 def test_classes_are_compared_and_cut_out(desk):
-    """A class is decoded by its channel; compare gives the difference of two classes; a comma may be in a name."""
+    """A class is decoded by its own channel, compare gives the difference of two classes, and a class name may contain
+    a comma."""
     study = Study.open(desk / "lib")
     signed = study.campaign("classes")
     tally = study.tally(signed)
@@ -458,7 +469,8 @@ def test_classes_are_compared_and_cut_out(desk):
 
 
 def test_people_count_by_their_class(desk, tmp_path):
-    """The sum over people of a weight times the number, and an offset, by class: in every form, with its interval."""
+    """Every output format shows the weighted sum over people, with a weight and an offset for each class, and its
+    interval."""
     file, values = tmp_path / "people.toml", tmp_path / "values.csv"
     file.write_text('["town, north"]\nweight = 2\noffset = 1\n\n[village]\nweight = 0.5\npeople = 1000\n')
     study = Study.open(desk / "lib")
@@ -488,7 +500,7 @@ def test_people_count_by_their_class(desk, tmp_path):
 
 
 def test_classes_are_weighted_to_known_shares(desk, tmp_path):
-    """Every form of a weighted result names the weights; options that do not use them refuse them."""
+    """Every output format of a weighted result names the weights; commands that do not use weights refuse them."""
     file = tmp_path / "population.toml"
     file.write_text(
         '[[margin]]\nby = "class"\nshares = { "town, north" = 0.9, village = 0.1 }\nsource = "Census 2021"\n'
@@ -520,9 +532,10 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
 
 
 def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
-    """One file of true counts by class serves simulate, --panel included, and estimate --where --truth.
+    """simulate with --panel and estimate --where --truth read the same file of true counts by class.
 
-    60 people in the village over 3 periods, at 20 nats: outputs are answers, so the share is exactly that of the file.
+    60 people in the village over 3 periods, at 20 nats: outputs equal answers, so the share is exactly that of the
+    file.
     """
     loud = 20 * NANONATS
     channel = Blocks(0, ((1, 4), (2, 4)), (randomized_response(4, loud),) * 2)
@@ -544,14 +557,14 @@ def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
 
 
 def _changed(path, old, new):
-    """A copy of a text file, with one text replaced."""
+    """Return a copy of a text file in which one text is replaced."""
     other = path.with_name(f"other-{path.name}")
     other.write_text(path.read_text().replace(old, new))
     return other
 
 
 def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
-    """A class whose devices answer often has errors between devices, wider than those of the same number of single
+    """The errors of a class whose devices answer often are computed between devices, and are larger than with single
     reports."""
     of_classes = classes()
     signed = campaign(
@@ -573,7 +586,7 @@ def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
 
 
 def test_a_page_of_a_class_says_so(desk, tmp_path):
-    """The page of a class names it, states that class's promise, and has a separate digest."""
+    """The page of a class names the class, states its promise, and has its own digest."""
     digests = set()
     for number, name in enumerate((None, "village", "town, north")):
         out = tmp_path / f"{number}.html"
@@ -586,7 +599,7 @@ def test_a_page_of_a_class_says_so(desk, tmp_path):
 
 
 def test_the_digest_has_classes_and_groups():
-    """A class, and groups if devices have several reports, are part of the digest's text."""
+    """The text of the digest has the class, and the groups of devices if devices have several reports."""
     counted = Groups.of(np.array([7, 3, 7]), np.array([1, 0, 1]), np.array([2, 1, 1]), 2, 3)
     text = '{"campaign":"01","class":"town","counts":[1,3],"groups":[[3,0,1],[7,1,3]],"period":null,"rejected":{},'
     expected = hashlib.sha256(f'{text}"reports":4}}'.encode()).hexdigest()
@@ -599,8 +612,8 @@ def test_the_digest_has_classes_and_groups():
 
 
 def test_exports_hold_every_output_once(desk, tmp_path):
-    """Parquet and CSV have the same rows: period, output, count, and the period's reports; small periods are left
-    out."""
+    """Parquet and CSV have the same rows of period, output, count and the period's reports; small periods are
+    omitted."""
     for name in ("t.parquet", "t.csv"):
         summary = json.loads(in_study(desk, "export", "education", "--to", tmp_path / name, "--json").stdout)
         assert (summary["reports"], summary["withheld"], summary["periods"]) == (600, 1, 4)
@@ -623,7 +636,8 @@ def test_exports_hold_every_output_once(desk, tmp_path):
 
 
 def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
-    """A class has a column, with outputs of its channel; words of bits are counted bit by bit."""
+    """Exports of classes have a column for the class and outputs of its channel; words of bits are counted bit by
+    bit."""
     in_study(desk, "export", "classes", "--to", tmp_path / "c.parquet")
     table = pq.read_table(tmp_path / "c.parquet")
     assert table.column_names == ["period", "class", "output", "count", "reports"]
@@ -651,8 +665,10 @@ def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
 
 
 def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
-    """Rows of the exported estimates are those of `estimate --period` and --where, in Parquet and CSV, with their
-    campaign, period and class; parquet and csv on stdout name them too."""
+    """Rows of the exported estimates equal those of `estimate --period` and --where, in Parquet and CSV.
+
+    They have columns for campaign, period and class, also if the export goes to stdout.
+    """
     summary = json.loads(
         in_study(desk, "export", "education", "--estimates", "--to", tmp_path / "e.parquet", "--json").stdout
     )
@@ -685,7 +701,7 @@ def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
 
 
 def test_maps_are_geojson(desk, tmp_path):
-    """Each cell is a closed counterclockwise square around its position, with its numbers; only grids have a map."""
+    """Each cell is a closed counterclockwise square around its centre, with its estimate; only grids have a map."""
     grid = Grid(-1_000_000, 1_000_000, 10_000_000, 13_000_000, 1_000_000)
     signed = campaign(domain=grid, channel=randomized_response(6, NANONATS))
     study, fleet = study_of(tmp_path / "lib", ("map", signed)), Fleet(signed)
@@ -714,7 +730,8 @@ def test_maps_are_geojson(desk, tmp_path):
 
 
 def test_no_column_of_an_export_joins_devices(desk, tmp_path):
-    """Rows are sums: devices under any other keys give the same file, so nothing in it is about a device."""
+    """An export does not depend on the keys of the devices: its rows are sums, and the same answers under other keys
+    give the same file."""
     exports = []
     for shift in (0, 10_000):
         signed = campaign()
@@ -752,7 +769,7 @@ def test_too_few_reports_are_not_exported(tmp_path):
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory):
-    """A study of 25 devices with 3 readings a period each, and in period 1 of one of them alone; two classes."""
+    """A study of 25 devices with 3 readings a period each, of one device alone in period 1, and with two classes."""
     folder = tmp_path_factory.mktemp("units")
     two = classes()
     many = replace(two.terms, answers_per_period=4, minimum_reports=20)
@@ -768,7 +785,8 @@ def units(tmp_path_factory):
 
 
 def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
-    """A device counts once, with any number of readings: 4 or 75 readings of too few devices are shown nowhere."""
+    """A device counts once towards the minimum: neither 4 nor 75 readings of too few devices are shown in any
+    output."""
     found = in_study(units, "estimate", "units", "--json").stdout
     assert (json.loads(found)["reports"], json.loads(found)["devices"]) == (49, 25)
     few = in_study(units, "estimate", "units", "--period", "1", code=75).stderr
@@ -787,7 +805,8 @@ def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
 
 
 def test_devices_of_a_class_are_counted_from_below():
-    """The filled groups and the largest device of a part of a tally give a lower bound on its devices."""
+    """The numbers of filled groups and of the largest device's reports give a lower bound on the devices of a part of a
+    tally."""
     group = np.array([0, 0, 5, 9])
     whole = Groups.of(group, np.array([0, 4, 0, 4]), np.array([6, 2, 3, 1]), 9, 4)
     assert whole.least == 9
@@ -799,7 +818,7 @@ def test_devices_of_a_class_are_counted_from_below():
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """A scheduler with a worker process."""
+    """A Dask scheduler with one worker process."""
     with dask_processes(1) as started:
         yield started.scheduler_address.replace("tcp", "dask")
 
@@ -818,8 +837,10 @@ COUNTED = [
 @pytest.mark.parametrize("form", ["json", pytest.param("csv", marks=pytest.mark.long)])
 @pytest.mark.parametrize(("where", "words"), [(one, words) for one, *words in COUNTED])
 def test_every_engine_prints_the_same(request, scheduler, where, words, form):
-    """Trends, comparisons and classes are the same, byte for byte, with every engine. In short, as JSON, which has
-    every number that CSV has."""
+    """Trends, comparisons and classes are identical, byte for byte, with every engine.
+
+    The short form compares JSON, which has every figure that CSV has.
+    """
     folder = request.getfixturevalue(where)
     local, other = (in_study(folder, *words, "--format", form, "--engine", engine) for engine in ("local", scheduler))
     assert other.stdout == local.stdout
@@ -835,7 +856,8 @@ def complete(words, incomplete):
 
 
 def test_campaigns_are_completed_with_their_titles(desk, tmp_path, monkeypatch):
-    """After a study is named, campaigns are completed by name, and shown with their titles; without a study none is."""
+    """After --study, campaigns are completed by name and shown with their titles; without it, no campaign is
+    offered."""
     study = ["--study", str(desk / "lib")]
     for command in ("estimate", "compare", "export"):
         assert complete([*study, command], "") == {
@@ -854,14 +876,14 @@ def test_campaigns_are_completed_with_their_titles(desk, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", SHELLS)
 def test_each_shell_has_a_script(name):
-    """completion prints a script that asks halftruth itself, through the variable that click listens to."""
+    """completion prints a script that calls halftruth with the variable that click reads."""
     script = run("completion", name).stdout
     assert VARIABLE in script
     assert f"{name}_complete" in script
 
 
 def test_the_protocol_of_completion_answers(desk):
-    """Asked as bash asks, halftruth prints the kinds and values that fit, and nothing else."""
+    """Called as bash calls it, halftruth prints the matching kinds and values, and nothing else."""
     command = [sys.executable, "-c", "from aggregator.cli import main; main()"]
     words = {"COMP_WORDS": f"halftruth --study {desk / 'lib'} estimate e", "COMP_CWORD": "4"}
     environment = {VARIABLE: "bash_complete", "PYTHONPATH": ":".join(sys.path), **words}
@@ -882,7 +904,7 @@ def commands():
 
 
 def test_every_command_that_a_script_may_read_speaks_json():
-    """Every command but those in SILENT has --json."""
+    """Every command except those in SILENT has --json."""
     lacking = {
         name for name, command in commands() if not any("--json" in parameter.opts for parameter in command.params)
     }
@@ -890,7 +912,7 @@ def test_every_command_that_a_script_may_read_speaks_json():
 
 
 def test_every_help_has_an_example_that_the_command_takes():
-    """The help of each command ends with an example, whose words are options of the command or of the group."""
+    """The help of each command ends with an example that uses only options of the command or of the group."""
     group = {option for parameter in halftruth.params for option in parameter.opts}
     for name, command in commands():
         assert f"halftruth {COMMANDS[name].example}" in run(name, "--help").stdout
@@ -901,7 +923,7 @@ def test_every_help_has_an_example_that_the_command_takes():
 
 
 def test_short_commands_print_the_same_facts_as_json(tmp_path):
-    """keygen, campaign, import, simulate and revoke give the same facts as JSON and as text."""
+    """keygen, campaign, import, simulate and revoke print the same facts as JSON and as text."""
     draft = tmp_path / "it.toml"
     draft.write_text(
         'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "values"\nvalues = ["a", "b"]\n[privacy]\n'
@@ -936,7 +958,7 @@ def test_short_commands_print_the_same_facts_as_json(tmp_path):
 
 @pytest.mark.parametrize(("words", "code"), wrong_words("desk"))
 def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
-    """Wrong input at the desk ends with its exit code, one line that helps, and no file."""
+    """Wrong input to an analyst's command ends with its exit code, a one-line error with advice, and no file."""
     study = Study.open(desk / "lib")
     if "unanswered" in words:
         study.import_campaign(campaign(title="Not yet").data, [AUTHOR.public], "unanswered")
@@ -949,7 +971,7 @@ def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
 
 
 def test_lip_campaigns_have_trends(tmp_path):
-    """A campaign with a prior shows its MMSE shares by period, and changes of the unbiased estimates."""
+    """The trend of a campaign with a prior has the MMSE shares by period, and the changes of the unbiased estimates."""
     prior = (4, 3, 2, 1)
     signed = campaign(notion=Information(NANONATS, prior), channel=lip_response(prior, NANONATS))
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)

@@ -1,4 +1,4 @@
-"""Districts of a GeoJSON file, from the draft to the picture, by the commands of the desk."""
+"""Districts of a GeoJSON file, from the draft to the picture, by the analyst's commands."""
 
 import csv
 import io
@@ -62,7 +62,8 @@ def session(tmp_path_factory):
 
 
 def test_the_audit_has_the_districts(session):
-    """The signed campaign says that half of the devices are asked for one of three districts, at the whole level."""
+    """The audit of the signed campaign states that half of the devices report one of three districts, at the whole
+    level."""
     views = json.loads(printed("audit", session / "shops.campaign", "--json"))["views"]
     assert [(view["view"], view["share"]) for view in views] == [("3 districts", 0.5), ("the answer as it is", 0.5)]
     assert all(view["audited"] <= 4 for view in views)
@@ -77,8 +78,10 @@ def test_the_audit_has_the_districts(session):
     ],
 )
 def test_districts_have_translations(session, districts, message):
-    """The names of the file's districts, and of the rest, are translated by name, and a missing one is named;
-    without any, the author is warned."""
+    """Translations give the districts and the remaining area by name; a missing name is named in the error.
+
+    Without any translated names the author is warned.
+    """
     table = f'[text.de]\ntitle = "Läden"\nquestion = "Wo?"\ndistricts = {{ {districts} }}\n'
     (session / "german.toml").write_text(f'language = "en"\n{DRAFT}{table}', encoding="utf-8")
     if message:
@@ -97,7 +100,7 @@ def test_districts_have_translations(session, districts, message):
 
 
 def test_every_form_of_an_estimate_has_the_districts_by_name(session):
-    """Table, JSON, CSV, GeoJSON and the page name the districts; intervals of all three hold the truth.
+    """Table, JSON, CSV, GeoJSON and the page name the districts, and the intervals of all three contain the truth.
 
     The seed is fixed.
     """

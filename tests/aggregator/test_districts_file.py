@@ -1,4 +1,5 @@
-"""Laws of districts from a GeoJSON file: the polygon of each cell, exactly, and the refused files."""
+"""Laws of districts from a GeoJSON file: each cell is in exactly one polygon or elsewhere, and invalid files are
+refused."""
 
 import json
 from fractions import Fraction
@@ -34,14 +35,14 @@ def box(west, south, east, north):
 
 
 def cells(found, name):
-    """The cells of a district, as (row, column)."""
+    """Return the cells of a district, as (row, column)."""
     number = found.names.index(name)
     return {divmod(x, GRID.columns) for x in range(GRID.size) if found.input(GRID, x) == number}
 
 
 def holds(ring, x, y):
-    """Return whether a point lies inside a ring, by counting the edges that a line to the north crosses: the slow
-    twin."""
+    """Return whether a point is inside a ring: the slow reference, which counts the edges that a line to the north
+    crosses."""
     odd = False
     for (x1, y1), (x2, y2) in pairwise(ring):
         if (x1 <= x) != (x2 <= x):
@@ -54,8 +55,8 @@ COORDINATE = st.integers(-20, 100).map(lambda tenths: tenths / 10)
 
 @given(st.lists(st.tuples(COORDINATE, st.integers(0, 60).map(lambda y: y / 10)), min_size=3, max_size=8, unique=True))
 def test_a_cell_is_in_the_polygon_that_holds_its_centre(tmp_path_factory, points):
-    """The cells of any polygon, self-crossing or outside the grid, equal those of exact arithmetic along other
-    lines."""
+    """The cells of any polygon equal those of exact arithmetic along other lines, also if it crosses itself or leaves
+    the grid."""
     ring = [list(point) for point in [*points, points[0]]]
     exact = [(Fraction(str(x)), Fraction(str(y))) for x, y in ring]
     half = Fraction(1, 2)
@@ -77,7 +78,8 @@ def test_a_cell_is_in_the_polygon_that_holds_its_centre(tmp_path_factory, points
 
 
 def test_borders_belong_to_one_side(tmp_path):
-    """A centre on a border belongs to the polygon east or north of it: neighbours share no cell and omit none."""
+    """A centre on a border belongs to the polygon east or north of it, so neighbouring polygons neither share nor omit
+    a cell."""
     four = [
         feature("sw", box(0, 0, 4.5, 2.5)), feature("se", box(4.5, 0, 8, 2.5)),
         feature("nw", box(0, 2.5, 4.5, 6)), feature("ne", box(4.5, 2.5, 8, 6)),
@@ -90,8 +92,11 @@ def test_borders_belong_to_one_side(tmp_path):
 
 
 def test_holes_islands_and_the_rest(tmp_path):
-    """A hole belongs to no district, a MultiPolygon to one; a cell in no polygon is elsewhere; the first polygon
-    wins."""
+    """A hole is in no district, and all parts of a MultiPolygon are in one; a cell in several polygons belongs to the
+    first.
+
+    A cell in no polygon is elsewhere.
+    """
     features = [
         feature("ring", box(0, 0, 5, 5), box(1, 1, 4, 4)),
         feature("islands", [box(2, 2, 3, 3)], [box(6, 0, 7, 1)], kind="MultiPolygon"),
@@ -128,7 +133,7 @@ def test_holes_islands_and_the_rest(tmp_path):
     ],
 )  # fmt: skip
 def test_other_files_are_refused(tmp_path, features, message):
-    """An invalid map of districts is refused with the reason and with its name."""
+    """An invalid map of districts is refused with an error that names the file and the reason."""
     with pytest.raises(DistrictsError, match=message) as refused:
         read_districts(written(tmp_path, features), GRID)
     assert "districts.geojson" in str(refused.value)

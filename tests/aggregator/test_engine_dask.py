@@ -1,4 +1,5 @@
-"""The Dask engine has the counts of the local engine, for any bytes, cuts, workers and crashes."""
+"""The Dask engine has the counts of the local engine, for any bytes, any division of files, any workers and any
+crash."""
 
 from __future__ import annotations
 
@@ -60,14 +61,14 @@ PIECE = 6_000
 
 @pytest.fixture(scope="module")
 def address():
-    """A scheduler with two worker processes."""
+    """The address of a scheduler with two worker processes."""
     with dask_processes(2) as started:
         yield started.scheduler_address
 
 
 @pytest.fixture
 def dask(address):
-    """The engine on the scheduler, with small pieces and rounds, and both workers present."""
+    """An engine on the scheduler, with small pieces and rounds, when both workers are present."""
     with connection.connected(address.replace("tcp", "dask"), None) as engine:
         engine.workers.client.wait_for_workers(2, timeout=20)
         yield replace(engine, piece_bytes=PIECE, round_outputs=80)
@@ -90,12 +91,12 @@ CHANGES = {
 
 
 def copied(study, name):
-    """The same study in another place."""
+    """Return a copy of the study in another folder."""
     return Study.open(shutil.copytree(study.path, study.path.parent / name))
 
 
 def messy(seed, number=220):
-    """Files of every kind of envelope and fault, with many copies of the same slots."""
+    """Return files with every kind of envelope and fault, and with many reports for the same slots."""
     rng = random.Random(seed)
     _, faulty = one_of_each()
     parts = [report(n % 10, PLAIN, n % 16, period=n % 2) for n in range(number // 2)]
@@ -109,7 +110,7 @@ def messy(seed, number=220):
 
 
 def inbox(folder, datas):
-    """A folder of files, one of them empty."""
+    """Make a folder of files and one empty file."""
     folder.mkdir()
     for number, data in enumerate([*datas, b""]):
         (folder / f"{number}.htr").write_bytes(data)
@@ -121,8 +122,8 @@ def inbox(folder, datas):
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_result_is_the_local_one(dask, study, tmp_path, seed):
-    """Counts, classes, rows, warnings, keys and recorded signatures are those of the local engine, also a second
-    time."""
+    """Counts, classes, rows, warnings, keys and recorded signatures equal those of the local engine, also on a second
+    ingest."""
     files = inbox(tmp_path / "inbox", messy(seed))
     other, done = copied(study, "other"), []
     for _ in range(2):
@@ -135,8 +136,7 @@ def test_the_result_is_the_local_one(dask, study, tmp_path, seed):
 
 
 def test_of_two_copies_the_first_counts(dask, study, tmp_path):
-    """The first of the reports that fill the same slot, in the order of files, then of bytes, is counted, on any
-    worker."""
+    """Of several reports for one slot the first is counted, in the order of files and then of bytes, on any worker."""
     rng = random.Random(3)
     files, first = [], {}
     for number in range(6):
@@ -155,7 +155,7 @@ def test_of_two_copies_the_first_counts(dask, study, tmp_path):
 
 
 def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch):
-    """A file that is missing in its turn is in the warnings, and the rest is counted."""
+    """A file that is missing when it is to be read is named in the warnings, and the other files are counted."""
     (tmp_path / "good").write_bytes(report(0, PLAIN))
     (tmp_path / "gone").write_bytes(report(1, PLAIN))
     real = pieces._guesses
@@ -173,8 +173,11 @@ def test_a_file_that_cannot_be_read_is_named(dask, study, tmp_path, monkeypatch)
 
 @pytest.mark.parametrize("answers", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answers):
-    """Workers derive the same view of each key: rows, tallies of each view, estimates and the status are those of
-    the local engine. In short, with devices that may answer three times a period."""
+    """Workers derive the same view of each key: rows, tallies of each view, estimates and the status are those of the
+    local engine.
+
+    The short form uses devices that may answer three times a period.
+    """
     here, signed, sent = filled(tmp_path, answers)
     there = fleet.study(tmp_path / "there", signed, range(60))
     result = dask.ingest(there, [tmp_path / "batch.htr"], now=NOW + fleet.WEEK)
@@ -191,7 +194,7 @@ def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answe
 
 
 def viewed(study):
-    """The key, view, period, slot, output and word of every row."""
+    """Return the key, view, period, slot, output and word of every row."""
     query = "SELECT * FROM rows"
     read = tables.query(tables.snapshot(study.path / REPORTS), query)
     return sorted(read.to_pylist(), key=repr)
@@ -227,7 +230,7 @@ def noted():
 
 @pytest.fixture
 def watched(dask):
-    """The engine, and a function that sums up and resets the counts of its workers."""
+    """The engine, and a function that returns the sum of its workers' counts and resets them."""
     usual = signatures.LEAST, signatures.BLOCK_BYTES
     dask.workers.client.run(watch, 1, 512)
     yield dask, lambda: sum(dask.workers.client.run(noted).values(), Counter())
@@ -235,7 +238,8 @@ def watched(dask):
 
 
 def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
-    """Signatures of a file that were all good are not verified again, alone or with others; all reports count."""
+    """If all signatures of a file were valid, they are not verified again, with or without other files, and all reports
+    count."""
     dask, seen = watched
     one, other = tmp_path / "one.htr", tmp_path / "a.htr"
     one.write_bytes(b"".join(report(n % 8, PLAIN, period=n // 8) for n in range(16)) + enrolment(1, OPEN))
@@ -252,7 +256,7 @@ def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
 
 
 def test_a_known_file_is_known_in_other_pieces(watched, study, tmp_path):
-    """A file verified in other pieces, for another number of workers, is not verified again."""
+    """A file that was verified in different pieces, for another number of workers, is not verified again."""
     dask, seen = watched
     file = tmp_path / "one.htr"
     file.write_bytes(b"".join(report(n % 8, PLAIN, period=n // 8) for n in range(48)))
@@ -265,7 +269,8 @@ def test_a_known_file_is_known_in_other_pieces(watched, study, tmp_path):
     "change", ["a key is revoked", *(pytest.param(one, marks=pytest.mark.long) for one in list(CHANGES)[1:])]
 )
 def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change):
-    """After any enrolment, revocation or import since, the result is that of the local engine without memory."""
+    """After any later enrolment, revocation or import, the result is that of a local engine that remembers no
+    signatures."""
     dask, seen = watched
     files = inbox(tmp_path / "inbox", messy(5))
     dask.ingest(study, [files], now=NOW)
@@ -279,7 +284,7 @@ def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change)
 
 
 def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
-    """Each data file is read once for each shard on its worker, in any number of rounds."""
+    """A worker reads each data file once for each of its shards, in any number of rounds."""
     dask, seen = watched
     file = many(study, tmp_path)
     replace(dask, piece_bytes=2000, round_outputs=40).ingest(study, [file], now=NOW)
@@ -294,7 +299,8 @@ def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
 
 @pytest.mark.parametrize("number", [1, pytest.param(2, marks=pytest.mark.long), 8])
 def test_slots_of_a_shard_are_those_of_the_table(study, number):
-    """The memory of a shard finds the same free slots as a full look, in files sorted by key and in others."""
+    """The cache of a shard finds the same free slots as a scan of the whole table, in files sorted by key and in
+    others."""
     rng, path = np.random.default_rng(number), study.path / REPORTS
     devices = rng.integers(-(2**63), 2**63 - 1, 60)
     kept = [slots.Slots(path, 10**6, *shards.bounds(shard, number)) for shard in range(number)]
@@ -314,7 +320,7 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
 
 
 def cut(path, size):
-    """The ranges of a file in pieces of ``size`` bytes, as many readers find them."""
+    """Return the ranges of a file that readers of pieces of ``size`` bytes find."""
     guesses = [(guess, ranges.survey(guess)) for guess in ranges.nominal(path, path.stat().st_size, size)]
     return [where for where, _ in ranges.stitched(guesses, ranges.survey)]
 
@@ -324,7 +330,7 @@ def envelopes_of(chunk_data, found):
 
 
 def agree(path, size):
-    """Assert that the ranges of a file are adjacent, and hold the envelopes and the garbage of the whole file."""
+    """Assert that the ranges of a file are adjacent, and contain the envelopes and the garbage of the whole file."""
     data = path.read_bytes()
     whole, found = frames(data, final=True), cut(path, size)
     assert [one.begin for one in found[1:]] == [one.stop for one in found[:-1]]
@@ -337,14 +343,14 @@ def agree(path, size):
 
 
 def around(payload):
-    """A report envelope with any bytes in it."""
+    """Return a report envelope whose payload contains the given bytes."""
     return envelope.seal(envelope.Kind.REPORT, fleet.device(0, PLAIN), payload)
 
 
 @settings(max_examples=15)
 @given(st.integers(0, 2**32), st.integers(8, 700))
 def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
-    """The ranges of a file, cut anywhere, have the envelopes and the garbage of the whole."""
+    """The ranges of a file, divided anywhere, contain the same envelopes and garbage as the whole file."""
     rng = random.Random(seed)
     inner = report(1, PLAIN)
     parts = [report(n % 10, PLAIN) for n in range(12)]
@@ -359,8 +365,10 @@ def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
 
 @pytest.mark.parametrize("size", range(40, 300, 20))
 def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
-    """A head hidden in a payload, which claims the bytes up to the middle of an envelope, misleads only a reader
-    that begins there; and that is corrected."""
+    """A false head in a payload misleads only a reader that begins inside that payload, and its range is corrected.
+
+    The head claims the bytes up to the middle of a later envelope.
+    """
     one, two = report(1, PLAIN), around(b"\xc4\x40" + bytes(84))
     until = one + two[: two.index(b"\xc4\x40" + bytes(84)) + 66]
     head = one[:13] + bytes([0xC4, len(until)])
@@ -380,7 +388,7 @@ def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 8, 16]), st.booleans())
 def test_shards_hold_what_was_offered(seed, number, words):
-    """Every report is in one shard, the one of its key, whole and in order; and no range of keys is omitted."""
+    """Every report is whole and in order in exactly one shard, that of its key, and the shards cover all keys."""
     rng = np.random.default_rng(seed)
     offers = []
     for _ in range(rng.integers(0, 4)):
@@ -425,7 +433,7 @@ SIZE = 6
 
 
 def asked(kind):
-    """A signed campaign of four periods, of a kind of channel and notion."""
+    """Return a signed campaign of four periods, of the given kind of channel and notion."""
     level = exact.NANONATS
     own, transcript = OwnPrior(level, SIZE), TranscriptPrior(level, tuple(range(1, SIZE + 1)))
     changes = {
@@ -447,7 +455,7 @@ def asked(kind):
 
 
 def counted(tmp_path, kind, devices=150):
-    """A study with rows of many devices in several periods, and some of another campaign, in two commits."""
+    """Make a study with rows of many devices in several periods, and of another campaign, in two commits."""
     signed = asked(kind)
     made = fleet.study(tmp_path / kind, signed)
     rng, terms = np.random.default_rng(1), signed.terms
@@ -476,7 +484,7 @@ def counted(tmp_path, kind, devices=150):
 
 
 def contents(tally):
-    """Return all fields of a tally; groups as sums, in any order of their rows."""
+    """Return all fields of a tally, with groups summed independently of the order of their rows."""
     fields = {name: getattr(tally, name) for name in ("reports", "version", "lost", "period") if hasattr(tally, name)}
     fields |= {name: getattr(tally, name).tolist() for name in ("counts", "chains", "priors") if hasattr(tally, name)}
     fields["rejected"] = dict(tally.rejected)
@@ -493,8 +501,10 @@ def contents(tally):
     "kind", ["plain", "several", "bits", pytest.param("own", marks=pytest.mark.long), "own, several", "transcript"]
 )
 def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
-    """The tallies of the shards of the keys add up to the study's, integer for integer, and so does the estimate. In
-    short, people with personal priors answer several times."""
+    """The tallies of the shards add up to the study's tally, exactly, and their estimate is the study's.
+
+    The short form uses people with personal priors who answer several times.
+    """
     made, signed = counted(tmp_path, kind)
     study_version = StudyVersion.of(made)
     version = tables.snapshot(made.path / REPORTS).version()
@@ -513,7 +523,7 @@ def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
 
 
 def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
-    """The tally made on workers is the study's, refusals and version too; of an empty table as well."""
+    """The tally computed on workers equals the study's, with refusals and version, also for an empty table."""
     made, signed = counted(tmp_path, "several")
     for period in (None, 1):
         assert contents(dask.tally(made, signed, period)) == contents(made.tally(signed, period))
@@ -530,7 +540,7 @@ def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
 
 
 def many(study, tmp_path, number=200):
-    """Return a file of reports of ``PLAIN`` by other devices, half of which are known; and its counts."""
+    """Enrol half of ``number`` new devices of ``PLAIN``, and return a file with one report of each."""
     study.enrol(b"".join(enrolment(n, PLAIN) for n in range(100, 100 + number // 2)))
     file = tmp_path / "many.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n % 16) for n in range(100, 100 + number)))
@@ -538,7 +548,7 @@ def many(study, tmp_path, number=200):
 
 
 def spoil(flag, how):
-    """On a worker: fail in the first piece that is read after ``flag`` was made."""
+    """On a worker: fail in the first piece that is read after the file ``flag`` exists."""
     if not hasattr(ranges, "sound"):
         ranges.sound = ranges.gather
 
@@ -557,7 +567,7 @@ def spoil(flag, how):
 
 
 def struck(engine, study, tmp_path, how):
-    """Ingest ``many`` while one worker fails; every report is counted once."""
+    """Ingest ``many`` while one worker fails, and assert that every report is counted once."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
     engine.workers.client.run(spoil, str(flag), how)
     flag.touch()
@@ -568,14 +578,16 @@ def struck(engine, study, tmp_path, how):
 
 
 def test_a_killed_worker_loses_and_doubles_nothing(dask, study, tmp_path):
-    """The work of a worker killed in the middle of a piece is done again, and every report counts once."""
+    """If a worker is killed in the middle of a piece, its work is done again and every report is counted once."""
     struck(dask, study, tmp_path, "die")
 
 
 @pytest.mark.long
 def test_a_silent_worker_is_given_up(study, tmp_path):
-    """Results of a stopped worker that others need are computed again, and every report counts once. A worker
-    stopped at the end is killed with the others."""
+    """Results of a stopped worker that others need are computed again, and every report is counted once.
+
+    A worker that is stopped at the end of the ingest is killed with the others.
+    """
     with dask_processes(2, heartbeat=3) as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
@@ -590,7 +602,7 @@ def test_a_silent_worker_is_given_up(study, tmp_path):
 
 @pytest.mark.long
 def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
-    """Workers that may keep nothing in memory give the same result."""
+    """Workers that must write all results to disk give the same result."""
     file, other = many(study, tmp_path), copied(study, "other")
     tight = {"memory_limit": "2GB", "config": {"distributed.worker.memory.target": 1e-6}}
     with dask_processes(1, **tight) as started, Client(started) as client, (
@@ -606,7 +618,7 @@ def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
 
 
 def drive(address, study, file, moment, die, pipe):
-    """Ingest as a driver that kills itself before or after one of its commits; send the number accepted."""
+    """Ingest in a driver that kills itself before or after one of its commits; send the number of accepted reports."""
     real, commits = tables.write_deltalake, 0
 
     def write(*arguments, **options):
@@ -626,7 +638,8 @@ def drive(address, study, file, moment, die, pipe):
 
 @pytest.mark.parametrize("die", [pytest.param("before", marks=pytest.mark.long), "after"])
 def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path, die):
-    """After kill -9 just before or after the second round's commit, a second run counts every report once."""
+    """If the driver is killed with kill -9 just before or after the second round's commit, a second run counts every
+    report once."""
     file = many(study, tmp_path)
     process, _ = begun(drive, address, study.path, file, 2, die)
     process.join(60)
@@ -639,7 +652,7 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
 
 
 def test_two_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
-    """A local and two Dask drivers ingest the same file at once: together they count every report once."""
+    """If a local and two Dask drivers ingest the same file at once, every report is counted once in total."""
     file = many(study, tmp_path)
     process, pipe = begun(drive, address, study.path, file, 0, "never")
     local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
@@ -651,7 +664,8 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
 
 
 def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch):
-    """If another process fills slots between the look and the commit, the shards are settled anew."""
+    """If another process fills slots between the scan and the commit, the free slots of the shards are computed
+    again."""
     file, others = many(study, tmp_path), []
     second = tmp_path / "second.htr"
     second.write_bytes(b"".join(report(n, PLAIN, 7) for n in range(100, 150)))
@@ -674,7 +688,8 @@ def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch)
 
 
 def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
-    """A worker without the study, with another one, or of another version is named before anything is done."""
+    """A worker without the study, with another study, or of another version is named in an error before any work is
+    done."""
     identity = str(tables.snapshot(study.path / "campaigns").metadata().id)
     assert steps.probe(study.path, identity)[1] == ""
     assert "another study" in steps.probe(study.path, "somebody else")[1]
@@ -695,7 +710,8 @@ def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
 
 
 def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeypatch):
-    """If every worker is lost and others start in their place, the first answer counts."""
+    """If all workers are lost, the engine repeats its call until workers that replace them answer, and the ingest
+    succeeds."""
     file, asked = many(study, tmp_path), []
     real = dask.workers.client.run
 
@@ -710,7 +726,7 @@ def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeyp
 
 
 def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
-    """A file that the workers do not have stops the ingest with advice."""
+    """A file that the workers cannot read stops the ingest with an error that says what to do."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
     dask.workers.client.run(blind, str(flag))
     flag.touch()
@@ -733,14 +749,14 @@ def blind(flag):
 
 
 def test_no_scheduler_is_an_error(monkeypatch):
-    """A scheduler that does not answer is an error of one line that says what to do."""
+    """If the scheduler does not answer, a one-line error says what to do."""
     monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.2)
     with pytest.raises(EngineError, match="no Dask scheduler"), engine_of("dask://127.0.0.1:9"):
         pass
 
 
 def test_without_dask_the_extra_is_named(monkeypatch):
-    """Without Dask the error names the extra to install."""
+    """If Dask is not installed, the error names the extra to install."""
     monkeypatch.delitem(sys.modules, "aggregator.engines.connection")
     monkeypatch.delattr(engines, "connection")
     monkeypatch.setitem(sys.modules, "dask", None)
@@ -749,7 +765,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
 
 
 def test_the_local_engine_imports_no_dask(study, tmp_path):
-    """An ingest without --engine, and an estimate, load nothing of Dask."""
+    """Neither an ingest without --engine nor an estimate imports any Dask module."""
     file = tmp_path / "batch.htr"
     file.write_bytes(report(0, PLAIN, 3))
     program = f"""if True:
@@ -764,7 +780,7 @@ def test_the_local_engine_imports_no_dask(study, tmp_path):
 
 
 def test_the_command_takes_an_engine(address, study, tmp_path):
-    """ingest and estimate print the same with an engine as without; an unknown engine is wrong usage."""
+    """ingest and estimate print the same with an engine as without; an unknown engine is a usage error."""
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in (0, 1, 2, 2, 9)))
     other, there = copied(study, "other"), address.replace("tcp", "dask")

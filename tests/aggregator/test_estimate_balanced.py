@@ -1,4 +1,4 @@
-"""Laws of words of bits whose shares sum to one, and of the weighted projection: against all words and a solver."""
+"""Laws of words of bits whose shares sum to one, and of the weighted projection, against all words and a solver."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ CHANNELS = {
 
 
 def words(channel):
-    """Return (2^k, k) the bits of every word, and (k, 2^k) their probabilities."""
+    """Return (2^k, k) the bits of every word, and (k, 2^k) the probability of each word for each input."""
     k, one = channel.inputs, 1 << channel.scale
     bits = np.array([[int(bit) for bit in f"{y:0{k}b}"] for y in range(channel.outputs)], dtype=float)
     return bits, np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
@@ -41,8 +41,11 @@ def words(channel):
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
-    """raw' is generalised least squares of raw under the constraint, unbiased, with the variance and extremes of all
-    words; no query has a larger variance than without the sum, at the reference prior."""
+    """raw' is the generalised least squares estimate from raw under the constraint, unbiased, with the variance and
+    extremes of all words.
+
+    At the reference prior no query has a larger variance than without the constraint.
+    """
     generator, k = np.random.default_rng(11), channel.inputs
     bits, law = words(channel)
     reference, p, v = generator.dirichlet(np.ones(k)), generator.dirichlet(np.ones(k)), generator.normal(size=k)
@@ -68,7 +71,7 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
 
 
 def test_bits_reported_without_noise_are_left_alone():
-    """If the shares of every report already sum to one, the balance changes nothing."""
+    """If the shares of every report already sum to one, the constraint changes nothing."""
     decoder = decoder_of(Bits((S,), (0,), ((0, 3),)))
     np.testing.assert_array_equal(decoder.invert(np.array([0.2, 0.3, 0.4])), [0.2, 0.3, 0.4])
 
@@ -83,7 +86,8 @@ def test_bits_reported_without_noise_are_left_alone():
     ids=["oue, k = 9", "rappor, k = 8", "idue"],
 )
 def test_the_sum_takes_off_a_tenth_to_a_fifth_of_the_variance(channel, most):
-    """At even shares the variance falls to .89, .89 and .77: 28.8 to 25.7 for oue with 9 values."""
+    """For uniform shares the constraint multiplies the variance by .89, .89 and .77: from 28.8 to 25.7 for oue with 9
+    values."""
     decoder = decoder_of(channel)
     law = decoder.forward(np.full(channel.inputs, 1 / channel.inputs))
     assert decoder.variances(law).sum() <= most * decoder.plain.variances(law).sum()
@@ -96,8 +100,10 @@ def asked(domain, channel):
 
 
 def test_the_plan_states_the_error_of_the_estimate_that_is_made():
-    """n times the squared standard errors of an estimate of expected counts sum to the plan's error. The sum of the
-    shares is used for values, and not for item sets."""
+    """n times the sum of the squared standard errors, estimated from expected counts, is the plan's error.
+
+    The constraint on the sum is used for values, and not for item sets.
+    """
     for domain in (Values(tuple("abcdef")), Items(2, tuple("abcd"))):
         question = Question(domain, Ldp(2 * NANONATS))
         for mechanism, one in candidates(question):
@@ -110,7 +116,7 @@ def test_the_plan_states_the_error_of_the_estimate_that_is_made():
 
 
 def drawn(channel, p, n, generator):
-    """Draw (k,) counts of the bits of n people."""
+    """Return (k,) counts of the bits of n people, drawn at random."""
     members = np.asarray(channel.class_of)
     own, other = np.array(channel.own)[members] / S, np.array(channel.other)[members] / S
     people = generator.multinomial(n, p)
@@ -118,7 +124,8 @@ def drawn(channel, p, n, generator):
 
 
 def covered(channel, p, n, surveys, seed):
-    """Return (k,) the coverage of the 95% interval, and (k,) its width over that of the uncorrected interval."""
+    """Return (k,) the coverage of the 95% interval, and (k,) the ratio of its width to that of the interval without the
+    constraint."""
     generator, decoder = np.random.default_rng(seed), decoder_of(channel)
     hits = np.zeros(len(p))
     for _ in range(surveys):
@@ -150,15 +157,18 @@ def check_coverage(surveys, least):
 
 
 def test_intervals_hold_their_coverage_and_are_the_shorter_ones():
-    """The 95% interval holds the share in more than 88.5% of 200 surveys of each case (alpha 10^-5 for a coverage of
-    95%), whether the normal one or the exact one was chosen beforehand; a failure means that the choice is wrong. At
-    even shares it is nowhere wider than the uncorrected one."""
+    """The coverage of the 95% interval is above 88.5% in 200 surveys of each case (alpha 10^-5 for a true coverage of
+    95%).
+
+    The choice between normal and exact intervals is made before the counts are seen; a failure means that this choice
+    is wrong. For uniform shares no interval is wider than the one without the constraint.
+    """
     check_coverage(200, 0.885)
 
 
 @pytest.mark.long
 def test_intervals_hold_their_coverage_long():
-    """Over 4,000 surveys of each case, 21 cases with 9 values at most: each value's coverage is above 93.5%."""
+    """Over 4,000 surveys of each of 21 cases with 9 values at most, each value's coverage is above 93.5%."""
     check_coverage(4000, 0.935)
 
 
@@ -172,7 +182,7 @@ def test_few_reports_keep_the_exact_intervals():
 
 
 def test_the_weighted_projection_is_the_nearest_distribution():
-    """A general solver finds no distribution nearer to raw, distances divided by the variances."""
+    """A general solver finds no distribution nearer to raw, if squared distances are divided by the variances."""
     generator = np.random.default_rng(4)
     for size in (2, 5, 9):
         raw, variances = generator.normal(0.2, 0.3, size), generator.uniform(0.1, 3, size)
@@ -192,9 +202,11 @@ def test_the_weighted_projection_is_the_nearest_distribution():
 
 
 def test_the_weights_of_the_projection_take_off_up_to_a_fifth_of_the_error():
-    """The squared error over that of the plain projection is below .9 in some of 12 cells (3 channels, 2
-    distributions, 2 numbers of reports), never above 1.06; 200 surveys each, seed fixed. It is 1.3 at most if three
-    values hold everything and are the noisiest ones."""
+    """The squared error relative to the plain projection is below .9 in at least one of 12 cells, and never above 1.06.
+
+    The cells are 3 channels, 2 distributions and 2 numbers of reports, with 200 surveys each and a fixed seed. If three
+    values have all people and the largest variances, the relative error is at most 1.3.
+    """
     generator, least = np.random.default_rng(8), 1.0
     channels = (
         idue.idue(Graded.over([NANONATS] * 3 + [2 * NANONATS] * 13), "opt0"),

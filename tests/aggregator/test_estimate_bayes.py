@@ -1,4 +1,4 @@
-"""Laws of empirical Bayes: against a slow twin, against the projection, and against published numbers."""
+"""Laws of empirical Bayes, against a slow reference, the projection, and published results."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,8 @@ def geometric(k, ratio=0.95):
 
 
 def estimated(channel, p, n, batches, seed=1):
-    """Return the mean total variation of the projection's and of empirical Bayes' shares over the batches."""
+    """Return the mean total variation distance of the projection and of empirical Bayes from the truth, over the
+    batches."""
     rng, decoder = np.random.default_rng(seed), decoder_of(channel)
     law = decoder.forward(p)
     found = []
@@ -49,9 +50,9 @@ PUBLISHED = [
     ("p", "eps", "projection", "bayes"), [row[1:] for row in PUBLISHED], ids=[r[0] for r in PUBLISHED]
 )
 def test_the_simulated_figures_are_reproduced(p, eps, projection, bayes):
-    """k = 1024, n = 10^5, Hadamard response: total variation as in MATH 6.1, or better for empirical Bayes.
+    """k = 1024, n = 10^5, Hadamard response: the total variation is that of MATH 6.1, or smaller for empirical Bayes.
 
-    10 batches; the total variation of one spreads by 3%. A failure is another estimator.
+    10 batches; the total variation of one batch varies by 3%. A failure means that the estimator has changed.
     """
     found = estimated(hadamard(K, eps * NANONATS), p, 100_000, 10)
     assert found[0] == pytest.approx(projection, rel=0.08)
@@ -59,7 +60,7 @@ def test_the_simulated_figures_are_reproduced(p, eps, projection, bayes):
 
 
 def test_zipf_at_the_stated_size_is_within_its_aim():
-    """Total variation at most 0.40 for k = 1024, Zipf(1), n = 10^5, eps = 1."""
+    """The total variation is at most 0.40 for k = 1024, Zipf(1), n = 10^5, eps = 1."""
     assert estimated(hadamard(K, NANONATS), zipf(K), 100_000, 10, seed=4)[1] <= 0.40
 
 
@@ -74,10 +75,10 @@ CHANNELS = {
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 @pytest.mark.parametrize("p", [zipf(400), zipf(400)[::-1], np.full(400, 1 / 400)], ids=["falling", "rising", "even"])
 def test_it_beats_the_projection_where_noise_is_large(channel, p):
-    """Empirical Bayes has less total variation than the projection for n = 10,000 and k = 400, with errors equal or
-    not, related to the shares or not.
+    """Empirical Bayes has less total variation than the projection for n = 10,000 and k = 400.
 
-    10 batches. The margins are 5 to 95%; a failure means that unequal errors are treated as equal.
+    The errors are equal or not, and related to the shares or not. 10 batches; the margins are 5 to 95%. A failure means
+    that unequal errors are treated as equal.
     """
     projection, bayes = estimated(channel, p, 10_000, 10, seed=2)
     assert bayes < projection
@@ -85,10 +86,11 @@ def test_it_beats_the_projection_where_noise_is_large(channel, p):
 
 @pytest.mark.parametrize("p", [geometric(400), geometric(400, 0.99), zipf(400)], ids=["geometric", "flat", "zipf"])
 def test_errors_that_grow_with_the_shares_are_made_use_of(p):
-    """If blocks hold the large shares together, empirical Bayes has below 0.95 of the projection's variation.
+    """If blocks contain the large shares, empirical Bayes has at most 0.95 of the projection's total variation.
 
-    n = 10,000 and 10^5, 10 batches each. One distribution for all octaves has 1.08 to 1.84 times the projection's in
-    four of these six; a failure means that the octaves' separate distributions were lost.
+    n = 10,000 and 10^5, 10 batches each. With one distribution for all octaves of errors it would have 1.08 to 1.84
+    times the projection's in four of these six cases. A failure means that the octaves do not have separate
+    distributions.
     """
     for n in (10_000, 100_000):
         projection, bayes = estimated(CHANNELS["blocks"], p, n, 10, seed=7)
@@ -97,11 +99,12 @@ def test_errors_that_grow_with_the_shares_are_made_use_of(p):
 
 @pytest.mark.parametrize("at", [1.0, 2**0.25, 2**0.5, 2**0.75])
 def test_values_that_are_alike_are_not_parted_by_their_noise(at):
-    """Shares do not depend on the edges of the octaves if every standard error is estimated and goes with its raw
-    estimate: an even distribution's variation is below a fifth of the projection's at any size of the errors.
+    """Shares do not depend on where the octaves of standard errors begin: for a uniform distribution the total
+    variation is below a fifth of the projection's.
 
-    k = 1,000, errors within 15% of ``at`` / 1,024. With octaves that begin at powers of two it is more than the
-    projection's if one falls among the errors (0.39 against 0.35).
+    k = 1,000, errors within 15% of ``at`` / 1,024; the raw estimates have the standard errors that are estimated with
+    them. With octaves that begin at powers of two, the total variation is above the projection's if such an edge lies
+    among the errors (0.39 against 0.35).
     """
     rng = np.random.default_rng(6)
     p = np.full(1000, 1 / 1000)
@@ -116,7 +119,7 @@ def test_values_that_are_alike_are_not_parted_by_their_noise(at):
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("k", [2, 3, 50, 3000])
 def test_shares_are_a_distribution(k, seed):
-    """For any raw estimates and errors, shares are not negative and sum to one; errors may be 0."""
+    """For any raw estimates and errors, including errors of 0, shares are not negative and sum to one."""
     rng = np.random.default_rng(seed)
     raw = rng.normal(rng.choice([0, 1 / k, 2]), 10 ** rng.uniform(-6, 1), k)
     se = np.abs(rng.normal(0, 10 ** rng.uniform(-6, 1), k)) * rng.integers(0, 2, k)
@@ -126,8 +129,11 @@ def test_shares_are_a_distribution(k, seed):
 
 
 def test_what_is_known_exactly_stays():
-    """Without noise the shares are the raw ones. A value far above the noise and unlike all others keeps its
-    estimate to a twentieth of its standard error, one above all learning to a hundredth."""
+    """Without noise the shares are the raw estimates.
+
+    A value far above the noise and unlike all others keeps its estimate to a twentieth of its standard error, and to a
+    hundredth with a tenth of that noise.
+    """
     p = zipf(50)
     np.testing.assert_allclose(empirical_bayes(p, np.zeros(50)), p)
     for se, most in ((0.02, 0.02 / 20), (0.002, 0.002 / 100)):
@@ -145,10 +151,11 @@ LAWS = {
 
 @pytest.mark.parametrize("p", LAWS.values(), ids=LAWS.keys())
 def test_equal_values_share_their_estimate_at_any_noise(p):
-    """k = 1,000 values of one share or of two, from noise above it to a fiftieth of it: the total variation is below
-    a fifth of the projection's, and falls with the noise until it is below half a per cent.
+    """If k = 1,000 values have one share or two, the total variation is below a fifth of the projection's at any noise.
 
-    4 batches a level of noise. Keeping all estimates of more than four standard errors has the projection's.
+    The noise is from above the shares to a fiftieth of them, 4 batches each. The total variation falls with the noise
+    to below half a per cent. A failure means that raw estimates above four standard errors are kept as they are, which
+    has the projection's total variation.
     """
     rng, before = np.random.default_rng(11), np.inf
     for noise in (1 / 6, 1 / 8, 1 / 12, 1 / 25, 1 / 50):
@@ -163,11 +170,11 @@ def test_equal_values_share_their_estimate_at_any_noise(p):
 
 
 def test_the_largest_of_the_noise_is_not_taken_for_a_share():
-    """The excess of the sum is taken from outstanding noise too: of 1,000 even shares with errors of 40 times that,
-    at the quantiles of the normal distribution but for the largest at 3.9, every estimate is below 1.85 standard
-    errors.
+    """The sum of the shares is corrected with the largest noise too: of 1,000 uniform shares with errors 40 times as
+    large, every estimate is below 1.85 standard errors.
 
-    The largest is 2.0 if a share of one standard error already counts as certain.
+    The noise is at the quantiles of the normal distribution, except for the largest at 3.9. The largest estimate would
+    be 2.0 standard errors if a share of one standard error already counted as certain.
     """
     se, quantiles = np.full(1000, 0.04), stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
     quantiles[-1] = 3.9
@@ -180,16 +187,18 @@ SPARSE = {"zipf 1": zipf(1024), "zipf 1.5": zipf(1024, 1.5), "geometric": geomet
 @pytest.mark.parametrize("p", SPARSE.values(), ids=SPARSE.keys())
 @pytest.mark.parametrize("n", [100_000, 1_000_000])
 def test_values_that_are_like_no_other_are_not_drawn_together(p, n):
-    """Shares that all differ, some far above the noise, have at most 1.05 times the projection's total variation.
+    """If all shares differ and several are far above the noise, the total variation is at most 1.05 times the
+    projection's.
 
-    Hadamard, eps = 1, 6 batches. If each point of the most likely distribution is believed, it is up to 1.25 times.
+    Hadamard, eps = 1, 6 batches. It would be up to 1.25 times if each point of the most likely distribution were taken
+    as exact.
     """
     projection, found = estimated(hadamard(len(p), NANONATS), p, n, 6, seed=9)
     assert found <= 1.05 * projection
 
 
 def test_binning_does_not_change_the_shares():
-    """The distribution fitted to bins and that fitted to every single value give the same shares, to 1% of a total."""
+    """A distribution fitted to bins and one fitted to each value give the same shares, within 1% in total."""
     rng = np.random.default_rng(3)
     p = zipf(2000)
     se = np.full(2000, 0.0015)
@@ -211,7 +220,7 @@ def test_binning_does_not_change_the_shares():
 
 
 def test_chunks_change_nothing(monkeypatch):
-    """Means taken in chunks of 7 values are those taken at once."""
+    """Means computed in chunks of 7 values are those computed for all values at once."""
     rng = np.random.default_rng(6)
     raw, se = rng.normal(0.01, 0.02, 100), np.full(100, 0.02)
     whole = empirical_bayes(raw, se)

@@ -1,4 +1,5 @@
-"""Laws of the decoder of words of bits, against all words written out; and the closed forms of the plain mechanisms."""
+"""Laws of the decoder of words of bits, against an enumeration of all words; and the closed forms of the plain
+mechanisms."""
 
 import math
 
@@ -31,7 +32,7 @@ def channel(request):
 
 
 def words(channel):
-    """(2^k, k) the bits of every word, and (k, 2^k) their probabilities."""
+    """Return (2^k, k) the bits of every word, and (k, 2^k) the probability of each word for each input."""
     k, one = channel.inputs, 1 << channel.scale
     bits = np.array([[int(bit) for bit in f"{y:0{k}b}"] for y in range(channel.outputs)], dtype=float)
     law = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
@@ -51,7 +52,7 @@ def test_forward_and_backward_multiply_with_the_response(channel):
 
 
 def test_the_estimate_is_unbiased(channel):
-    """The contribution of a report to v . raw has the mean v . p under every p, the intercept included."""
+    """A report's contribution to v . raw, with the intercept, has the mean v . p under every p."""
     bits, law = words(channel)
     decoder = BitsDecoder(channel)
     p, v = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
@@ -63,7 +64,7 @@ def test_the_estimate_is_unbiased(channel):
 
 
 def test_variances_are_those_of_all_words(channel):
-    """variances and variance are the variances of one report's contribution over all words."""
+    """variances and variance are the variances of one report's contribution, computed over all words."""
     bits, law = words(channel)
     decoder = BitsDecoder(channel)
     p, v = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
@@ -92,7 +93,7 @@ def test_the_staircase_climbs_to_the_estimate(channel):
 
 
 def test_ceiling_and_weight(channel):
-    """The ceiling is the largest mean of each bit; the weight is the most that any bit adds to its value."""
+    """The ceiling is the largest mean of each bit; the weight is the largest amount that a bit adds to its value."""
     bits, law = words(channel)
     decoder = BitsDecoder(channel)
     np.testing.assert_allclose(decoder.ceiling, (law @ bits).max(axis=0), atol=1e-12)
@@ -103,9 +104,11 @@ def test_ceiling_and_weight(channel):
 @pytest.mark.parametrize("eps", [0.5, 1, 2])
 @pytest.mark.parametrize("k", [5, 40])
 def test_closed_forms_of_grr_rappor_and_oue(k, eps):
-    """With p and q of Gu et al. 2020, sec. III-C, the estimate is (c / n - q) / (p - q) and, for fixed people, its
-    variance is q (1-q) / (p-q)^2 + f (1-p-q) / (p-q): OUE's is 4 e^eps / (e^eps - 1)^2 + f, RAPPOR's
-    e^(eps/2) / (e^(eps/2) - 1)^2. For people drawn at random f (1 - f) comes to it."""
+    """With p and q of Gu et al. 2020, sec. III-C, the estimate is (c / n - q) / (p - q).
+
+    For fixed people its variance is q (1-q) / (p-q)^2 + f (1-p-q) / (p-q): OUE's is 4 e^eps / (e^eps - 1)^2 + f,
+    RAPPOR's e^(eps/2) / (e^(eps/2) - 1)^2. For people drawn at random f (1 - f) is added.
+    """
     level, E = int(eps * NANONATS), math.exp(eps)
     root = math.sqrt(E)
     grr = ResponseDecoder(randomized_response(k, level))
@@ -127,7 +130,7 @@ def test_closed_forms_of_grr_rappor_and_oue(k, eps):
 
 
 def test_forty_thousand_bits_are_decoded_at_once():
-    """At k = 40,000 nothing of size k x k is made: estimates, variances and a query take milliseconds."""
+    """For k = 40,000 no k x k array is made, and estimates, variances and a query take milliseconds."""
     channel = unary.oue(40_000, NANONATS)
     decoder = BitsDecoder(channel)
     p = RNG.dirichlet(np.ones(channel.inputs))

@@ -1,4 +1,4 @@
-"""Laws of decoding blocks, and of the recipes around them, against matrices written out from the channel's integers."""
+"""Laws of decoding blocks, and of the recipes for blocks, against matrices from the channel's integer weights."""
 
 import math
 from fractions import Fraction
@@ -26,7 +26,7 @@ LEVELS = (NANONATS // 2, NANONATS, 4 * NANONATS)
 
 
 def table(size, level):
-    """Return a table of three outputs more than inputs, at no particular level."""
+    """Return a table with three more outputs than inputs and arbitrary weights."""
     rows = np.random.default_rng(size).integers(50, 100, (size, size + 3))
     return Table.nearest([[Fraction(int(cell), int(row.sum())) for cell in row] for row in rows])
 
@@ -61,12 +61,12 @@ def channel(request):
 
 
 def left_inverse(decoder):
-    """L, (m, k): ``adjoint`` of every unit vector."""
+    """Return L, (m, k): ``adjoint`` of every unit vector."""
     return np.array([decoder.adjoint(unit) for unit in np.eye(decoder.inputs)]).T
 
 
 def test_the_staircase_has_a_step_between_any_two_numbers_a_report_can_add(channel):
-    """Each input has one step fewer than its L has levels."""
+    """The staircase of each input has one step fewer than its column of L has different values."""
     decoder = decoder_of(channel)
     stairs = decoder.staircase(np.ones(channel.outputs, dtype=np.int64), channel.outputs)
     levels = [len(np.unique(column.round(9))) for column in left_inverse(decoder).T]
@@ -74,8 +74,8 @@ def test_the_staircase_has_a_step_between_any_two_numbers_a_report_can_add(chann
 
 
 def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
-    """Each single report reaches a step 0 or 1 times, from the bottom up without a gap, and the counts of reports
-    add up."""
+    """Each report reaches a step 0 or 1 times, from the bottom up without a gap, and the counts of several reports add
+    up."""
     decoder = decoder_of(channel)
     units = np.eye(channel.outputs, dtype=np.int64)
     singles = [decoder.staircase(unit, 1) for unit in units]
@@ -102,7 +102,8 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
     ids=["hadamard", "response", "uneven response", "table", "constant"],
 )
 def test_inner_decoders_do_not_ask_that_shares_sum_to_one(inner):
-    """A block with a tenth of the reports has a tenth of the estimate; variances are share @ L^2 - (share @ L)^2."""
+    """A block with a tenth of the reports has a tenth of the estimate; its variances are share @ L^2 - (share @
+    L)^2."""
     decoder = ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner)
     L, share = left_inverse(decoder), RNG.dirichlet(np.ones(inner.outputs)) / 10
     np.testing.assert_allclose(dense(inner) @ L, np.eye(inner.inputs), atol=1e-9)
@@ -112,7 +113,8 @@ def test_inner_decoders_do_not_ask_that_shares_sum_to_one(inner):
 
 
 def test_many_equal_blocks_are_decoded_as_one_by_one():
-    """Twenty blocks of one inner channel have, block by block, the inner estimate of the block's shares."""
+    """The estimate of twenty blocks with one inner channel is, for each block, the inner estimate from the block's
+    shares."""
     channel = in_blocks([x // 5 for x in range(100)], NANONATS, hadamard)
     inner = decoder_of(hadamard(5, NANONATS))
     share = RNG.dirichlet(np.ones(channel.outputs))
@@ -121,7 +123,7 @@ def test_many_equal_blocks_are_decoded_as_one_by_one():
 
 
 def test_a_block_without_information_is_refused():
-    """If one inner channel has no left inverse, neither have the blocks."""
+    """If an inner channel has no left inverse, the blocks are refused."""
     silent = RandomizedResponse(2, (2**63,))
     channel = Blocks(0, ((1, 2), (2, 2)), (silent, hadamard(2, NANONATS)))
     with pytest.raises(NotInvertible, match="higher level"):
@@ -131,7 +133,8 @@ def test_a_block_without_information_is_refused():
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("sensitive", [1, 2, 5])
 def test_utility_optimised_response_is_the_published_channel(sensitive, level):
-    """c1 = E / (s + E - 1), c2 = 1 / (s + E - 1), c3 = (E - 1) / (s + E - 1)   (Murakami, Kawamoto 2019, Def. 3)."""
+    """The channel has c1 = E / (s + E - 1), c2 = 1 / (s + E - 1) and c3 = (E - 1) / (s + E - 1) (Murakami, Kawamoto
+    2019, Def. 3)."""
     E, s = math.exp(exact.nats(level)), sensitive
     channel = high_low(7, range(s), level, randomized_response)
     c2 = 1 / (s + E - 1)
@@ -153,9 +156,10 @@ def test_utility_optimised_response_is_the_published_channel(sensitive, level):
 @pytest.mark.parametrize("inner", [hadamard, randomized_response])
 @pytest.mark.parametrize("sensitive", [(0,), (3, 1), tuple(range(5))])
 def test_high_low_channels_are_utility_optimised(sensitive, inner, level):
-    """ULDP: an output is either one open input's alone, or keeps e^eps between all inputs, open ones among them.
+    """Each output either is possible for one open input only, or satisfies e^eps between all inputs, open inputs
+    included.
 
-    Source: Murakami, Kawamoto 2019, Definition 2.
+    Source: Murakami, Kawamoto 2019, Definition 2 (ULDP).
     """
     channel = high_low(6, sensitive, level, inner)
     protected = channel.offsets[0]
@@ -170,7 +174,8 @@ def test_high_low_channels_are_utility_optimised(sensitive, inner, level):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_sensitive_value_of_two_is_the_binary_optimum(level):
-    """Theorem 2 with levels (eps, infinity): the sensitive value always gives one answer, the other with e^-eps."""
+    """With levels (eps, infinity) the sensitive value always gives one answer, and the other value gives it with e^-eps
+    (Theorem 2)."""
     E = math.exp(exact.nats(level))
     channel = high_low(2, [0], level, hadamard)
     np.testing.assert_allclose(dense(channel), [[1, 0], [1 / E, 1 - 1 / E]], atol=1e-15)
@@ -183,7 +188,7 @@ def test_one_sensitive_value_of_two_is_the_binary_optimum(level):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("sensitive", [2, 5, 8])
 def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
-    """Open inputs hide with probability 2 / (e^eps + 1)   (Acharya et al. 2020, eq. 14)."""
+    """An open input is reported as sensitive with probability 2 / (e^eps + 1) (Acharya et al. 2020, eq. 14)."""
     channel = high_low(10, range(sensitive), level, hadamard)
     assert channel.hidden / 2**128 == pytest.approx(2 / (math.exp(exact.nats(level)) + 1), rel=1e-14)
     assert certify(channel, HighLow(level, 10, tuple(range(sensitive)))).audited == level
@@ -191,7 +196,8 @@ def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_each_block_gets_its_best_channel(level):
-    """No channel for a single block, nor one recipe for all, has less expected error, at any share of a block."""
+    """No other channel for one block, and no single recipe for all blocks, has less expected error, for any share of a
+    block."""
     blocks = [0] * 2 + [1] * 16 + [2] * 60 + [3]
     builders = [hadamard, randomized_response]
     best = best_in_blocks(blocks, level, builders)
@@ -207,10 +213,10 @@ def test_each_block_gets_its_best_channel(level):
 
 
 def test_the_gain_in_a_block_is_the_gain_of_a_plain_channel():
-    """A report contributes the same in blocks of 16 as in a plain channel of 16: at eps = 4 response gains 10.9
-    (MATH 5.3).
+    """A report contributes the same in blocks of 16 as in a plain channel of 16: at eps = 4 response gains a factor of
+    10.9 (MATH 5.3).
 
-    The error is that less the squares of the shares.
+    The error is that contribution less the squares of the shares.
     """
     blocks, level = [x // 16 for x in range(64)], 4 * NANONATS
     builders = [hadamard, randomized_response]
@@ -222,6 +228,6 @@ def test_the_gain_in_a_block_is_the_gain_of_a_plain_channel():
 
 
 def test_one_block_of_all_values_is_its_plain_channel():
-    """Blocks that hide everything are written as the inner channel itself."""
+    """A single block that contains all values is stored as its inner channel."""
     assert in_blocks([7, 7, 7], NANONATS, hadamard) == hadamard(3, NANONATS)
     assert isinstance(in_blocks([7, 7, 1], NANONATS, hadamard).channels[0], Hadamard)

@@ -1,4 +1,4 @@
-"""Laws of the mixture of projected and even shares: against dense matrices, and that its estimates are unbiased."""
+"""Laws of the mixture of projected and uniform shares, against dense matrices; its estimates are unbiased."""
 
 import math
 
@@ -12,7 +12,7 @@ from aggregator.estimate.tree import Survey, Tree, combine, consistent, project_
 
 
 def random_children(rng, noise=0.02):
-    """Some parents of two to seven districts, with estimates that are off by about ``noise``."""
+    """Return parents of two to seven districts each, with estimates that have an error of about ``noise``."""
     fans = rng.integers(2, 8, int(rng.integers(1, 6)))
     parent = np.repeat(np.arange(len(fans)), fans)
     above = rng.dirichlet(np.ones(len(fans)))
@@ -27,7 +27,8 @@ def children(raw, variances, parent, above):
 
 
 def dense(one):
-    """The slow twin: each parent alone, the projection's derivative by differences, matrices written out."""
+    """Return the projection's part in the mixture and its standard error, from the projection's numerical derivative:
+    the slow reference."""
     numerator = size = variance = 0.0
     for at, share in enumerate(one.above):
         inside = one.parent == at
@@ -51,16 +52,19 @@ def dense(one):
 
 @given(st.integers(0, 2**32 - 1))
 def test_the_part_is_what_dense_matrices_give(seed):
-    """Divergence and trace in closed form are those of the derivative of the projection times the covariance."""
+    """The closed forms of divergence and trace equal those of the derivative of the projection times the covariance."""
     one, _ = random_children(np.random.default_rng(seed))
     assert one.part() == pytest.approx(dense(one), rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.5, 50.0])
 def test_the_part_is_unbiased_and_its_error_is_known(spread):
-    """The mean numerator of 3,000 draws of concentrated and of even shares is the true one within four standard
-    errors, and its standard deviation is the claimed one within a tenth. Right code fails about once in 10,000
-    seeds; this one is fixed."""
+    """Over 3,000 draws of concentrated and of uniform shares, the mean numerator is the true one within four standard
+    errors.
+
+    Its standard deviation is the stated one within a tenth. Correct code fails for about one seed in 10,000, and this
+    seed is fixed. A failure means a biased numerator or a wrong standard deviation.
+    """
     rng = np.random.default_rng(3)
     fans = np.repeat(np.arange(12), 9)
     above = rng.dirichlet(np.full(12, 5.0))
@@ -78,7 +82,8 @@ def test_the_part_is_unbiased_and_its_error_is_known(spread):
 
 
 def test_what_the_reports_do_not_contradict_is_kept():
-    """Parents smaller than the noise say nothing; concentrated ones lead to 1 from anywhere, even ones to nearly 0."""
+    """Parents smaller than the noise change nothing; concentrated parents lead to a part of 1 from any start, uniform
+    ones to nearly 0."""
     parent, above = np.repeat(np.arange(50), 8), np.full(50, 0.02)
     rng = np.random.default_rng(1)
     even = above[parent] / 8
@@ -95,9 +100,10 @@ def test_what_the_reports_do_not_contradict_is_kept():
 
 
 def test_an_even_map_is_estimated_as_one():
-    """People spread evenly over 1,600 cells: total variation at the cells is a quarter of the projection's or less.
+    """If people are uniform over 1,600 cells, the total variation at the cells is a quarter of the projection's or
+    less.
 
-    Where all people are in three cells nothing changes. The seed is fixed.
+    If all people are in three cells, nothing changes. The seed is fixed.
     """
     row, column = np.divmod(np.arange(1600), 40)
     tree = Tree.of([row // factor * (40 // factor) + column // factor for factor in (20, 5, 1)])

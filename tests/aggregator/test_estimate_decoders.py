@@ -1,4 +1,4 @@
-"""Laws of the decoders: each fast form against matrices written out from the channel's own integers."""
+"""Laws of the decoders: each fast form, against matrices from the channel's integer weights."""
 
 from fractions import Fraction
 
@@ -25,7 +25,7 @@ def random_table(inputs, outputs, seed):
 
 
 def as_table(channel):
-    """Return the same distributions as an explicit table."""
+    """Return a table with the same output distributions as a channel."""
     return Table.nearest(
         [
             [Fraction(channel.weight(x, y), 1 << channel.scale) for y in range(channel.outputs)]
@@ -68,7 +68,7 @@ def test_every_family_that_devices_know_has_a_decoder():
 
 
 def left_inverse(channel):
-    """L, (m, k): ``adjoint`` of every unit vector."""
+    """Return L, (m, k): ``adjoint`` of every unit vector."""
     decoder = decoder_of(channel)
     return np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
 
@@ -83,7 +83,7 @@ def test_the_fast_transform_is_sylvesters_matrix(order):
 
 
 def test_the_transform_refuses_other_orders():
-    """An order that is no power of two is a programmer's mistake."""
+    """A length that is not a power of two is a ValueError."""
     with pytest.raises(ValueError, match="power of two"):
         walsh(np.zeros(6))
 
@@ -98,7 +98,7 @@ def test_forward_and_backward_multiply_with_the_channel(channel):
 
 
 def test_the_decoder_is_a_left_inverse(channel):
-    """Q L = 1: the expected estimate is the truth at all shares."""
+    """Q L = 1: the expected estimate is the truth for all shares."""
     np.testing.assert_allclose(dense(channel) @ left_inverse(channel), np.eye(channel.inputs), atol=1e-9)
 
 
@@ -115,7 +115,7 @@ def test_all_forms_multiply_with_one_left_inverse(channel):
 
 
 def test_no_output_is_more_probable_than_its_ceiling(channel):
-    """The ceiling is the largest weight of each output, or above it if no row of a Hadamard block is +1."""
+    """The ceiling of each output is its largest probability, or more if no row of a Hadamard block is +1."""
     largest, ceiling = dense(channel).max(axis=0), decoder_of(channel).ceiling
     assert (ceiling >= largest - 1e-12).all()
     if channel.family not in ("hadamard", "blocks"):
@@ -123,7 +123,7 @@ def test_no_output_is_more_probable_than_its_ceiling(channel):
 
 
 def test_the_staircase_climbs_to_the_estimate(channel):
-    """base + sum of heights * counts / n is the raw estimate, and every count lies in 0 .. n."""
+    """base + sum of heights * counts / n is the raw estimate, and every count is between 0 and n."""
     counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
     decoder = decoder_of(channel)
     stairs = decoder.staircase(counts, int(counts.sum()))
@@ -135,7 +135,7 @@ def test_the_staircase_climbs_to_the_estimate(channel):
 
 
 def test_every_step_counts_one_set_of_outputs(channel):
-    """Each single report reaches a step 0 or 1 times, and the counts of a sum of reports are the sum of theirs."""
+    """Each report reaches a step 0 or 1 times, and the counts of several reports add up."""
     decoder = decoder_of(channel)
     singles = np.array([decoder.staircase(report, 1).counts for report in np.eye(channel.outputs, dtype=np.int64)])
     assert set(np.unique(singles)) <= {0, 1}
@@ -145,7 +145,8 @@ def test_every_step_counts_one_set_of_outputs(channel):
 
 @pytest.mark.parametrize("name", [*PLAIN, *RESPONSE, "binary table"])
 def test_support_channels_have_one_step_with_the_stated_probabilities(name):
-    """p* and q* are the probabilities, summed from the weights, that a report of the input and of another reach S_x."""
+    """p* and q* are the probabilities that a report of the input and a report of another input reach S_x, summed from
+    the weights."""
     channel = CHANNELS[name]
     Q, stairs = dense(channel), decoder_of(channel).staircase(np.ones(channel.outputs, dtype=np.int64), channel.outputs)
     reach = np.array(
@@ -203,7 +204,7 @@ def test_the_published_formulas_are_the_one_formula():
 
 @pytest.mark.parametrize("name", [*RESPONSE, "square table"])
 def test_a_square_channel_has_one_inverse(name):
-    """A channel with as many outputs as inputs has the same decoder as its table, with any reference."""
+    """A channel with as many outputs as inputs has the same left inverse as its table, for any reference prior."""
     channel = CHANNELS[name]
     table = as_table(channel)
     share = RNG.dirichlet(np.ones(channel.outputs))
@@ -214,7 +215,7 @@ def test_a_square_channel_has_one_inverse(name):
 
 
 def test_the_table_decoder_has_the_least_error_at_its_reference():
-    """No other left inverse of a table has less error at the reference prior; shares of the estimate sum to one."""
+    """No other left inverse of a table has less error at the reference prior; the shares of the estimate sum to one."""
     channel = TABLES["wide table"]
     Q, reference = dense(channel), RNG.dirichlet(np.ones(channel.inputs))
     decoder = decoder_of(channel, reference.tolist())
@@ -240,18 +241,18 @@ def test_a_channel_that_confuses_inputs_is_refused():
 
 @pytest.mark.parametrize(("size", "people"), [(16, 9.7), (64, 37.7), (256, 149)])
 def test_one_report_of_randomised_response_counts_for_many_people(size, people):
-    """At eps = 1 the weight of a report is 9.7, 37.7 and 149 people at k = 16, 64 and 256."""
+    """At eps = 1 the influence of one report is that of 9.7, 37.7 and 149 people at k = 16, 64 and 256."""
     assert decoder_of(randomized_response(size, NANONATS)).weight == pytest.approx(people, rel=0.005)
 
 
 def test_hadamard_reports_weigh_the_same_at_every_size():
-    """At eps = 1 the weight of a Hadamard report is (e + 1) / (e - 1) = 2.16 people at every k."""
+    """At eps = 1 the influence of a Hadamard report is that of (e + 1) / (e - 1) = 2.16 people at every k."""
     for size in (2, 300):
         assert decoder_of(hadamard(size, NANONATS)).weight == pytest.approx((np.e + 1) / (np.e - 1))
 
 
 def test_a_channel_without_a_decoder_is_a_programmers_mistake():
-    """A family without a decoder is a ValueError."""
+    """A channel of a family without a decoder is a ValueError."""
 
     class Strange(Hadamard):
         pass

@@ -1,4 +1,4 @@
-"""The expected error equals sums written out, published numbers and independently computed ones."""
+"""The expected error equals explicit sums, published results and errors computed independently."""
 
 import math
 from fractions import Fraction
@@ -24,7 +24,8 @@ def per_coordinate(inside, outside, f):
 
 
 def subset_selection(k, eps):
-    """Error of a coordinate, uniform shares, with the better of the two set sizes   (Ye, Barg 2018; MATH 4.1)."""
+    """Return the error of a coordinate for uniform shares, with the better of the two subset sizes (Ye, Barg 2018; MATH
+    4.1)."""
     E = math.exp(eps)
     found = []
     for d in {max(1, math.floor(k / (E + 1))), math.ceil(k / (E + 1))}:
@@ -36,7 +37,7 @@ def subset_selection(k, eps):
 
 @pytest.mark.parametrize(("eps", "error"), [(0.5, 15.7), (1, 3.68), (2, 0.723)])
 def test_the_reference_error_is_the_known_one(eps, error):
-    """Subset selection has n MSE of 15.7, 3.68 and .723 a coordinate at eps = .5, 1 and 2, k = 1024   (MATH 4.2)."""
+    """Subset selection has n MSE of 15.7, 3.68 and .723 per coordinate at eps = .5, 1 and 2, k = 1024 (MATH 4.2)."""
     assert subset_selection(1024, eps) == pytest.approx(error, rel=0.005)
 
 
@@ -54,14 +55,15 @@ def test_hadamard_response_loses_cosh_squared(k, eps, ratio):
 
 @pytest.mark.parametrize(("eps", "ratio"), [(0.5, 156), (1, 95), (2, 35), (4, 5.2), (8, 1.0)])
 def test_randomised_response_pays_for_many_values(eps, ratio):
-    """At k = 1024 randomised response has 95 times the error of subset selection at eps = 1, 1 at 8   (MATH 4.2)."""
+    """At k = 1024 randomised response has 95 times the error of subset selection at eps = 1, and the same error at eps
+    = 8 (MATH 4.2)."""
     found = expected_mse(randomized_response(1024, int(eps * NANONATS))) / (1024 * subset_selection(1024, eps))
     assert found == pytest.approx(ratio, rel=0.02)
 
 
 @pytest.mark.parametrize("eps", [0.5, 1, 4])
 def test_the_error_is_the_sum_over_coordinates(eps):
-    """For support channels ``expected_mse`` is the sum of theta (1 - theta) / (p* - q*)^2, at any shares."""
+    """For support channels ``expected_mse`` is the sum of theta (1 - theta) / (p* - q*)^2, for any shares."""
     p = np.random.default_rng(1).dirichlet(np.ones(6))
     E = math.exp(eps)
     walsh = sum(per_coordinate(E / (E + 1), 0.5, f) for f in p)
@@ -81,7 +83,7 @@ def test_the_error_is_the_sum_over_coordinates(eps):
     ],
 )
 def test_lip_error_is_the_sum_written_out(channel):
-    """``lip_mse`` is 1 - sum over y, x of (P Q(y|x))^2 / P(y) over the weights, in exact fractions."""
+    """``lip_mse`` is 1 - sum over y, x of (P Q(y|x))^2 / P(y), computed from the weights in exact fractions."""
     prior = (7, 5, 2, 1)
     P = [Fraction(weight, 15) for weight in prior]
     gained = Fraction(0)
@@ -93,7 +95,7 @@ def test_lip_error_is_the_sum_written_out(channel):
 
 
 def binary_optimum(p1, eps):
-    """The optimal binary LIP channel (MATH 2.3), covers rounded up; input 1 is the rarer."""
+    """Return the optimal binary LIP channel (MATH 2.3), with covers rounded up; input 1 is the rarer one."""
     E = math.exp(eps)
     if p1 >= 1 / (E + 1):
         kept, mistaken = 1 - (1 - p1) / E, p1 / E
@@ -104,7 +106,8 @@ def binary_optimum(p1, eps):
 
 @pytest.mark.parametrize(("p1", "eps", "one_coordinate"), [(0.01, 1, 0.00979), (0.1, 1, 0.0791), (0.1, 2, 0.0348)])
 def test_binary_optimum(p1, eps, one_coordinate):
-    """The binary optimum errs by .00979, .0791 and .0348 a coordinate (MATH 1.2), and reaches the bound where legal."""
+    """The binary optimum has an error of .00979, .0791 and .0348 per coordinate (MATH 1.2), and reaches the bound where
+    it is legal."""
     prior = (round(1000 * (1 - p1)), round(1000 * p1))
     found = lip_mse(binary_optimum(p1, eps), prior)
     assert found / 2 == pytest.approx(one_coordinate, rel=0.005)
@@ -115,7 +118,7 @@ def test_binary_optimum(p1, eps, one_coordinate):
 
 
 def test_the_published_binary_error_where_it_is_legal():
-    """At P1 = .4, eps = 1 the optimum is P1 P0 (2 a - a^2), the paper's   (MATH 2.3)."""
+    """At P1 = .4, eps = 1 the optimum has the published error P1 P0 (2 a - a^2) (MATH 2.3)."""
     a = math.exp(-1)
     assert lip_mse(binary_optimum(0.4, 1), (6, 4)) / 2 == pytest.approx(0.24 * (2 * a - a * a), rel=1e-9)
 
@@ -130,7 +133,7 @@ def test_the_published_binary_error_where_it_is_legal():
     ],
 )
 def test_the_lower_bound_of_the_lip_error(weights, eps, bound):
-    """The coordinate bound of zipf priors is .93879, .48943, .28397 and .8325   (MATH 2.6)."""
+    """The coordinate bound is .93879, .48943, .28397 and .8325 for Zipf priors (MATH 2.6)."""
     prior = [round(2**40 * weight) for weight in weights]
     assert lip_mse_bound(eps * NANONATS, prior) == pytest.approx(bound, abs=6e-5)
     assert lip_mse(lip_response(prior, eps * NANONATS), prior) >= bound - 6e-5
@@ -144,7 +147,7 @@ def test_the_bound_is_the_short_form_for_rare_values():
 
 
 def test_the_error_of_a_table_needs_no_simulation():
-    """A table's expected error at p is the variance of one report's estimate, summed over its outputs."""
+    """The expected error of a table at p is the variance of one report's estimate, summed over its outputs."""
     rows = ((1, 2, 5), (6, 1, 1))
     channel = Table.nearest([[Fraction(cell, 8) for cell in row] for row in rows])
     p = np.array([0.3, 0.7])
@@ -158,9 +161,9 @@ def test_the_error_of_a_table_needs_no_simulation():
     ("eps", "share", "error"), [(1, 0.01, 0.00980), (1, 0.1, 0.0820), (2, 0.1, 0.0601)]
 )  # fmt: skip
 def test_ldp_with_the_posterior_mean(eps, share, error):
-    """Warner's response with the posterior mean has the error of one coordinate that eq. 20 of the LIP papers gives.
+    """Warner's response with the posterior mean has the error per coordinate of eq. 20 of the LIP papers.
 
-    P1 P0 - (P1 P0 (2 q - 1))^2 / (P(y = 1) P(y = 0)),     q = e^eps / (e^eps + 1)      (MATH 1.2, 1.3)
+    It is P1 P0 - (P1 P0 (2 q - 1))^2 / (P(y = 1) P(y = 0)), q = e^eps / (e^eps + 1) (MATH 1.2, 1.3).
     """
     prior = (round(share * 1000), round((1 - share) * 1000))
     found = lip_mse(randomized_response(2, int(eps * NANONATS)), prior) / 2

@@ -1,7 +1,7 @@
-"""Laws of the estimates of a form: single questions, tables of two, and the test of association.
+"""Laws of the estimates of a form: single questions, tables of two questions, and the test of association.
 
-Slow twins are dense matrices: the response R, a left inverse found by unit vectors, and the covariance of one report's
-contribution, summed over outputs. Surveys are drawn with fixed seeds, so no test fails by chance.
+The slow references use dense matrices: the response R, a left inverse from unit vectors, and the covariance of one
+report's contribution, summed over outputs. Surveys are drawn with fixed seeds, so no test fails by chance.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ PAIRS = list(itertools.combinations(range(len(SIZES)), 2))
 
 @cache
 def outputs_of(channel: Channel) -> tuple[Floats, Floats]:
-    """Return (words, m) the features of each possible word, and (k, words) their probabilities, for small channels."""
+    """Return (words, m) the features of each possible word, and (k, words) the words' probabilities, for small
+    channels."""
     decoder = decoder_of(channel)
     if decoder.one_hot:
         return np.eye(decoder.features), np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
@@ -59,7 +60,7 @@ def view_of(questions: Sequence[int], channel: Channel, table: Floats, n: int, r
 
 
 def survey(truth: Floats, n: int, rng: np.random.Generator, channels: dict[tuple[int, ...], Channel]) -> list[FormView]:
-    """Return the views of a form, ``n`` people each; ``truth`` is the distribution of all questions together."""
+    """Return the views of a form with ``n`` people each; ``truth`` is the joint distribution of all questions."""
     return [
         view_of(asked, channel, truth.sum(axis=tuple(q for q in range(len(SIZES)) if q not in asked)), n, rng)
         for asked, channel in channels.items()
@@ -68,7 +69,7 @@ def survey(truth: Floats, n: int, rng: np.random.Generator, channels: dict[tuple
 
 @cache
 def channels_of(level: int = NANONATS) -> dict[tuple[int, ...], Channel]:
-    """A channel of another family for each pair, and one for a single question."""
+    """Return a channel of a different family for each pair of questions, and one for a single question."""
     return {
         (0, 1): projective(12, level),
         (0, 2): subset_selection(6, level),
@@ -78,7 +79,7 @@ def channels_of(level: int = NANONATS) -> dict[tuple[int, ...], Channel]:
 
 
 def unrelated() -> Floats:
-    """Return (3, 4, 2) a distribution in which all questions are independent."""
+    """Return (3, 4, 2) a joint distribution in which all questions are independent."""
     p, q, r = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.7, 0.3])
     return np.asarray(p[:, None, None] * q[:, None] * r)
 
@@ -217,7 +218,7 @@ def test_an_association_is_seldom_found_where_there_is_none(surveys: int, most: 
 
 
 def related() -> Floats:
-    """Return (3, 4, 2) a distribution in which all questions are related."""
+    """Return (3, 4, 2) a joint distribution in which all questions are associated."""
     law = unrelated()
     law[0, 0] += 0.15
     law[1, :, 1] += 0.1

@@ -1,7 +1,7 @@
-"""Laws of errors of correlated reports: many of one device, and the same devices in two periods.
+"""Laws of the errors of correlated reports: several reports of one device, and the same devices in two periods.
 
-Statistical laws have fixed seeds. Of S surveys, correct 95% intervals cover 95% of the time, with a standard error of
-at most sqrt(.05 * .95 / S), at any correlation between the values of one survey.
+Statistical laws have fixed seeds. The coverage of correct 95% intervals over S surveys has a standard error of at most
+sqrt(.05 * .95 / S), for any correlation between the values of one survey.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ def campaign(channel, minimum=1, domain=None):
 
 
 def memo(channel, devices, rng):
-    """Return (devices, k, m) the features of the output that each device would draw for each value, once and for
-    all."""
+    """Return (devices, k, m) the features of the output that each device draws once for each value and then repeats."""
     if isinstance(channel, Bits):
         own = np.array(channel.own)[np.array(channel.class_of)] / 2.0**32
         other = np.array(channel.other)[np.array(channel.class_of)] / 2.0**32
@@ -60,7 +59,7 @@ def memo(channel, devices, rng):
 
 
 def counted(features, device, key):
-    """Return the tally of reports with such features, sent by the devices of these numbers, by group of devices."""
+    """Return the tally of reports with the given features, by group of devices."""
     group = (key & (GROUPS - 1))[device]
     cells = np.zeros((GROUPS, features.shape[1]), dtype=np.int64)
     np.add.at(cells, group, features)
@@ -72,7 +71,8 @@ def counted(features, device, key):
 
 
 def survey(channel, rng, devices=500, readings=12, restless=0.0):
-    """A tally of devices with 1 to ``readings`` reports each, of which some part is of a fresh value."""
+    """Return a tally of devices with 1 to ``readings`` reports each; the fraction ``restless`` of the reports is of a
+    new value."""
     table = memo(channel, devices, rng)
     device = np.repeat(np.arange(devices), rng.integers(1, readings + 1, devices))
     steady = rng.choice(len(P), devices, p=P)[device]
@@ -96,11 +96,11 @@ SHORT = {("response", 0.0), ("hadamard", 0.3), ("bits", 0.0), ("sharp", 0.3)}
     ],
 )
 def test_intervals_hold_where_devices_repeat_themselves(name, restless):
-    """95% intervals of many reports of one device cover, though those of independent reports would not.
+    """95% intervals cover if devices send several reports; intervals for independent reports would not.
 
-    In short, each channel with people of one kind, and each kind with two channels. S = 60 surveys of 500 devices with
-    1 to 12 reports each. Correct intervals cover less than 90% once in 25 such tests; a lower coverage means that
-    reports of one device are taken for independent.
+    The short form has each channel with one kind of people, and each kind of people with two channels. S = 60 surveys
+    of 500 devices with 1 to 12 reports each; coverage below 90% has alpha 1/25. A failure means that reports of one
+    device are taken as independent.
     """
     rng, terms = np.random.default_rng(11), campaign(CHANNELS[name])
     right, wrong, together = [], [], []
@@ -119,9 +119,9 @@ def test_intervals_hold_where_devices_repeat_themselves(name, restless):
 
 
 def test_intervals_hold_for_a_dozen_devices():
-    """Few devices with many reports: intervals go by the devices, though there are thousands of reports.
+    """Intervals of 12 devices with thousands of reports cover, because errors are computed between devices.
 
-    S = 200 surveys of 12 devices; as above.
+    S = 200 surveys. A failure means that the small number of devices is not allowed for.
     """
     rng, terms = np.random.default_rng(12), campaign(CHANNELS["response"])
     found = [
@@ -133,8 +133,8 @@ def test_intervals_hold_for_a_dozen_devices():
 
 @each
 def test_fewer_groups_make_wider_intervals(name):
-    """An error that is known from few groups has the quantiles of Student's distribution: 1.31 times as wide for
-    five."""
+    """If an error is estimated from few groups, intervals use the quantiles of Student's distribution: 1.31 times as
+    wide for five."""
     linear = solve(decoder_of(CHANNELS[name]), survey(CHANNELS[name], np.random.default_rng(19), devices=5000))
     few, many = (replace(linear, between=Spread(linear.between.variance, freedom)) for freedom in (5, 10**7))
     widths = [high - low for low, high in (one.intervals(0.05) for one in (few, many))]
@@ -142,9 +142,11 @@ def test_fewer_groups_make_wider_intervals(name):
 
 
 def test_one_number_is_as_sure_as_its_devices():
-    """A weighted mean of many reports of one device has an interval that covers; of independent ones it does not.
+    """The interval of a weighted mean covers if devices send several reports; the interval for independent reports does
+    not.
 
-    S = 200 surveys; right 95% intervals cover less than 90% once in 1,000 such tests.
+    S = 200 surveys; the coverage of correct 95% intervals is below 90% once in 1,000 such tests. A failure means that
+    reports of one device are taken as independent.
     """
     rng, terms, weights = np.random.default_rng(13), campaign(CHANNELS["hadamard"]), np.array([0.0, 1.0, 5.0, 10.0])
     right, wrong = [], []
@@ -159,7 +161,7 @@ def test_one_number_is_as_sure_as_its_devices():
 
 @each
 def test_the_spread_is_the_sum_of_squares_of_groups(name):
-    """The variance is G / (G - 1) sum of (n_g (raw_g - raw))^2 / n^2, group by group, for queries too."""
+    """The variance is G / (G - 1) sum of (n_g (raw_g - raw))^2 / n^2 over the groups, for queries too."""
     channel, rng = CHANNELS[name], np.random.default_rng(14)
     tally = survey(channel, rng, devices=40)
     decoder = decoder_of(channel)
@@ -184,7 +186,7 @@ def test_the_spread_is_the_sum_of_squares_of_groups(name):
 
 
 def test_one_report_a_device_is_estimated_as_ever():
-    """Groups of devices with one report each leave an estimate unchanged, to the last bit."""
+    """If each device has one report, the groups of devices leave an estimate unchanged, to the last bit."""
     rng, terms = np.random.default_rng(15), campaign(CHANNELS["response"])
     tally = survey(CHANNELS["response"], rng, readings=1)
     found, plain = estimate(terms, tally).as_json(), estimate(terms, Tally(tally.counts, tally.reports)).as_json()
@@ -193,7 +195,8 @@ def test_one_report_a_device_is_estimated_as_ever():
 
 
 def test_reports_of_one_device_have_no_error():
-    """Reports of one device alone give no error, no interval, and a warning; queries have dashes too."""
+    """If all reports are of one device, the estimate has a warning and neither errors nor intervals; queries show
+    dashes."""
     rng, terms = np.random.default_rng(16), campaign(CHANNELS["response"])
     features = memo(CHANNELS["response"], 1, rng)[0][np.array([0] * 40 + [1] * 10)]
     tally = counted(features, np.zeros(50, dtype=int), np.array([7]))
@@ -205,9 +208,10 @@ def test_reports_of_one_device_have_no_error():
 
 
 def test_honest_devices_that_repeat_themselves_raise_no_alarm():
-    """The screen counts a device once: 100 surveys of 20 honest devices with up to 200 reports raise no alarm.
+    """The screen counts each device once: 100 surveys of 20 honest devices with up to 200 reports raise no alarm.
 
-    False alarms come once in 5,000 surveys or more rarely; taken for independent, these reports raise many.
+    Correct code raises a false alarm in at most one survey in 5,000. A failure means that reports of one device are
+    taken as independent, which raises many alarms.
     """
     rng, terms, false = np.random.default_rng(17), campaign(CHANNELS["response"]), 0
     for _ in range(100):
@@ -218,7 +222,7 @@ def test_honest_devices_that_repeat_themselves_raise_no_alarm():
 
 
 def test_a_flood_by_many_devices_still_raises_the_alarm():
-    """A tenth of 4,000 devices that send one output over and over are seen, two reports a device."""
+    """If a tenth of 4,000 devices repeat one output, with two reports a device, the screen raises an alarm."""
     rng, terms = np.random.default_rng(18), campaign(CHANNELS["sharp"])
     table = memo(CHANNELS["sharp"], 4000, rng)
     device = np.repeat(np.arange(4000), 2)
@@ -231,14 +235,14 @@ def test_a_flood_by_many_devices_still_raises_the_alarm():
 
 
 def test_an_effect_is_never_below_one():
-    """Reports count at most for themselves, and a value on which few reports bear has no smaller effect than all."""
+    """The design effect is at least 1, and that of a value with few reports is at least that of all values together."""
     effect = design_effect(np.array([4.0, 0.0, 0.1]), np.array([1.0, 1.0, 0.0]))
     np.testing.assert_allclose(effect, [4.0, 2.05, 2.05])
     np.testing.assert_allclose(design_effect(np.array([0.1, 0.2]), np.ones(2)), 1)
 
 
 def test_exact_intervals_of_fewer_reports_lie_between_whole_ones():
-    """2.5 of 10.5 reports have an interval between those of 2 of 10 and 3 of 11, and that of 0 of n reaches zero."""
+    """The interval of 2.5 of 10.5 reports is between those of 2 of 10 and 3 of 11, and that of 0 of n includes zero."""
     low, high = clopper_pearson(np.array([2.0, 2.5, 3.0, 0.0, 0.4]), np.array([10.0, 10.5, 11.0, 5.5, 5.5]), 0.05)
     assert (np.diff(low[:3]) > 0).all()
     assert (np.diff(high[:3]) > 0).all()
@@ -252,7 +256,8 @@ def test_exact_intervals_of_fewer_reports_lie_between_whole_ones():
 
 
 def two_periods(channel, rng, devices, moves, both=0.8):
-    """Tallies of two periods: most devices are in both; ``moves`` of all people go from the first value to the last."""
+    """Return tallies of two periods: most devices are in both, and the fraction ``moves`` of all people change from the
+    first value to the last."""
     table = memo(channel, devices, rng)
     before = rng.choice(len(P), devices, p=P)
     after = np.where((before == 0) & (rng.random(devices) < moves / P[0]), len(P) - 1, before)
@@ -268,7 +273,7 @@ def two_periods(channel, rng, devices, moves, both=0.8):
 
 
 def changes_covered(name, moves, surveys):
-    """Return the coverage of the intervals of a change: of each value, and of all of a survey together."""
+    """Return the coverage of the intervals of a change: for each value, and for all values of a survey together."""
     channel, rng = CHANNELS[name], np.random.default_rng(21)
     terms, alone, together = campaign(channel), [], []
     for _ in range(surveys):
@@ -281,10 +286,11 @@ def changes_covered(name, moves, surveys):
 
 @pytest.mark.parametrize(("name", "moves"), [("sharp", 0.0), ("response", 0.004), ("bits", 0.02), ("hadamard", 0.2)])
 def test_intervals_of_a_change_hold(name, moves):
-    """From few changed devices to many, 95% intervals of the change cover, for one value and for all together.
+    """From few changed devices to many, 95% intervals of the change cover, for one value and for all values together.
 
-    S = 80 pairs of periods, 800 devices, of which nine in ten are in each. Right intervals cover less than 90% once in
-    50 such tests. They may cover more where hardly a device has changed.
+    S = 80 pairs of periods, 800 devices, nine in ten of them in each period. The coverage of correct intervals is below
+    90% once in 50 such tests, and may be above 95% if very few devices have changed. A failure means that the errors of
+    a change are too small.
     """
     alone, together = changes_covered(name, moves, 80)
     assert alone > 0.925
@@ -295,14 +301,16 @@ def test_intervals_of_a_change_hold(name, moves):
 @each
 @pytest.mark.parametrize("moves", [0.0, 0.001, 0.004, 0.02, 0.2, 0.4])
 def test_intervals_of_a_change_hold_everywhere(name, moves):
-    """The same of S = 500: right intervals cover less than 92% once in 500 such tests."""
+    """With S = 500 pairs of periods, the coverage of a change's intervals is below 92% once in 500 such tests if they
+    are correct."""
     alone, together = changes_covered(name, moves, 500)
     assert alone > 0.92
     assert together > 0.92
 
 
 def test_a_change_is_surer_than_the_shares_it_is_between():
-    """Devices that repeat their output add no error: paired intervals are a fraction as wide as unpaired ones."""
+    """Devices that repeat their output add no error: paired intervals of a change are a fraction as wide as unpaired
+    ones."""
     channel, rng = CHANNELS["response"], np.random.default_rng(22)
     terms = campaign(channel)
     (before, after), _ = two_periods(channel, rng, 4000, 0.01, both=1.0)
@@ -314,7 +322,8 @@ def test_a_change_is_surer_than_the_shares_it_is_between():
 
 @pytest.mark.parametrize("readings", [1, 8])
 def test_without_any_change_there_is_still_doubt(readings):
-    """If every device repeats its outputs, the interval reaches further than the rule of three: 3 people of n."""
+    """If every device repeats its outputs, the interval of the change is wider than the rule of three gives: 3 people
+    of n."""
     channel, rng = CHANNELS["response"], np.random.default_rng(23)
     side = Side("a", campaign(channel), survey(channel, rng, readings=readings))
     found = difference(side, side, paired=True)
@@ -326,9 +335,10 @@ def test_without_any_change_there_is_still_doubt(readings):
 
 @pytest.mark.parametrize("name", ["response", "sharp"])
 def test_intervals_of_a_difference_of_strangers_hold(name):
-    """Two surveys without a device in common: 95% intervals of the differences cover, with few reports too.
+    """For two surveys without a common device, 95% intervals of the differences cover, with few reports too.
 
-    S = 200 pairs of surveys of 60 and 300 people; right intervals cover less than 91% once in 200 such tests.
+    S = 200 pairs of surveys of 60 and 300 people; the coverage of correct intervals is below 91% once in 200 such
+    tests. A failure means that errors of independent surveys are not added.
     """
     channel, rng = CHANNELS[name], np.random.default_rng(24)
     terms, decoder, q = campaign(channel), decoder_of(channel), np.array([0.2, 0.3, 0.4, 0.1])
@@ -344,7 +354,8 @@ def test_intervals_of_a_difference_of_strangers_hold(name):
 
 
 def test_a_difference_says_what_it_is_of():
-    """JSON has both names, every value, and the values with a significant difference; it has no NaN."""
+    """The JSON of a difference has both names, every value, and the values with a significant difference, without
+    NaN."""
     channel = CHANNELS["sharp"]
     terms = campaign(channel)
     sides = [
@@ -360,7 +371,8 @@ def test_a_difference_says_what_it_is_of():
 
 
 def test_only_like_is_compared():
-    """Campaigns of other values and sides with too few reports are refused; sides without groups are not paired."""
+    """Campaigns with different values, and campaigns with too few reports, are refused; tallies without groups are not
+    paired."""
     channel = CHANNELS["response"]
     side = Side("a", campaign(channel), Tally.of(np.array([10, 20, 30, 40])))
     other = campaign(channel, domain=Values(("p", "q", "r", "s")))
@@ -373,7 +385,7 @@ def test_only_like_is_compared():
 
 
 def test_a_difference_of_item_sets_is_of_people():
-    """The difference of item sets is of the shares of people who hold each item, as in the estimates beside it."""
+    """The difference of item sets is that of the shares of people who have each item, as in the estimates."""
     domain = Items(2, ("bread", "milk", "tea"))
     channel = randomized_response(domain.size, 3 * NANONATS)
     terms = campaign(channel, domain=domain)
@@ -386,7 +398,7 @@ def test_a_difference_of_item_sets_is_of_people():
 
 
 def test_a_solution_is_the_estimate_without_clipping():
-    """A solution has the estimate's raw shares and errors, and its intervals unclipped."""
+    """A solution has the estimate's raw shares and errors, with intervals that are not clipped to 0 .. 1."""
     rng, channel = np.random.default_rng(25), CHANNELS["response"]
     tally = survey(channel, rng)
     linear, found = solve(decoder_of(channel), tally), estimate(campaign(channel), tally)

@@ -1,8 +1,8 @@
-"""Laws of estimates and intervals over 4,000 and more simulated batches a mechanism.
+"""Laws of estimates and intervals over 4,000 and more simulated batches for each mechanism.
 
-Batches are drawn from the exact law of the counts. "Drawn people": every batch has new people from the shares p, so
-counts are multinomial under p Q; this is the model of the standard error, and the intervals are tight in it. "Fixed
-people": every batch has the same people; counts vary less, so intervals may only be wider than needed.
+Batches are drawn from the exact distribution of the counts. "Drawn people": every batch has new people from the shares
+p, so counts are multinomial under p Q; the standard error is computed in this model, and the intervals are tight.
+"Fixed people": every batch has the same people, so counts vary less, and intervals may only be wider than needed.
 """
 
 from dataclasses import dataclass
@@ -42,9 +42,9 @@ TABLE = Table(
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A channel, its decoder, and the (k, w) distribution of its reports, with the (w, m) features of each.
+    """A channel, its decoder, and the (k, w) distribution of its reports, with the (w, m) features of each report.
 
-    Batches that several tests use are drawn once: of people drawn anew and of fixed people, 4,000 people each.
+    Batches that several tests use are drawn once, of drawn and of fixed people, 4,000 people each.
     """
 
     channel: object
@@ -54,17 +54,17 @@ class Case:
 
     @cached_property
     def drawn(self):
-        """(20,000, m) counts of drawn people."""
+        """Return (20,000, m) counts of drawn people."""
         return drawn_people(self, people_of(self), MANY)
 
     @cached_property
     def fixed(self):
-        """(4,000, m) counts of fixed people."""
+        """Return (4,000, m) counts of fixed people."""
         return fixed_people(self, people_of(self), BATCHES)
 
     @cached_property
     def left_inverse(self):
-        """L, (m, k), and the intercepts, (k,), from the queries for each value."""
+        """Return L, (m, k), and the intercepts, (k,), from the query for each value."""
         units = np.eye(self.channel.inputs)
         L = np.array([self.decoder.adjoint(unit) for unit in units]).T
         return L, np.array([self.decoder.intercept(unit) for unit in units])
@@ -82,7 +82,8 @@ class Case:
 
 
 def case(channel):
-    """The case of a channel: ``law`` from the weights alone, over outputs, or over all words of a unary channel."""
+    """Return the case of a channel, with its distribution from the weights alone, over outputs or all words of a unary
+    channel."""
     words = [y for y in range(channel.outputs) if channel.emits(y)] if channel.unary else range(channel.outputs)
     one = 1 << channel.scale
     law = np.array([[channel.weight(x, y) / one for y in words] for x in range(channel.inputs)])
@@ -122,7 +123,7 @@ def given(request):
 
 
 def people_of(given, n=REPORTS):
-    """Return a skewed population of n people: shares fall as 1 / rank, and the last value has no holder."""
+    """Return a skewed population of n people: shares fall as 1 / rank, and no person has the last value."""
     weights = 1 / np.arange(1, given.channel.inputs + 1)
     weights[-1] = 0
     people = np.floor(n * weights / weights.sum()).astype(np.int64)
@@ -131,31 +132,31 @@ def people_of(given, n=REPORTS):
 
 
 def drawn_people(given, people, batches, seed=11):
-    """(batches, m) counts; every batch has new people."""
+    """Return (batches, m) counts; every batch has new people."""
     law = people / people.sum() @ given.law
     return counted(given, np.random.default_rng(seed).multinomial(people.sum(), law / law.sum(), batches))
 
 
 def fixed_people(given, people, batches, seed=12):
-    """(batches, m) counts; every batch has the same people."""
+    """Return (batches, m) counts; every batch has the same people."""
     rng = np.random.default_rng(seed)
     rows = zip(people, given.law, strict=True)
     return counted(given, sum(rng.multinomial(count, row / row.sum(), batches) for count, row in rows))
 
 
 def counted(given, reports):
-    """(batches, m) counts of features from those of outputs or words."""
+    """Return (batches, m) counts of features, from the counts of outputs or words."""
     return reports if given.features is None else reports @ given.features
 
 
 def estimates(given, counts, n=REPORTS):
-    """(batches, k) raw estimates."""
+    """Return (batches, k) raw estimates."""
     L, bases = given.left_inverse
     return counts / n @ L + bases
 
 
 def dense_errors(given, counts, n):
-    """(batches, k) standard errors, the dense twin of ``standard_errors``."""
+    """Return (batches, k) standard errors, the dense reference of ``standard_errors``."""
     L, _ = given.left_inverse
     if given.features is None:
         variances = counts / n @ L**2 - estimates(given, counts, n) ** 2
@@ -165,7 +166,7 @@ def dense_errors(given, counts, n):
 
 
 def all_intervals(given, counts, alpha, n=REPORTS):
-    """(batches, k) lower and upper ends, all batches as one long staircase."""
+    """Return (batches, k) lower and upper ends, computed for all batches as one long staircase."""
     ground, reaches = given.steps
     steps = np.einsum("bm,msk->sbk", counts.astype(float), reaches.astype(float), optimize=True)
     steps = np.rint(steps).astype(np.int64) + n * ground.counts[:, None]
@@ -179,14 +180,14 @@ def all_intervals(given, counts, alpha, n=REPORTS):
 
 
 def test_simulated_counts_follow_the_channels_weights(given):
-    """The distribution of the batches has rows that sum to one, and its mean is the decoder's forward pass."""
+    """The rows of the batches' distribution sum to one, and its mean is the decoder's forward pass."""
     np.testing.assert_allclose(given.law.sum(axis=1), 1, atol=1e-12)
     mean = given.law if given.features is None else given.law @ given.features
     np.testing.assert_allclose([given.decoder.forward(unit) for unit in np.eye(given.channel.inputs)], mean, atol=1e-9)
 
 
 def test_the_long_staircase_is_each_batchs_own(given):
-    """Steps and standard errors of a batch equal those of ``staircase`` and ``standard_errors``."""
+    """The steps and standard errors of each batch equal those of ``staircase`` and ``standard_errors``."""
     counts = given.drawn[:3]
     low, high = all_intervals(given, counts, ALPHA)
     for b, batch in enumerate(counts):
@@ -198,7 +199,8 @@ def test_the_long_staircase_is_each_batchs_own(given):
 
 
 def test_the_expected_estimate_is_the_truth(given):
-    """The distribution of the reports, decoded, is each input with certainty: no bias for any population."""
+    """The decoder maps the distribution of an input's reports to that input: the estimate has no bias for any
+    population."""
     L, bases = given.left_inverse
     mean = given.law if given.features is None else given.law @ given.features
     np.testing.assert_allclose(mean @ L + bases, np.eye(given.channel.inputs), atol=1e-9)
@@ -206,11 +208,12 @@ def test_the_expected_estimate_is_the_truth(given):
 
 @pytest.mark.parametrize("model", ["drawn", "fixed"])
 def test_raw_estimates_are_unbiased(given, model):
-    """The mean of 4,000 raw estimates lies within 5 standard errors of the truth, for every value.
+    """The mean of 4,000 raw estimates is within 5 standard errors of the truth, for every value.
 
-    n = 4,000 reports a batch. 5 rather than 4: there are 462 comparisons over all mechanisms and both models, so one
-    grid in 35 passes 4 by chance (alpha 6e-5 each), as this seed's does once with 4.13, and one in 3,900 passes 5.
-    A failure means that counts do not follow the weights; that the decoder is a left inverse is proved exactly above.
+    n = 4,000 reports a batch. There are 462 comparisons over all mechanisms and both models. With a limit of 4 standard
+    errors (alpha 6e-5 each) one grid in 35 would fail by chance, as this seed does with 4.13; with 5, one in 3,900
+    does. A failure means that counts do not follow the weights: an exact test above shows that the decoder is a left
+    inverse.
     """
     people = people_of(given)
     raw = estimates(given, getattr(given, model)[:BATCHES])
@@ -219,10 +222,10 @@ def test_raw_estimates_are_unbiased(given, model):
 
 
 def test_the_mean_squared_error_is_the_closed_form(given):
-    """n times the total squared error of 20,000 batches is within 5% of the closed form that ``expected_mse`` sums.
+    """n times the total squared error of 20,000 batches is within 5% of the closed form of ``expected_mse``.
 
-    n = 4,000. The relative standard error is at most sqrt(2 / 20,000) = 1% (one degree of freedom, k = 2), so a failure
-    is a wrong formula (alpha = 6e-7).
+    n = 4,000. The relative standard error is at most sqrt(2 / 20,000) = 1% (one degree of freedom, k = 2; alpha =
+    6e-7). A failure means a wrong formula.
     """
     people = people_of(given)
     raw = estimates(given, given.drawn)
@@ -233,7 +236,8 @@ def test_the_mean_squared_error_is_the_closed_form(given):
 def test_standard_errors_are_the_spread_of_the_estimates(given):
     """The mean standard error of a value is within 5% of the standard deviation of 20,000 estimates.
 
-    n = 4,000. The standard deviation is known to 0.5%, so alpha is nil; a failure is a wrong second moment.
+    n = 4,000. The standard deviation is precise to 0.5%, so the limit is ten of its errors. A failure means a wrong
+    second moment.
     """
     counts = given.drawn
     raw = estimates(given, counts)
@@ -242,12 +246,12 @@ def test_standard_errors_are_the_spread_of_the_estimates(given):
 
 
 def test_intervals_of_one_value_cover_the_truth(given):
-    """95% intervals cover 94 to 96.5% of the truths, people drawn anew for each of 4,000 batches.
+    """The coverage of 95% intervals is 94 to 96.5% over 4,000 batches, each with new people.
 
-    n = 4,000; the mean is over 4,000 batches and all values whose estimate varies (an open value without holders and
-    without other values' reports is always covered, and left out). Its standard error is below 0.35% (k = 2, where
-    both values are covered together), mostly below 0.2%. Exact intervals are conservative by half a count: 0.3% at the
-    200 reports that the rarest outputs have here. A failure means wrong quantiles or a wrong variance.
+    n = 4,000; the mean is over 4,000 batches and all values whose estimate varies. (An open value without people and
+    without reports of other values is always covered, and omitted.) The standard error of the mean is below 0.35% (k =
+    2, where both values are covered together), mostly below 0.2%. Exact intervals are conservative by half a count:
+    0.3% at the 200 reports that the rarest outputs have here. A failure means wrong quantiles or a wrong variance.
     """
     people = people_of(given)
     counts = given.drawn[:BATCHES]
@@ -260,11 +264,11 @@ def test_intervals_of_one_value_cover_the_truth(given):
 
 
 def test_intervals_hold_for_fixed_people(given):
-    """95% intervals cover at least 94% of the truths when every batch has the same people.
+    """The coverage of 95% intervals is at least 94% if every batch has the same people.
 
-    n = 4,000, 4,000 batches. The coverage has no upper limit: counts of fixed people vary less than the intervals
-    allow for (Hoeffding 1956), the less the more openly a value is reported; the high-low channel's intervals cover
-    98%.
+    n = 4,000, 4,000 batches. There is no upper limit, because counts of fixed people vary less than the intervals allow
+    for (Hoeffding 1956). The difference is larger for values reported with less noise: the coverage of the high-low
+    channel's intervals is 98%. A failure means that intervals are too narrow.
     """
     people = people_of(given)
     low, high = all_intervals(given, given.fixed, ALPHA)
@@ -273,10 +277,10 @@ def test_intervals_hold_for_fixed_people(given):
 
 
 def test_simultaneous_intervals_hold_together(given):
-    """Intervals at alpha / k all cover their truths in at least 95% of 4,000 batches, less 3 standard errors.
+    """In at least 95% of 4,000 batches, less 3 standard errors, all intervals at alpha / k contain their truths.
 
-    n = 4,000, one-sided alpha = 0.1% if the true coverage were 95% exactly; Bonferroni leaves it above. A failure means
-    the division by k was lost, or normal tails were trusted too far out.
+    n = 4,000, one-sided alpha = 0.1% if the true coverage were exactly 95%; Bonferroni's is higher. A failure means
+    that alpha was not divided by k, or that normal tails are used too far from the centre.
     """
     people = people_of(given)
     low, high = all_intervals(given, given.drawn[:BATCHES], ALPHA / given.channel.inputs)
@@ -288,10 +292,10 @@ def test_simultaneous_intervals_hold_together(given):
 @pytest.mark.parametrize("n", [30, 400, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("alpha", [0.05, 0.001])
 def test_few_reports_never_make_intervals_dishonest(given, n, alpha):
-    """With 30 to 400 reports each value's interval still covers its truth with probability 1 - alpha.
+    """With 30 to 400 reports the interval of each value contains the truth with probability 1 - alpha.
 
-    4,000 batches of drawn people; for each value at most alpha + 3.5 standard errors miss (alpha 0.02% a value, some
-    1,000 values: the seed is fixed). A failure means the normal interval took over before it was normal.
+    4,000 batches of drawn people; for each value at most alpha + 3.5 standard errors miss (alpha 0.02% a value, about
+    1,000 values: the seed is fixed). A failure means that the normal interval is used for too few reports.
     """
     batches = 4000
     people = people_of(given, n)
@@ -303,7 +307,8 @@ def test_few_reports_never_make_intervals_dishonest(given, n, alpha):
 
 
 def test_clopper_pearson_is_the_inversion_of_the_binomial():
-    """At its ends the tail probability of the count is alpha / 2; 0 and n of n reach the ends of the scale."""
+    """At the ends of the interval the tail probability of the count is alpha / 2; those of 0 and n of n include 0 and
+    1."""
     from scipy.stats import binom
 
     count = np.array([0, 1, 7, 50, 99, 100, 7])
@@ -316,16 +321,18 @@ def test_clopper_pearson_is_the_inversion_of_the_binomial():
 
 
 def test_clopper_pearson_matches_a_published_table():
-    """10 of 20: 0.2720 to 0.7280 at 95%   (Hald 1952; also NIST's handbook of statistical methods)."""
+    """The 95% interval of 10 of 20 is 0.2720 to 0.7280 (Hald 1952; also NIST's handbook of statistical methods)."""
     low, high = clopper_pearson(np.array([10]), 20, 0.05)
     assert (round(float(low[0]), 4), round(float(high[0]), 4)) == (0.272, 0.728)
 
 
 def test_exact_intervals_hold_where_normal_ones_fail():
-    """Randomised response at eps = 8, n = 2,000, a value without holders: 61% of the normal intervals miss.
+    """For a value without people the normal interval of randomised response misses in 61% of the batches; the exact one
+    does not.
 
-    The output comes from the cover alone, 0.5 times in the mean; with no report at all, e^-0.5 = 61% of the batches,
-    the normal interval has no width (MATH 6.3: 61% misses). 20,000 batches: the miss rates are known to 0.4%.
+    eps = 8, n = 2,000. The output comes from the cover alone, 0.5 times on average; in e^-0.5 = 61% of the batches it
+    does not occur, and the normal interval has no width (MATH 6.3). 20,000 batches: the miss rates are precise to 0.4%.
+    A failure means that a normal interval is used for a rare output.
     """
     channel = randomized_response(1000, 8 * NANONATS)
     cover, truth, n = channel.cover[0] / 2**64, channel.truth / 2**64, 2000

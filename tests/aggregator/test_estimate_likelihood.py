@@ -1,4 +1,5 @@
-"""Laws of maximum likelihood: nothing is more likely, the stated gap is right, and error bars cover if given."""
+"""Laws of maximum likelihood: it finds a maximum, states its gap correctly, and its error bars cover where they
+exist."""
 
 from fractions import Fraction
 
@@ -49,9 +50,10 @@ def log_likelihood(decoder, share, p):
 
 
 def test_nothing_is_more_likely(channel):
-    """No corner, no random distribution and no long run of plain steps is more than the stated gap more likely.
+    """No corner, no random distribution and no long run of plain steps is more likely than the estimate by more than
+    the stated gap.
 
-    n = 2,000 of a skewed population, so that some shares of the answer are zero.
+    n = 2,000 of a skewed population, so that the estimate has shares of zero.
     """
     decoder, n = decoder_of(channel), 2000
     p = 1 / np.arange(1, channel.inputs + 1) ** 2
@@ -71,7 +73,7 @@ def test_nothing_is_more_likely(channel):
 
 
 def test_the_posterior_mode_is_the_optimum_of_its_objective():
-    """A general optimiser finds nothing better than the mode under a Dirichlet prior, nor far from it."""
+    """Under a Dirichlet prior a general optimiser finds nothing better than the posterior mode, and ends near it."""
     decoder, n, prior = decoder_of(WIDE), 3000, np.array([0.2, 0.5, 0.3])
     share = drawn(decoder, np.array([0.7, 0.1, 0.2]), n)
     fit = posterior_mode(decoder, share, n, prior)
@@ -89,7 +91,7 @@ def test_the_posterior_mode_is_the_optimum_of_its_objective():
 
 
 def test_a_plain_step_is_the_mean_posterior():
-    """Stopped at once, the search has taken one step of expectation maximisation and knows that it has not settled."""
+    """A search limited to one step takes one step of expectation maximisation and reports that it has not converged."""
     decoder, start = decoder_of(WIDE), np.array([0.6, 0.2, 0.2])
     share = drawn(decoder, np.array([0.1, 0.1, 0.8]), 10_000)
     fit = em(decoder, share, 10_000, start, steps=1)
@@ -98,7 +100,8 @@ def test_a_plain_step_is_the_mean_posterior():
 
 
 def test_the_longer_steps_are_worth_it():
-    """At k = 1024 and n = 10^5 the search settles within 1,000 steps; as many plain steps leave five times the gap."""
+    """At k = 1024 and n = 10^5 the search converges within 1,000 steps; the gap after as many plain steps is five times
+    as large."""
     channel = hadamard(1024, NANONATS)
     decoder, n, p = decoder_of(channel), 100_000, 1 / np.arange(1, 1025)
     law = decoder.forward(p / p.sum())
@@ -114,7 +117,7 @@ def test_the_longer_steps_are_worth_it():
 
 
 def test_zeros_of_the_start_are_no_verdict():
-    """A start without a value still finds that value."""
+    """A search that starts with a share of 0 for a value can still give that value a positive share."""
     decoder = decoder_of(WIDE)
     share = decoder.forward(np.array([0.3, 0.3, 0.4]))
     fit = em(decoder, share, 10**6, np.array([0.0, 0.5, 0.5]))
@@ -122,7 +125,7 @@ def test_zeros_of_the_start_are_no_verdict():
 
 
 def test_bits_have_no_likelihood_here():
-    """A request for the likelihood of bits, which are counted one by one, is a ValueError."""
+    """The likelihood of words of bits, which are counted bit by bit, is a ValueError."""
     with pytest.raises(ValueError, match="bits are counted"):
         em(decoder_of(unary.oue(4, NANONATS)), np.full(4, 0.5), 100, even(4))
 
@@ -131,7 +134,8 @@ def test_bits_have_no_likelihood_here():
 
 
 def test_an_invertible_channel_identifies_all_values(channel):
-    """Weighted at the truth the estimate is the least-squares one: unbiased, and no worse than the decoder's."""
+    """With weights at the truth the estimate is the least-squares one: unbiased, with at most the decoder's
+    variance."""
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     p /= p.sum()
     law = decoder.forward(p)
@@ -146,7 +150,7 @@ ALIKE = Table.nearest([[Fraction(c, 10) for c in row] for row in ((6, 2, 2), (2,
 
 
 def test_values_with_the_same_outputs_are_not_identified():
-    """Exactly the values whose unit vectors lie in the range of the channel have an estimate."""
+    """A value has an estimate if and only if its unit vector is in the range of the channel."""
     decoder, p = decoder_of(ALIKE), np.array([0.4, 0.3, 0.2, 0.1])
     found = identified_values(decoder, decoder.forward(p), p)
     assert found.identified.tolist() == [True, True, False, False]
@@ -154,10 +158,11 @@ def test_values_with_the_same_outputs_are_not_identified():
 
 
 def test_error_bars_of_identified_values_cover():
-    """95% intervals of the identified values cover 93.5 to 96.5% over 2,000 batches, and the estimate is unbiased.
+    """The coverage of the 95% intervals of identified values is 93.5 to 96.5% over 2,000 batches, and the estimate is
+    unbiased.
 
-    n = 2,000; coverage is known to .5%. Weights are learnt from each batch by maximum likelihood, shares of zero
-    included: the last value but one has no holder.
+    n = 2,000; coverage is precise to .5%. Weights come from each batch by maximum likelihood, with shares of zero; no
+    person has the last value but one. A failure means wrong weights or a wrong variance.
     """
     decoder, p, n = decoder_of(ALIKE), np.array([0.55, 0.02, 0.0, 0.43]), 2000
     found = []
@@ -173,7 +178,7 @@ def test_error_bars_of_identified_values_cover():
 
 
 def test_a_matrix_too_large_is_not_written_down():
-    """A matrix of more than 2^20 cells is a ValueError."""
+    """A request for a matrix of more than 2^20 cells is a ValueError."""
     decoder = decoder_of(hadamard(2000, NANONATS))
     with pytest.raises(ValueError, match="cells"):
         identified_values(decoder, np.full(2048, 1 / 2048), even(2000))

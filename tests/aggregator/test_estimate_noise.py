@@ -1,4 +1,4 @@
-"""Laws of the decoder of noise: against the matrix written out, and its limits."""
+"""Laws of the decoder of noise, against dense matrices, and its limits."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_the_staircase_is_the_estimate(channel):
 
 
 def test_blurred_beyond_recognition():
-    """A distribution too smooth to invert without noise is refused, with an alternative; its forward pass works."""
+    """A noise distribution too smooth to invert is refused with an alternative; its forward pass works."""
     decoder = NoiseDecoder(discrete_gaussian(60, 8.0, 20 * NANONATS))
     with pytest.raises(NotInvertible, match="too smooth"):
         decoder.invert(np.full(60, 1 / 60))
@@ -64,7 +64,7 @@ def test_blurred_beyond_recognition():
 
 
 def test_a_large_lattice_is_not_inverted(monkeypatch):
-    """A lattice beyond the size that is inverted is an error that says so; forward still works."""
+    """A lattice too large to invert is refused with an error that says so; its forward pass works."""
     monkeypatch.setattr("aggregator.families.noise.decoder.MOST_INVERTED", 8)
     decoder = NoiseDecoder(discrete_laplace(9, NANONATS))
     with pytest.raises(NotInvertible, match="at most 8 points"):
@@ -73,8 +73,10 @@ def test_a_large_lattice_is_not_inverted(monkeypatch):
 
 
 def test_estimates_are_unbiased_and_their_errors_honest(channel):
-    """n = 2 * 10^5 reports: every raw estimate within 5 standard errors, alpha = 10^-5 for all; a failure would mean a
-    biased estimate or too small an error."""
+    """With n = 2 * 10^5 reports every raw estimate is within 5 standard errors of the truth (alpha = 10^-5 for all).
+
+    A failure means a biased estimate or a standard error that is too small.
+    """
     decoder = NoiseDecoder(channel)
     p = np.arange(1, channel.inputs + 1) / sum(range(1, channel.inputs + 1))
     n = 2 * 10**5

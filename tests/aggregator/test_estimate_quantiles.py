@@ -1,4 +1,5 @@
-"""Quantiles, ranges and the distribution function: the tests behind their intervals, and the intervals' coverage."""
+"""Quantiles, ranges and the distribution function: the tests that define their intervals, and the intervals'
+coverage."""
 
 from __future__ import annotations
 
@@ -36,13 +37,13 @@ def asked(channel: Channel, domain: Domain) -> Campaign:
 
 
 def reports(p: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """Draw (m,) the outputs of n people with numbers from ``p``, at 1 nat."""
+    """Return (m,) counts of the outputs of n people with numbers drawn from ``p``, at 1 nat."""
     law = decoder_of(wave(len(p), NANONATS)).forward(p)
     return np.random.default_rng(seed).multinomial(n, law / law.sum())
 
 
 def slowly(on: Merged, chosen: np.ndarray, t: float) -> float:
-    """Return the largest log-likelihood with the share ``t`` in the chosen blocks, by plain expectation
+    """Return the largest log-likelihood if the chosen blocks have the share ``t``, by plain expectation
     maximisation."""
     p = np.where(chosen, t / chosen.sum(), (1 - t) / (~chosen).sum())
     for _ in range(5_000):
@@ -52,8 +53,11 @@ def slowly(on: Merged, chosen: np.ndarray, t: float) -> float:
 
 
 def test_the_statistic_is_that_of_slow_maxima() -> None:
-    """The signed root is that of the difference of two log-likelihoods, each maximised by 5,000 steps of expectation
-    maximisation; it rises with the share, and is 0 at the most likely one."""
+    """The signed root equals that of the difference of two log-likelihoods, each maximised by 5,000 steps of
+    expectation maximisation.
+
+    It rises with the share, and is 0 at the most likely share.
+    """
     on = Merged.of(decoder_of(wave(20, NANONATS)), reports(shapes(20)["bimodal"], 3000, 2))
     profile, chosen = Profile(on), np.arange(20) < 8
     here = float(profile.share[chosen].sum())
@@ -72,8 +76,8 @@ def test_the_statistic_is_that_of_slow_maxima() -> None:
 
 
 def test_a_quantile_has_all_values_that_are_not_refused() -> None:
-    """Low and high are the first and the last of all values v that pass both tests: the share up to v is not less than
-    p, the share below v not more."""
+    """low and high are the smallest and the largest value v that pass two tests: the share up to v is at least p, and
+    the share below v at most p."""
     channel, domain = wave(20, NANONATS), NumberRange.of(10, 29)
     counts = reports(shapes(20)["smooth"], 4000, 3)
     profile, places = Profile(Merged.of(decoder_of(channel), counts)), np.arange(20)
@@ -109,17 +113,21 @@ def covered(surveys: int, seed: int, k: int = 74, n: int = 5000) -> dict[str, tu
 
 
 def test_intervals_hold() -> None:
-    """At least 80% of the 90% intervals of deciles and of the shares up to them hold, in 4 surveys of 5,000 on each
-    of five shapes, 74 numbers, 1 nat, pooled over nine deciles; seed fixed. A failure means that they are too
-    narrow."""
+    """At least 80% of the 90% intervals of deciles, and of the shares up to them, contain the truth.
+
+    4 surveys of 5,000 people on each of five shapes, 74 numbers, 1 nat, pooled over nine deciles; seed fixed. A failure
+    means that the intervals are too narrow.
+    """
     found = covered(4, 100)
     assert min(min(both) for both in found.values()) >= 0.8, found
 
 
 @pytest.mark.long
 def test_intervals_hold_long() -> None:
-    """With 200 surveys at least 87% hold on each shape, and for deciles at most 97% on those without values that
-    many people share; seed fixed."""
+    """With 200 surveys the coverage of 90% intervals is at least 87% on each shape; seed fixed.
+
+    For deciles of shapes without numbers that many people share, it is at most 97%.
+    """
     found = covered(200, 1000)
     assert min(min(both) for both in found.values()) >= 0.87, found
     assert max(found[name][0] for name in ("smooth", "bimodal", "uniform")) <= 0.97, found
@@ -132,8 +140,11 @@ def estimated(domain: Domain, **wanted: Any) -> Ordered:
 
 
 def test_ranges_add_up_and_lie_in_their_intervals() -> None:
-    """Bins cover all values once, their shares sum to one, an edge is in the upper bin; above excludes its value and
-    between has both its ends; every estimate lies in its interval, and the band holds the intervals."""
+    """Bins contain each value once and their shares sum to one; an edge between two bins belongs to the upper one.
+
+    "above" excludes its value, and "between" includes both ends. Every estimate is in its interval, and the band
+    contains the intervals.
+    """
     found = estimated(
         NumberRange.of(17, 90, unit="years"), bins=(35, 25), above=65, between=(30, 40), mean=True, cdf=True
     )
@@ -153,7 +164,7 @@ def test_ranges_add_up_and_lie_in_their_intervals() -> None:
 
 
 def test_values_are_shown_in_the_form_of_the_domain() -> None:
-    """Dates are shown as dates, ordered labels by their names, numbers with decimals as numbers."""
+    """Dates are shown as dates, ordered labels by their names, and decimal numbers as numbers."""
     days = estimated(Dates.of("2026-01-01", "2026-02-09"), quantiles=(0.5,), above="2026-01-10")
     assert days.quantiles[0].value.startswith("2026-01-")
     assert days.above.first == "2026-01-11"
@@ -165,7 +176,7 @@ def test_values_are_shown_in_the_form_of_the_domain() -> None:
 
 
 def test_many_values_are_read_in_blocks() -> None:
-    """With more values than blocks, the interval of a quantile ends at ends of blocks and holds its estimate."""
+    """With more values than blocks, the interval of a quantile ends at the ends of blocks and contains its estimate."""
     found = estimated(NumberRange.of(0, 2999), quantiles=(0.25,), above=700)
     (quarter,) = found.quantiles
     assert quarter.low <= quarter.value <= quarter.high
@@ -174,7 +185,7 @@ def test_many_values_are_read_in_blocks() -> None:
 
 
 def test_what_cannot_be_read_is_refused_in_words() -> None:
-    """Values without an order, parts beyond 0 to 1, edges beyond the range, and empty ranges are refused."""
+    """Values without an order, fractions outside 0 to 1, edges outside the range, and empty ranges are refused."""
     labels, ages = Values(tuple("abcdefgh")), NumberRange.of(17, 90)
     with pytest.raises(NotOrdered, match="have no order"):
         ordered(asked(randomized_response(8, NANONATS), labels), Tally.of(np.full(8, 50)), quantiles=(0.5,))
@@ -189,7 +200,8 @@ def test_what_cannot_be_read_is_refused_in_words() -> None:
 
 
 def test_reports_that_do_not_say_an_order_are_refused_in_words() -> None:
-    """Bits, and views of the answer, have shares and a mean but no quantiles, and one sentence says so."""
+    """Campaigns that report bits or views have shares and a mean but no quantiles, and the error says so in one
+    sentence."""
     line = NumberRange.of(1, 8)
     bits = oue(8, NANONATS)
     counts = Tally(np.full(8, 40), 100)

@@ -1,4 +1,4 @@
-"""Laws of an estimate: its contents, its refusals and its warnings."""
+"""Laws of an estimate: its fields, its refusals and its warnings."""
 
 import json
 
@@ -48,7 +48,7 @@ SINGULAR = terms(
 
 
 def test_a_share_that_nothing_is_known_of_is_warned_of():
-    """A standard error above 50% is a warning, even if the shares look certain; a smaller one is not."""
+    """A standard error above 50% causes a warning, even if the shares look certain; a smaller one does not."""
     wide = terms(discrete_gaussian(12, 1.5, 6 * NANONATS), Ldp(6 * NANONATS), Buckets.of(range(12)))
     found = estimate(wide, tally(wide.channel, [1 / 12] * 12, 200))
     unknown = int(np.count_nonzero(found.se > 0.5))
@@ -75,13 +75,13 @@ def test_projection_is_the_nearest_distribution(k):
 
 
 def test_projection_leaves_distributions_alone():
-    """A distribution is nearest to itself, zeros included."""
+    """The projection leaves a distribution unchanged, zeros included."""
     p = np.array([0.5, 0.0, 0.3, 0.2])
     np.testing.assert_allclose(distribution.project(p), p, atol=1e-15)
 
 
 def test_the_mmse_estimate_is_the_mean_posterior_and_one_step_of_em():
-    """P_x sum over y of share Q(y|x) / P(y), summed by hand, is the mean of all people's posteriors (MATH 2.9)."""
+    """The MMSE estimate P_x sum over y of share Q(y|x) / P(y) is the mean of all people's posteriors (MATH 2.9)."""
     channel = LIP.channel
     P = np.array(PRIOR) / 100
     Q = np.array([[channel.weight(x, y) / 2**64 for y in range(4)] for x in range(4)])
@@ -91,9 +91,10 @@ def test_the_mmse_estimate_is_the_mean_posterior_and_one_step_of_em():
 
 
 def test_a_right_prior_helps_and_a_wrong_one_stays_wrong():
-    """A right prior is confirmed; with a wrong one the MMSE estimate stays off at any n, the posterior mode does not.
+    """With the true prior the MMSE estimate is accurate; with a wrong one it stays off for any n, but the posterior
+    mode does not.
 
-    n = 10^7 reports of a fixed seed; the raw estimate is known to 0.2%.
+    n = 10^7 reports of a fixed seed; the raw estimate is precise to 0.2%.
     """
     decoder, P = decoder_of(LIP.channel), np.array(PRIOR) / 100
     right = decoder.forward(P)
@@ -112,7 +113,7 @@ def test_a_right_prior_helps_and_a_wrong_one_stays_wrong():
 
 
 def test_the_json_form_keeps_its_contract():
-    """Every key of the contract is there, numbers are plain, values come in order, and JSON takes it without NaN."""
+    """The JSON of an estimate has every documented key, plain numbers without NaN, and values in order."""
     found = estimate(LDP, tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000, {"replayed": 3}, version=9))
     document = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert {"campaign", "reports", "values", "rejected", "influence"} <= document.keys()
@@ -126,7 +127,8 @@ def test_the_json_form_keeps_its_contract():
 
 
 def test_an_estimate_says_what_it_is_made_of():
-    """Raw shares are the decoder's, the consistent ones their projection, and intervals lie in 0 .. 1 around them."""
+    """Raw shares are the decoder's, the consistent shares are their projection, and simultaneous intervals contain the
+    single ones within 0 .. 1."""
     counted = tally(LDP.channel, [0.7, 0.3, 0, 0], 300)
     found = estimate(LDP, counted)
     np.testing.assert_array_equal(found.raw, decoder_of(LDP.channel).invert(counted.counts / 300))
@@ -139,7 +141,7 @@ def test_an_estimate_says_what_it_is_made_of():
 
 
 def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk():
-    """The intervals for all k values together are each value's interval at alpha / k (Bonferroni)."""
+    """The simultaneous intervals of all k values are the single intervals at alpha / k (Bonferroni)."""
     counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
     together, alone = estimate(LDP, counted, level=0.96), estimate(LDP, counted, level=0.99)
     np.testing.assert_allclose(together.simultaneous_low, alone.low)
@@ -147,7 +149,7 @@ def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk():
 
 
 def test_a_wider_level_gives_wider_intervals():
-    """99% intervals contain 90% intervals."""
+    """99% intervals contain the 90% intervals."""
     counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
     wide, narrow = (estimate(LDP, counted, level=level) for level in (0.99, 0.9))
     assert (wide.low < narrow.low).all()
@@ -155,7 +157,7 @@ def test_a_wider_level_gives_wider_intervals():
 
 
 def test_a_signed_campaign_is_named_by_its_id():
-    """An estimate of a signed campaign carries its id."""
+    """The estimate of a signed campaign has its id."""
     key = SigningKey(bytes(range(32)))
     signed = open_campaign(seal_campaign(LDP, key), [key.public])
     found = estimate(signed, tally(LDP.channel, [0.25] * 4, 500))
@@ -163,7 +165,7 @@ def test_a_signed_campaign_is_named_by_its_id():
 
 
 def test_below_the_minimum_nothing_is_estimated():
-    """One report short of the campaign's minimum is refused, the minimum itself is not; queries do the same."""
+    """An estimate and a query are refused for one report fewer than the campaign's minimum, and not for the minimum."""
     few, enough = (Tally.of(np.array([n, 0, 0, 0])) for n in (99, 100))
     for ask in (estimate, lambda *given: query.weighted(*given, [1, 2, 3, 4])):
         with pytest.raises(NotEnough, match="waits for 100 devices and has reports of 99"):
@@ -172,13 +174,13 @@ def test_below_the_minimum_nothing_is_estimated():
 
 
 def test_a_tally_of_another_channel_is_a_programmers_mistake():
-    """Counts that are not one for each output are a ValueError."""
+    """A tally whose number of counts differs from the number of outputs is a ValueError."""
     with pytest.raises(ValueError, match=r"shape \(3,\), not \(4,\)"):
         estimate(LDP, Tally.of(np.array([1000, 0, 0])))
 
 
 def test_methods_are_refused_where_they_make_no_sense():
-    """An unknown method, and a prior's method without a prior, are errors that name an alternative."""
+    """An unknown method, and a method that needs a prior without one, are refused with an alternative."""
     counted = tally(LDP.channel, [0.25] * 4, 500)
     with pytest.raises(MethodRefused, match="projection"):
         estimate(LDP, counted, method="guess")
@@ -190,7 +192,7 @@ def test_methods_are_refused_where_they_make_no_sense():
 
 
 def test_methods_that_count_outputs_are_refused_where_bits_are_counted():
-    """A unary channel's counts have no likelihood of outputs: em, mmse and map are refused."""
+    """em, mmse and map are refused for unary channels, because counts of bits have no likelihood of outputs."""
     bits = decoder_of(unary.oue(4, NANONATS))
     for method in ("em", "mmse", "map"):
         with pytest.raises(MethodRefused, match="bit by bit"):
@@ -209,7 +211,8 @@ def test_methods_that_count_outputs_are_refused_where_bits_are_counted():
     ],
 )
 def test_noise_decides_the_default(k, n, method):
-    """From 16 values on, noise above a quarter of an even share calls for empirical Bayes, below for the projection."""
+    """From 16 values on, the default is empirical Bayes if the noise is above a quarter of a uniform share, and the
+    projection below."""
     asked = terms(hadamard(k, NANONATS))
     counted = tally(asked.channel, np.full(k, 1 / k), n)
     found = estimate(asked, counted)
@@ -224,7 +227,7 @@ def test_noise_decides_the_default(k, n, method):
 def test_every_method_estimates_a_distribution():
     """Each method but linear gives shares that are not negative and sum to one; em and map agree with the raw shares.
 
-    n = 10^6 and k = 4: all shares are known to .4%, the prior is right.
+    n = 10^6 and k = 4, so all shares are precise to .4%; the prior is the true distribution.
     """
     truth = np.array(PRIOR) / 100
     counted = tally(LIP.channel, truth, 10**6)
@@ -237,7 +240,7 @@ def test_every_method_estimates_a_distribution():
 
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch):
-    """Shares of a search that has not settled have a warning with its remaining gap."""
+    """If a search has not converged, its shares have a warning with the remaining gap."""
     monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
     asked = terms(hadamard(200, NANONATS))
     found = estimate(asked, tally(asked.channel, np.full(200, 1 / 200), 5000), method="em")
@@ -245,7 +248,8 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
 
 
 def test_identified_values_have_error_bars_and_others_have_none():
-    """If two of three values have the same outputs, only the third has an estimate, an interval and an influence."""
+    """If two of three values have the same outputs, only the third has an unbiased estimate, an interval and an
+    influence."""
     third = 2**60
     alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))
     asked = terms(alike, Information(2 * NANONATS, (1, 1, 1)))
@@ -260,7 +264,7 @@ def test_identified_values_have_error_bars_and_others_have_none():
 
 
 def test_without_inverse_and_prior_the_likelihood_decides():
-    """A campaign without a prior whose channel has no inverse is estimated by em by default."""
+    """The default method of a campaign without a prior, whose channel has no inverse, is em."""
     third = 2**60
     asked = terms(Table(((3 * third, third), (third, 3 * third), (third, 3 * third))), Ldp(2 * NANONATS))
     counted = Tally.of(np.array([450, 550]))
@@ -272,7 +276,7 @@ def test_without_inverse_and_prior_the_likelihood_decides():
 
 
 def test_lip_campaigns_default_to_their_prior():
-    """A LIP campaign is estimated by MMSE by default, with intervals that do not use the prior."""
+    """The default method of a LIP campaign is MMSE, with intervals that do not use the prior."""
     counted = tally(LIP.channel, np.array(PRIOR) / 100, 20_000)
     found = {method: estimate(LIP, counted, method=method) for method in (None, "mmse", "map", "projection", "linear")}
     assert found[None].method == "mmse"
@@ -284,7 +288,7 @@ def test_lip_campaigns_default_to_their_prior():
 
 
 def test_a_singular_lip_channel_is_estimated_without_error_bars():
-    """If no unbiased estimate exists, MMSE and MAP still answer, say so, and leave the error bars empty."""
+    """If no unbiased estimate exists, MMSE and MAP still give shares, without error bars and with a warning."""
     counted = tally(SINGULAR.channel, [1 / 3] * 3, 1000)
     for method in ("mmse", "map"):
         found = estimate(SINGULAR, counted, method=method)
@@ -318,7 +322,8 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
 
 
 def test_any_number_of_forged_reports_can_be_asked_about():
-    """The influence of a requested number of forged reports stands beside the usual ones."""
+    """The JSON has the influence of the requested number of forged reports after the usual numbers; more than all
+    reports are refused."""
     counted = tally(LDP.channel, [0.25] * 4, 1000)
     floods = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
     assert [flood["reports"] for flood in floods] == [1, 10, 37]
@@ -328,7 +333,7 @@ def test_any_number_of_forged_reports_can_be_asked_about():
 
 
 def test_a_tally_of_43750_values_is_estimated():
-    """A large domain is estimated as a small one; the benchmark measures the time."""
+    """A tally of 43,750 values is estimated in the same way as a small one."""
     channel = hadamard(43_750, NANONATS)
     asked = terms(channel, domain=Buckets(tuple(range(43_750)), 0))
     found = estimate(asked, tally(channel, np.full(43_750, 1 / 43_750), 1_000_000))
@@ -348,9 +353,11 @@ AGE_SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.2, 0.1, 0.05])
 
 
 def test_means_are_unbiased_and_their_intervals_hold():
-    """Over 1,000 batches the mean is right within 4 standard errors, its se within 7%, and 95% intervals cover 93-97%.
+    """Over 1,000 batches the mean is unbiased within 4 standard errors, its se is right within 7%, and 95% intervals
+    cover 93 to 97%.
 
-    n = 2,000; coverage is known to 0.7% (alpha 0.5%, fixed by the generator), the spread to 2.2%.
+    n = 2,000; coverage is precise to 0.7% (alpha 0.5%, seed fixed), the standard deviation to 2.2%. A failure means a
+    biased mean or a wrong standard error.
     """
     true = float(AGE_SHARES @ [0, 20, 30, 40.5, 60, 80, 100])
     answers = simulated(AGES, AGE_SHARES, 2000, 1000, query.mean)
@@ -361,7 +368,7 @@ def test_means_are_unbiased_and_their_intervals_hold():
 
 
 def test_a_query_equals_its_dense_twin():
-    """The estimate is a . raw plus a multiple of (sum of raw - 1), and without that freedom exactly a . raw."""
+    """If the left inverse is unique, the estimate of a query is a . raw plus the offset."""
     counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 3000)
     a = np.array([3.0, -1.0, 0.5, 2.0])
     answer = query.weighted(LDP, counted, a, offset=10)
@@ -371,7 +378,7 @@ def test_a_query_equals_its_dense_twin():
 
 
 def test_a_constant_has_no_error():
-    """The mean of the same number for all people is that number, without error, in every mechanism."""
+    """If all people have the same number, the mean is that number without error, for every mechanism."""
     for asked in (LDP, AGES, LIP):
         counted = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000)
         answer = query.weighted(asked, counted, [5.0] * asked.domain.size, offset=1)
@@ -380,7 +387,7 @@ def test_a_constant_has_no_error():
 
 
 def test_taking_a_constant_off_the_weights_changes_nothing():
-    """Weights a + c with offset -c have the same answer and the same error as a."""
+    """Weights a + c with offset -c have the same estimate and the same error as a."""
     counted = tally(AGES.channel, AGE_SHARES, 3000)
     a = np.array([0, 20, 30, 40.5, 60, 80, 100])
     plain, moved = query.weighted(AGES, counted, a), query.weighted(AGES, counted, a + 1000, offset=-1000)
@@ -393,7 +400,7 @@ def test_taking_a_constant_off_the_weights_changes_nothing():
 
 
 def test_sums_scale_the_mean():
-    """A sum is the mean times the reports, or times the population."""
+    """A sum is the mean times the number of reports, or times the population."""
     counted = tally(AGES.channel, AGE_SHARES, 3000)
     mean = query.mean(AGES, counted)
     for population in (None, 10_000):
@@ -407,14 +414,15 @@ def test_sums_scale_the_mean():
 
 
 def test_negative_factors_keep_intervals_in_order():
-    """A negative factor swaps the ends of the interval, so low stays below high."""
+    """A negative factor swaps the ends of the interval, so that low is at most high."""
     turned = query.mean(AGES, tally(AGES.channel, AGE_SHARES, 3000)).times(-1, "debt")
     assert turned.low < turned.estimate < turned.high
     assert turned.se > 0
 
 
 def test_a_survey_is_one_row_of_the_histogram():
-    """The share of one value is the histogram's, with the same interval; people are the share times the population."""
+    """The share of one value and its interval are those of the histogram; the number of people is the share times the
+    population."""
     counted = tally(LIP.channel, np.array(PRIOR) / 100, 3000)
     found = estimate(LIP, counted)
     answer = query.survey(LIP, counted, 2)
@@ -426,19 +434,19 @@ def test_a_survey_is_one_row_of_the_histogram():
 
 
 def test_a_mean_needs_numbers():
-    """Labels have no mean, and the error names the domains that have one."""
+    """A mean of labels is refused, and the error names the domains that have one."""
     with pytest.raises(query.NotANumber, match="a mean needs numbers"):
         query.mean(LDP, tally(LDP.channel, [0.25] * 4, 500))
 
 
 def test_weights_are_one_for_each_value():
-    """Another number of weights is a ValueError."""
+    """A number of weights other than the number of values is a ValueError."""
     with pytest.raises(ValueError, match="4 values"):
         query.weighted(LDP, tally(LDP.channel, [0.25] * 4, 500), [1, 2])
 
 
 def test_no_interval_shrinks_to_a_point_at_the_border():
-    """A value whose raw share is far below zero still has an interval of a standard error: noise is not certainty."""
+    """A value whose raw share is far below zero still has an interval as wide as a standard error."""
     unlucky = terms(hadamard(16, NANONATS))
     agree = np.array([y % 2 == 0 for y in range(unlucky.channel.outputs)])  # these columns support value 0
     found = estimate(unlucky, Tally.of(np.where(agree, 80, 120)))

@@ -1,4 +1,5 @@
-"""Laws of the fit and of the robust distribution: small floods are seen, move it little, and honest counts stay."""
+"""Laws of the residual test and of the robust distribution: small floods are detected and change it little; honest
+counts pass."""
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ GEOMETRY = ProjectiveGeometry(200, 7, 4, outside_weight(ONE, 57, 343, 2 * NANONA
 
 
 def attacked(channel, forged, rng, targets=10):
-    """Return counts of honest people and of a maximal-gain attack on some values, and the people's shares."""
+    """Return counts of honest people and of a maximal-gain attack on chosen values, and the people's shares."""
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     chosen = np.zeros(channel.inputs)
     chosen[rng.choice(channel.inputs, targets, replace=False)] = 1
@@ -39,8 +40,8 @@ def attacked(channel, forged, rng, targets=10):
 
 @pytest.mark.parametrize(("channel", "forged", "seen"), [(TRIPLES, 200, 20), (GEOMETRY, 500, 10)])
 def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
-    """The fit detects at least ``seen`` of 20 floods of 2 (of triples) or 5 reports in 1,000; the ceiling at
-    most 5."""
+    """The residual test detects at least ``seen`` of 20 floods of 2 (triples) or 5 reports in 1,000; the ceiling at
+    most 5 of them."""
     rng = np.random.default_rng(21)
     findings = []
     for _ in range(20):
@@ -52,10 +53,10 @@ def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
 
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_reports_fit(n):
-    """None of 100 honest batches of channels with many outputs, uniform, skewed or of one value, raises an alarm.
+    """None of 100 honest batches raises an alarm: channels with many outputs; uniform, skewed or one value only.
 
-    Each of three tests has alpha 1e-4, so one of them fails with probability 3e-2 at most, by this seed with 0 or 1. A
-    test that suspects one batch in 25 fails with 98%.
+    Each of three tests has alpha 1e-4, so an alarm has probability 3e-2 at most; the seed is fixed. A test that rejects
+    one honest batch in 25 fails with probability 98%.
     """
     rng = np.random.default_rng(22)
     for channel in (TRIPLES, GEOMETRY):
@@ -67,7 +68,8 @@ def test_honest_reports_fit(n):
 
 @pytest.mark.parametrize("channel", [TRIPLES, GEOMETRY], ids=["triples", "projective"])
 def test_a_flood_of_one_percent_moves_the_robust_shares_little(channel):
-    """The distance of the robust shares from the people's grows by at most 15%, but that of the projection by 100%."""
+    """A flood of 1% increases the distance of the robust shares from the truth by less than 15%, and that of the
+    projection by more than 100%."""
     rng = np.random.default_rng(23)
     far = {"honest": [], "projected": [], "robust": []}
     for _ in range(4):
@@ -82,7 +84,8 @@ def test_a_flood_of_one_percent_moves_the_robust_shares_little(channel):
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
-    """Without forged reports, they differ by less than a twentieth of the projection's distance from the truth."""
+    """Without forged reports the robust shares differ from the projection by less than a twentieth of its distance from
+    the truth."""
     rng, decoder = np.random.default_rng(24), decoder_of(channel)
     p = 1 / np.arange(1, channel.inputs + 1)
     apart = off = 0.0
@@ -95,13 +98,13 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
 
 
 def test_bits_are_not_believed_one_by_one():
-    """A channel of bits is refused with a ValueError."""
+    """A robust estimate of a channel of bits is a ValueError."""
     with pytest.raises(ValueError, match="bits"):
         robust(decoder_of(unary.oue(5, NANONATS)), np.full(5, 0.3), 100)
 
 
 def test_an_alarm_sets_the_robust_shares_beside_the_estimate_and_drops_nothing():
-    """Under attack the warnings name the values that a robust estimate sees otherwise; n and raw are of all reports."""
+    """Under attack a warning names the values whose robust estimate differs; n and raw still include all reports."""
     rng = np.random.default_rng(25)
     decoder, counts, _ = attacked(TRIPLES, N // 100, rng)
     labels = tuple(f"v{x}" for x in range(40))
@@ -120,7 +123,7 @@ def test_an_alarm_sets_the_robust_shares_beside_the_estimate_and_drops_nothing()
 
 
 def test_an_alarm_without_a_way_out_says_so():
-    """With as many outputs as values, a robust estimate is the same, and the warning says that."""
+    """With as many outputs as values a robust estimate equals the usual one, and the warning says so."""
     channel = randomized_response(4, NANONATS)
     labels = ("a", "b", "c", "d")
     terms = Campaign(

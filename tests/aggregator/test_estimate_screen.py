@@ -1,4 +1,4 @@
-"""Laws of the screen: honest reports pass in any population; a flood is seen as often as ESTIMATES.md says."""
+"""Laws of the screen: honest reports pass for any population; floods are detected as often as ESTIMATES.md states."""
 
 import re
 from pathlib import Path
@@ -38,8 +38,8 @@ def honest(channel, p, n, rng):
 def test_honest_reports_pass(channel, n):
     """At most 1 of 100 honest batches, uniform, skewed or all of one value, raises an alarm.
 
-    Each test's alpha is 1e-4, so .03 alarms are expected and more than 1 come with probability below 5e-4; a failure
-    means a test that suspects populations. One that suspects one batch in 16 fails with 98.8%.
+    Each test's alpha is 1e-4, so .03 alarms are expected, and more than 1 have probability below 5e-4. A failure means
+    that a test rejects honest populations; one that rejects one batch in 16 fails with probability 98.8%.
     """
     rng = np.random.default_rng(3)
     k, decoder = channel.inputs, decoder_of(channel)
@@ -50,7 +50,7 @@ def test_honest_reports_pass(channel, n):
 
 @pytest.mark.parametrize(("k", "n", "targets"), [(50, 100_000, 5), (1000, 100_000, 10), (1000, 100_000, 1000)])
 def test_a_maximal_gain_attack_of_one_percent_is_seen(k, n, targets):
-    """1% of the reports, all with the output that supports the most of 5, 10 or all targets, raise an alarm every time.
+    """If 1% of the reports have the output that supports the most of 5, 10 or all targets, every batch raises an alarm.
 
     100 attacked batches of a skewed population each.
     """
@@ -67,7 +67,7 @@ def test_a_maximal_gain_attack_of_one_percent_is_seen(k, n, targets):
 
 
 def test_reports_that_speak_for_many_values_unbalance_the_shares():
-    """1% of the reports that each add over 100 people are visible in the sum of the shares."""
+    """If 1% of the reports each add over 100 people, the test of the sum of the shares detects them."""
     channel, rng = hadamard(200, NANONATS), np.random.default_rng(6)
     decoder = decoder_of(channel)
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
@@ -76,7 +76,8 @@ def test_reports_that_speak_for_many_values_unbalance_the_shares():
 
 
 def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
-    """1% of the reports with one output that adds nothing to the sum of the shares are seen by their number alone."""
+    """If 1% of the reports repeat an output that adds nothing to the sum of the shares, the count of that output shows
+    them."""
     channel, rng = hadamard(200, NANONATS), np.random.default_rng(8)
     decoder = decoder_of(channel)
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
@@ -87,7 +88,8 @@ def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
 
 
 def test_forgeries_that_look_like_people_are_not_seen():
-    """Forged reports drawn as by honest devices with one value pass: only their influence is known."""
+    """Forged reports drawn like those of honest devices with one value pass the screen; only their influence is
+    bounded."""
     channel, rng = hadamard(50, NANONATS), np.random.default_rng(7)
     p = np.full(50, 1 / 50)
     counts = honest(channel, p, 99_000, rng) + honest(channel, np.eye(50)[7], 1000, rng)
@@ -100,7 +102,7 @@ BITS = {"oue": unary.oue(30, NANONATS), "rappor": unary.rappor(30, NANONATS), "e
 
 
 def honest_bits(decoder, p, n, batches, rng):
-    """(batches, k) exact counts of independent bits: a binomial for each bit and each input's people."""
+    """Return (batches, k) exact counts of independent bits: a binomial for each bit and the people of each input."""
     people = rng.multinomial(n, p, batches)
     chances = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
     return rng.binomial(people[:, :, None], chances).sum(axis=1)
@@ -111,8 +113,8 @@ def honest_bits(decoder, p, n, batches, rng):
 def test_honest_bits_pass(channel, n):
     """At most 3 of 2,500 honest batches of bits, uniform, skewed or all of one value, raise an alarm.
 
-    Two tests of alpha 1e-4 each: 1/2 an alarm is expected at most, more than 3 come with probability 2e-3. A test that
-    suspects one batch in 300 fails with 96%.
+    There are two tests of alpha 1e-4 each: at most 1/2 an alarm is expected, and more than 3 have probability 2e-3. A
+    test that rejects one honest batch in 300 fails with probability 96%.
     """
     rng, k, decoder = np.random.default_rng(13), channel.inputs, decoder_of(channel)
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
@@ -135,10 +137,10 @@ def test_honest_subsets_pass():
 
 @pytest.mark.parametrize("targets", [1, 15, 30])
 def test_words_that_set_only_the_targets_are_seen(targets):
-    """1% of the reports with the bits of 1, 15 or all 30 targets set, and no others, raise an alarm every time.
+    """If 1% of the reports set the bits of 1, 15 or all 30 targets and no others, every batch raises an alarm.
 
-    100 attacked batches of 100,000 reports, OUE at eps = 1, whose honest words have 8 ones: an attack on 5 to 12
-    targets is too near to these to be noticed.
+    100 attacked batches of 100,000 reports, OUE at eps = 1. Honest words have 8 ones, so attacks on 5 to 12 targets are
+    too similar to be detected.
     """
     decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(15), 100_000
     p = 1 / np.arange(1, 31)
@@ -148,7 +150,8 @@ def test_words_that_set_only_the_targets_are_seen(targets):
 
 
 def test_words_forged_with_the_usual_number_of_ones_are_not_seen():
-    """Forged words that set the usual number of bits keep the sum and pass: only their influence is known."""
+    """Forged words with the usual number of bits keep the sum of the shares and pass the screen; only their influence
+    is bounded."""
     decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(16), 100_000
     noise = rng.binomial(1000, decoder.forward(np.eye(30)[0]))
     noise[0] = 1000
@@ -157,7 +160,7 @@ def test_words_forged_with_the_usual_number_of_ones_are_not_seen():
 
 
 def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
-    """If shares have no unbiased estimate, an output that comes too often is still noticed."""
+    """If shares have no unbiased estimate, the ceilings still detect an output that is too frequent."""
     quarter = 2**60
     decoder = decoder_of(Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter))))
     assert not screen(decoder, np.array([700, 300]), 1000)
@@ -192,10 +195,10 @@ SIZES = (10_000, 100_000, 1_000_000)
 
 
 def seen(channel, attacked, targets, n, batches):
-    """Return the part of attacked batches that raise an alarm.
+    """Return the fraction of attacked batches that raise an alarm.
 
-    Shares are as 1 / rank, in random order. 1% of the reports are the output that adds most to some values at random,
-    one such output of all; of bits, the word of these values.
+    The people's shares are as 1 / rank, in random order. 1% of the reports are one output, drawn from those that add
+    most to random target values; for bits, the word of these values.
     """
     rng, decoder = np.random.default_rng(31), decoder_of(channel)
     k, forged, alarms = decoder.inputs, n // 100, 0
@@ -217,23 +220,23 @@ def seen(channel, attacked, targets, n, batches):
 
 
 def stated():
-    """The rows of the table: name, values attacked, and the percentages."""
+    """Return the rows of the table: name, number of attacked values, and the percentages."""
     text = (Path(__file__).parents[2] / "docs" / "ESTIMATES.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+) \| (\d+) \| (\d+)% \| (\d+)% \| (\d+)% \|$", text, re.MULTILINE)
     return {(name, int(targets)): [int(cell) / 100 for cell in cells] for name, targets, *cells in rows}
 
 
 def test_the_table_of_what_is_seen_has_every_case():
-    """ESTIMATES.md has the detection rate of every case, for an attack on one value and on three."""
+    """ESTIMATES.md states the detection rate of every case, for an attack on one value and on three."""
     assert stated().keys() == {(name, targets) for name in CASES for targets in (1, 3)}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_attacks_are_seen_as_often_as_the_table_says(name):
-    """The detection rate of 25 attacked batches of 100,000 reports is that of ESTIMATES.md.
+    """The detection rate over 25 attacked batches of 100,000 reports is that of ESTIMATES.md.
 
-    The distance is below 4 standard deviations, or 6 batches in 100: 26 cells fail by chance with probability 2e-3 at
-    most. A failure means another screen than the one that the table is of, whose figures are of 150 batches.
+    The tolerance is 4 standard deviations, and at least 6 batches in 100: the 26 cells fail by chance with probability
+    2e-3 at most. A failure means that the screen has changed since the table's rates were measured, with 150 batches.
     """
     for targets in (1, 3):
         expected = stated()[name, targets][1]
@@ -245,7 +248,7 @@ def test_attacks_are_seen_as_often_as_the_table_says(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
 def test_attacks_of_every_size_are_seen_as_often_as_the_table_says(name):
-    """The detection rates of 200 batches of each size are those of the table."""
+    """The detection rates over 200 batches of each size are those of the table."""
     for targets in (1, 3):
         for n, expected in zip(SIZES, stated()[name, targets], strict=True):
             assert abs(seen(*CASES[name], targets, n, 200) - expected) <= max(
@@ -255,7 +258,7 @@ def test_attacks_of_every_size_are_seen_as_often_as_the_table_says(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_direction_is_orthogonal_to_every_row(name):
-    """The direction of an output has mean zero from every input, and is the dense projection weighted by even
+    """The direction of an output has mean zero for every input, and is the dense projection weighted by uniform
     shares."""
     decoder = decoder_of(CASES[name][0])
     if not decoder.one_hot:
@@ -274,7 +277,8 @@ def test_a_direction_is_orthogonal_to_every_row(name):
 
 
 def test_scores_are_what_the_directions_find():
-    """An output's score is the mean of its direction over the reports, times the root of its even share."""
+    """An output's score is the mean of its direction over the reports, times the root of its probability under uniform
+    shares."""
     decoder, rng = decoder_of(CHANNELS["hadamard"]), np.random.default_rng(9)
     counts = honest(CHANNELS["hadamard"], np.full(50, 1 / 50), 5000, rng)
     found, even = scores(decoder, counts / 5000), decoder.forward(np.full(50, 1 / 50))

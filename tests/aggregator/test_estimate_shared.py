@@ -1,4 +1,4 @@
-"""Laws of classes that are pooled by precision: least squares, the test before it, and the errors of the plan."""
+"""Laws of classes that are pooled by precision: least squares, the test before pooling, and the errors of the plan."""
 
 import json
 
@@ -34,14 +34,17 @@ TERMS = Campaign(
 
 
 def counts_of(laws, sizes, generator):
-    """Counts of the outputs of both classes, people of each drawn from its law."""
+    """Return counts of the outputs of both classes; the people of each class are drawn from its distribution."""
     rows = [decoder.forward(law) for decoder, law in zip(DECODERS, laws, strict=True)]
     return np.concatenate([generator.multinomial(n, row / row.sum()) for n, row in zip(sizes, rows, strict=True)])
 
 
 def test_precision_weights_are_generalised_least_squares():
-    """raw is the mean of the classes' own estimates by n / V, with the variance of independent classes, of values and
-    queries; the staircase leads to it."""
+    """raw is the mean of the classes' estimates with weights n / V, for values and queries, and the staircase adds up
+    to it.
+
+    Its variance is that of independent classes.
+    """
     decoder = SharedDecoder(DECODERS, SIZES / SIZES.sum(), None)
     counts = counts_of((P, P), SIZES, np.random.default_rng(3))
     share, n = counts / counts.sum(), counts.sum()
@@ -62,9 +65,12 @@ def test_precision_weights_are_generalised_least_squares():
 
 
 def test_equal_classes_gain_and_hold_their_coverage():
-    """Over 400 surveys of 1,000 people in classes of .5 and 2 nats with equal shares, the squared error is below a
-    quarter, intervals hold more than 90.8% (alpha 10^-4 for 95%) and at most 9% of the surveys are refused (5% by
-    the test)."""
+    """Pooling by precision reduces the squared error to less than a quarter if classes of .5 and 2 nats have equal
+    shares.
+
+    400 surveys of 1,000 people. The intervals cover in more than 90.8% (alpha 10^-4 for 95%), and at most 9% of the
+    surveys are refused (5% by the test). A failure means wrong weights or intervals that are too narrow.
+    """
     generator, refused, errors, hits, used = np.random.default_rng(7), 0, np.zeros(2), np.zeros(K), 0
     for _ in range(400):
         tally = Tally.of(counts_of((P, P), SIZES, generator))
@@ -84,7 +90,7 @@ def test_equal_classes_gain_and_hold_their_coverage():
 
 
 def test_classes_that_differ_are_not_pooled_by_precision():
-    """Pooling is refused if the classes hold different shares, or without classes."""
+    """Pooling by precision is refused if the classes have different shares, and for campaigns without classes."""
     tally = Tally.of(counts_of((P, P[::-1]), 10 * SIZES, np.random.default_rng(1)))
     with pytest.raises(NotShared, match="different shares"):
         estimate(TERMS, tally, pool="precision")
@@ -96,7 +102,8 @@ def test_classes_that_differ_are_not_pooled_by_precision():
 
 
 def test_the_plan_states_both_errors(tmp_path):
-    """The errors that plan states for a draft with classes are those of the estimate, by heads and by precision."""
+    """The errors that plan states for a draft with classes are those of the estimates weighted by people and by
+    precision."""
     draft = tmp_path / "draft.toml"
     draft.write_text("""title = "T"
 question = "Q?"

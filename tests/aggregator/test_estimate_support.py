@@ -1,4 +1,5 @@
-"""Projective geometry response, subset selection, triples: decoders against dense matrices, recipes against others."""
+"""Projective geometry response, subset selection and triples: decoders against dense matrices, recipes against all
+others."""
 
 import functools
 import math
@@ -73,18 +74,18 @@ def subset(request):
 
 @functools.cache
 def bits(channel):
-    """(m, k): the bits of every word, the most significant first."""
+    """Return (m, k) the bits of every word, the most significant first."""
     words = np.arange(channel.outputs)[:, np.newaxis]
     return words >> np.arange(channel.inputs)[::-1] & 1
 
 
 def response(channel):
-    """R, (k, features): mean features of each input, from the weights alone."""
+    """Return R, (k, features): mean features of each input, from the weights alone."""
     return dense(channel) @ bits(channel) if channel.unary else dense(channel)
 
 
 def some_share(channel, p):
-    """The features' shares of a multinomial sample of reports, and of the words."""
+    """Return the shares of the features in a multinomial sample of reports, and the shares of the words."""
     law = RNG.multinomial(1000, p @ dense(channel) / (p @ dense(channel)).sum()) / 1000
     return (law @ bits(channel) if channel.unary else law), law
 
@@ -112,14 +113,17 @@ def test_bits_have_no_squares(subset):
 
 
 def test_the_decoder_is_unbiased(channel):
-    """invert of the expected features is the truth at all shares."""
+    """invert maps the expected features to the truth, for all shares."""
     p = RNG.dirichlet(np.ones(channel.inputs))
     np.testing.assert_allclose(decoder_of(channel).invert(p @ response(channel)), p, atol=1e-10)
 
 
 def test_all_forms_multiply_with_one_left_inverse(channel):
-    """intercept, invert and adjoint give the same estimate, and variances, variance and weight describe one report's
-    contribution to it, by brute force over all outputs."""
+    """intercept, invert and adjoint give the same estimate; variances, variance and weight are those of one report's
+    contribution to it.
+
+    The references are sums over all outputs.
+    """
     decoder = decoder_of(channel)
     share, law = some_share(channel, RNG.dirichlet(np.ones(channel.inputs)))
     features = bits(channel).astype(float) if channel.unary else np.eye(channel.outputs)
@@ -138,7 +142,7 @@ def test_all_forms_multiply_with_one_left_inverse(channel):
 
 
 def test_part_of_the_reports_is_decoded_as_it_is(one_hot):
-    """Shares that do not sum to one, for example those of a block, use the same left inverse."""
+    """Shares that do not sum to one, such as those of a block, are decoded by the same left inverse."""
     decoder = decoder_of(one_hot)
     share, _ = some_share(one_hot, RNG.dirichlet(np.ones(one_hot.inputs)))
     L = np.array([decoder.adjoint(unit) for unit in np.eye(one_hot.inputs)]).T
@@ -148,8 +152,11 @@ def test_part_of_the_reports_is_decoded_as_it_is(one_hot):
 
 
 def test_the_variance_of_a_query_on_bits(subset):
-    """The shares of the bits alone give the exact variance of one report's contribution to v . p, if the shares are
-    the channel's; the bits are dependent."""
+    """The shares of the bits determine the exact variance of one report's contribution to v . p, although the bits are
+    dependent.
+
+    This needs shares that the channel can produce.
+    """
     decoder, p = decoder_of(subset), RNG.dirichlet(np.ones(subset.inputs))
     law = p @ dense(subset)
     for v in (RNG.normal(size=subset.inputs), np.ones(subset.inputs), np.eye(subset.inputs)[1]):
@@ -159,7 +166,8 @@ def test_the_variance_of_a_query_on_bits(subset):
 
 
 def test_one_step_of_the_stated_probabilities(channel):
-    """The staircase is one step; the probabilities that a report of the input and of another reach it are p* and q*."""
+    """The staircase has one step; p* and q* are the probabilities that a report of the input and of another input reach
+    it."""
     decoder, R = decoder_of(channel), dense(channel)
     features = bits(channel) if channel.unary else np.eye(channel.outputs, dtype=np.int64)
     seen = [y for y in range(channel.outputs) if channel.emits(y)]
@@ -185,14 +193,14 @@ def test_the_staircase_climbs_to_the_estimate(channel):
 
 
 def test_no_feature_is_more_probable_than_its_ceiling(channel):
-    """The ceiling is at least the largest probability of each feature, and some feature reaches it."""
+    """The ceiling is at least the largest probability of each feature, and equal to it for at least one feature."""
     largest, ceiling = response(channel).max(axis=0), decoder_of(channel).ceiling
     assert (ceiling >= largest - 1e-12).all()
     assert np.isclose(ceiling, largest).any()
 
 
 def test_counts_are_summed_exactly(one_hot):
-    """Sums are exact for all reports in one output, small counts, and counts far above the precision of a float
+    """Sums are exact for small counts, for all reports in one output, and for counts far above the precision of a float
     transform."""
     decoder = decoder_of(one_hot)
     x_reaches = dense(one_hot) == one_hot.inside / ONE
@@ -204,15 +212,18 @@ def test_counts_are_summed_exactly(one_hot):
 
 
 def test_digits_of_counts_can_be_summed_exactly():
-    """Digits below the base never need to be split again, in the largest spaces there are."""
+    """The float transform sums digits below the base exactly in the largest spaces that are allowed."""
     points = 2**24
     norm = 2**51 / (64 * math.log2(2.1 * points) * math.sqrt(points))
     assert math.sqrt(points) * LIMB < norm
 
 
 def test_many_values_are_decoded_without_a_matrix():
-    """k = 43,750 at eps = 2: 3.67 million reports of one value give its share within five standard errors, and no other
-    value a share, in seconds even on a busy machine."""
+    """For k = 43,750 at eps = 2, 3.67 million reports of one value give its share within five standard errors, and no
+    share to other values.
+
+    It takes seconds even on a busy machine.
+    """
     channel = projective(43_750, 2 * NANONATS)
     decoder = decoder_of(channel)
     law = decoder.forward(np.eye(1, 43_750, 12_345)[0])
@@ -231,14 +242,15 @@ def test_many_values_are_decoded_without_a_matrix():
 
 
 def exact_error(channel):
-    """Return the sum over x of the variance of one report's contribution, at uniform shares, from the weights alone."""
+    """Return the sum over x of the variance of one report's contribution, for uniform shares, from the weights
+    alone."""
     p = np.full(channel.inputs, 1 / channel.inputs)
     return float(decoder_of(channel).variances(p @ response(channel)).sum())
 
 
 def test_the_closed_form_is_the_error(channel):
-    """projective_error, subset_error and the grid's formula for triples are the error computed from the weights of a
-    channel of that level."""
+    """projective_error, subset_error and the formula for triples equal the error computed from the weights of a channel
+    at that level."""
     level = channel.loss([0], [1]).level
     if channel.unary:
         closed = subset_error(channel.inputs, channel.ones, level)
@@ -251,7 +263,8 @@ def test_the_closed_form_is_the_error(channel):
 
 @pytest.mark.parametrize(("size", "eps"), [(3, 1), (8, 0.5), (16, 2), (50, 1), (62, 0.1)])
 def test_no_other_set_size_has_less_error(size, eps):
-    """The recipe's d is the best of all, and next to k / (e^eps + 1) or the least allowed."""
+    """No other set size has less error than the recipe's d, which is next to k / (e^eps + 1) or the smallest size
+    allowed."""
     channel = subset_selection(size, int(eps * NANONATS))
     errors = {d: subset_error(size, d, int(eps * NANONATS)) for d in range(2, size)}
     assert errors[channel.ones] == min(errors.values())
@@ -267,8 +280,11 @@ def test_one_of_a_set_is_randomised_response():
 
 @pytest.mark.parametrize(("size", "eps"), [(2, 1), (3, 1), (13, 1), (14, 1), (100, 2), (1000, 0.5), (300, 6)])
 def test_no_other_field_has_less_error(size, eps):
-    """No prime below 400 and no dimension that holds the values in 2^20 points has an error smaller by more than a
-    thousandth; with as few bits, none is smaller at all."""
+    """No prime below 400, with any dimension that fits the values in 2^20 points, reduces the error by more than a
+    thousandth.
+
+    With at most the recipe's number of bits, no other field reduces it at all.
+    """
     level = int(eps * NANONATS)
     channel = projective(size, level)
     least = projective_error(size, channel.order, channel.dimension, level)
@@ -284,7 +300,8 @@ def test_no_other_field_has_less_error(size, eps):
 
 
 def test_fewer_bits_at_a_price():
-    """max_bits bounds the bits of an output, at more error, down to the fewest that hold the values."""
+    """max_bits limits the bits of an output, down to the smallest number that fits the values, and increases the
+    error."""
     free = projective(43_750, 8 * NANONATS)
     bound = projective(43_750, 8 * NANONATS, max_bits=16)
     assert (free.output_bits, bound.output_bits) == (23, 16)
@@ -306,7 +323,8 @@ def test_fewer_bits_at_a_price():
     ],
 )  # fmt: skip
 def test_errors_next_to_the_optimum(size, eps, ratio, most_bits):
-    """At k = 1024 and 43,750 the error is at most this factor above the least of any channel of the level."""
+    """At k = 1024 and 43,750 the error is at most the stated factor above the least error of any channel at the
+    level."""
     level = int(eps * NANONATS)
     channel = projective(size, level)
     best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
@@ -316,22 +334,26 @@ def test_errors_next_to_the_optimum(size, eps, ratio, most_bits):
 
 
 def design_error(size, E, points, own, shared):
-    """Return the error of the channel of a block design of ``points``: ``own`` to each input, ``shared`` to each
-    two."""
+    """Return the error of the channel of a block design of ``points`` points: ``own`` blocks contain each input, and
+    ``shared`` each pair."""
     Z = E * own + points - own
     return support_error(size, E * own / Z, (E * shared + own - shared) / Z)
 
 
 def triples_error(size, E):
-    """The error of triples, whose blocks are those of a Steiner triple system."""
+    """Return the error of triples, whose blocks are those of a Steiner triple system."""
     ring = ring_of(size)
     own = (3 * ring - 1) // 2
     return design_error(size, E, ring * own, own, 1)
 
 
 def grid_of_errors(size, eps):
-    """(eps, size) errors of the best subset selection; of randomised response, Hadamard, projective geometry response
-    and triples in at most 8 bits beyond log2 k; and of the same without triples."""
+    """Return three (eps, size) arrays of errors: of the best subset selection, of the best other channel, and of that
+    without triples.
+
+    The other channels are randomised response, Hadamard, projective geometry response and triples, with at most log2 k
+    + 8 bits.
+    """
     E = np.exp(eps)[:, np.newaxis]
     most = 2.0 ** np.array([(int(k) - 1).bit_length() + 8 for k in size])
     few = size // (E + 1)
@@ -351,15 +373,18 @@ def grid_of_errors(size, eps):
 
 
 def set_error(size, ones, E):
-    """``subset_error`` for arrays."""
+    """Return ``subset_error`` for arrays."""
     inside = ones * E / (ones * E + size - ones)
     return support_error(size, inside, (ones - inside) / (size - 1))
 
 
 def test_one_of_four_is_always_near_the_optimum():
-    """For every k from 8 to 1024 and eps from 0.1 to 8 in steps of 0.05, the best of randomised response, Hadamard,
-    projective geometry response and triples, in at most 8 bits beyond log2 k, has an error within 13% of the least; the
-    furthest is k = 8, at eps = 0.1. Above 20 values it is within 8.9%. Without triples it would be 19.2%."""
+    """The best of four channels has an error within 13% of the least, for every k from 8 to 1024 and eps from 0.1 to 8
+    in steps of 0.05.
+
+    The channels are randomised response, Hadamard, projective geometry response and triples, with at most log2 k + 8
+    bits. The largest difference is at k = 8, eps = 0.1; above 20 values it is 8.9%. Without triples it would be 19.2%.
+    """
     size, eps = np.arange(8, 1025), np.arange(2, 161) / 20
     best, ours, without = grid_of_errors(size, eps)
     ratio = ours / best
@@ -373,7 +398,7 @@ def test_one_of_four_is_always_near_the_optimum():
 
 @pytest.mark.parametrize(("size", "eps"), [(2, 0.1), (9, 1), (16, 1.05), (131, 4), (533, 4.6), (1024, 6)])
 def test_the_grid_is_of_the_closed_forms(size, eps):
-    """The errors of the grid are subset_error's and projective_error's, one by one."""
+    """Each error of the grid is that of subset_error and projective_error."""
     level, E = int(eps * NANONATS), math.exp(eps)
     assert design_error(size, E, 13, 4, 1) == pytest.approx(projective_error(size, 3, 3, level))
     assert set_error(size, 1, E) == pytest.approx(subset_error(size, 1, level))
@@ -384,8 +409,11 @@ def test_the_grid_is_of_the_closed_forms(size, eps):
     [(8, 0.1), (14, 1), (16, 1.05), (17, 1), (131, 4), (216, 4), (529, 5.4), (533, 4.6), (977, 5.2), (1013, 6.05)],
 )
 def test_the_recipes_reach_what_the_closed_forms_promise(size, eps):
-    """The channels that recipes make, with their errors from the weights, are within 13% of the best subset selection;
-    without triples, 529 values at eps = 5.4 and 1013 at 6.05 would be at 19%."""
+    """The channels that the recipes make have an error, computed from the weights, within 13% of the best subset
+    selection.
+
+    Without triples, 529 values at eps = 5.4 and 1013 at 6.05 would have 19% more.
+    """
     level = int(eps * NANONATS)
     most_bits = (size - 1).bit_length() + 8
     made = [triples(size, level), projective(size, level, most_bits)]
@@ -400,7 +428,7 @@ def test_the_recipes_reach_what_the_closed_forms_promise(size, eps):
 
 @pytest.mark.parametrize("eps", [0.1, 0.5, 1, 2, 4, 8])
 def test_many_values_do_without_triples(eps):
-    """At k = 43,750 the best of the three others is within 3.5% of the least error."""
+    """At k = 43,750 the best of the three other channels is within 3.5% of the least error."""
     level, E, size = int(eps * NANONATS), math.exp(eps), 43_750
     channel = projective(size, level)
     best = min(subset_error(size, d, level) for d in range(1, size // 2 + 1))
@@ -413,8 +441,11 @@ def test_many_values_do_without_triples(eps):
 
 
 def test_triples_of_many_values_are_decoded_without_a_matrix():
-    """k = 4095 at eps = 4: 3.67 million reports of one value give its share within five standard errors, and no other
-    value a share, in seconds even on a busy machine."""
+    """For k = 4095 at eps = 4, 3.67 million reports of one value give its share within five standard errors, and no
+    share to other values.
+
+    It takes seconds even on a busy machine.
+    """
     decoder = decoder_of(triples(MAX_INPUTS, 4 * NANONATS))
     x, n = 1234, 3_670_000
     law = decoder.forward(np.eye(1, MAX_INPUTS, x)[0])
@@ -430,7 +461,7 @@ def test_triples_of_many_values_are_decoded_without_a_matrix():
 
 
 def test_recipes_keep_the_level_in_exact_fractions():
-    """inside / outside is at most the rational lower bound of e^level, in integers alone."""
+    """inside / outside is at most the rational lower bound of e^level, in integer arithmetic."""
     for size, level in [(5, NANONATS), (62, NANONATS // 1000), (40, 20 * NANONATS)]:
         recipes = (projective, subset_selection, triples)
         for channel in (recipe(size, level) for recipe in recipes):
@@ -440,7 +471,7 @@ def test_recipes_keep_the_level_in_exact_fractions():
 
 
 def test_a_set_needs_three_values():
-    """Subset selection is refused for two values, which have no proper sets of two, and for too many values."""
+    """Subset selection is refused for two values, which have no proper subset of two, and for too many values."""
     for size in (2, 63):
         with pytest.raises(ChannelError):
             subset_selection(size, NANONATS)
@@ -448,7 +479,7 @@ def test_a_set_needs_three_values():
 
 
 def test_triples_need_two_values():
-    """Triples are refused for one value, which has nothing to hide, and above 4095 values, which have too many
+    """Triples are refused for one value, which has nothing to protect, and above 4095 values, which have too many
     triples."""
     for size in (1, MAX_INPUTS + 1):
         with pytest.raises(ChannelError, match=f"2 to {MAX_INPUTS} inputs"):

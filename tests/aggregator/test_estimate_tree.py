@@ -1,4 +1,5 @@
-"""Laws of the tree of resolutions: against dense linear algebra, against the channels' integers, and coverage."""
+"""Laws of the tree of resolutions: against dense linear algebra, against the channels' integer weights, and
+coverage."""
 
 import numpy as np
 import pytest
@@ -26,13 +27,14 @@ from protocol.exact import NANONATS
 
 
 def coarse(rows, columns, factor):
-    """Return the square of ``factor`` by ``factor`` cells of each cell of a grid; smaller ones at the border."""
+    """Return, for each cell of a grid, its square of ``factor`` by ``factor`` cells; squares at the border may be
+    smaller."""
     row, column = np.divmod(np.arange(rows * columns), columns)
     return row // factor * -(-columns // factor) + column // factor
 
 
 def random_tree(rng, levels):
-    """Districts of some resolutions, the finest with at most a few dozen."""
+    """Return the districts of several resolutions; the finest has at most a few dozen."""
     finest = np.arange(int(rng.integers(levels, 30)))
     made = [finest]
     for _ in range(levels - 1):
@@ -43,7 +45,7 @@ def random_tree(rng, levels):
 
 
 def random_surveys(rng, tree, missing=False):
-    """Return surveys with different errors, one or more of them missing."""
+    """Return surveys with different errors; one or more of them are missing."""
     made = []
     for level, size in enumerate(tree.sizes):
         if missing and level + 1 < len(tree.sizes) and rng.random() < 0.5:
@@ -54,10 +56,9 @@ def random_surveys(rng, tree, missing=False):
 
 
 def dense(districts, surveys):
-    """The slow twin: weighted least squares over the finest districts, whose sum is known to be one.
+    """Return, for each resolution, the weighted least squares estimates and their variances: the slow reference.
 
-    Minimise sum (raw - A x)^2 / v over x with 1'x = 1, written out as one linear system. Returns, of each resolution,
-    the estimates and their variances under the surveys' own.
+    It minimises sum (raw - A x)^2 / v over the finest districts x with 1'x = 1, as one linear system.
     """
     finest = districts[-1].max() + 1
     maps = []
@@ -91,7 +92,7 @@ def test_two_passes_are_weighted_least_squares(seed, levels, missing):
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.booleans())
 def test_a_number_is_made_of_the_surveys(seed, levels, missing):
-    """Any weighted sum of estimates, at any resolution, is a constant and a weighted sum of the surveys."""
+    """Any weighted sum of estimates, at any resolution, is a constant plus a weighted sum of the surveys."""
     rng = np.random.default_rng(seed)
     tree, _ = random_tree(rng, levels)
     surveys = random_surveys(rng, tree, missing)
@@ -110,9 +111,10 @@ def test_a_number_is_made_of_the_surveys(seed, levels, missing):
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_consistent_shares_add_up(seed, levels):
-    """Shares are not negative, sum to one, and those of a district's parts sum to its own.
+    """Shares are not negative and sum to one, and those of a district's parts sum to its own.
 
-    The coarsest are a projection; those below are one part of a projection, the same everywhere, and an even spread.
+    The coarsest shares are a projection. The finer ones are mixtures, with the same weight everywhere, of a projection
+    and of uniform shares.
     """
     rng = np.random.default_rng(seed)
     tree, districts = random_tree(rng, levels)
@@ -137,13 +139,13 @@ def test_consistent_shares_add_up(seed, levels):
 
 
 def test_the_projection_stays_inside_a_parent_without_people():
-    """If a parent has share 0, so have all its districts, and variances of 0 raise no error."""
+    """If a parent has share 0, all its districts have share 0, and variances of 0 cause no error."""
     raw, parent = np.array([0.3, -0.1, 0.9, 0.2]), np.array([0, 0, 1, 1])
     assert project_inside(raw, np.zeros(4), parent, np.array([0.0, 1.0])).tolist() == pytest.approx([0, 0, 0.85, 0.15])
 
 
 def test_resolutions_that_cross_are_no_tree():
-    """Rows and columns of a grid do not nest; squares whose sides divide each other do, at borders too."""
+    """Rows and columns of a grid are not nested; squares are nested if one side divides the other, also at borders."""
     row, column = np.divmod(np.arange(12), 4)
     with pytest.raises(NotNested):
         Tree.of([row, column])
@@ -163,8 +165,8 @@ CHANNELS = {
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_drawn_survey_has_the_law_of_the_channel(name):
-    """Counts drawn from ``Decoder.forward`` have the distribution sum p(x) Q(y | f(x)) of the integers at each
-    output."""
+    """Counts drawn from ``Decoder.forward`` have the distribution sum p(x) Q(y | f(x)), computed from the integers, at
+    each output."""
     channel = CHANNELS[name]
     people = np.random.default_rng(3).dirichlet(np.ones(60))
     districts = coarse(6, 10, 2)[:60] % 12
@@ -176,7 +178,7 @@ def test_a_drawn_survey_has_the_law_of_the_channel(name):
 
 
 def surveys_of(tree, districts, decoders, people, counts, rng):
-    """Draw a survey of each resolution by its channel, of ``counts`` people each."""
+    """Return a simulated survey of each resolution by its channel, of ``counts`` people each."""
     made = []
     for each, decoder, n in zip(districts, decoders, counts, strict=True):
         if not n:
@@ -197,7 +199,8 @@ def surveys_of(tree, districts, decoders, people, counts, rng):
 
 
 def coverage(samples, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weights=(0.2, 0.3, 0.5)):
-    """Part of the 95% intervals that hold, and mean squared error over its claim, at each resolution."""
+    """Return the coverage of the 95% intervals, and the ratio of the mean squared error to the stated variance, at each
+    resolution."""
     rng = np.random.default_rng(seed)
     districts = [coarse(rows, columns, factor) for factor in factors]
     tree = Tree.of(districts)
@@ -215,8 +218,11 @@ def coverage(samples, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weig
 
 
 def test_errors_are_as_large_as_claimed():
-    """Over 120 surveys of 6,000 people the 95% intervals hold in 92% to 98%, and squared errors are 0.8 to 1.25 of
-    their claim, at every resolution. The seed is fixed. A failure means that errors are claimed wrongly."""
+    """Over 120 surveys of 6,000 people the coverage of 95% intervals is 92% to 98% at every resolution.
+
+    Squared errors are 0.8 to 1.25 of the stated variance. The seed is fixed. A failure means that the stated errors are
+    wrong.
+    """
     held, ratio = coverage(120, 1)
     assert (held > 0.92).all(), held
     assert (held < 0.98).all(), held
@@ -228,7 +234,7 @@ def test_errors_are_as_large_as_claimed():
 @pytest.mark.parametrize("n", [2_000, 100_000])
 @pytest.mark.parametrize("factors", [(6, 2, 1), (6, 3, 1), (4, 1)])
 def test_intervals_hold_at_every_resolution(n, factors):
-    """Over 200 surveys, fixed seeds, the 95% intervals of districts and cells hold in 93.5% to 97%."""
+    """Over 200 surveys with fixed seeds, the coverage of 95% intervals of districts and cells is 93.5% to 97%."""
     weights = np.full(len(factors), 1 / len(factors))
     held, _ = coverage(200, n, rows=23, columns=31, factors=factors, n=n, weights=weights)
     assert (held > 0.935).all(), held
@@ -236,9 +242,11 @@ def test_intervals_hold_at_every_resolution(n, factors):
 
 
 def test_a_sum_that_is_known_is_used_once():
-    """Four districts and their four quarters: errors that sum to zero are neither forgotten nor counted twice.
+    """The known sum of all shares enters the estimate once: errors that sum to zero are neither omitted nor counted
+    twice.
 
-    With two resolutions of the same four districts, the estimate is the mean of both, and its variance half of one's.
+    With two resolutions of the same four districts, the estimate is the mean of both surveys, and its variance is half
+    of one survey's.
     """
     decoder = decoder_of(randomized_response(4, NANONATS))
     even = decoder.forward(np.full(4, 0.25))
@@ -255,11 +263,11 @@ def test_a_sum_that_is_known_is_used_once():
 
 @pytest.mark.parametrize("size", [12, 16, 60])
 def test_errors_of_sums_are_as_large_as_claimed(size):
-    """If the channel has a few more inputs than districts, the claimed errors are those of the channel.
+    """If the channel has more inputs than there are districts, the stated errors are those of the channel.
 
-    Even people, two resolutions of two and of ``size`` districts. Projective response has 13, 21 and 73 inputs for 12,
-    16 and 60 districts. With twelve districts, treating their estimates as independent gave variances 8% too small.
-    The exact variance is that of one report's contribution in each survey.
+    People are uniform, over two districts and over ``size`` districts. Projective response has 13, 21 and 73 inputs for
+    12, 16 and 60 districts. With twelve districts, variances would be 8% too small if the estimates were treated as
+    independent. The exact variance is that of one report's contribution in each survey.
     """
     maps = [np.arange(size) % 2, np.arange(size)]
     tree = Tree.of(maps)
@@ -280,7 +288,8 @@ def test_errors_of_sums_are_as_large_as_claimed(size):
 
 
 def test_weights_are_never_taken_from_the_reports():
-    """The estimate of a district is linear in the reports: it does not depend on the variances that they show."""
+    """The estimate of a district is linear in the reports: its weights do not depend on variances computed from the
+    reports."""
     rng = np.random.default_rng(8)
     tree, _ = random_tree(rng, 3)
     surveys = random_surveys(rng, tree)
@@ -290,7 +299,7 @@ def test_weights_are_never_taken_from_the_reports():
 
 
 def test_the_finest_resolution_needs_a_survey():
-    """Without a survey the finest districts have no estimate."""
+    """Without a survey of the finest resolution its districts have no estimate."""
     tree = Tree.of([np.array([0, 0, 1]), np.arange(3)])
     with pytest.raises(ValueError, match="finest"):
         trees.combine(tree, [Survey(np.ones(2) / 2, np.ones(2), np.ones(2)), None])

@@ -1,4 +1,5 @@
-"""Laws of the estimate of a campaign with views: every resolution is unbiased, adds up, and states its error."""
+"""Laws of the estimate of a campaign with views: each resolution is unbiased, consistent with the others, and states
+its error."""
 
 import csv
 import io
@@ -68,7 +69,8 @@ def district(terms, view):
 
 
 def counted(terms, people, numbers, rng=None):
-    """Return the tally of ``numbers`` people of each view: drawn, or the expected one rounded to whole numbers."""
+    """Return the tally of ``numbers`` people of each view, either drawn or the expected counts rounded to whole
+    numbers."""
     parts = []
     for view, n in zip(terms.views, numbers, strict=True):
         law = decoder_of(view.channel).forward(np.bincount(district(terms, view), people, view.channel.inputs))
@@ -90,7 +92,7 @@ CAMPAIGNS = {
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_every_resolution_is_unbiased(name):
-    """From the expected counts, the unbiased estimate of each resolution is the truth, and so are the shares."""
+    """From the expected counts, the unbiased estimate and the shares of each resolution are the truth."""
     domain, *maps = CAMPAIGNS[name]
     terms = campaign(domain, *maps)
     found = estimate(terms, counted(terms, PEOPLE, [10**12] * len(maps)))
@@ -104,7 +106,7 @@ def test_every_resolution_is_unbiased(name):
 
 
 def test_shares_of_nested_resolutions_add_up():
-    """The shares of a square's parts sum to the square's, at any number of people."""
+    """The shares of a square's parts sum to the square's share, for any number of people."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity())
     for n in (50, 5000):
         found = estimate(terms, counted(terms, PEOPLE, [n, n, n], np.random.default_rng(n)))
@@ -116,7 +118,8 @@ def test_shares_of_nested_resolutions_add_up():
 
 
 def test_a_view_that_crosses_the_others_is_a_survey_of_its_own():
-    """The estimate of stripes across squares is made of their survey and of the cells, and changes no cell."""
+    """Stripes that cross squares are estimated from their own survey and from the cells, and change no estimate of a
+    cell."""
     terms = campaign(GRID, Coarse(3), CROSSING, Identity())
     tally = counted(terms, PEOPLE, [4000, 3000, 4000], np.random.default_rng(1))
     found = estimate(terms, tally)
@@ -130,8 +133,8 @@ def test_a_view_that_crosses_the_others_is_a_survey_of_its_own():
 
 
 def test_a_view_without_answers_is_left_out():
-    """The districts of an unanswered view are estimated from the others; districts finer than every view have no
-    error."""
+    """The districts of a view without reports are estimated from the other views; districts finer than every other view
+    have no error."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity())
     rng = np.random.default_rng(2)
     found = estimate(terms, counted(terms, PEOPLE, [4000, 0, 4000], rng))
@@ -145,7 +148,8 @@ def test_a_view_without_answers_is_left_out():
 
 
 def test_resolutions_are_in_the_machine_readable_form():
-    """Values are those of the finest resolution, as in every campaign; the coarser ones stand beside them, named."""
+    """In JSON "values" has the finest resolution, as in every campaign, and the coarser resolutions have their
+    names."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity(), weights=[1, 1, 2])
     found = estimate(terms, counted(terms, PEOPLE, [300, 300, 600], np.random.default_rng(3)), forged=7)
     document = found.as_json()
@@ -162,7 +166,8 @@ def test_resolutions_are_in_the_machine_readable_form():
 
 
 def test_what_views_do_not_have_is_refused():
-    """Methods that need one channel are refused with alternatives; so are too few devices in all views together."""
+    """Methods that need a single channel are refused with alternatives, and so are too few devices in all views
+    together."""
     terms = campaign(GRID, Coarse(2), Identity(), minimum=100)
     tally = counted(terms, PEOPLE, [50, 50], np.random.default_rng(5))
     with pytest.raises(MethodRefused, match="projection or linear"):
@@ -174,9 +179,10 @@ def test_what_views_do_not_have_is_refused():
 
 
 def test_the_share_of_a_range_is_of_all_views():
-    """Any weighted sum is unbiased, surer than from the values alone, and its interval holds in 34 of 40 surveys.
+    """Any weighted sum is unbiased and more precise than from the values alone; its interval contains the truth in 34
+    of 40 surveys.
 
-    A range is a sum with weights 0 and 1. The seed is fixed.
+    A range is a sum with weights 0 and 1. The seed is fixed. A failure means a wrong variance of a sum.
     """
     terms = campaign(NUMBERS, Coarse(16), Coarse(4), Identity())
     size = NUMBERS.size
@@ -201,7 +207,7 @@ def test_the_share_of_a_range_is_of_all_views():
 
 
 def test_a_sum_finer_than_every_view_is_refused():
-    """If all views are squares or coarser, weights that differ inside a square have no estimate."""
+    """If all views are squares or coarser, a sum whose weights differ inside a square has no estimate."""
     terms = campaign(GRID, Coarse(4), Coarse(2))
     tally = counted(terms, PEOPLE, [1000, 1000], np.random.default_rng(1))
     squares = district(terms, terms.views[0])
@@ -226,9 +232,10 @@ def covered(terms, people, numbers, surveys, seed):
 
 
 def test_intervals_hold_in_a_few_surveys():
-    """In 30 surveys of 3,000 people, 95% intervals hold in 93% and more, and all of a resolution together in 26.
+    """In 30 surveys of 3,000 people the coverage of 95% intervals is at least 93%, and all intervals of a resolution
+    hold in 26.
 
-    The seed is fixed. A failure means that errors are claimed too small.
+    The seed is fixed. A failure means that the stated errors are too small.
     """
     held = covered(campaign(GRID, Coarse(4), Coarse(2), Identity()), PEOPLE, [600, 900, 1500], 30, 9)
     assert (held[:, 0] > 0.93).all(), held
@@ -238,11 +245,11 @@ def test_intervals_hold_in_a_few_surveys():
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["squares in squares", "stripes across squares", "numbers"])
 def test_intervals_hold(name):
-    """Over 200 surveys of 1,000 and of 50,000 people, 95% intervals of each value hold in 93% and more everywhere.
+    """Over 200 surveys of 1,000 and of 50,000 people, the coverage of 95% intervals of each value is at least 93%.
 
-    200 surveys of four districts resolve no more: one standard error is about 1.1%. Intervals of all values of a
-    resolution together hold in more than 91% of the surveys. If they hold in 95% of all surveys, each of the 18 checks
-    fails for 1.2% of the seeds. The seeds are fixed.
+    For four districts 200 surveys have a standard error of 1.1%. All intervals of a resolution together contain the
+    truth in more than 91% of the surveys; if the true rate is 95%, each of the 18 checks fails for 1.2% of the seeds.
+    The seeds are fixed. A failure means that the stated errors are too small.
     """
     domain, *maps = CAMPAIGNS.get(name, (NUMBERS, Coarse(16), Coarse(4), Identity()))
     people = np.random.default_rng(6).dirichlet(np.full(domain.size, 0.3))
@@ -261,16 +268,18 @@ LIVED = np.random.default_rng(6).dirichlet(np.full(24, 0.5))
 
 
 def block():
-    """A campaign of two resolutions, by randomized response, whose decoder is fast."""
+    """A campaign of two resolutions with randomised response, whose decoder is fast."""
     terms = campaign(BLOCK, Coarse(3), Identity(), weights=[2, 3])
     views = (replace(one, channel=randomized_response(one.channel.inputs, NANONATS)) for one in terms.views)
     return replace(terms, views=tuple(views))
 
 
 def panel(terms, rng, devices, moves, both=0.8):
-    """Tallies of two periods of devices that keep their view, and their output while their district stays.
+    """Return tallies of two periods of devices that keep their view, and repeat their output while their district stays
+    the same.
 
-    ``moves`` of all people go to the last cell. Nine in ten devices are in each period where ``both`` is 0.8.
+    The fraction ``moves`` of all people move to the last cell. Nine in ten devices are in each period if ``both`` is
+    0.8.
     """
     view = rng.choice(
         len(terms.views),
@@ -297,10 +306,11 @@ def panel(terms, rng, devices, moves, both=0.8):
 
 @pytest.mark.parametrize("moves", [0.01, 0.3])
 def test_intervals_of_a_change_hold_for_all_views_together(moves):
-    """95% intervals of the change of each cell and of each square cover, and so do those of all together.
+    """95% intervals of the change of each cell and of each square cover, separately and simultaneously.
 
-    S = 12 panels of 1,500 devices. Right intervals of all cells together hold in fewer than 8 panels once in 5,000
-    such tests. They may cover more where hardly a device has changed. The seed is fixed.
+    S = 12 panels of 1,500 devices. Correct simultaneous intervals of all cells hold in fewer than 8 panels once in
+    5,000 such tests; the coverage may be higher if very few devices have changed. The seed is fixed. A failure means
+    that the errors of a change are too small.
     """
     terms, rng = block(), np.random.default_rng(41)
     alone, together = [], []
@@ -318,9 +328,9 @@ def test_intervals_of_a_change_hold_for_all_views_together(moves):
 
 
 def test_a_change_is_shown_at_the_resolution_that_holds():
-    """With 1,500 devices a move of 30% is sure for its target square, and JSON and the table name that square.
+    """With 1,500 devices a move of 30% is significant for its target square, which JSON and the table name.
 
-    Changes of its cells sum to the square's. The seed is fixed.
+    Changes of the square's cells sum to the square's change. The seed is fixed.
     """
     terms, rng = block(), np.random.default_rng(45)
     tallies, _ = panel(terms, rng, 1500, 0.3)
@@ -340,7 +350,7 @@ def test_a_change_is_shown_at_the_resolution_that_holds():
 
 
 def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
-    """A move of 30% is in the table of steps, in both CSV and in the page for its square; pictures are drawn of it.
+    """The table of steps, both CSV files and the page show a move of 30% for its square; pictures of it are drawn.
 
     The seed is fixed.
     """
@@ -371,8 +381,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
 
 
 def test_a_reader_can_name_a_district():
-    """The course and the change of one square have its plain intervals, which hold for nothing else, and no other
-    rows."""
+    """The course and the change of one named square have its single intervals and no rows of other districts."""
     terms, rng = block(), np.random.default_rng(45)
     tallies, _ = panel(terms, rng, 1500, 0.3)
     signed = SignedCampaign(terms, b"", b"", b"")
@@ -400,8 +409,8 @@ def test_a_reader_can_name_a_district():
 
 
 def test_a_change_of_a_map_is_the_difference_of_its_estimates():
-    """The change is the difference by groups and by hand; devices that repeat their output make it surer; unpaired
-    errors add."""
+    """The change equals the difference computed by groups in the test; repeated outputs make it more precise, and
+    unpaired errors add."""
     terms, rng = block(), np.random.default_rng(42)
     tallies, _ = panel(terms, rng, 3000, 0.01)
     sides = [Side(str(at), terms, tally) for at, tally in enumerate(tallies)]
@@ -423,7 +432,7 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
 
 
 def test_no_device_moves_a_map_further_than_stated():
-    """Each device's change to any other output moves each cell by at most ``furthest``, with any view."""
+    """If one device changes to any other output in any view, no cell changes by more than ``furthest``."""
     terms, rng = block(), np.random.default_rng(43)
     tally = panel(terms, rng, 500, 0.0)[0][0]
     bound, passes = TreeShares.of(terms, tally)[-1].furthest, Views.of(terms, tally.by_view).passes()
@@ -438,7 +447,8 @@ def test_no_device_moves_a_map_further_than_stated():
 
 
 def test_a_change_needs_an_answer_at_the_finest_resolution():
-    """A period without answers for the cell has no change of cells; another view may be empty."""
+    """If a period has no reports of the cells' view, there is no change of cells; other views may be without
+    reports."""
     terms, rng = block(), np.random.default_rng(44)
     tallies, _ = panel(terms, rng, 500, 0.0)
     none = [

@@ -30,7 +30,7 @@ each = pytest.mark.parametrize("channel", WAVES.values(), ids=WAVES)
 
 @each
 def test_running_sums_are_the_matrix(channel: Wave) -> None:
-    """forward, backward and forward_squares are multiplications with the matrix; the ceiling is its largest cells."""
+    """forward, backward and forward_squares equal products with the matrix; the ceiling has its largest cells."""
     decoder, matrix, rng = decoder_of(channel), dense(channel), np.random.default_rng(5)
     for _ in range(5):
         p, w = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.outputs)
@@ -42,14 +42,15 @@ def test_running_sums_are_the_matrix(channel: Wave) -> None:
 
 @each
 def test_the_mean_of_evenly_spaced_numbers_is_unbiased(channel: Wave) -> None:
-    """The contribution of a report to the mean has the person's number as its expectation, for every person."""
+    """The expected contribution of a report to the mean is the person's number, for every number."""
     numbers = 7.5 - 2.5 * np.arange(channel.inputs)
     adds = decoder_of(channel).adjoint(numbers)
     np.testing.assert_allclose(dense(channel) @ adds, numbers, rtol=1e-10, atol=1e-10)
 
 
 def test_single_shares_and_uneven_numbers_are_refused_in_words() -> None:
-    """Single shares and uneven numbers have no unbiased estimate, and the error names an alternative."""
+    """An unbiased estimate of a single share, or of unevenly spaced numbers, is refused, and the error names an
+    alternative."""
     decoder = decoder_of(WAVES["wave"])
     share = np.full(decoder.features, 1 / decoder.features)
     for asked in (
@@ -65,8 +66,8 @@ def test_single_shares_and_uneven_numbers_are_refused_in_words() -> None:
 
 @pytest.mark.parametrize("level", [NANONATS // 100, NANONATS // 2, NANONATS, 2 * NANONATS, 8 * NANONATS])
 def test_the_window_is_as_wide_as_published(level: int) -> None:
-    """The half width is the published formula's, computed in floating point, or one of the next few that share no
-    factor with k - 1; and at least 1."""
+    """The half width is at least 1 and that of the published formula, or one of the next few without a common factor
+    with k - 1."""
     eps = level / NANONATS
     odds = math.exp(eps)
     for k in (2, 3, 4, 7, 10, 64, 100, 999, 1000, 43_750):
@@ -86,9 +87,11 @@ def asked(channel, numbers) -> Campaign:
 
 
 def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
-    """The default estimate from a wave has at most half the Wasserstein distance of that from the channel of
-    ``auto``, for 10,000 people with numbers of Beta(2, 5) on 64 edges at 1 nat; mean of 8 surveys each, seed fixed.
-    Single shares have no raw value, standard error or interval, and a warning says why."""
+    """The default estimate from a wave has at most half the Wasserstein distance of that from the channel of ``auto``.
+
+    10,000 people with numbers of Beta(2, 5) on 64 edges at 1 nat; mean of 8 surveys each, seed fixed. Single shares
+    have no raw value, standard error or interval, and a warning gives the reason.
+    """
     generator, k, n = np.random.default_rng(5), 64, 10_000
     x = (np.arange(k) + 0.5) / k
     p = x * (1 - x) ** 4 / (x * (1 - x) ** 4).sum()
@@ -109,8 +112,12 @@ def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
 
 
 def test_the_mean_has_its_error() -> None:
-    """The standard errors of 400 surveys of 400 people are the scatter of the means to a fifth (5.6 standard
-    deviations of it), and the mean of the means is the truth to four of its errors; seed fixed."""
+    """The standard errors of 400 surveys of 400 people equal the standard deviation of the means within a fifth (5.6 of
+    its errors).
+
+    The mean of the means is the truth within four of its errors; seed fixed. A failure means a biased mean or a wrong
+    standard error.
+    """
     generator, k, n = np.random.default_rng(7), 20, 400
     numbers = [10 + 5 * x for x in range(k)]
     channel, p = wave(k, NANONATS), generator.dirichlet(np.ones(k))
@@ -122,8 +129,10 @@ def test_the_mean_has_its_error() -> None:
 
 
 def test_a_wave_is_chosen_by_its_name_only() -> None:
-    """A wave serves numbers without a prior, by name; ``auto`` takes a channel with an unbiased estimate, and labels
-    are refused with a reason."""
+    """A wave is used only if the draft names it: ``auto`` takes a channel with an unbiased estimate.
+
+    Labels, and values with a prior, are refused with the reason.
+    """
     numbers = Question(Buckets.of(range(30)), Ldp(NANONATS))
     assert isinstance(chosen("wave", numbers)[1], Wave)
     assert not isinstance(chosen(AUTO, numbers)[1], Wave)

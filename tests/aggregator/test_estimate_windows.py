@@ -1,4 +1,4 @@
-"""Laws of the windows decoder: running sums against matrices written out from the channel's own integers."""
+"""Laws of the windows decoder: running sums, against matrices from the channel's integer weights."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_passes_are_matrix_products(channel):
 
 @grid
 def test_many_passes_at_once_are_those_one_by_one(channel):
-    """A pass of several distributions, or of several numbers an output, equals the single passes."""
+    """A pass of several distributions at once, or of several weights for each output, equals the separate passes."""
     decoder = WindowsDecoder(channel)
     laws, numbers = RNG.dirichlet(np.ones(channel.inputs), size=3), RNG.normal(size=(3, channel.outputs))
     np.testing.assert_allclose(decoder.forward(laws), [decoder.forward(p) for p in laws], rtol=1e-12, atol=1e-18)
@@ -50,8 +50,10 @@ def test_many_passes_at_once_are_those_one_by_one(channel):
 @pytest.mark.parametrize("held", [1, 2**20])
 @invertible
 def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatch):
-    """Q L = 1, all forms multiply with one L, and L is Aitken's for the reference, whether its columns are computed one
-    by one or all at once."""
+    """Q L = 1, all forms multiply with one L, and L is Aitken's for the reference prior.
+
+    This holds whether the columns of L are computed one by one or all at once.
+    """
     monkeypatch.setattr(windows_decoder, "_HELD_CELLS", held)
     Q = dense(channel)
     reference = RNG.dirichlet(np.ones(channel.inputs))
@@ -87,7 +89,8 @@ def test_the_staircase_climbs_to_the_estimate(channel):
 
 
 def test_one_order_confuses_neighbours_and_several_do_not():
-    """Two neighbours within a cell are one to a single order of windows; with several orders they are two."""
+    """With a single order of windows two neighbours within a cell have the same outputs; with several orders they do
+    not."""
     narrow = Type(2, ONE // 8, ONE // 40, 0, ())
     with pytest.raises(NotInvertible, match="rank"):
         WindowsDecoder(Windows((1,) * 12, 5, 1, (), (), (narrow,))).invert(np.full(6, 1 / 6))
@@ -97,7 +100,7 @@ def test_one_order_confuses_neighbours_and_several_do_not():
 
 
 def test_large_domains_name_the_methods_that_reach_them():
-    """A large channel is not inverted, but a pass through 50,000 inputs is quick."""
+    """A channel of 50,000 inputs is not inverted, with an error that names other methods; its forward pass is fast."""
     channel = Windows(
         tuple(range(1, 50_001)), 1000, 2, (), (), (Type(300, ONE // 1200, ONE // 1200 - ONE // 4000, 0, ()),)
     )

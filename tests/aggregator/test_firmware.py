@@ -1,4 +1,4 @@
-"""A draft that lists the families of channels of its devices uses only these, or is refused."""
+"""A draft that lists the channel families of its devices uses only these families, or is refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BLOCKS = MANY.replace('notion = "ldp"', 'notion = "high-low"\nsensitive = ["1", 
 
 
 def written(folder: Path, families: str, draft: str = MANY, more: str = "") -> Path:
-    """The file of a draft whose devices have some families."""
+    """Write the draft of a campaign whose devices have the given families; return the file."""
     file = folder / "draft.toml"
     file.write_text(f"{draft}[mechanism]\nfamilies = {families}\n{more}", encoding="utf-8")
     return file
@@ -38,7 +38,8 @@ def written(folder: Path, families: str, draft: str = MANY, more: str = "") -> P
     ],
 )  # fmt: skip
 def test_auto_chooses_among_the_families_of_the_devices(tmp_path: Path, draft: str, families: list[str]) -> None:
-    """The campaign's channels, and those inside of blocks, are of the listed families; a list of all limits nothing."""
+    """The campaign's channels, and those inside blocks, are of the listed families; a list of all families restricts
+    nothing."""
     terms = read_draft(written(tmp_path, json.dumps(families), draft))
     used = {one.family for view in terms.views for one in (view.channel, *getattr(view.channel, "channels", ()))}
     assert used - {"constant"} <= {name.strip().lower() for name in families}
@@ -48,8 +49,8 @@ def test_auto_chooses_among_the_families_of_the_devices(tmp_path: Path, draft: s
 
 
 def test_the_choice_is_the_best_that_is_left(tmp_path: Path) -> None:
-    """The draft has the mechanism of least error among those that devices can follow; a plan names the reason of
-    others."""
+    """The draft gets the mechanism of least error among the listed families; a plan gives the reason why others are
+    excluded."""
     file = written(tmp_path, '["bits", "response"]')
     found = list(candidates(read_question(file)))
     weighed = [one for _, one in found if not isinstance(one, str)]
@@ -84,14 +85,14 @@ def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
     ],
 )
 def test_families_that_cannot_be_are_refused(tmp_path: Path, families: str, more: str, message: str) -> None:
-    """An unknown family, no list, a list with no channel for the notion, and a mechanism of another family are
+    """An unknown family, an empty list, a list without a channel for the notion, and a mechanism of another family are
     refused."""
     with pytest.raises(DraftError, match=message):
         read_draft(written(tmp_path, families, MANY, more))
 
 
 def test_a_channel_that_the_author_wrote_is_of_the_families_too(tmp_path: Path) -> None:
-    """The author's table is refused for devices that sample no tables."""
+    """An author's table is refused for devices without the table family."""
     rows = "[[0.4,0.2,0.2,0.2],[0.2,0.4,0.2,0.2],[0.2,0.2,0.4,0.2],[0.2,0.2,0.2,0.4]]"
     table = f'name = "table"\nrows = {rows}\n'
     assert read_draft(written(tmp_path, '["table"]', DRAFT, table)).channel.family == "table"

@@ -1,4 +1,4 @@
-"""Laws of forms and maps whose people have public classes: drafts, tallies and estimates are those of each class."""
+"""Laws of forms and maps for people of public classes: drafts, tallies and estimates are those of each class alone."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def read(text: str) -> Campaign:
 
 
 def counted(terms: Campaign, seed: int, reports: int = 400) -> ViewsTally:
-    """Any counts of outputs, of each view and class."""
+    """Return arbitrary counts of outputs for each view and class."""
     rng = np.random.default_rng(seed)
     sizes = [view.channel.outputs for view in terms.views]
     parts = [Tally.of(rng.multinomial(reports, np.full(m, 1 / m)).astype(np.int64)) for m in sizes]
@@ -115,7 +115,7 @@ def counted(terms: Campaign, seed: int, reports: int = 400) -> ViewsTally:
 
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])
 def test_a_class_of_a_draft_is_the_draft_at_its_level(draft: str) -> None:
-    """Each class has the views and channels of the draft without classes at the class's level."""
+    """Each class has the views and channels of the same draft without classes, at the level of the class."""
     made = read(draft + CLASSES)
     assert made.classes == ("members", "guests")
     for place, epsilon in enumerate(("2.0", "1.0")):
@@ -143,7 +143,7 @@ def test_the_counts_of_a_class_are_cut_out_of_each_view(draft: str) -> None:
 
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])
 def test_everybody_is_the_sum_of_the_classes(draft: str) -> None:
-    """Each view's unbiased shares of everybody are those of the classes, weighted by their reports."""
+    """The unbiased shares of all people in each view are those of the classes, weighted by their reports."""
     made = read(draft + CLASSES)
     tally = counted(made, 3)
     for view, part in enumerate(tally.by_view):
@@ -158,7 +158,7 @@ def test_everybody_is_the_sum_of_the_classes(draft: str) -> None:
 
 
 def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
-    """With one channel for both classes, every figure of everybody is that of the counts taken together, to 1e-9."""
+    """If both classes have one channel, all figures for all people are those of the counts taken together, to 1e-9."""
     made = read(MAP + CLASSES.replace("epsilon = 1.0", ""))
     alone, tally = read(MAP), counted(made, 4)
     together = ViewsTally.of_parts(
@@ -220,7 +220,8 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
 
 
 def drawn(terms: Campaign, law: Floats, people: Sequence[int], rng: np.random.Generator) -> ViewsTally:
-    """Draw the counts of a number of people of each class, with answers from a distribution of age, vote and home."""
+    """Return drawn counts of the given number of people of each class, with answers from a distribution of age, vote
+    and home."""
     parts = []
     for view in terms.views:
         assert isinstance(view.map, Questions)
@@ -251,7 +252,8 @@ def assert_alike(one: FormEstimate, other: FormEstimate) -> None:
 
 @pytest.mark.parametrize("names", [("vote",), ("home",), ("age", "vote"), ("home", "age")])
 def test_two_classes_of_one_level_give_what_two_campaigns_and_one_give(names: tuple[str, ...]) -> None:
-    """Each class is the campaign of its people alone, and everybody is the campaign of all, to 1e-9."""
+    """Each class equals the campaign of its people alone, and all people together equal the campaign of all, to
+    1e-9."""
     made, alone = read(FORM + CLASSES.replace("epsilon = 1.0", "")), read(FORM)
     tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(5))
     for place, name in enumerate(made.classes):
@@ -266,7 +268,8 @@ def test_two_classes_of_one_level_give_what_two_campaigns_and_one_give(names: tu
 
 @pytest.mark.parametrize("names", [("vote",), ("home", "age")])
 def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ...]) -> None:
-    """If nothing is pooled over views, known shares of the classes weight the classes' estimates, to 1e-9."""
+    """If nothing is pooled over views, the shares weighted to known class sizes are the weighted sums of the classes'
+    estimates, to 1e-9."""
     draft = FORM + CLASSES + '[analysis]\ntables = [["age", "home"]]\n'
     made, parts = read(draft), (0.3, 0.7)
     tally = drawn(made, UNRELATED, (6_000, 2_400), np.random.default_rng(6))
@@ -285,7 +288,7 @@ def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ..
 
 
 def test_margins_by_class_equal_to_the_reports_change_nothing_but_chance() -> None:
-    """With the classes as large as among the reports the estimate stays, and the error is not larger."""
+    """If the known class sizes are those among the reports, the estimate stays the same and the error is not larger."""
     made = read(FORM + CLASSES)
     tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(7))
     plain = estimate_form(made, tally, ["vote"])
@@ -333,11 +336,12 @@ def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -
     ("surveys", "least", "most"), [(40, 34, 7), pytest.param(400, 372, 30, marks=pytest.mark.long)]
 )
 def test_classes_that_are_alike_seldom_differ_and_have_no_association(surveys: int, least: int, most: int) -> None:
-    """Simultaneous 95% intervals of each class hold, and differences of classes contain zero, in at least ``least`` of
-    the surveys; an association is found in at most ``most`` of a class.
+    """If classes are alike and questions independent, intervals and differences cover in at least ``least`` of the
+    surveys.
 
-    The classes are alike and the questions independent. A failure means that an interval of a class is too narrow, or
-    that the test of association rejects too often.
+    The intervals are simultaneous 95% intervals of each class and of differences of classes. In each class at most
+    ``most`` surveys find an association. A failure means that an interval of a class is too narrow, or that the test of
+    association rejects too often.
     """
     made, rng = read(FORM + CLASSES), np.random.default_rng(10)
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
@@ -360,7 +364,7 @@ def test_classes_that_are_alike_seldom_differ_and_have_no_association(surveys: i
 
 
 def assert_one_of_two(found: FormSides[Any]) -> None:
-    """The only difference has the simultaneous intervals of two differences."""
+    """Assert that the only difference has the simultaneous interval of one of two differences."""
     (one,), (before, after) = found.differences, [side.answered for _, side in found.sides]
     level = 1 - 0.05 / (2 * len(one.labels))
     alone = form_difference(one.names, one.labels, before, after, paired=one.paired, level=level)
@@ -368,8 +372,8 @@ def assert_one_of_two(found: FormSides[Any]) -> None:
 
 
 def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() -> None:
-    """Of three classes the second has too few devices: the simultaneous intervals of the difference that is left hold
-    for two differences."""
+    """If the second of three classes has too few devices, the remaining difference has the simultaneous interval of one
+    of two."""
     made = read(FORM + CLASSES + "[classes.others]\nepsilon = 1.5\n")
     tally = drawn(made, UNRELATED, (6_000, 15, 3_000), np.random.default_rng(15))
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
@@ -382,7 +386,7 @@ def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() ->
 
 
 def twice(terms: Campaign, law: Floats, people: int, changed: float, rng: np.random.Generator) -> list[ViewsTally]:
-    """The counts of two periods by groups of devices; an answer, and with it the output, changes now and then."""
+    """Return the counts of two periods by groups of devices; a device with a new answer draws a new output."""
     parts: list[list[Tally]] = [[], []]
     for view in terms.views:
         assert isinstance(view.map, Questions)
@@ -410,11 +414,11 @@ def twice(terms: Campaign, law: Floats, people: int, changed: float, rng: np.ran
 def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
     names: tuple[str, ...], surveys: int, near: float, least: float
 ) -> None:
-    """95% intervals of the change hold zero in 95% of the surveys, pooled over values, if a fifth of the devices
-    draw anew and nothing changes in truth; the standard error is the change's spread, and far below that of two surveys
-    without a common device.
+    """The coverage of 95% intervals of a change is 95%, pooled over values, if a fifth of the devices draw new outputs
+    and the truth is constant.
 
-    A failure means that repeats are taken for new draws, or the reverse.
+    The standard error equals the standard deviation of the change, and is far below that of two surveys without a
+    common device. A failure means that repeated outputs are taken for new ones, or the reverse.
     """
     terms, rng, spans = read(FORM), np.random.default_rng(11), [Span(0, 0), Span(1, 1)]
     raw, errors, held = [], [], []
@@ -449,8 +453,8 @@ def test_devices_that_repeat_everything_show_no_change() -> None:
 
 
 def test_a_change_of_weighted_shares_is_one_of_weighted_shares() -> None:
-    """The change weighted to a known margin is that of the weighted shares, and has the error of the devices that
-    stay."""
+    """The change weighted to a known margin is the difference of the weighted shares, with the error of paired
+    devices."""
     terms, home = read(FORM), KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3))
     tallies = twice(terms, UNRELATED, 30_000, 0.2, np.random.default_rng(13))
     course = form_course(
@@ -464,8 +468,11 @@ def test_a_change_of_weighted_shares_is_one_of_weighted_shares() -> None:
 
 
 def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None:
-    """Of three periods the second has too few devices: the simultaneous intervals of the step that is left hold for two
-    steps, as in ``trend``. Ends that are not two of the spans are refused before anything is estimated."""
+    """If the second of three periods has too few devices, the remaining step has the simultaneous interval of one of
+    two, as in ``trend``.
+
+    Ends that are not two of the spans are refused before anything is estimated.
+    """
     terms, rng, spans = read(FORM), np.random.default_rng(14), [Span(0, 0), Span(1, 1), Span(2, 2)]
     first, third = twice(terms, UNRELATED, 6_000, 0.2, rng)
     second, _ = twice(terms, UNRELATED, 15, 0.2, rng)
@@ -485,8 +492,10 @@ def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None
 
 
 def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
-    """The draft, a simulation of two periods, estimates by class and period, comparison, page and tallies work in
-    every form."""
+    """A draft with classes can be simulated for two periods, and estimated by class and period, in every output format.
+
+    Comparison, page and exported tallies have the classes too.
+    """
     (tmp_path / "form.toml").write_text(
         FORM.replace("closes = 2026-12-20", "closes = 2026-12-20\nperiod_days = 10") + CLASSES
     )

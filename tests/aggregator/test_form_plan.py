@@ -1,4 +1,5 @@
-"""Laws of the plan of a form: its figures are those of the estimate, and unanswerable questions are named in words."""
+"""Laws of the plan of a form: its figures are those of the estimate, and questions that cannot be answered are
+named."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def draft(folder: Path, more: str = "", epsilon: str = "1.0") -> Path:
 
 
 def pattern(shape: tuple[int, int], v: float) -> np.ndarray:
-    """A table with even margins and one pattern, of which Cramer's V is ``v``."""
+    """Return a table with uniform margins and one pattern, for which Cramer's V is ``v``."""
     a, b = shape
     left, right = (np.where(np.arange(k) < k // 2, 1.0, -1.0) for k in shape)
     left, right = (side - side.mean() for side in (left, right))
@@ -51,8 +52,12 @@ def pattern(shape: tuple[int, int], v: float) -> np.ndarray:
 
 
 def test_an_association_of_the_strength_that_is_named_is_found_in_four_of_five_surveys(tmp_path: Path) -> None:
-    """40 surveys, of which .8 find it with a standard deviation of .06: a failure outside .6 .. .95 means that the
-    strength is off by a tenth. Half as strong, at most half find it."""
+    """An association of the planned strength is detected in .6 to .95 of 40 surveys, and one half as strong in at most
+    half.
+
+    The expected rate is .8 with a standard deviation of .06. A failure means that the planned strength is off by a
+    tenth.
+    """
     asked = read_form(draft(tmp_path, epsilon="2.0"))
     assert asked is not None
     people, (view, *_) = 18_000, asked.views

@@ -1,4 +1,4 @@
-"""Drafts of forms, and people who fill them in: from the draft to the counts of each view."""
+"""Drafts of forms, and simulated people who fill them in: from the draft to the counts of each view."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ def drafted(folder: Path, questions: str = FORM, more: str = "", tail: str = TAI
     ],
 )
 def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[tuple[int, ...]]) -> None:
-    """The views are all pairs, those of the tables, or the outcome with each other question. A question in no pair
-    is asked alone, and each view has its number of answers and the whole level."""
+    """The views are all pairs, the pairs of the listed tables, or the outcome with each other question.
+
+    A question in no pair has a view alone. Each view has its own number of answers and the whole level.
+    """
     terms = read_draft(drafted(tmp_path, more=analysis))
     assert isinstance(terms.domain, Form)
     assert [view.map for view in terms.views] == list(map(Questions, asked))
@@ -84,7 +86,7 @@ def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: 
 
 
 def in_german(tmp_path: Path, tables: str, questions: str = FORM) -> Path:
-    """A file with the draft of a form and its German translation."""
+    """Write the draft of a form with its German translation; return the file."""
     file = drafted(tmp_path, questions)
     file.write_text(f'language = "en"\n{file.read_text()}\n[text.de]\ntitle = "Stadt"\n{tables}')
     return file
@@ -104,8 +106,10 @@ values = { yes = "ja", no = "nein" }
 
 
 def test_questions_are_translated_by_name(tmp_path: Path) -> None:
-    """Texts, values and units follow the form's order, in any order of the draft. Omitted ones of a question stay as
-    they are, and readers of other languages see the campaign's language."""
+    """Translated texts, values and units are in the form's order, whatever their order in the draft.
+
+    Texts that a translation omits stay in the campaign's language, and other languages show that language.
+    """
     aged = FORM.replace("high = 19", 'high = 19\nunit = "years"')
     terms = read_draft(in_german(tmp_path, GERMAN, aged))
     translated = terms.domain_in("de")
@@ -149,7 +153,7 @@ def test_a_wrong_translation_of_a_form_is_named(tmp_path: Path, old: str, new: s
 
 
 def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:
-    """A number of many values keeps them all if it is asked alone."""
+    """A question for a number with many values keeps all of them if it is in no pair."""
     many, tables = FORM.replace("high = 19", "high = 90"), '[analysis]\ntables = [["vote", "work"]]\n'
     asked = read_form(drafted(tmp_path, many, tables))
     assert asked is not None
@@ -172,8 +176,11 @@ def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:
 def test_a_number_in_a_pair_gets_a_longer_step(
     tmp_path: Path, entry: str, reports: int, epsilon: str, high: int, step: int
 ) -> None:
-    """The question has the most values at which the error of a cell is below an even share of it, 4 to 16, or the
-    author's number of them; the highest answer stays one, and a campaign reports the choice."""
+    """A number in a pair has the most values, 4 to 16, at which the error of a cell is below 1 / number of cells.
+
+    The author may set the number of values instead. The highest answer stays a value, and the campaign reports the
+    choice.
+    """
     draft = drafted(
         tmp_path,
         FORM.replace("high = 19", entry),
@@ -207,15 +214,17 @@ def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_form_of_one_pair_is_linted(tmp_path: Path) -> None:
-    """A form of one pair has a single view, but no channel of the whole answer."""
+    """A form of one pair has a single view, and no channel for the whole answer."""
     terms = read_draft(drafted(tmp_path, AGE + QUESTION.format("vote", "Vote")))
     assert len(terms.views) == 1
     assert any("address" in warning for warning in lint(terms))
 
 
 def test_from_the_draft_to_the_counts_of_each_view(tmp_path: Path) -> None:
-    """People of a truth file answer, each device its view's questions; the study counts every report under its view,
-    and estimates of all questions at once are refused."""
+    """Simulated devices answer the questions of their view, and the study counts every report under that view.
+
+    Estimates of all questions at once are refused.
+    """
     data = seal_campaign(read_draft(drafted(tmp_path)), KEY)
     signed = open_campaign(data, [KEY.public])
     people = tmp_path / "people.csv"

@@ -1,4 +1,4 @@
-"""Laws of forms at the desk: from reports by view to shares of a question and cells of a table."""
+"""Laws of forms in the analyst's commands: from reports by view to shares of a question and cells of a table."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ ASKED = ((0, 1), (0, 2), (1,))
 
 
 def campaign(level: int = 3 * NANONATS) -> SignedCampaign:
-    """A form of which devices are asked two pairs of questions, or one question."""
+    """A form in which a device is asked one of two pairs of questions, or one question."""
     sizes = [question.size for question in FORM.questions]
     views = tuple(
         View(1, Questions(asked), randomized_response(int(np.prod([sizes[q] for q in asked])), level))
@@ -58,7 +58,7 @@ def campaign(level: int = 3 * NANONATS) -> SignedCampaign:
 
 
 def tally_of(terms: Campaign, n: int) -> ViewsTally:
-    """The expected counts of ``n`` people for each view."""
+    """Return the expected counts of ``n`` people for each view."""
     parts = []
     for view, asked in zip(terms.views, ASKED, strict=True):
         shares = TRUTH.sum(axis=tuple(q for q in range(3) if q not in asked)).ravel()
@@ -128,7 +128,7 @@ def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
 
 
 def test_from_reports_to_a_table(tmp_path) -> None:
-    """Reports of a form go the way of all reports, and the command prints its questions and its tables."""
+    """Reports of a form are ingested like all reports, and estimate prints its questions and its tables."""
     assert "estimate" in COMMANDS
     signed, people = campaign(), 240
     study, batch, rng = fleet.study(tmp_path / "study", signed, range(people)), [], np.random.default_rng(1)

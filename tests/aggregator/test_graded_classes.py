@@ -1,4 +1,4 @@
-"""Budgets of values by class of people, answered by graded projective response in each class."""
+"""Privacy budgets that depend on the value and on a person's class, with graded projective response in each class."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ NOTIONS = tuple(Graded.over([int(first * NAT), *[int(rest * NAT)] * (K - 1)], "m
 
 @pytest.fixture(scope="module")
 def made():
-    """The choice of each class, and the channel of all."""
+    """Return the chosen channel of each class, and the channel of blocks."""
     choices = [class_choice(AUTO, Question(Values(tuple("abcdefghijkl")), notion)) for notion in NOTIONS]
     return choices, side_by_side(choices)[1]
 
 
 def test_classes_take_the_graded_response(made):
-    """``auto`` gives each class graded response; the blocks are certified, each class at its own budgets."""
+    """``auto`` gives each class graded response, and each block is certified at its class's budgets."""
     choices, blocks = made
     assert [one.mechanism.name for one in choices] == ["graded", "graded"]
     certificate = notions.certify(blocks, Classes.of(NOTIONS))
@@ -42,7 +42,8 @@ def test_classes_take_the_graded_response(made):
 
 
 def test_the_decoder_of_the_blocks_is_the_dense_one(made):
-    """An unbiased estimate of class and value together: the adjoint of unit vectors inverts the matrix of integers."""
+    """The adjoint of unit vectors inverts the matrix of integers, so the estimate of class and value together is
+    unbiased."""
     _, blocks = made
     decoder, matrix = decoder_of(blocks), dense(blocks)
     left = np.array([decoder.adjoint(unit) for unit in np.eye(2 * K)]).T
@@ -54,10 +55,13 @@ def test_the_decoder_of_the_blocks_is_the_dense_one(made):
 
 @pytest.mark.parametrize("people", [400, 20_000])
 def test_everybodys_intervals_hold(made, people):
-    """Over 300 surveys with fixed shares in each class, everybody's mean estimate is within 5 standard errors
-    (chance 6e-7 a value), and 95% intervals of all values together miss at most 6.5% of 3,600 (above 2,200
-    independent ones the chance is below 1e-3); with 20,000 people they are normal, no wider than 4.2 standard
-    errors."""
+    """Over 300 surveys with fixed shares in each class, the mean estimate for all people is unbiased and the 95%
+    intervals cover.
+
+    The mean is within 5 standard errors (alpha 6e-7 a value). Intervals of all values together miss at most 6.5% of
+    3,600 (alpha below 1e-3 if at least 2,200 of them are independent). With 20,000 people they are normal, and no wider
+    than 4.2 standard errors. A failure means a biased estimate or intervals that are too narrow.
+    """
     choices, _ = made
     draw = np.random.default_rng(SEED)
     laws = draw.dirichlet(np.ones(K), 2)
@@ -80,8 +84,8 @@ def test_everybodys_intervals_hold(made, people):
 
 
 def test_the_steps_of_a_class_keep_their_slack(made):
-    """Exact intervals of everybody allow for the values of the people who do not hold a value, each class for its
-    part."""
+    """Exact intervals for all people allow for reports of people with other values, for each class with its part of the
+    reports."""
     choices, _ = made
     assert all(isinstance(one.channel, GradedProjective) for one in choices)
     decoders = [decoder_of(one.channel) for one in choices]

@@ -1,4 +1,5 @@
-"""Graded projective response: its decoder against matrices, its design against a search, a survey from its draft."""
+"""Graded projective response: its decoder against matrices, its design against a search, and a survey from its
+draft."""
 
 import tomllib
 from decimal import Decimal
@@ -43,7 +44,7 @@ def values(size):
 
 
 def budgets(nats, sizes, function="minid"):
-    """A graded notion of classes one after another."""
+    """Return a graded notion whose classes of values follow one another."""
     return Graded.over([int(e * NAT) for e, size in zip(nats, sizes, strict=True) for _ in range(size)], function)
 
 
@@ -53,8 +54,8 @@ def made(notion):
 
 
 def test_all_points_of_a_geometry_need_no_balance():
-    """With as many inputs as points, at any weights, the raw shares already sum to one: nothing is subtracted, and
-    every number of the decoder is finite."""
+    """If there is an input for each point, the raw shares sum to one for any weights, and every figure of the decoder
+    is finite."""
     decoder = decoder_of(recipe.graded([[0], [1, 2]], np.array([[0.5, 0.5], [0.5, 2.0]])))
     assert decoder.inputs == decoder.features
     share = np.array([0.5, 0.3, 0.2])
@@ -66,8 +67,11 @@ def test_all_points_of_a_geometry_need_no_balance():
 @pytest.mark.parametrize("balanced", [True, False])
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS)
 def test_the_fast_decoder_is_the_dense_one(channel, balanced):
-    """Passes, estimates and variances are those of matrices from the channel's weights. The estimate is unbiased,
-    sums to one where it should, and no report contributes more than the stated ends."""
+    """Passes, estimates and variances equal those of matrices from the channel's weights.
+
+    The estimate is unbiased and sums to one where the sum is known, and no report contributes more than the stated
+    extremes.
+    """
     k, one, rng = channel.inputs, 1 << channel.scale, np.random.default_rng(1)
     law = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
     decoder = decoder_of(channel) if balanced else decoder_of(channel).plain
@@ -101,9 +105,11 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
 @pytest.mark.parametrize("reports", [100, 20_000])
 @pytest.mark.parametrize("name", ["q=2 t=3 k=5", "q=3 t=3 k=13"])
 def test_intervals_hold(name, reports):
-    """The 95% interval of each value holds its share in at least 92.5% of n = 1,000 surveys of a random
-    distribution, few reports and many, which alpha = 10^-3 of one value would miss at 95%; a failure means intervals
-    that are too narrow."""
+    """The coverage of the 95% interval of each value is at least 92.5% over 1,000 surveys of a random distribution.
+
+    The numbers of reports are small and large. A coverage of 95% fails with alpha = 10^-3 for one value. A failure
+    means that the intervals are too narrow.
+    """
     channel = CHANNELS[name]
     decoder, rng = decoder_of(channel), np.random.default_rng(4)
     p = rng.dirichlet(np.full(channel.inputs, 0.5))
@@ -127,8 +133,10 @@ def test_intervals_hold(name, reports):
     ],
 )
 def test_the_error_is_near_idues_in_few_bits(nats, sizes, function, most):
-    """The certified channel has at most 1.15 times IDUE's expected squared error, in log2 k + 2 bits and less than 100
-    bytes of campaign, and far less than plain LDP at the least budget."""
+    """The certified channel has at most 1.15 times IDUE's expected squared error, with log2 k + 2 bits a report.
+
+    The campaign needs less than 100 bytes for it, and the error is far below that of plain LDP at the smallest budget.
+    """
     notion = budgets(nats, sizes, function)
     one = made(notion)
     assert one.certificate.audited <= notion.level
@@ -139,8 +147,10 @@ def test_the_error_is_near_idues_in_few_bits(nats, sizes, function, most):
 
 
 def test_no_other_weights_are_better():
-    """No contrast of 200 x 200 of two classes on the same geometry that keeps the bounds has less error, and with
-    either outside weight a millionth smaller the channel is not certified."""
+    """None of 200 x 200 contrasts of two classes on the same geometry that satisfy the bounds has less error.
+
+    With either outside weight a millionth smaller the channel is not certified.
+    """
     notion = budgets((1, 2), (3, 10))
     channel = made(notion).channel
     assert isinstance(channel, GradedProjective)
@@ -161,8 +171,11 @@ def test_no_other_weights_are_better():
 
 
 def test_classes_of_a_matrix_are_those_that_may_be_exchanged():
-    """Two inputs are of one class if and only if exchanging them leaves the matrix as it is; the channel is certified,
-    whichever direction has the larger bound, and entries without a bound need none."""
+    """Two inputs are in one class if and only if exchanging them leaves the matrix of bounds unchanged.
+
+    The channel is certified whichever direction of a pair has the larger bound, also for a matrix with unbounded
+    entries.
+    """
     of = [0, 1, 1, 2, 0, 2, 2, 1]
     bounds = [[1, 2, 3], [1, 2, -1], [2, 2, 4]]
     rows = tuple(
@@ -183,7 +196,7 @@ def test_classes_of_a_matrix_are_those_that_may_be_exchanged():
 
 
 def test_unsuited_notions_are_refused():
-    """A single class, and values that must be indistinguishable, are refused with a reason."""
+    """A notion with a single class, and one whose values must be indistinguishable, are refused with a reason."""
     assert "2 to 64 classes" in made(budgets((1,), (5,)))
     rows = ((0, 0, NAT), (0, 0, NAT), (NAT, NAT, 0))
     assert "a bound of zero between two values" in made(Matrix(NAT, rows))
@@ -209,10 +222,10 @@ minimum_reports = 300
 
 
 def test_from_the_draft_to_the_estimate(tmp_path):
-    """1,000 values in two classes: the draft takes graded response, a device joins and answers, simulated people are
-    ingested beside it, and both frequent values' simultaneous 99.9% intervals hold their shares.
+    """For 1,000 values in two classes the draft gets graded response, and the estimate of simulated people is correct.
 
-    Fixed seed; about one seed in a thousand would fail.
+    A device joins and answers with them. The simultaneous 99.9% intervals of both frequent values contain their shares.
+    The seed is fixed; about one seed in a thousand would fail.
     """
     text = DRAFT.format(values=[f"v{x}" for x in range(1000)])
     terms = campaign_of(tomllib.loads(text, parse_float=Decimal), Path())

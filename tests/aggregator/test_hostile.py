@@ -1,10 +1,10 @@
-"""Floods of hostile bytes: memory grows with a chunk only, time with the bytes, a key's count to its quota.
+"""Floods of hostile bytes: memory is bounded by a chunk, time is proportional to the bytes, and a key counts for its
+quota.
 
-A flood four times as long costs the same memory at its peak and about four times the processor's time. Anything held
-for each envelope, or looked at again for each, would show as four times the memory or sixteen times the time.
-
-Single envelopes, forged in every way: test_intake_ingest, tests.fuzz. Floods of requests: test_receive. Estimates that
-show a flood of reports that verify: test_estimate_screen.
+A flood four times as long has the same peak memory and about four times the processor time. If anything were stored for
+each envelope, or compared with each earlier one, memory would be four times or time sixteen times as large. Single
+envelopes, forged in every way: test_intake_ingest, tests.fuzz. Floods of requests: test_receive. Estimates that show a
+flood of valid reports: test_estimate_screen.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def strangers(rng: random.Random, number: int) -> bytes:
 
 
 def forgeries(rng: random.Random, number: int) -> bytes:
-    """Reports that name a known key, and are not signed with it."""
+    """Return reports that name a known key and are not signed with it."""
     sealed = [report(n, PLAIN, 3) for n in range(5)]
     return b"".join(rng.choice(sealed)[:-64] + rng.randbytes(64) for _ in range(number))
 
@@ -49,7 +49,7 @@ def replays(rng: random.Random, number: int) -> bytes:
 
 
 def scraps(rng: random.Random, number: int) -> bytes:
-    """Beginnings of envelopes that claim up to 4 GiB each, and bytes that look like a beginning, between reports."""
+    """Return beginnings of envelopes that claim up to 4 GiB, followed by more beginnings, between reports."""
     heads = [bytes([0x95, 1, kind, 0xC4, 8]) + bytes(8) for kind in Kind]
     claims = [b"\xc6\xff\xff\xff\xff", b"\xc5\xff\xff", b"\xc4\xff", b""]
     sealed = report(0, PLAIN)
@@ -59,7 +59,7 @@ def scraps(rng: random.Random, number: int) -> bytes:
 
 
 def enrolments(rng: random.Random, number: int) -> bytes:
-    """Return enrolments of made-up keys in a campaign that takes any key, with invalid signatures."""
+    """Return enrolments of made-up keys in a campaign that accepts any key, with invalid signatures."""
     publics = [rng.randbytes(31) + b"\x01" for _ in range(number)]
     sealed = enrolment(0, OPEN)
     start = sealed.index(device(0, OPEN).public)
@@ -78,7 +78,7 @@ LONG = "scraps"
 
 
 def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, float]:
-    """Ingest a flood into a new study; return the result, its peak memory and the processor's time."""
+    """Ingest a flood into a new study; return the result, its peak memory and the processor time."""
     study = fleet.study(path, PLAIN, range(10))
     study.import_campaign(OPEN.data, [fleet.AUTHOR.public], "open")
     file = path.with_suffix(".htr")
@@ -98,7 +98,8 @@ def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, f
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.long if one == LONG else ()) for one in FLOODS])
 def test_a_flood_costs_the_memory_of_a_chunk_and_time_as_its_bytes(tmp_path, name):
-    """Four times the flood: about the same memory, at most ten times the time, and a row a chunk of refusals."""
+    """A flood four times as long needs about the same memory and at most ten times the time, and adds one row of
+    refusals a chunk."""
     make, reject = FLOODS[name]
     number = 1_200
     first = make(random.Random(0), 50)
@@ -117,7 +118,7 @@ def test_a_flood_costs_the_memory_of_a_chunk_and_time_as_its_bytes(tmp_path, nam
 
 
 def test_a_key_counts_for_at_most_its_quota(tmp_path):
-    """3,000 well-signed reports of one key, of all slots, lengths and outputs, count for 3 outputs a period."""
+    """3,000 validly signed reports of one key, for all slots, lengths and outputs, count for 3 outputs a period."""
     study = fleet.study(tmp_path / "study", PLAIN, range(2))
     rng = random.Random(3)
     key = device(0, PLAIN)
@@ -136,8 +137,8 @@ def test_a_key_counts_for_at_most_its_quota(tmp_path):
 
 
 def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path):
-    """If any key is accepted, 300 forged keys count for 300: the estimate states the possible influence of each, and
-    warns."""
+    """If any key is accepted, 300 forged keys count as 300 people; the estimate warns and states the possible influence
+    of each."""
     study = fleet.study(tmp_path / "study", OPEN)
     data = [enrolment(n, OPEN) + report(n, OPEN, n % 16) for n in range(100)]
     for number in range(300):
@@ -154,7 +155,8 @@ def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path)
 
 @pytest.mark.long
 def test_a_gibibyte_of_nothing_and_of_claims_is_read_within_a_few_chunks(tmp_path):
-    """1 GiB of claims of 1 MiB and of nothing is one refusal, in pieces as they are, within 64 MiB and two minutes."""
+    """1 GiB of false claims of 1 MiB and of zero bytes is refused as one malformed run, within 64 MiB of memory and two
+    minutes."""
     study = fleet.study(tmp_path / "study", PLAIN)
     file = tmp_path / "flood.htr"
     with file.open("wb") as opened:
