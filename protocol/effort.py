@@ -16,6 +16,9 @@ MOST_STEPS = 2**22
 MOST_HELD = 2**19
 """Numbers that one audit holds in memory at once, without those of the campaign."""
 
+MOST_SHOWN = 10**15
+"""The largest amount that the text of a refusal states."""
+
 
 def require_affordable(steps: int, held: int) -> None:
     """Refuse an audit that would take too long, or too much memory.
@@ -26,7 +29,9 @@ def require_affordable(steps: int, held: int) -> None:
     for asked, most, what in ((steps, MOST_STEPS, "take"), (held, MOST_HELD, "hold")):
         if asked > most:
             unit = "steps" if what == "take" else "numbers in memory"
+            # Python refuses to print an integer of thousands of digits, and nobody would read it.
+            amount = f"{asked:,}" if asked < MOST_SHOWN else f"more than {MOST_SHOWN:,}"
             raise Uncertified(
-                f"the audit of this campaign would {what} {asked:,} {unit}, and at most {most:,} are allowed: choose a "
+                f"the audit of this campaign would {what} {amount} {unit}, and at most {most:,} are allowed: choose a "
                 "mechanism with fewer outputs, or ask about fewer values"
             )

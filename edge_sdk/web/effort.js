@@ -5,6 +5,9 @@ import { Uncertified } from "./errors.js";
 /** The limits of one audit: steps, and numbers held in memory at once. */
 const [MOST_STEPS, MOST_HELD] = [2 ** 22, 2 ** 19];
 
+/** The largest amount that the text of a refusal states. */
+const MOST_SHOWN = 1e15;
+
 /** True if an audit is within the limits. @param {number} steps @param {number} held @returns {boolean} */
 export const affordable = (steps, held) => steps <= MOST_STEPS && held <= MOST_HELD;
 
@@ -15,7 +18,8 @@ export const affordable = (steps, held) => steps <= MOST_STEPS && held <= MOST_H
  */
 export function requireAffordable(steps, held) {
   if (affordable(steps, held)) return;
+  const amount = (/** @type {number} */ asked) => (asked < MOST_SHOWN ? asked : `more than ${MOST_SHOWN}`);
   const [what, most] =
-    steps > MOST_STEPS ? [`take ${steps} steps`, MOST_STEPS] : [`hold ${held} numbers in memory`, MOST_HELD];
+    steps > MOST_STEPS ? [`take ${amount(steps)} steps`, MOST_STEPS] : [`hold ${amount(held)} numbers in memory`, MOST_HELD];
   throw new Uncertified(`the audit of this campaign would ${what}, and at most ${most} are allowed: choose a mechanism with fewer outputs, or ask about fewer values`);
 }

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from benchmarks import joining
 from protocol import codec, exact, notions
 from protocol.campaign import MAX_CAMPAIGN, open_campaign
-from protocol.channels import Blocks, Channel, Hadamard
+from protocol.channels import Bits, Blocks, Channel, Hadamard
 from protocol.domain import Grid, Items
 from protocol.effort import MOST_HELD, MOST_STEPS
 from protocol.envelope import Kind, seal
@@ -97,6 +97,14 @@ def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
     assert instructions(join) < MOST_STEPS // 100
     with pytest.raises(Uncertified, match="would hold 1,280,128 numbers in memory, and at most 524,288 are allowed"):
         notions.certify(joining._windows(20_000, 2, 64, 1), Ldp(MOST))
+
+
+def test_a_number_of_steps_with_thousands_of_digits_is_refused_in_words() -> None:
+    """Sets of 20,000 bits have 2^20,000 outputs, and mutual information visits each of them. Python refuses to print
+    such an integer, so the refusal states only that it is large."""
+    channel = Bits((3 << 30,), (1 << 30,), ((0, 20_000),))
+    with pytest.raises(Uncertified, match="would take more than 1,000,000,000,000,000 steps"):
+        notions.certify(channel, MutualInformation(NAT, (1,) * 20_000))
 
 
 def test_equal_classes_are_audited_once() -> None:
