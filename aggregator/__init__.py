@@ -5,7 +5,7 @@
     Study.open("lib").estimate("education")
 
 The names in ``__all__`` are loaded when they are first used, so importing one loads only the libraries that it needs.
-What runs on a device: ``edge_sdk``. Keys and signatures: ``protocol``.
+The device: ``edge_sdk``. Keys and signatures: ``protocol``.
 """
 
 from __future__ import annotations

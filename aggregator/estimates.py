@@ -103,7 +103,7 @@ class Estimates(Holdings):
         """Estimate the distribution behind the reports of a campaign.
 
         Args:
-            campaign: its name in the study, its id in hex, or the beginning of one id only.
+            campaign: its name in the study, its id in hex, or the beginning of exactly one id.
             period: one period; the latest answer of each device if not given.
             where: the name of one class of people; all people if not given.
             method: one of ``estimate.names.METHODS``; chosen for the campaign if not given.

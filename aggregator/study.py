@@ -172,7 +172,7 @@ class Study(Estimates):
     # Keys
 
     def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
-        """Register the keys of a batch of enrolments; needed for campaigns that accept only enrolled devices.
+        """Register the keys of a batch of enrolments; needed for campaigns that accept enrolled devices only.
 
         Args:
             data: enrolments, one envelope after another.

@@ -174,7 +174,7 @@ def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
 
 
 def _surveyed_places(terms: Campaign, asked: SurveyRequest) -> tuple[list[int], list[Channel]]:
-    """Return the position and the channel of each view whose channel or prior differs from those before it."""
+    """Return the positions and the channels of the views, without views whose channel and prior an earlier view has."""
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     priors = [tuple(asked.prior[begin:end]) for begin, end in pairwise(starts)]
     laws = zip(channel_places(terms.views), priors, strict=True)

@@ -410,8 +410,8 @@ def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
 
 
 def _gaussian(section: Section, question: Question) -> Channel:
-    """Return the channel of Gaussian noise with the draft's width. Its level is one of pure LDP; the audit computes
-    (epsilon, delta)."""
+    """Return the channel of Gaussian noise with the draft's width. It keeps the draft's level of pure LDP; the audit
+    computes (epsilon, delta)."""
     sigma = finite(
         "mechanism",
         "sigma",

@@ -74,7 +74,7 @@ class Gathering:
         self.garbage += found.garbage
 
     def done(self) -> Chunk:
-        """Return the chunk."""
+        """Return the chunk of all pieces that were added."""
         frames = np.concatenate(self.frames, axis=1) if self.frames else np.zeros((4, 0), dtype=np.int64)
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
         return Chunk(data, frames, self.garbage)

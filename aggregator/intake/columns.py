@@ -36,15 +36,15 @@ _ID_END = _ID_AT + CAMPAIGN_ID_BYTES
 _SHORTEST_REPORT = _ID_AT + CAMPAIGN_ID_BYTES + 3 + 2
 _ENROLMENT_BYTES = _ID_AT + CAMPAIGN_ID_BYTES + 2 + PUBLIC_BYTES
 _PLAIN, _DECLARING = 0x92, 0x93
-"""First byte of an enrolment: with two fields, and with the third, which declares a prior."""
+"""First byte of an enrolment with two fields, and of one with a third field, the declared prior."""
 _ID_HEADS = frozenset(bytes([array, 0xC4, CAMPAIGN_ID_BYTES]) for array in (0x95, _PLAIN, _DECLARING))
 """The first bytes of payloads in which a campaign id comes next."""
 _WORD = 8
 """Bytes that are read for one output that is a number."""
 _MOST_BITS = 57
-"""Maximum bits of an output that fits in eight bytes wherever in a byte it begins."""
+"""Maximum bits of an output that fits in eight bytes, whichever bit of the first byte it begins at."""
 _UNPACKED_AT_ONCE = 2**21
-"""Bits unpacked at once; each takes one byte of memory for a time, and eight for another."""
+"""Maximum number of bits that are unpacked at once; while they are converted, each takes up to nine bytes of memory."""
 
 
 @dataclass(frozen=True)

@@ -43,11 +43,12 @@ HOUR = 3600
 RETENTION = 168 * HOUR
 """Retention time in seconds: the table format's default."""
 SHORTEST = 24 * HOUR
-"""Shortest retention time in seconds while others work: an ingest takes minutes, but a computer may sleep during it."""
+"""Shortest retention time in seconds if other processes may use the study. An ingest takes minutes, but a computer may
+sleep during it."""
 FILE_BYTES = 100 * 2**20
 """Size of a full file."""
 _ATTEMPTS = 8
-"""Commits of others after which a partition is left for the next compaction."""
+"""Number of attempts to rewrite a partition; after that, it is left for the next compaction."""
 
 # Names of files that the storage engine writes: data files, and partial files, which end in # and a number.
 _DATA = re.compile(r"part-.*\.parquet(#\d+)?")

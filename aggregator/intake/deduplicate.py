@@ -23,7 +23,7 @@ from aggregator.storage.tables import REPORTS, SCHEMAS, storage
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 
 _FILTER_BITS = 22
-"""The study's rows are first looked up in 2^22 flags, by the low bits of their keys, which are hashes."""
+"""Number of low bits of a key that select one of 2^22 flags. Keys are hashes, so the flags exclude most other keys."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Candidates:
 
     @staticmethod
     def _first_come(free: Mask, reports: list[int], places: list[int]) -> None:
-        """Clear ``free`` for each report of which an earlier report filled a contested place."""
+        """Clear ``free`` for each report with a contested place that an earlier report has filled."""
         filled: set[int] = set()
         start = 0
         while start < len(reports):

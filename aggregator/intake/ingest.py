@@ -127,7 +127,7 @@ def ingest(
     Args:
         study: the study to which the reports are added.
         paths: files and folders, or objects and prefixes in buckets.
-        now: the current time, UTC seconds; reports of periods that begin later are refused as early.
+        now: the current time, UTC seconds; reports of periods after the next one are refused as early.
         threads: number of threads that verify signatures; one for each processor if None.
         progress: called after each commit with the number of bytes since the last call.
         piece_bytes: size of the pieces in which files are read.

@@ -1,10 +1,10 @@
 """Divides large files at the ends of envelopes, with many parallel readers.
 
 Framing is an automaton whose state is an offset and a flag: whether the bytes before the offset are garbage. A reader
-that starts in the middle of a file guesses this state. As soon as it is at the same offset as a reader from the
-beginning would be, both find the same envelopes; in a valid file this is the first envelope. If the guess was wrong,
-which only malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the runs
-of garbage equal those of a reader of the whole file, for any bytes.
+that starts in the middle of a file guesses this state. From the first envelope that it has in common with a reader of
+the whole file, both find the same envelopes; in a valid file, this is its first envelope. If the guess was wrong, which
+only malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the runs of
+garbage equal those of a reader of the whole file, for any bytes.
 
 Finding envelopes: framing.
 """
@@ -22,10 +22,11 @@ from aggregator.storage.places import Place, Remote, Result, ahead
 from protocol.envelope import MAX_PAYLOAD, Kind
 
 _LOOKAHEAD = 2**16 + 2**8
-"""Bytes read beyond a range for the end of its last envelope; more if these are too few."""
+"""Bytes read beyond a range, because its last envelope may end there; if they are too few, more are read."""
 _LONGEST = max(MAX_PAYLOAD.values()) + 2**8
 _WITNESSES = 16
-"""First envelopes of a range; the true beginning of the range must be that of one of them, or it is read again."""
+"""Number of a range's first envelopes whose offsets are kept. If the range truly begins at another offset, it is read
+again."""
 _NOTHING = frames(b"", final=True)
 
 

@@ -45,7 +45,7 @@ _NOT_YET = (
 )
 _NOBODY = "'none'"
 _STYLE_BLANK = re.compile(r"""("[^"]*"|'[^']*')|/\*.*?\*/|\s*([{};,])\s*|\s*(?=\n)""", re.DOTALL)
-"""Quoted texts in a style, which are kept; comments, and blank space around signs and at line ends, which are not."""
+"""Matches quoted texts and signs of a style, which are kept, and comments and blank space, which are removed."""
 _IN_JSON = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
 """Characters that could end a script element, or a line of a script."""
 

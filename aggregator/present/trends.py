@@ -33,7 +33,7 @@ MINUS = "\N{MINUS SIGN}"
 STEPS = "▁▂▃▄▅▆▇█"
 
 LETTERS = 12
-"""Maximum length of a line of block characters; of more spans, as many are taken at even distances."""
+"""Maximum length of a line of block characters; if there are more spans, the line shows some at equal distances."""
 
 BY_RESOLUTION = "intervals are for all districts of a resolution together"
 

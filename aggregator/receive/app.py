@@ -45,13 +45,13 @@ PER_MINUTE = 60
 """Requests that one client may make in a minute."""
 PATIENCE = 30.0
 PACE = 4096
-"""Time limit for a body: ``PATIENCE`` seconds, and one more for each ``PACE`` bytes that have arrived."""
+"""Time limit for a request's body: ``PATIENCE`` seconds, and one more for each ``PACE`` bytes that have arrived."""
 REQUESTS = 256
 """Requests at the same time; others get status 503. This limits the number of uploads in memory."""
 QUESTIONS = 8
 """Requests for counted reports at the same time; others get status 503, so that none waits long for signatures."""
 ANSWER_SECONDS = 5.0
-"""Time that a request waits until the counted outputs are read."""
+"""Seconds that a request waits until the study's latest changes are read."""
 DAY = 86_400
 
 BATCH = "application/octet-stream"
@@ -81,7 +81,7 @@ def application(
     Args:
         max_bytes: maximum size of an upload.
         per_minute: requests that one client may make in a minute.
-        patience: seconds that a request waits for the study to be read again; see ``PACE``.
+        patience: seconds that a request may take to send its body; see ``PACE``.
     Raises:
         StudyError: the study cannot be read.
         NoInbox: the study is in a bucket.

@@ -247,8 +247,8 @@ def _archive_whole(study: Place, file: Path) -> None:
 def _write(folder: Path, body: bytes) -> Path:
     """Write a file named after the hash of its bytes, durably; if this fails, leave no file.
 
-    The file's time is a constant, so the time of an upload is not stored. The system's change time cannot be set; the
-    archived batch has the time of the ingest there.
+    The file's modification time is a constant, so the time of an upload is not stored. Its change time (ctime) cannot
+    be set; that of the archived batch is the time of the ingest.
     """
     target = folder / (hashlib.sha256(body).hexdigest() + ENDING)
     part = folder / f".{target.name}.{secrets.token_hex(8)}{UNFINISHED}"

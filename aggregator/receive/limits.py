@@ -1,7 +1,7 @@
-"""Rate limits: each client has a bucket of requests that is refilled every minute.
+"""Rate limits: each client has a bucket of requests, which is refilled continuously.
 
-A client is identified by a hash of its address with a salt of the day, in memory only. At the end of the day the salt
-and all buckets are deleted, so clients cannot be identified afterwards.
+A client is identified by a hash of its address with a salt of the day, in memory only. The first request of a new day
+deletes the salt and all buckets, so clients cannot be identified afterwards.
 
 The methods take the time as an argument. Answering a refused request: app.
 """
@@ -14,7 +14,7 @@ import os
 from dataclasses import dataclass, field
 
 CLIENTS = 2**16
-"""Maximum number of buckets in memory; then the least recently used one is deleted."""
+"""Maximum number of buckets in memory; above it, the least recently used bucket is deleted."""
 MINUTE = 60.0
 
 
@@ -23,7 +23,7 @@ class Limits:
     """The buckets of one day.
 
     Attributes:
-        per_minute: size of a bucket in requests; an empty bucket is refilled in one minute.
+        per_minute: size of a bucket in requests; an empty bucket is full again after one minute.
     """
 
     per_minute: int

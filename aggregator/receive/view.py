@@ -31,7 +31,8 @@ from protocol.campaign import SignedCampaign
 from protocol.errors import HalftruthError
 
 INTERVAL = 0.5
-"""Least seconds between two refreshes; longer if a refresh is slow, so that it takes at most a tenth of the time."""
+"""Minimum seconds between two refreshes; more if a refresh is slow, so that refreshes take at most a tenth of the
+time."""
 TICK = 0.05
 """Seconds in which a folder may change twice without a change of its time."""
 

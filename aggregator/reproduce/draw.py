@@ -94,7 +94,7 @@ def _panel(axes: Axes, panel: Panel) -> dict[str, Line2D]:
     if panel.log_y:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
-        if high < 100 * low:  # within two decades, some steps between get labels too
+        if high < 100 * low:  # an axis of less than two decades also has labels at 2 and 5
             axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
             axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
         axes.yaxis.set_minor_formatter(NullFormatter())

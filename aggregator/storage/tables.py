@@ -45,7 +45,7 @@ CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
 
 
 def _schema(**fields: pa.DataType | pa.Field) -> pa.Schema:
-    """Return a schema; columns are never null unless given as fields."""
+    """Return a schema. A column that is given by its type is never null."""
     return pa.schema(
         kind if isinstance(kind, pa.Field) else pa.field(name, kind, nullable=False) for name, kind in fields.items()
     )
@@ -199,7 +199,8 @@ def exists(path: Place) -> bool:
         if not _is_table(path):
             if not any(_was_written_to(path.with_name(name)) for name in SCHEMAS):
                 return False
-            # The check is repeated, because a new study gets its first row after all tables are created.
+            # The first check may have preceded the creation of the table by another process. A new study gets its first
+            # row after all its tables are created, so now this table must exist.
             if not _is_table(path):
                 raise Damaged(path, "is missing, or has lost its log")
         require_whole(path)
