@@ -67,7 +67,7 @@ def classes_of(
         DraftError, BadData
     """
     if len(classes) < 2:
-        raise DraftError(f"[classes] has {len(classes)} of at least two classes: give each a table [classes.NAME]")
+        raise DraftError(f"[classes] needs at least two classes, not {len(classes)}: give each a table [classes.NAME]")
     return Classes.of(tuple(_of_class(name, table, privacy, domain, folder) for name, table in classes.items())), tuple(
         classes
     )

@@ -422,7 +422,10 @@ def _gaussian(section: Section, question: Question) -> Channel:
             f"[mechanism] sigma, the standard deviation of the noise in steps, must be above 0, not {float(sigma):g}"
         )
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
-        raise DraftError(f'[mechanism] "{GAUSSIAN}" needs numbers, and notion ldp')
+        raise DraftError(
+            f'[mechanism] "{GAUSSIAN}" needs numbers and notion "{Ldp.name}", not {question.domain.kind} and notion '
+            f'"{question.notion.name}"'
+        )
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
 
 
@@ -431,7 +434,10 @@ def _averaged(section: Section, name: str, question: Question) -> Channel:
     distortion = section.choice("distortion", tuple(POWERS))
     notion, domain = question.notion, question.domain
     if not isinstance(notion, MutualInformation) or name not in (AUTO, AVERAGE):
-        raise DraftError(f'[mechanism] distortion needs notion "{AVERAGE}" and the mechanism of that name')
+        raise DraftError(
+            f'[mechanism] distortion needs notion "{AVERAGE}" and name = "{AVERAGE}" or "{AUTO}", not notion '
+            f'"{notion.name}" and name = "{name}"'
+        )
     if question.size > MOST_CONVEX:
         raise DraftError(
             f"[mechanism] distortion needs a question of at most {MOST_CONVEX} values, and this one has {question.size}"

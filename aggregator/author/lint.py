@@ -62,14 +62,14 @@ def _findings(terms: Campaign) -> Iterator[str]:
             needed = mse / size / even**2
             yield (
                 f"with the minimum of {terms.minimum_reports:,} devices, the standard error of a share is {error:.2%}, "
-                f"more than {even:.2%}, an even share of {size:,} values: only much more frequent values will be seen. "
-                f"Set minimum_reports to {_rounded(needed):,}, or ask for fewer values"
+                f"more than {even:.2%}, an even share of {size:,} values: only much more frequent values will be "
+                f"found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer values"
             )
     if terms.certificate.ldp is None:
         yield (
             "some reports rule out some answers for certain, so the campaign has no LDP level: it keeps the promise of "
-            f"{terms.notion.name} only, at a charge of {exact.in_nats(terms.certificate.cost)}. Other knowledge about "
-            "a person may reveal the rest"
+            f"{terms.notion.name} only, at a charge of {exact.in_nats(terms.certificate.cost)}. A report "
+            "may show the answer to somebody who can rule out the other answers"
         )
     if is_wave(terms):
         yield from _mean_off(terms)
@@ -93,7 +93,7 @@ def _unseen(terms: Campaign) -> Iterator[str]:
     if parts:
         yield (
             f"with the minimum of {n:,} devices, the standard error of a share is {', and '.join(parts)}: only much "
-            "more frequent values will be seen. Raise minimum_reports, or give a coarser view more of the devices"
+            "more frequent values will be found. Raise minimum_reports, or give a coarser view more of the devices"
         )
 
 

@@ -70,7 +70,7 @@ def views_of(
         )
     if not question.notion.carries_views:
         raise DraftError(
-            "[views] needs a notion of ldp, pairwise, minid and avgid, in every class, not "
+            "[views] needs one of the notions ldp, pairwise, minid and avgid, in every class, not "
             f"{next(notion.name for notion in notions if not notion.carries_views)}: leave out the section"
         )
     asked = sorted(_asked(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))
@@ -160,7 +160,7 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
             raise DraftError(f"[views] resolutions must be whole numbers of at least 1, not {factor}")
         asked.append((Identity() if factor == 1 else Coarse(factor), share))
     if len(asked) < 2:
-        raise DraftError(f"[views] has {len(asked)} of at least two views: add one, or leave out the section")
+        raise DraftError(f"[views] needs at least two views, not {len(asked)}: add one, or leave out the section")
     return asked
 
 

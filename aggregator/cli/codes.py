@@ -75,7 +75,7 @@ def codes(
             shell.say(f"{counts.made:,} codes made, {counts.redeemed:,} used")
         return
     if signed.terms.enrolment != "enrolled":
-        raise Failure(f"{signed.terms.title!r} takes reports of any device, so it needs no codes", FAILED)
+        raise Failure(f"{signed.terms.title!r} accepts reports of any device, so it needs no codes", FAILED)
     link = invite(signed, int(time.time()), address)
     with shell.new_file(out, 0o600) if out else nullcontext() as file:
         links = [replace(link, code=code) for code in kept.make(signed.id, count)]

@@ -67,7 +67,7 @@ def invite(
         shell.warn(f"Warning: {link.host} is this machine, so the link works on this machine only")
     if campaign.terms.enrolment == "enrolled":
         shell.warn(
-            "Warning: the campaign takes enrolled devices only, so people also need a code: see `halftruth codes`"
+            "Warning: the campaign accepts enrolled devices only, so people also need a code: see `halftruth codes`"
         )
     if as_json:
         made = {"link": str(link), "address": link.address, "host": link.host, "id": campaign.id.hex()}

@@ -58,7 +58,7 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 @click.option(
     "--bits",
     type=click.IntRange(min=1),
-    help="Maximum size of an output in bits. [default: log2 of the values + 8; 62 where a device answers once a "
+    help="Maximum size of an output in bits. [default: log2 of the number of values + 8; 62 if a device answers once a "
     "period]",
 )
 @click.option(

@@ -77,7 +77,7 @@ def simulate(
     """Simulate a device for each person in a file of true counts, or of declared priors.
 
     Every simulated device has its own key and random numbers, and signs its report as a real device does. If the
-    campaign accepts any key, the batch also contains the devices' enrolments. If it accepts enrolled keys only,
+    campaign accepts any device, the batch also contains the devices' enrolments. If it accepts enrolled devices only,
     register the file of --keys with `halftruth enrol`. If the truth states no classes, each person's class is drawn
     uniformly at random. If people declare priors of their own, the file of --priors gives them; otherwise everybody
     declares the shares of --truth.
@@ -96,7 +96,7 @@ def simulate(
     if held_file is not None and not held:
         raise Failure(f"{priors_file} already states the answers, in its column value: leave out --held", FAILED)
     if terms.enrolment == "enrolled" and keys_file is None:
-        raise Failure("this campaign takes enrolled keys only: give --keys, a file for the enrolments", FAILED)
+        raise Failure("this campaign accepts enrolled devices only: give --keys, a file for the enrolments", FAILED)
     answered = _periods_of(terms, period, panel, periods, change)
     if seed is not None:
         shell.warn("Warning: --seed is for experiments only: whoever knows the seed can compute every answer.")

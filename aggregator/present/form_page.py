@@ -174,8 +174,8 @@ def _method(level: float, weighted: Sequence[FormEstimate]) -> list[Html]:
     sure = f"{100 * level:.4g}%"
     terms = {
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
-        "of a table are the shares of its questions; its association is only as strong as the reports show beyond "
-        "noise.",
+        "of a table are the shares of its two questions. A table shows an association only as far as the reports show "
+        "it beyond noise.",
         "Interval": f"in at least {sure} of such surveys it contains the true share of that value or cell. To look for "
         "the largest or an unusual value of a question, use the intervals for all together.",
         "No colour": "the interval of the cell contains zero.",

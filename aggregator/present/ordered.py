@@ -107,9 +107,9 @@ class TrueOrdered:
 def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
     """Return the table of the default summary; its caption says how to get the shares of single values."""
     table = ordered_table(found, truth)
-    more = (
-        "--quantiles, --bins, --cdf, --above and --between select other statistics" if found.bins else "goal: the mean"
-    )
+    more = "the campaign is made for the mean only"
+    if found.bins:
+        more = "--quantiles, --bins, --cdf, --above and --between select other statistics"
     table.caption = Text(
         f"{subtitle(found.found, found.found.size)}\n{more}; --format csv has the shares of single values"
     )

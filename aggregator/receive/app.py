@@ -60,7 +60,10 @@ PAGES = "/s/"
 CODE = "halftruth-code"
 """The header of an upload that redeems a code (SPEC 9.1)."""
 _IMMUTABLE = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
-_UNROUTED = {404: ("path", "unknown path: see docs/RECEIVE.md"), 405: ("method", "this path has no such method")}
+_UNROUTED = {
+    404: ("path", "unknown path: see docs/RECEIVE.md"),
+    405: ("method", "this path does not accept this method"),
+}
 """Stage and text of the refusals that the router makes, by status."""
 _log = logging.getLogger("halftruth.receive")
 
