@@ -74,7 +74,7 @@ class Audit:
         """The machine-readable form; levels in nats, null where infinite.
 
         Returns:
-            A mapping for ``json.dumps``; its keys are a contract.
+            A mapping for ``json.dumps``; scripts depend on the names of its keys.
         """
         found = certificate_facts(self.terms) | {"raw_mse": self.raw_mse, "people_per_report": self.people_per_report}
         for view, worth in zip(found["views"], view_worths(self.terms), strict=True) if found["views"] else ():

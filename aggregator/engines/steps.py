@@ -111,7 +111,7 @@ def verified(path: Place, size: int) -> Verified:
 
 
 class SlotCache:
-    """Cache of the filled slots of a shard, which a process uses in later rounds, also of other drivers."""
+    """Cache of the filled slots of a shard, which a process uses in later rounds and for other drivers."""
 
     def __init__(self, path: Place, shard: int, number: int) -> None:
         """Make an empty cache for one of ``number`` shards of the study at ``path``."""

@@ -18,8 +18,8 @@ from aggregator.engines.engine import EngineError
 NO_HEARTBEAT = 60
 """The number of seconds without a heartbeat after which a worker's steps are assigned to other workers."""
 AHEAD = 4
-"""The number of steps for each of the workers' threads that run, or whose results wait for the result of an earlier
-step."""
+"""The number of unfinished steps for each thread of the workers. A finished step whose result waits for that of an
+earlier step counts as unfinished."""
 URGENT = 10
 """The priority of steps for which a commit waits."""
 ANSWER_SECONDS = 15.0
@@ -55,8 +55,8 @@ class Workers:
         return max(1, sum(threads.values()))
 
     def ask_each(self, question: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
-        """Return the result of ``question`` on each worker, or the exception that it raised, by worker; at least one
-        result.
+        """Call ``question`` on every worker, and return the result or the exception by worker; at least one worker
+        answers.
 
         Raises:
             EngineError: no worker answers in time.
@@ -64,7 +64,7 @@ class Workers:
         deadline = time.monotonic() + ANSWER_SECONDS
         while True:
             answers: Mapping[str, Any] = self.client.run(question, *arguments, on_error="return")
-            # A worker that was lost meanwhile has no answer, and other workers do its work.
+            # A worker that was lost meanwhile raises OSError here; other workers do its work.
             found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
             if found:
                 return found
@@ -86,7 +86,7 @@ class Workers:
         return [worker if worker in threads else other for worker, other in zip(before, fresh, strict=True)]
 
     def one(self, step: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the result of one step."""
+        """Run one step on any worker, and return its result."""
         return next(self.in_order(step, iter([arguments]))).future.result()
 
     def in_order(

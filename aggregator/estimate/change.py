@@ -97,7 +97,8 @@ class DistrictDifference(DifferenceFigures):
         return sorted(super().significant, key=lambda z: -abs(self.raw[z]))
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract. For ``only`` see ``Difference.as_json``."""
+        """Return the machine-readable form; scripts depend on the names of its keys. For ``only`` see
+        ``Difference.as_json``."""
         return {"resolution": self.resolution} | _rows(self, self.labels, (self.before, self.after), only)
 
 
@@ -146,7 +147,7 @@ class Difference(DifferenceFigures):
         raise NotComparable(f"a side has no view of the resolution {resolution}: compare another one")
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract.
+        """Return the machine-readable form; scripts depend on the names of its keys.
 
         Args:
             only: the value or district to return; None returns all.

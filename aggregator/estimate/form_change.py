@@ -121,7 +121,7 @@ class FormDifference(DifferenceFigures):
         return [name | row for name, row in zip(names, self.numbers(self.before, self.after), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; scripts depend on the names of its keys."""
         return {
             "from": self.names[0],
             "to": self.names[1],

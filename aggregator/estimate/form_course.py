@@ -52,7 +52,7 @@ class FormCourse(FormSides[Span]):
     change: FormDifference | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; scripts depend on the names of its keys."""
         return {
             "spans": [{"first": span.first, "last": span.last} | found.as_json() for span, found in self.sides],
             "change": None if self.change is None else self.change.as_json(),
@@ -65,7 +65,7 @@ class FormClasses(FormSides[str]):
     """Shares of the same values or cells in each class of people."""
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; scripts depend on the names of its keys."""
         return {
             "classes": [found.as_json() for _, found in self.sides],
             "differences": [one.as_json() for one in self.differences],

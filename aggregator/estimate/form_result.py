@@ -96,7 +96,7 @@ class FormEstimate:
         return [name | row for name, row in zip(names, self.shares.numbers(), strict=True)]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; scripts depend on the names of its keys."""
         found: dict[str, Any] = {
             "campaign": self.terms.title,
             "campaign_id": self.campaign_id.hex(),

@@ -7,8 +7,9 @@ So
     p, q    the margins, pooled over all views
     R       T - p q', less the mean of each row and column: the interaction
     s       its singular values, shrunk to sqrt(max(0, s^2 - e^2))
-    e^2     sigma^2 ((sqrt(a - 1) + sqrt(b - 1))^2 - FREE): the edge of the singular values of noise, reduced for small
-            tables; sigma^2 is the mean variance of R's (a - 1)(b - 1) degrees of freedom, from the exact covariance
+    e^2     sigma^2 ((sqrt(a - 1) + sqrt(b - 1))^2 - FREE): the squared edge of the singular values of noise, reduced
+            for small tables; sigma^2 is the mean variance of R's (a - 1)(b - 1) degrees of freedom, from the exact
+            covariance
 
 The table is p q' plus the shrunk interaction, fitted to p and q. Its errors are not known, so the intervals are those
 of T, which are valid for any association.
@@ -47,9 +48,8 @@ SIGNIFICANT = 0.05
 """The significance level of the test: the probability that it rejects if the questions are independent."""
 
 FREE = 4.0
-"""The reduction of the edge for small tables, in units of sigma^2. A 2 x 2 table has one degree of freedom, which
-should not be shrunk: with shrinkage to the edge, the tables of eight yes/no questions had 1.6 times the squared
-error."""
+"""The reduction of the squared edge e^2 for small tables, in units of sigma^2. A 2 x 2 table has one degree of freedom
+and is not shrunk: without the reduction, the tables of eight yes/no questions had 1.6 times the squared error."""
 
 FITTED = 1e-9
 """Fitting has converged if the error of every margin is below this."""

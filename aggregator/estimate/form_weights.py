@@ -171,7 +171,7 @@ class _Groups:
     @classmethod
     def of(cls, known: KnownMargin, form: Form) -> _Groups:
         if known.question is None:
-            raise MarginRefused(f"the margin by {known.by!r} is not by a question of the form")
+            raise MarginRefused(f"the form has no question {known.by!r} to weight by")
         question = form.questions[known.question]
         indicators = np.zeros((len(known.names), question.size))
         indicators[known.groups, np.arange(question.domain.size)] = 1
@@ -218,8 +218,8 @@ class Calibration:
             found[place] = of_group @ pooled.raw
             if not found[place] > SIGNIFICANT_GROUP * error:
                 raise MarginRefused(
-                    f"too few reports are of {known.by} = {name!r} to weight them up ({found[place]:.2%} with a "
-                    f"standard error of {error:.2%}): wait for more, or put it in a group with another value"
+                    f"too few reports from people with {known.by} = {name!r} to weight them ({found[place]:.2%} with a "
+                    f"standard error of {error:.2%}): wait for more reports, or group this value with another"
                 )
         shares: Floats = found / found.sum()
         return shares

@@ -42,5 +42,5 @@ def require_enough(terms: Campaign, *tallies: Tally) -> None:
     if not is_enough(terms, *tallies):
         raise NotEnough(
             f"{terms.title!r} waits for {terms.minimum_reports:,} devices and has reports of {devices_of(*tallies):,}: "
-            "ingest more, nothing is estimated before"
+            "ingest more; nothing is estimated below this minimum"
         )

@@ -19,7 +19,7 @@ from aggregator.families.decoder import BinomialSteps, Decoder, Floats, Integers
 
 MAX_ROUNDS = 2000
 SETTLED = 1e-9
-"""Expectation maximisation has converged if a round moves less than this."""
+"""Expectation maximisation has converged if a round changes the joint shares by less than this in total."""
 
 NEGLIGIBLE = 1e-10
 """A step smaller than this part of a report's weight is a rounding error, and its levels count as equal."""
@@ -63,8 +63,8 @@ class Pooled(Decoder):
 
     @abstractmethod
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        """Return the possible contributions of a report to each value, and their numbers of reports, both of shape (l,
-        k)."""
+        """Return the possible contributions of a report to each value, and the number of reports with each
+        contribution, both of shape (l, k)."""
 
     def _slack(self, counts: Integers) -> Floats | float:
         """Return a bound on the error of the base of the steps; see ``BinomialSteps``."""

@@ -138,7 +138,7 @@ def weighted(
     a = np.asarray(weights, dtype=np.float64)
     reported = Reported.of(terms.domain)
     if a.shape != (reported.count,):
-        raise ValueError(f"the weights have shape {a.shape}, but there must be one for each of {reported.count} values")
+        raise ValueError(f"the weights have shape {a.shape}, but each of {reported.count} values needs one weight")
     if not is_plain(terms.views):
         if margins:
             raise MarginRefused("estimates of a campaign that asks for views cannot be weighted to margins")

@@ -170,7 +170,7 @@ class Estimate(Shares):
         return self.terms.domain.label(x)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract.
+        """Return the machine-readable form; scripts depend on the names of its keys.
 
         Returns:
             A mapping for ``json.dumps``; shares as fractions.

@@ -108,7 +108,7 @@ class Weighting:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; scripts depend on the names of its keys."""
         return {
             "margins": [
                 {

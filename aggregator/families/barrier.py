@@ -22,8 +22,8 @@ MOST_STEPS = 200
 GROWTH = 10.0
 SHORTEST = 1e-10
 QUADRATIC = 1e-2
-"""If the decrement is below this, full Newton steps are made without a line search, because rounding hides
-differences of the value."""
+"""If Newton's decrement is below this, full steps are made without a line search, because rounding hides the small
+decrease of the value."""
 
 
 class Problem(ABC):
@@ -42,7 +42,7 @@ class Problem(ABC):
 
     @abstractmethod
     def objective(self, z: Floats) -> float:
-        """Return the value of the function to be minimised, above zero."""
+        """Return the objective at ``z``, which is above zero."""
 
     @abstractmethod
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:

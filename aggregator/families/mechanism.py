@@ -56,7 +56,10 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
-            raise ValueError(f"part {self.part} is not above 0 and below 1, or the notion is not high-low")
+            raise ValueError(
+                f"part must be above 0 and below 1, and the notion must be high-low; part is {self.part}, and the "
+                f"notion is {self.notion.name}"
+            )
 
     @property
     def size(self) -> int:
@@ -71,7 +74,7 @@ class Question:
 
     @property
     def reported(self) -> Reported:
-        """The shares that an estimate reports, whose error is minimised."""
+        """The conversion to the shares that an estimate reports. The error of these shares is minimised."""
         return Reported.of(self.domain)
 
     @property
@@ -128,7 +131,7 @@ def level_of(notion: Notion) -> int | str:
     else:
         return f"it does not support notion {notion.name}"
     if level < exact.MIN_LEVEL:
-        return f"the smallest bound, {exact.in_nats(level)}, is too small for a channel that keeps it everywhere"
+        return f"the smallest bound, {exact.in_nats(level)}, is below the smallest level that a channel may have"
     return min(level, exact.MAX_LEVEL)
 
 

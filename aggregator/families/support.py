@@ -6,10 +6,10 @@ S_x has the same probability. So two probabilities determine the error,
     p* = P(Y in S_x | x),   q* = P(Y in S_x | x'),
     n MSE = sum over x of th (1 - th) / (p* - q*)^2,   th = q* + p[x] (p* - q*)                        (MATH 4.1)
 
-The recipes of projective geometry, subset selection and triples compute this error for every possible size and choose
-the size with the smallest error. In high-low channels the error also depends on the probability with which other values
-give the sensitive outputs. These comparisons use floats, which do not affect privacy: the integers are derived from the
-rational lower bound of e^eps, and the outside weight is rounded up.
+The recipes of projective geometry and subset selection compute this error for every possible geometry or set size, and
+choose the smallest. In high-low channels the error also depends on the probability with which other values give the
+sensitive outputs. These comparisons use floats, which do not affect privacy: the integers are derived from the rational
+lower bound of e^eps, and the outside weight is rounded up.
 
 The decoders of projective geometry and of triples have the same formulas, and differ only in the way in which they sum
 over sets.

@@ -147,7 +147,7 @@ def _listed(families: Iterable[str]) -> str:
 
 def _of_others(missing: Sequence[str]) -> str:
     """Return the reason for refusing a channel with families that the devices do not support."""
-    return f"its channel is of {' and '.join(missing)}, which the draft's families do not list"
+    return f"its channel needs {' and '.join(missing)}, which the draft's families do not list"
 
 
 def weigh(
@@ -214,7 +214,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     if not short:
         if not found:
             only = f" with channels of {_listed(question.families)}" if question.families else ""
-            raise Unsuited(f'no mechanism keeps notion "{question.notion.name}" for this question{only}')
+            raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}')
         nearest = min(found, key=lambda one: one.channel.output_bits)
         raise Unsuited(
             f"no mechanism has outputs of at most {most_bits} bits; {nearest.mechanism.name} needs "
@@ -226,7 +226,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             least = min(variance for variance, _ in able) * (1 + ROUNDING)
             as_good = [one for variance, one in able if variance <= least]
             choice = min(as_good, key=lambda one: one.channel.output_bits)
-            return choice, f"least exact error of the mean, of {len(able)} usable mechanisms"
+            return choice, f"least exact error of the mean among {len(able)} usable mechanisms"
     weighed = [one for one in short if not math.isnan(one.error)] or short
     least = min(one.error for one in weighed)
     if isinstance(question.notion, Information):
@@ -258,10 +258,10 @@ def _by_order(choice: Candidate, short: Sequence[Candidate], question: Question)
     field, what = ORDERED[question.goal]
     other, own = (float(getattr(error, field)) for error in errors)
     if not own < other:
-        return choice, f"{reason}, and less error of {what} than wave: {other:.2%}, not {own:.2%}"
+        return choice, f"{reason}; simulated error of {what} {other:.2%}, with wave {own:.2%}"
     if math.isinf(other):
         return wave, f"the only usable mechanism with an estimate of {what}"
-    return wave, f"least simulated error of {what}: {own:.2%}, not {other:.2%} as {choice.mechanism.name}"
+    return wave, f"least simulated error of {what}: {own:.2%}, with {choice.mechanism.name} {other:.2%}"
 
 
 def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -> str:
@@ -269,10 +269,10 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
         return "the only usable mechanism"
     if isinstance(question.notion, HighLow):
         said = "all values equally common" if question.part is None else f"{question.part:g} of the people protected"
-        return f"least exact error of {len(short)} usable mechanisms, {said}"
+        return f"least exact error among {len(short)} usable mechanisms, {said}"
     if not isinstance(question.notion, Information):
-        return f"least exact error of {len(short)} usable mechanisms"
-    reason = f"least error of one person's posterior under the prior, of {len(short)} usable mechanisms"
+        return f"least exact error among {len(short)} usable mechanisms"
+    reason = f"least error of one person's posterior under the prior, among {len(short)} usable mechanisms"
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so no error bars"
     surer = [
@@ -344,7 +344,7 @@ def own_prior_channel(question: Question) -> tuple[str, Channel]:
     notion = question.notion
     if not isinstance(notion, OwnPrior):
         raise ValueError(
-            "a second channel beside a response is for people's own priors, and the question's notion is another"
+            f"a channel beside the response to each prior needs notion {OwnPrior.name}; the notion is {notion.name}"
         )
     plain = replace(question, notion=Ldp(notion.level))
     serving = []

@@ -142,7 +142,7 @@ class FormPlan:
         return sentences
 
     def as_json(self) -> dict[str, Any]:
-        """Return the machine-readable form; its keys are a contract."""
+        """Return the machine-readable form; scripts depend on the names of its keys."""
         return {
             "reports": self.reports,
             "epsilon": exact.nats(self.level),

@@ -509,7 +509,7 @@ def test_the_published_lip_channel_is_refused_where_it_breaks_its_definition():
     """`lip-published` is made where it satisfies LIP; for a prior share below 1 / (e^eps + 1) it is refused with the
     reason."""
     skewed = changed('notion = "ldp"', 'notion = "lip"') + '[mechanism]\nname = "lip-published"\n[prior]\n'
-    with pytest.raises(DraftError, match="does not keep the level for this prior"):
+    with pytest.raises(DraftError, match="does not satisfy the level for this prior"):
         drafted(skewed + "weights = [0.1, 0.2, 0.3, 0.4]")
     assert drafted(skewed.replace("epsilon = 1.0", "epsilon = 3.0") + "weights = [0.1, 0.2, 0.3, 0.4]")
 

@@ -57,7 +57,7 @@ def test_the_choice_is_the_best_that_is_left(tmp_path: Path) -> None:
     assert {one.channel.family for one in weighed} == {"bits", "response"}
     assert read_draft(file).channel == min(weighed, key=lambda one: one.error).channel
     reasons = {mechanism.name: one for mechanism, one in found if isinstance(one, str)}
-    assert reasons["projective"] == "its channel is of projective, which the draft's families do not list"
+    assert reasons["projective"] == "its channel needs projective, which the draft's families do not list"
     assert "which the draft's families do not list" in run("plan", file, "--json").output
 
 
@@ -76,11 +76,11 @@ def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
         ("[3]", "", "one of table, response"),
         ("[]", "", "a list of names of families"),
         ('"response"', "", "a list of names of families"),
-        ('["noise"]', "", 'no mechanism keeps notion "ldp" for this question with channels of noise'),
+        ('["noise"]', "", 'no mechanism satisfies notion "ldp" for this question with channels of noise'),
         (
             '["response"]',
             'name = "projective"\n',
-            '"projective" cannot be used on these devices: its channel is of projective',
+            '"projective" cannot be used on these devices: its channel needs projective',
         ),
     ],
 )

@@ -106,7 +106,7 @@ def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
 
 def test_nothing_that_serves_is_an_error_with_a_reason():
     """A question that no mechanism serves is refused with a reason."""
-    with pytest.raises(Unsuited, match="no mechanism keeps"):
+    with pytest.raises(Unsuited, match="no mechanism satisfies"):
         best(Question(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table or one of"):
         chosen("oracle", Question(values(3), Ldp(NAT)))

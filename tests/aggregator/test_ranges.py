@@ -66,7 +66,7 @@ def run(lib, *words, code=0):
 
 
 def test_the_command_gives_what_python_gives(lib):
-    """The JSON of the command is that of ``Study.ordered`` with the same questions; its keys are a contract."""
+    """The JSON of the command is that of ``Study.ordered`` with the same questions; scripts depend on its keys."""
     document = json.loads(run(lib, *ASKED, "--json", "--confidence", "0.9").stdout)
     found = Study.open(lib).ordered(
         "way", quantiles=(0.1, 0.5), bins=(20, 30), above=25, between=(12, 18), mean=True, cdf=True, confidence=0.9

@@ -366,7 +366,7 @@ def test_what_cannot_be_weighted_is_refused_in_words() -> None:
     with pytest.raises(NotAsked, match="both 'sex' and 'work'"):
         weighted_question(Calibration(AnsweredForm(views[:1] + views[2:], form_of()), [known(0, half)]), 2).raw  # noqa: B018
     few = AnsweredForm(survey(biased(law_of(people()), 0, 1e6), 500, None), form_of())
-    with pytest.raises(MarginRefused, match="too few reports are of sex = 'g1'"):
+    with pytest.raises(MarginRefused, match="too few reports from people with sex = 'g1'"):
         Calibration(few, [known(0, half)])
     with pytest.raises(MarginRefused, match="same groups"):
         Calibration(AnsweredForm(views, form_of()), [known(0, half), known(0, half)])

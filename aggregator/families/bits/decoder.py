@@ -42,7 +42,7 @@ class BitsDecoder(Decoder):
         return features
 
     def forward_squares(self, p: Floats) -> Floats:
-        raise ValueError("no mean of squares for a bits channel: one output has several features")
+        raise ValueError("a report has several bits, so the mean of squared output probabilities is not defined")
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = self._other @ w + self._gap * w

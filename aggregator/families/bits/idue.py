@@ -11,7 +11,7 @@ The worst-case error of opt0 (eq. 8) is the largest of t convex functions. Newto
 finds the unique optimum, and needs numpy only.
 
     opt0   u and v free                                   (eq. 8)
-    opt1   u = v: every bit flipped alike, as in RAPPOR    (eq. 10)
+    opt1   u = v: ones and zeros flip equally often, as in RAPPOR (eq. 10)
     opt2   a = 1/2, as in OUE                              (eq. 11)
 
 The optimum is rounded to 32 bits, a downwards and b upwards; the certificate then verifies the level.
@@ -51,7 +51,7 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
     counted = number if reported is None else reported
     sizes = [sum(x < counted for x in members) for members in notion.classes]
     if not all(sizes):
-        raise ValueError("a budget has no value whose share is reported, and each needs one")
+        raise ValueError("a budget has no value whose share is reported; each budget needs at least one such value")
     levels = np.full((len(sizes), len(sizes)), np.inf)
     for c, d, level in notion.bounds():
         levels[c, d] = exact.nats(level) * (1 - LEVEL_RESERVE)

@@ -190,7 +190,7 @@ MECHANISMS = (
     Mechanism("oue", "a bit for each value, zeros noisier", "Wang et al. 2017", BITS, plain(oue, MOST_BITS)),
     Mechanism(
         "utility-rappor",
-        "bits; a non-sensitive one is set only by people who hold its value",
+        "bits; the bit of a non-sensitive value is set only by people with that value",
         "Murakami, Kawamoto 2019",
         BITS,
         for_sensitive(utility_rappor),

@@ -182,8 +182,8 @@ class BlocksDecoder(Decoder):
         moment: Floats = np.empty(self.inputs)
         for group in self._groups:
             rows = share[group.columns]
-            # The inner decoder subtracts the square of its own estimate, which excludes the open inputs, so it is added
-            # back.
+            # The inner decoder subtracts the square of an estimate that ignores the open inputs. This square is added
+            # back, and the square of the full estimate is subtracted at the end.
             moment[group.members] = group.each(group.inner.variances, rows) + group.each(group.inner.invert, rows) ** 2
         moment[self._open] = share[self._own] / self._shown**2
         moment += share[self._own].sum() * self._aside**2

@@ -63,7 +63,8 @@ def law_distance(first: Sequence[int], second: Sequence[int]) -> int:
     """
     ends = [[total * sum(law) for total in accumulate(other)] for law, other in ((second, first), (first, second))]
     mine = theirs = furthest = 0
-    # The pair of quantiles is constant between two jumps of the distribution functions, so one look per jump is enough.
+    # The pair of quantiles is constant between two jumps of the distribution functions, so one comparison per jump
+    # suffices.
     for end in sorted({total for totals in ends for total in totals} - {0}):
         while ends[0][mine] < end:
             mine += 1

@@ -111,8 +111,8 @@ def _published(question: Question) -> Recipe | str:
         least = Fraction(min(notion.prior), sum(notion.prior))
         if least * (exp_lower(notion.level) + D) < D:
             return (
-                f"it does not keep the level for this prior, which has a share of {float(least):.3g}: it keeps it only "
-                f"where every share is at least 1 / (e^epsilon + 1). Use {LIP}"
+                f"it does not satisfy the level for this prior, which has a share of {float(least):.3g}: every share "
+                f"must be at least 1 / (e^epsilon + 1). Use {LIP}"
             )
     return for_prior(published_lip_response)(question)
 
@@ -141,7 +141,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "lip-published",
-        "the published channel, for priors for which it keeps the level",
+        "the published channel, for priors for which it satisfies the level",
         "Jiang, Li, Tandon 2020, Th. 2, 3, 5",
         COUNT,
         _published,

@@ -66,7 +66,7 @@ def mutual_information_table(
     low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, law
     if allowed <= 0 or information(law, _answering(_answers(law, d, high, law), d, high)) <= allowed:
         raise NotionError(
-            "the channel without distortion already keeps this bound on the mutual information; lower the bound"
+            "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
             if allowed > 0
             else "the bound on the mutual information must be above zero"
         )

@@ -172,7 +172,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
             reason = error
             continue
         return made
-    raise Uncertified(f"no rounding of the windows keeps {exact.in_nats(level)}: {reason}")
+    raise Uncertified(f"no rounding of the windows satisfies {exact.in_nats(level)}: {reason}")
 
 
 def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Split:
