@@ -312,8 +312,8 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
     # The first number is rounded up from 62.1, and the second one down from 28.9.
     assert "Of 100 people with this answer, 63 send a report that fits this answer." in texts
     assert "Of 100 people with any other answer, at least 28 also send a report that fits this answer." in texts
-    assert gallery.read("belief:before", "caption") == "25 %"
-    assert gallery.read("belief:after", "caption") == "48 %"
+    assert gallery.read("belief:before", "caption") == "25%"
+    assert gallery.read("belief:after", "caption") == "48%"
 
 
 def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:

@@ -60,7 +60,7 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     for words in (
         "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
         "privacy@library.example", "deleted after one year", "127.0.0.1", "Clearing site data deletes the ledger",
-        "100 people with this answer, 36 send", "at least 12 also send", "36 %",
+        "100 people with this answer, 36 send", "at least 12 also send", "36%",
     ):  # fmt: skip
         assert words in visitor.text
     visitor.touch("I agree")
