@@ -160,7 +160,7 @@ class Study(Estimates):
             there = next(one for one in listed_in(table) if one.id == asked)
             if there.closes is not None and there.closes < closes:
                 raise CampaignError(
-                    f"{there.name!r} is closed from an earlier time on: a later notice cannot open it again"
+                    f"{there.name!r} was already closed at an earlier time: a later notice cannot open it again"
                 )
             if there.closes == closes:
                 return SCHEMAS[CAMPAIGNS].empty_table()

@@ -1,1 +1,1 @@
-"""Benchmarks of speed, size and accuracy. They are no tests: machines differ, so compare only ratios of one run."""
+"""Benchmarks of speed, size and accuracy. They are not tests: machines differ, so compare only ratios of one run."""

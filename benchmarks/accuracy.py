@@ -40,7 +40,7 @@ VALUES = 1024
 REPORTS = 100_000
 SURVEYS = 200
 EM_SURVEYS = 10
-"""Maximum likelihood takes a second a survey."""
+"""Number of surveys for maximum likelihood, which takes about a second for one."""
 AIM = 0.40
 """Total variation of the best estimate, k = 1024, Zipf(1), n = 10^5, eps = 1."""
 

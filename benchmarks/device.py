@@ -172,13 +172,13 @@ def command(folder: Path) -> tuple[float, float]:
     measured = subprocess.run(  # noqa: S603  # no outside input
         [sys.executable, "-c", _PEAK, *run, "answer", asked, DOMAIN.label(7)], stdout=subprocess.PIPE, check=True
     )
-    # Every answer is of another value, so each is charged.
+    # Each answer has a different value, so each is charged.
     answers = [[*run, "answer", asked, DOMAIN.label(8 + number)] for number in range(COMMANDS)]
     whole = median(
         seconds(lambda run=run: subprocess.run(run, stdout=subprocess.DEVNULL, check=True))  # noqa: S603  # no outside input
         for run in answers
     )
-    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is bytes there, kibibytes elsewhere
+    unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss is in bytes on macOS, and in kibibytes elsewhere
     return int(measured.stdout) * unit / 2**20, whole
 
 

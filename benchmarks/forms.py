@@ -39,10 +39,10 @@ SMALL_SURVEYS = 600
 PEOPLE = 48_842
 LEVELS = ("1", "2", "4")
 AIMS = {PEOPLE: (0.196, 0.120, 0.066), 1_000_000: (0.087, 0.052, 0.025)}
-"""By number of people: total variation at each of ``LEVELS``."""
+"""The target total variation at each of ``LEVELS``, by number of people."""
 
 OVER = 1.05
-"""A figure may be this many times its aim."""
+"""Factor by which a figure may exceed its target."""
 
 YES_NO = 8
 YES_NO_PEOPLE = 100_000

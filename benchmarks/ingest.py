@@ -113,7 +113,7 @@ class Took:
         return f"{self.wall:.2f} s; {self.cpu:.2f} s of processor time"
 
     def over(self, other: Took) -> str:
-        """Return the ratio of this time and ``other``, as text."""
+        """Return this time divided by ``other``, as text."""
         return f"{self.wall / other.wall:.2f}; by processor time {self.cpu / other.cpu:.2f}"
 
 

@@ -25,10 +25,10 @@ from protocol.exact import NANONATS
 from protocol.notions import Block, Geo, Ldp, Notion
 
 CELL = 10
-"""Cells of the data on a side of one of two degrees."""
+"""Number of the data's cells along each side of a cell of two degrees."""
 
 SIDE = 5
-"""Cells of two degrees on a side of a square."""
+"""Number of cells of two degrees along each side of a square."""
 
 GRID = Grid(25_000_000, 51_000_000, -130_000_000, -60_000_000, 2_000_000)
 

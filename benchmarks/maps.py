@@ -28,13 +28,13 @@ from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Ways, counted, 
 FILE = "gowalla_u5628_us_grid.csv.gz"
 FACTORS = (25, 5, 1)
 COLUMNS_READ = {"users": "people per cell", "checkins": "check-ins per cell"}
-"""The true shares: of people by the cells they were in, or of check-ins, a quarter of them in one cell."""
+"""The columns of true shares, with their names in the table; a quarter of the check-ins are in one cell."""
 
 TREES = ((25, 5, 1), (5, 1), (10, 1))
-"""Factors of the trees that even maps are estimated with."""
+"""The factors of each tree's resolutions, for the table of maps from uniform to clustered."""
 
 CLUSTERS = 20
-"""The cells that hold all people of the most clustered map."""
+"""Number of cells that contain all people of the most clustered map."""
 
 
 def true_shares(folder: Path, column: str) -> Floats:

@@ -42,20 +42,20 @@ FILE = "adult_categorical.npz"
 SURVEYS = 20
 DECILES = np.arange(1, 10) / 10
 WIDE = 0.4
-"""Ranges of this part of all numbers are asked for."""
+"""Each queried range covers this fraction of all numbers."""
 
 EPS = (0.5, 1.0, 2.0, 4.0)
 EDGES = ((0.6, 2), (2.5, 3), (math.inf, 5))
-"""The best number of edges for a mean, and the nats up to which it is best."""
+"""(nats, edges): up to these nats, this number of edges is the best for a mean."""
 
 BASE = 4
-"""Neighbours that are one in the next coarser resolution of a hierarchy."""
+"""Number of neighbours that the next coarser resolution of a hierarchy merges into one."""
 TREE = "hierarchy, base 4"
 
 MANY = 100_000
 
 Way = Callable[[np.random.Generator], Floats]
-"""Draws the outputs of one survey and estimates the shares of the numbers."""
+"""A function that draws the outputs of one survey and returns the estimated shares of the numbers."""
 
 
 def counted(law: Floats, n: int, rng: np.random.Generator) -> Integers:

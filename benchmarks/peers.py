@@ -34,14 +34,14 @@ PYTHON = PLACE / "env" / "bin" / "python"
 
 SIZES, LEVELS, PEOPLE, SURVEYS, SEED = (16, 128, 1024), (1, 4), (10_000, 100_000), 10, 1
 COST_SECONDS, SECONDS = 2.0, 2.0
-"""Processor time that one survey may take, of those that are timed and of the larger ones."""
+"""Maximum processor seconds of one survey: of those that measure costs, and of the larger ones for errors."""
 LIBRARIES = ("halftruth", "pure-ldp", "multi-freq-ldpy", "opendp")
 TRIALS = {
     "pure-ldp": "from pure_ldp.frequency_oracles import DEClient as C; C(1, 16).privatise(1)",
     "multi-freq-ldpy": "from multi_freq_ldpy.pure_frequency_oracles import LH; LH.LH_Client(0, 16, 1)",
     "opendp": "import opendp.prelude as d; d.enable_features('contrib'); d.m.make_randomized_response([0, 1], .7)(0)",
 }
-"""The imports that must work once a library is installed with its declared dependencies."""
+"""The program of each library that must run once the library is installed with its declared dependencies."""
 
 
 def install() -> None:

@@ -45,9 +45,9 @@ from protocol.keys import SigningKey
 REPORTS_VERIFIED = 200_000
 WARM_UP = 20_000
 ROUNDS = 2
-"""Of the workers; the local engine, which is measured elsewhere, has one."""
+"""Turns of each engine with workers; the local engine, which benchmarks.ingest measures, has one."""
 DAY = 10**9
-"""Reports a day that the cost model is asked for."""
+"""Number of reports for which the core-hours are computed: those of a large study in a day."""
 COMMIT_ROWS = 2**21
 
 

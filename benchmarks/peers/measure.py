@@ -24,13 +24,13 @@ from ways import LIBRARIES, Way
 
 COST_REPORTS = 10_000
 SLOW = 0.02
-"""Seconds of 20 reports above which a trial is of 100 and not of 1,000."""
+"""If 20 reports take more than these seconds, a trial has 100 reports; otherwise it has 1,000."""
 FEWEST = 3
-"""Surveys that a standard error needs at least."""
+"""Minimum number of surveys, for a standard error."""
 CELL_SECONDS = 0.5
-"""Processor time after which there are enough surveys of a cell."""
+"""Processor seconds after which no further survey is run for a cell."""
 MOST_MEMORY = 400 * 10**6
-"""Bytes that the reports of one survey may take in the library's own form."""
+"""Maximum number of bytes of one survey's reports, in the library's own form."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def tried(way: Way, people: list[int]) -> Trial:
 
 
 def surveys(way: Way, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str, Any]]]:
-    """Yield the people, the times and the estimates of each survey, until the surveys are enough."""
+    """Yield the people, the times and the estimates of surveys: at least ``FEWEST``, for about ``CELL_SECONDS``."""
     spent = 0.0
     for runs, people in enumerate(drawn, start=1):
         client, server, estimates = survey(way, people.tolist())

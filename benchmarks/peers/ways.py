@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 SEED_BITS = 64
-"""Of a hash function, in the reports of local hashing: both libraries draw 63 bits."""
+"""Bits of a hash function's seed in a report of local hashing; both libraries draw 63 bits."""
 HASHES = 500
-"""Hash functions that people share, where drawing one of all takes the server too long."""
+"""Number of hash functions that people share in the variant whose server is fast enough."""
 
 
 @dataclass(frozen=True)

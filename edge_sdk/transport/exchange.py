@@ -73,7 +73,7 @@ def _end(connection: http.client.HTTPConnection, late: threading.Event) -> None:
     """End an exchange from the timer's thread; reading then fails, because the connection is closed."""
     late.set()
     sock = connection.sock
-    if sock is not None:  # connecting has a timeout of its own
-        with contextlib.suppress(OSError):  # the exchange ended by itself meanwhile
+    if sock is not None:  # None while connecting, which has its own timeout
+        with contextlib.suppress(OSError):  # raised if the exchange has ended by itself meanwhile
             # The shutdown of TLS would delete the session that the other thread is reading from.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)

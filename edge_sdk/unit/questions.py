@@ -25,7 +25,7 @@ SETTLE_SECONDS = 0.25
 """Seconds reserved to write a reading to the disk."""
 
 Read = Callable[[str, float], tuple[str, str]]
-"""Reads the source of a question within a timeout in seconds; returns (reading, reason of failure), one is empty."""
+"""Reads the source of a question within a timeout in seconds; returns (reading, reason of failure), one of them ""."""
 
 
 @dataclass(frozen=True)

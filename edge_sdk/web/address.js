@@ -6,7 +6,8 @@ const NAME = /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)*[a-z0-9](?:[a-z0-9-]{0
 
 /** True for a name in lower case or an IP address in its shortest form. @param {string} host @returns {boolean} */
 function isHost(host) {
-  if (/^\[::ffff:[0-9a-f]+:[0-9a-f]+\]$/.test(host)) return false; // IPv4 within IPv6 has two spellings
+  // An IPv4 address within an IPv6 address has two spellings.
+  if (/^\[::ffff:[0-9a-f]+:[0-9a-f]+\]$/.test(host)) return false;
   // An IP address must be spelled as the browser spells it.
   if (/^\[.*\]$|^\d+(\.\d+)*$/.test(host))
     return URL.canParse(`http://${host}`) && new URL(`http://${host}`).hostname === host;

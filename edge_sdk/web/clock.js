@@ -4,7 +4,7 @@ import { costOf, requireWindows } from "./caps.js";
 import { usedSlots } from "./memo.js";
 
 /**
- * Accept the clock's current time as correct, if the clock was ahead before: campaigns with consent under a later date
+ * Accept the clock's current time as correct, if the clock was ahead before: campaigns whose consent has a later date
  * take answers again. Spending and used slots stay. Under window caps, the cost of answers with later dates is added to
  * the worst case from now on.
  * @param {import("./device.js").Device} device

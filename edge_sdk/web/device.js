@@ -2,9 +2,9 @@
  * The device: all that a page does with this browser's store, from opening it to forgetting (SPEC 9).
  *
  * One browser and one origin are one device, in any number of tabs. An answer is one transaction: charge, draw, memo,
- * signature and queued envelope are on the disk together before the report is returned. So a tab that dies may lose one
- * report, and no report leaves uncharged. Before the answer is read, the same number of random bytes
- * is always drawn.
+ * signature and queued envelope are on the disk together before the report is returned. So no report leaves the device
+ * before it is charged, even if the tab dies. The random bytes are drawn before the answer is read, always the same
+ * number of them.
  */
 
 import { consentOf, give } from "./answering.js";

@@ -14,13 +14,14 @@ import { expAbove } from "./promise.js";
 const MOST_CELLS = 2 ** 16;
 
 /**
+ * A report fits an answer if no other report is more likely under this answer.
  * @typedef {object} Revealed
  * @property {Fraction} before the probability of the answer for an observer who knows this person's earlier answers
- * @property {Fraction} after the highest probability of the answer for them after one report
- * @property {Fraction | null} fitsTrue probability that a report fits the answer, if it is true: no other report is more
- *   likely under it; null if the channel is too large
- * @property {Fraction | null} fitsOther the lowest probability that a report fits the answer, if another one is true; null
- *   if the channel is too large
+ * @property {Fraction} after the highest probability of the answer for this observer after one report
+ * @property {Fraction | null} fitsTrue the probability that a report fits the answer, if the answer is true; null if the
+ *   channel is too large
+ * @property {Fraction | null} fitsOther the lowest probability that a report fits the answer, if another answer is true;
+ *   null if the channel is too large
  */
 
 /** True if one fraction is below another. @param {Fraction} one @param {Fraction} other */

@@ -17,9 +17,9 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
  * @typedef {object} Attempt
  * @property {Uint8Array} campaignId
  * @property {number} envelopes number of envelopes
- * @property {"sent" | "waiting" | "failed" | "unknown_campaign" | "refused" | "elsewhere"} outcome acknowledged; not due yet; to
- *   be tried again; the study does not have the campaign yet; the study refused the bytes permanently; no address is
- *   known
+ * @property {"sent" | "waiting" | "failed" | "unknown_campaign" | "refused" | "elsewhere"} outcome "sent":
+ *   acknowledged; "waiting": not due yet; "failed": to be tried again; "unknown_campaign": the study does not have the
+ *   campaign yet; "refused": the study can never accept these bytes; "elsewhere": no address is known
  * @property {string} reason why they are still queued; empty when sent
  * @property {number | null} again the earliest time of the next attempt, UTC seconds
  */

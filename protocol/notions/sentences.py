@@ -47,10 +47,10 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "as with the other.",
         "minid": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
-        "least protected pair, at most {factor} times. The better protected answer of a pair determines its level.",
+        "least protected pair, at most {factor} times. A pair has the protection of its better protected answer.",
         "avgid": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
-        "least protected pair, at most {factor} times. The level of a pair is the mean of the levels of both answers.",
+        "least protected pair, at most {factor} times. A pair has the mean of the protection of its two answers.",
         "lip": "To an observer who expects you to answer like the people asked, whatever leaves the device makes any "
         "answer at most {factor} times as likely as before, and at least 1/{factor} times.",
         "ball": "To an observer whose expectation differs from this for up to {people} of 100 people, any answer "
@@ -113,18 +113,18 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "Paar ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der "
         "anderen; beim am schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt das Mittel aus dem "
         "Schutz beider Antworten.",
-        "lip": "Wer erwartet, dass Sie antworten wie die Befragten, für den macht alles, was das Gerät verlässt, jede "
-        "Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
-        "ball": "Weicht die Erwartung davon um bis zu {people} von 100 Leuten ab, so wird jede Antwort höchstens "
-        "{ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
-        "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Wer Ihre Angabe glaubt, für den "
-        "macht alles, was das Gerät verlässt, jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und "
-        "mindestens 1/{factor}-mal.",
-        "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Studie. Wer anfangs "
-        "erwartete, dass Sie antworten wie die Befragten, für den macht jeder Bericht eine Antwort höchstens "
+        "lip": "Für jemanden, der erwartet, dass Sie antworten wie die Befragten, macht alles, was das Gerät verlässt, "
+        "jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
+        "ball": "Für jemanden, dessen Erwartung davon bei bis zu {people} von 100 Leuten abweicht, wird jede Antwort "
+        "höchstens {ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
+        "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Für jemanden, der Ihrer Angabe "
+        "glaubt, macht alles, was das Gerät verlässt, jede Antwort höchstens {factor}-mal so wahrscheinlich wie "
+        "zuvor, und mindestens 1/{factor}-mal.",
+        "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Studie. Für jemanden, der "
+        "anfangs erwartete, dass Sie antworten wie die Befragten, macht jeder Bericht eine Antwort höchstens "
         "{factor}-mal so wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Studie "
         "dieser Art mit derselben Frage beobachtet, kann mehr erfahren.",
-        "everybody": "Was auch immer jemand erwartet, ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
+        "everybody": "Was auch immer jemand erwartet: Ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",
         "mutual-information": "Im Mittel über alle Leute und Berichte (dem geometrischen) macht ein Bericht die wahre "
         "Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Leute antworten "

@@ -15,38 +15,39 @@ from protocol.views.maps import Coarse, Identity, Map, Questions, form_of
 
 SENTENCES: dict[str, dict[str, str]] = {
     "en": {
-        "cell": "This device is asked for the cell that you are in.",
+        "cell": "This device is asked for the square that you are in.",
         "answer": "This device is asked for your answer itself.",
-        "square": "This device is asked for the {factor} x {factor} district that you are in, not for the cell.",
+        "square": "This device is asked for the district of {factor} x {factor} squares that you are in, not for your "
+        "square.",
         "stretch": "This device is asked for the group of {factor} neighbouring answers that contains your answer, "
         "not for the answer itself.",
-        "district": "This device is asked for the district that you are in, one of {count}, not for the cell.",
+        "district": "This device is asked for the district that you are in, one of {count}, not for your square.",
         "group": "This device is asked for the group of answers that contains your answer, one of {count}, not for "
         "the answer itself.",
-        "question": "This device is asked one question of {count}: {names}.",
-        "questions": "This device is asked two questions of {count}: {names}.",
+        "question": "This device is asked one of {count} questions: {names}.",
+        "questions": "This device is asked two of {count} questions: {names}.",
         "others": "Other devices are asked other questions. The device's key for this study decides the question, "
         "never an answer.",
         "chosen": "Other devices may be asked for more or less detail. The device's key for this study decides the "
         "detail, never an answer.",
     },
     "de": {
-        "cell": "Dieses Gerät wird nach der Zelle gefragt, in der Sie sind.",
+        "cell": "Dieses Gerät wird nach dem Quadrat gefragt, in dem Sie sind.",
         "answer": "Dieses Gerät wird nach Ihrer Antwort selbst gefragt.",
-        "square": "Dieses Gerät wird nach dem Gebiet von {factor} x {factor} Zellen gefragt, in dem Sie sind, nicht "
-        "nach der Zelle.",
+        "square": "Dieses Gerät wird nach dem Bezirk aus {factor} x {factor} Quadraten gefragt, in dem Sie sind, nicht "
+        "nach Ihrem Quadrat.",
         "stretch": "Dieses Gerät wird nach der Gruppe von {factor} benachbarten Antworten gefragt, in der Ihre "
         "Antwort liegt, nicht nach der Antwort selbst.",
-        "district": "Dieses Gerät wird nach dem Bezirk gefragt, in dem Sie sind, einem von {count}, nicht nach der "
-        "Zelle.",
+        "district": "Dieses Gerät wird nach dem Bezirk gefragt, in dem Sie sind, einem von {count}, nicht nach Ihrem "
+        "Quadrat.",
         "group": "Dieses Gerät wird nach der Gruppe von Antworten gefragt, in der Ihre Antwort liegt, einer von "
         "{count}, nicht nach der Antwort selbst.",
-        "question": "Dieses Gerät wird eine Frage von {count} gefragt: {names}.",
-        "questions": "Dieses Gerät wird zwei Fragen von {count} gefragt: {names}.",
-        "others": "Andere Geräte werden andere Fragen gefragt. Das entscheidet der Schlüssel des Geräts für diese "
-        "Studie, nie eine Antwort.",
-        "chosen": "Andere Geräte werden vielleicht nach mehr oder nach weniger gefragt. Das entscheidet der "
-        "Schlüssel des Geräts für diese Studie, nie eine Antwort.",
+        "question": "Dieses Gerät bekommt eine von {count} Fragen: {names}.",
+        "questions": "Dieses Gerät bekommt zwei von {count} Fragen: {names}.",
+        "others": "Andere Geräte bekommen andere Fragen. Der Schlüssel des Geräts für diese Studie entscheidet, "
+        "welche, nie eine Antwort.",
+        "chosen": "Andere Geräte werden vielleicht genauer oder weniger genau gefragt. Der Schlüssel des Geräts für "
+        "diese Studie entscheidet das, nie eine Antwort.",
     },
 }
 """By language and key."""

@@ -253,7 +253,7 @@ def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
 
 
 def test_a_map_is_asked_for_by_district_or_cell(open_device):
-    """For a grid, the sentences ask for a cell or a district."""
+    """For a grid, the sentences ask for a square or a district."""
     grid = Grid(0, 10**6, 0, 10**6, 10**5)
     squares = Districts(((0, 30), (1, 70)))
     data = campaign(domain=grid, maps=(Identity(), Coarse(5), squares), level=NAT // 10)
@@ -263,9 +263,9 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
         found.add(device.join(data).asked.partition(". ")[0])
         assert device.terms(device.campaigns[0]).asked_in("de").startswith("Dieses Gerät wird nach de")
     assert found == {
-        "This device is asked for the cell that you are in",
-        "This device is asked for the 5 x 5 district that you are in, not for the cell",
-        "This device is asked for the district that you are in, one of 2, not for the cell",
+        "This device is asked for the square that you are in",
+        "This device is asked for the district of 5 x 5 squares that you are in, not for your square",
+        "This device is asked for the district that you are in, one of 2, not for your square",
     }
 
 

@@ -211,6 +211,6 @@ def test_names_of_questions(name: str) -> None:
 
 def test_the_person_is_told_which_questions() -> None:
     """The sentence names the asked questions of this device, one or two, in each language."""
-    assert "asked two questions of 3: vote, age." in asked_text(Questions((0, 1)), FORM, 2)
-    assert "one question of 3: age." in asked_text(Questions((1,)), FORM, 2)
-    assert "zwei Fragen von 3" in asked_text(Questions((0, 2)), FORM, 2, "de")
+    assert "asked two of 3 questions: vote, age." in asked_text(Questions((0, 1)), FORM, 2)
+    assert "asked one of 3 questions: age." in asked_text(Questions((1,)), FORM, 2)
+    assert "zwei von 3 Fragen" in asked_text(Questions((0, 2)), FORM, 2, "de")

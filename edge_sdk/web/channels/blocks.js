@@ -69,7 +69,7 @@ export class Blocks extends Channel {
       return new INNER[family](inner);
     });
     const which = integers(parts[4], "the number of an inner channel", ChannelError, 0, MAX_VALUES);
-    const once = "inner channels must be written once each, in the order in which blocks first have them";
+    const once = "an inner channel is listed twice, or out of the order of first appearance in the blocks";
     if ([...new Set(which)].some((place, i) => place !== i) || new Set(which).size !== made.length)
       throw new ChannelError(once);
     if (new Set(made.map(({ wire: each }) => keyOf(each))).size < made.length) throw new ChannelError(once);

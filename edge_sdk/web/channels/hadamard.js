@@ -26,7 +26,7 @@ function walsh(values) {
   return values;
 }
 
-/** Hadamard response: inputs are rows of a Hadamard matrix, outputs are columns; the row's entry 1 is more likely. */
+/** Hadamard response: inputs are rows of a Hadamard matrix, outputs are columns; a row prefers the columns of its 1s. */
 export class Hadamard extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {

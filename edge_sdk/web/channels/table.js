@@ -13,7 +13,7 @@ export class Table extends Channel {
     );
     const outputs = rows[0]?.length ?? 0;
     if (rows.length < 2 || outputs < 2 || rows.length * outputs > 2 ** 20)
-      throw new ChannelError("a table must have at least 2 inputs and 2 outputs, and at most 2^20 cells, and this one does not");
+      throw new ChannelError(`a table must have at least 2 inputs, 2 outputs and at most 2^20 cells, not ${rows.length} x ${outputs}`);
     super(wire, rows.length, outputs, 62, 8);
     this.rows = rows;
     for (const row of rows)

@@ -49,7 +49,7 @@ export class Items {
     const labels = typeof answer === "string" ? answer.split(";").map(trimmed).filter(Boolean) : [answer].flat();
     const members = [...new Set(labels.map((label) => this.place(label)))].sort((one, other) => one - other);
     if ((members.at(-1) ?? 0) >= this.count) {
-      if (members.length > 1) throw new NotInDomain("a dummy must be the only member of an answer");
+      if (members.length > 1) throw new NotInDomain("the answer has a dummy beside other members: give it alone, or items only");
       return members[0];
     }
     const u = toBig(dither);

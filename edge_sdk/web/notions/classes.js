@@ -17,7 +17,7 @@ export function classesFrom(wire, notionFrom) {
   if (notions.length < 2 || notions.length > 64)
     throw new NotionError(`there must be 2 to 64 classes, not ${notions.length}`);
   if (notions.some(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name)))
-    throw new NotionError("a class must have a notion of its own, and one channel for all its members");
+    throw new NotionError("a class has a notion that is not allowed in a class: classes, own-lip or transcript-lip");
   if (levelOf(notions) !== level) throw new NotionError(`the level must be the largest of the classes' levels, ${levelOf(notions)} nanonats, not ${level}`);
   return new Classes(wire, notions);
 }
