@@ -196,7 +196,7 @@ class Counting:
         Args:
             reports: (J,) the number of rows of each view.
         """
-        from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
+        from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
 
         nothing = np.zeros(0, dtype=np.int64)
         devices, most = self._devices(rows, reports)
@@ -238,7 +238,7 @@ class Counting:
 
     def _personal_groups(self, rows: str, tally: PersonalTally) -> Groups:
         """Return the counts of a tally of declared priors by group of devices."""
-        from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
+        from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
         from aggregator.estimate.personal import possible
 
         devices, most = self._devices(rows, np.array([tally.reports]))
@@ -265,7 +265,7 @@ class Counting:
     def _transcripts(self, only: int | None, *, grouped: bool = False) -> TranscriptTally:
         """Return the number of devices by transcript. All reports are read, because a report is decoded after the
         device's earlier ones."""
-        from aggregator.estimate.groups import GROUPS, Groups  # an ingest needs no estimators
+        from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
         from aggregator.estimate.transcript import TranscriptTally, transcripts
 
         found = tables.query(self.table, _ALL.format(campaign=self.name))
@@ -282,7 +282,10 @@ class Counting:
         The possible outputs of a device depend on its declaration, so impossible outputs are refused here, as bad
         outputs.
         """
-        from aggregator.estimate.personal import PersonalTally, possible  # an ingest needs no estimators
+        from aggregator.estimate.personal import (
+            PersonalTally,
+            possible,
+        )  # imported here because an ingest needs no estimators
 
         found = tables.query(self.table, f"{rows} {_OF_KEYS}")
         registry = self.study.registry(self.name)

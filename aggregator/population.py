@@ -86,7 +86,8 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
     groups = _groups(section, labels, what)
     people = "people" in section
     if people == ("shares" in section):
-        raise DraftError(f"[{section.name}] must have either shares or people, with a number for each {what} or group")
+        given = "both shares and people" if people else "neither shares nor people"
+        raise DraftError(f"[{section.name}] has {given}: give one of them, with a number for each {what} or group")
     numbers = section.take("people" if people else "shares", dict, "a table of numbers")
     source = section.take("source", str, "a text", "")
     section.done()
@@ -95,7 +96,7 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
         if name not in groups:
             raise DraftError(
                 f"[{section.name}] there is no {what} or group {shown(name)}"
-                f"{suggestion(name, groups) or '; known here: ' + ', '.join(groups)}"
+                f"{suggestion(name, groups) or '; expected one of: ' + ', '.join(groups)}"
             )
     if missing := [name for name in groups if name not in exact]:
         raise DraftError(f"[{section.name}] has no number for {shown(missing[0])}: give each {what} or group one")

@@ -50,7 +50,7 @@ TABLE, GAUSSIAN = "table", "gaussian"
 AVERAGE = "mutual-information"
 """The notion and mechanism with the additional entry ``distortion``."""
 POWERS = {"wrong": 0, "absolute": 1, "squared": 2}
-"""Distortions: the power of the distance between two numbers; with 0, all wrong answers count alike."""
+"""The power of the distance between two numbers, by distortion; with 0, all wrong answers count equally."""
 MOST_REPORTS = 10**12
 """Maximum of ``[analysis] reports``."""
 
@@ -97,7 +97,7 @@ def read_form(path: Path) -> DraftForm | None:
     _require_form(document)
     top = Section("", document)
     privacy, analysis, mechanism = (
-        Section(name, top.take(name, dict, "a table of its own", {})) for name in ("privacy", "analysis", "mechanism")
+        Section(name, top.take(name, dict, "a table", {})) for name in ("privacy", "analysis", "mechanism")
     )
     form, name = form_of(top), _name_of(mechanism)
     question, classes = _asked(document, top, form, path.parent, privacy, Section("prior", {}))
@@ -114,7 +114,7 @@ def read_bins(path: Path, made: Domain) -> list[str]:
     if not isinstance(made, Form):
         return []
     top = Section("", document)
-    analysis = Section("analysis", top.take("analysis", dict, "a table of its own", {}))
+    analysis = Section("analysis", top.take("analysis", dict, "a table", {}))
     return bins_sentences(form_of(top), made, _reports(analysis))
 
 
@@ -122,8 +122,7 @@ def _whole_question(document: dict[str, Any], folder: Path) -> Question:
     """Return the question for which a draft needs a channel, over all values of its domain."""
     top = Section("", document)
     sections = [
-        Section(name, top.take(name, dict, "a table of its own", {}))
-        for name in ("domain", "privacy", "prior", "analysis")
+        Section(name, top.take(name, dict, "a table", {})) for name in ("domain", "privacy", "prior", "analysis")
     ]
     domain = domain_of(sections[0])
     question = _question(sections[1], sections[2], domain, folder, document)
@@ -146,7 +145,7 @@ def read_classes(path: Path) -> DraftClasses | None:
         return None
     top = Section("", document)
     domain, privacy, prior, analysis, mechanism = (
-        Section(name, top.take(name, dict, "a table of its own", {}))
+        Section(name, top.take(name, dict, "a table", {}))
         for name in ("domain", "privacy", "prior", "analysis", "mechanism")
     )
     asked = domain_of(domain)
@@ -168,8 +167,7 @@ def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View,
         return None
     top = Section("", document)
     domain, privacy, prior, mechanism = (
-        Section(name, top.take(name, dict, "a table of its own", {}))
-        for name in ("domain", "privacy", "prior", "mechanism")
+        Section(name, top.take(name, dict, "a table", {})) for name in ("domain", "privacy", "prior", "mechanism")
     )
     question, names = _asked(document, top, domain_of(domain), path.parent, privacy, prior)
     return question.domain, _views(top, mechanism, question, path.parent, expected)[1], len(names)
@@ -190,7 +188,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         document = {"domain": {}, **document}
     top = Section("", document)
     sections = {
-        name: Section(name, top.take(name, dict, "a table of its own", default))
+        name: Section(name, top.take(name, dict, "a table", default))
         for name, default in (
             ("domain", None), ("privacy", None), ("schedule", None), ("mechanism", {}), ("limits", {}), ("prior", {}),
             ("study", {}), ("analysis", {}),
@@ -310,7 +308,7 @@ def _views(
     if "views" not in top:
         name, channel = _mechanism(mechanism, question)
         return name, plain_views(channel)
-    section = Section("views", top.take("views", dict, "a table of its own"))
+    section = Section("views", top.take("views", dict, "a table"))
     return views_of(section, _name_of(mechanism), _by_value(question), folder, expected)
 
 
@@ -336,7 +334,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         tried = padded(length)
         top = Section("", tried)
         names = ("domain", "privacy", "prior", "mechanism")
-        sections = [Section(name, top.take(name, dict, "a table of its own", {})) for name in names]
+        sections = [Section(name, top.take(name, dict, "a table", {})) for name in names]
         domain = domain_of(sections[0])
         question = _question(sections[1], sections[2], domain, folder, document)
         channel = _mechanism(sections[3], question)[1]

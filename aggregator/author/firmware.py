@@ -29,7 +29,7 @@ def families_of(document: dict[str, Any]) -> frozenset[str]:
     if listed is None:
         return frozenset()
     if not isinstance(listed, list) or not listed:
-        raise DraftError(f"[mechanism] families must be {FAMILIES_ENTRY}")
+        raise DraftError(f"[mechanism] families must be {FAMILIES_ENTRY}, not {shown(listed)}")
     for name in listed:
         if not isinstance(name, str) or name.strip().lower() not in FAMILIES:
             meant = suggestion(name, FAMILIES) if isinstance(name, str) else ""

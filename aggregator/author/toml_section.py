@@ -153,7 +153,7 @@ class Section:
         if self._left:
             first = next(iter(self._left))
             known = (
-                f"; known here: {', '.join(sorted(self._known))}"
+                f"; expected one of: {', '.join(sorted(self._known))}"
                 if self._known
                 else "; this section has no entries here"
             )

@@ -27,13 +27,13 @@ class CampaignName(click.ParamType[str]):
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         folder = ctx.obj or ctx.find_root().params.get("study")
-        if not isinstance(folder, Path):  # an object store is too slow for a key press
+        if not isinstance(folder, Path):  # requests to an object store take too long for a key press
             return []
         from aggregator.study import Study  # imported here because only the completion of names needs it
 
         try:
             listed = Study.open(folder).listed()
-        except (HalftruthError, OSError):  # a completing shell cannot show an error
+        except (HalftruthError, OSError):  # a shell shows no errors during completion
             return []
         return [CompletionItem(one.name, help=_title(one.data)) for one in listed if one.name.startswith(incomplete)]
 

@@ -160,7 +160,7 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
 
 
 def _ask_a_number() -> None:
-    _tell("The same people are asked for a number: their age. Each report is a number that is probably near it.")
+    _tell("The same people are asked for a number: their age. Each report is a number that is probably near the age.")
     _sign("age")
     _answer("age", "ages.csv", "age.htr", "age.pub")
     _tell("Ages in groups beside the truth, also as a picture; then quantiles and groups of your own.")

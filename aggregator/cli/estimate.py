@@ -331,7 +331,7 @@ def estimate(
         print_answer(answer, form, terms, name, tally.reports)
         return answer
     if forged is not None and forged > tally.reports:
-        raise click.UsageError(f"--forged must be at most the number of reports, {tally.reports:,}")
+        raise click.UsageError(f"--forged must be at most the number of reports, {tally.reports:,}, not {forged:,}")
     found = estimate_shares(
         signed, tally, method=method, level=confidence, forged=forged, where=name, pool=pool, margins=margins
     )

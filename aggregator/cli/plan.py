@@ -123,7 +123,8 @@ def plan(
         if classes is not None:
             if bits is not None or all_of_them or plot is not None:
                 raise click.UsageError(
-                    "--bits, --all and --plot need a single channel, and this draft has one for each class"
+                    "--bits, --all and --plot need a single channel, and the draft has one for each class: "
+                    "leave them out"
                 )
             _plan_classes(draft, classes, reports, wanted, distances, as_json)
             return
@@ -141,7 +142,9 @@ def plan(
     views = [] if draft is None else _views(draft, reports, reports)
     question = whole if views else rounded_for_mean(whole)
     if distances and (views or not goals_of(whole)):
-        raise click.UsageError("--within needs numbers, dates or ordered values, without [views] and without a prior")
+        raise click.UsageError(
+            "--within needs numbers, dates or ordered values, without [views] and without a prior: leave it out"
+        )
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
     goals: list[GoalPlan] = []
@@ -244,7 +247,9 @@ def _plan_classes(
     question = classes.questions[0]
     of_distance = question.goal in ("distribution", "mean") and question.domain.ordered
     if distances and not of_distance:
-        raise click.UsageError("--within needs numbers, dates or ordered values, and the goal distribution or mean")
+        raise click.UsageError(
+            "--within needs numbers, dates or ordered values, and the goal distribution or mean: leave it out"
+        )
     asked = (distances or (usual_distance(question),)) if of_distance else wanted
     reports = sum(one.reports for one in classes.questions) if reports is None else reports
     with shell.progress("classes", None):

@@ -143,8 +143,8 @@ def compact(
     """
     if retention < SHORTEST and not alone:
         raise StudyError(
-            f"the retention time must be at least {SHORTEST // HOUR} hours, because a running ingest or estimate may "
-            "need unused files; if no other command uses the study, add --alone"
+            f"the retention time must be at least {SHORTEST // HOUR} hours, not {retention / HOUR:g}, because a "
+            "running ingest or estimate may need unused files; if no other command uses the study, add --alone"
         )
     done = []
     for name in SCHEMAS:
@@ -187,7 +187,7 @@ def _rewritten(path: Place, partition: Mapping[str, str | int], file_bytes: int)
             return True
         with storage(path):
             for file in files:
-                # A new date gives readers the whole retention time.
+                # The new date keeps the replaced files for the whole retention time, because readers may need them.
                 touch(file.path)
         if rewrite(path, table, partition, file_bytes):
             return True

@@ -106,7 +106,7 @@ class Candidates:
         """Return, for each report, whether all its slots are free in the snapshot and in the earlier candidates.
 
         Args:
-            only: an SQL condition that holds for all rows of the candidates' keys; other rows are not read.
+            only: an SQL condition that all rows of the candidates' keys meet; other rows are not read.
             slots: the filled slots of earlier snapshots.
         Raises:
             StudyError

@@ -38,7 +38,7 @@ __all__ = ["CampaignCounts", "IngestResult", "IntakeError", "ingest", "size_of"]
 
 PIECE_BYTES = 2**22
 ALONE_BYTES = 2**20
-"""A file with at least this size gets commits of its own."""
+"""A file of at least this many bytes shares no commit with other files."""
 CHUNK_REPORTS = 200_000
 CHUNK_OUTPUTS = 2**18
 """Approximate maximum number of reports, and of outputs, in a commit."""
@@ -153,7 +153,7 @@ def ingest(
         pending = (validate.begin(study, chunk, threads_verifying, now) for chunk in chunks)
         for outcome, size in _finished(pending, slots, chunk_outputs):
             totals.take_reports(outcome)
-            pa.default_memory_pool().release_unused()  # Arrow would keep the memory of the commit
+            pa.default_memory_pool().release_unused()  # otherwise Arrow keeps the memory that the commit took
             if progress is not None:
                 progress(size)
     return totals.result(len(files), tuple(warnings))

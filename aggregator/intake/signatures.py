@@ -29,7 +29,7 @@ from protocol.keys import FIELD, KEY_ID_BYTES, ORDER, PUBLIC_BYTES, SIGNATURE_BY
 SLICE = 2048
 """Signatures that a thread verifies at a time."""
 BLOCK_BYTES = 2**20
-"""Bytes of a chunk whose signatures have one digest among the verified ones."""
+"""Size in bytes of the blocks into which a chunk is cut; each block has one digest."""
 LEAST = 256
 """Least number of signatures for which a digest is stored."""
 

@@ -87,7 +87,7 @@ class Verified:
 
 @dataclass
 class DigestCollector(Verified):
-    """The digests verified before, and new ones for another process to store.
+    """The stored digests, and new digests for another process to store.
 
     Attributes:
         collected: the new digests.

@@ -67,7 +67,7 @@ class PageCode:
         """
         bare = _STYLE_BLANK.sub(lambda found: found[1] or found[2] or "", style.read_text(encoding="utf-8")).strip()
         if "</" in bare:
-            raise BundleError("a style in a page cannot contain '</'")
+            raise BundleError("the style contains '</', which could end its element in a page")
         return cls(bundle(entry), bare)
 
     @property

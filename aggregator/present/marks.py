@@ -56,7 +56,7 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
     words = "Touch a place on the map of shares, or point at it, to see its numbers."
     if len(parts) < regions_drawn:
         words += (
-            f" {len(parts):,} of {regions_drawn:,} places show them: first those significantly above zero, then "
+            f" {len(parts):,} of {regions_drawn:,} places show numbers: those significantly above zero first, then "
             "those with the largest shares."
         )
     return [mark for _, mark in sorted(parts, key=lambda part: -part[0])], words

@@ -283,7 +283,7 @@ def below(folder: Place) -> Iterator[File]:
         return
     for here, _, names in os.walk(folder):
         for file in (Path(here, name) for name in names):
-            with suppress(FileNotFoundError):  # deleted since it was listed
+            with suppress(FileNotFoundError):  # the file was deleted after it was listed
                 if file.is_file():
                     found = file.stat()
                     yield File(file, found.st_size, found.st_mtime)
@@ -423,7 +423,7 @@ def _client(remote: Remote) -> Iterator[S3Store]:
 
 @lru_cache
 def _store(bucket: str) -> S3Store:
-    from obstore.store import S3Store  # on demand, and by one thread: its modules import each other
+    from obstore.store import S3Store  # only in one thread, because its modules import each other
 
     return S3Store(bucket)
 

@@ -431,7 +431,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed("[domain]", "colour = 1\n[domain]"), "colour"),
         (changed("epsilon = 1.0", "epsilom = 2"), "[privacy] has an unknown entry 'epsilom'; did you mean 'epsilon'?"),
         (changed("epsilon = 1.0", "epsilon = 1.0\nEpsilon = 2"), "unknown entry 'Epsilon'; did you mean 'epsilon'?"),
-        (changed("[domain]", "colour = 1\n[domain]"), "the draft has an unknown entry 'colour'; known here: "),
+        (changed("[domain]", "colour = 1\n[domain]"), "the draft has an unknown entry 'colour'; expected one of: "),
         (changed("title =", "tittle ="), "the draft has an unknown entry 'tittle'; did you mean 'title'?"),
         (changed("[domain]", "[domian]"), "unknown entry 'domian'; did you mean 'domain'?"),
         (changed('notion = "ldp"', 'notion = "high_low"'), "did you mean 'high-low'?"),

@@ -129,11 +129,15 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
     [
         ("question.work", "question.job", "[text.de.question] work is missing: it is a table"),
         ("question.vote]", "question.votes]", "[text.de.question] has an unknown entry 'votes'; did you mean 'vote'?"),
-        ("[text.de.question.work]", "[text.de.question.x]\n[text.de.question.work]", "has an unknown entry 'x'; known"),
+        (
+            "[text.de.question.work]",
+            "[text.de.question.x]\n[text.de.question.work]",
+            "has an unknown entry 'x'; expected one of: ",
+        ),
         ('text = "Arbeit?"', "", "[text.de.question.work] text is missing"),
         ("yes =", "yess =", "[text.de.question.vote.values] has an unknown entry 'yess'; did you mean 'yes'?"),
         ('yes = "ja", ', "", "[text.de.question.vote.values] yes is missing: it is 'yes' in this language"),
-        ('yes = "ja"', 'yes = "ja", maybe = "x"', "values] has an unknown entry 'maybe'; known here: no, yes"),
+        ('yes = "ja"', 'yes = "ja", maybe = "x"', "values] has an unknown entry 'maybe'; expected one of: no, yes"),
         ('yes = "ja"', 'yes = "nein"', "[text.de.question.vote] values has 'nein' twice"),
         ('"keine", ', "", "[text.de.question.work] values has 1 texts, the draft 2: translate each"),
         ('"keine"', '"Arbeit"', "[text.de.question.work] values has 'Arbeit' twice"),
