@@ -1,4 +1,4 @@
-"""Columns: payloads read all at once equal those that the protocol reads one by one."""
+"""Columns: payloads that are read in bulk equal those that the protocol reads one by one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANYTHING = st.one_of(INTEGERS, st.binary(max_size=20), st.text(max_size=3), st.j
 
 @st.composite
 def payloads(draw: st.DrawFn) -> bytes:
-    """A report payload, right, nearly right or with altered bytes."""
+    """A report payload: valid, nearly valid or with altered bytes."""
     small = st.integers(0, 300)
     fields = [
         bytes(draw(st.sampled_from([16, 16, 16, 15, 17]))),
@@ -39,12 +39,12 @@ def payloads(draw: st.DrawFn) -> bytes:
 
 
 def forms(value: int, marks: dict[int, int]) -> list[bytes]:
-    """All ways to write a number that its width allows, after the mark of each width."""
+    """Return all encodings of a number that have room for it, one for each width."""
     return [bytes([mark]) + value.to_bytes(width, "big") for mark, width in marks.items() if value < 256**width]
 
 
 def every_form() -> list[bytes]:
-    """Report payloads whose integers and length are written in every form that holds them, shortest and longer."""
+    """Report payloads whose integers and length have every possible encoding, the shortest and longer ones."""
     found = []
     for value in (1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1):
         short = codec.encode(value)
@@ -56,7 +56,7 @@ def every_form() -> list[bytes]:
 
 
 def laid_out(parts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return payloads as in a batch, each with the bytes of an envelope around it."""
+    """Return payloads as in a batch, each inside the bytes of an envelope."""
     starts, data = [], b""
     for part in parts:
         data += bytes(15)
@@ -69,7 +69,7 @@ def laid_out(parts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 @given(st.lists(payloads(), min_size=1, max_size=8))
 @example(every_form())
 def test_columns_are_the_reports_decoded(parts):
-    """A payload is refused exactly if Report.decode refuses it, and otherwise read the same."""
+    """A payload is refused if and only if Report.decode refuses it, and all others are read as by Report.decode."""
     found = columns.reports(*laid_out(parts))
     data = laid_out(parts)[0]
     for row, part in enumerate(parts):
@@ -87,7 +87,7 @@ def test_columns_are_the_reports_decoded(parts):
 
 @given(st.integers(1, 20), st.integers(1, 40), st.data())
 def test_outputs_are_the_reports_unpacked(bits, count, data):
-    """Outputs are refused exactly if Report.outputs refuses them, and otherwise are the same."""
+    """Outputs are refused if and only if Report.outputs refuses them, and all others are the same."""
     limit = data.draw(st.integers(2 ** (bits - 1) + (bits > 1), 2**bits)) if bits > 1 else 2
     width = (bits * count + 7) // 8
     parts = data.draw(st.lists(st.binary(min_size=width - 1, max_size=width + 1), min_size=1, max_size=6))
@@ -104,7 +104,7 @@ def test_outputs_are_the_reports_unpacked(bits, count, data):
 
 
 def test_the_limit_is_the_channels():
-    """A channel's outputs are all taken, the next integer is not, though it has as many bits."""
+    """All of a channel's outputs are accepted; the next integer is refused, although it has as many bits."""
     channel = RandomizedResponse(5, (2**64 // 6,))
     buffer, start, end = laid_out([bytes([y << 5]) for y in range(8)])
     _, valid = columns.outputs(buffer, start, end - start, 1, channel.output_bits, channel.outputs)
@@ -115,7 +115,7 @@ def test_the_limit_is_the_channels():
     st.lists(st.tuples(st.binary(min_size=32, max_size=32), st.booleans(), st.integers(0, 60)), min_size=1, max_size=4)
 )
 def test_enrolments_name_the_key_they_carry(rows):
-    """An enrolment payload is taken if it has its one form and its envelope names its key, and else refused."""
+    """An enrolment payload is accepted if and only if it is canonical and its envelope has the id of its key."""
     parts, ids, expected = [], [], []
     for public, honest, at in rows:
         payload = bytearray(codec.encode([campaign().id, public]))

@@ -1,4 +1,4 @@
-"""Framing: the fast reader agrees with the normative one, for any pieces of the bytes."""
+"""Framing: the fast reader agrees with the normative reader, however the bytes are divided into pieces."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def envelopes(draw: st.DrawFn) -> bytes:
 
 @st.composite
 def streams(draw: st.DrawFn) -> bytes:
-    """A batch of envelopes with noise, cuts and altered bytes."""
+    """A batch of envelopes with noise, truncations and altered bytes."""
     noise = st.one_of(
         st.binary(max_size=20),
         st.sampled_from(
@@ -56,7 +56,7 @@ def streams(draw: st.DrawFn) -> bytes:
 
 
 def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, bytes]], int]:
-    """Return the envelopes and the garbage that the fast reader finds when ``data`` comes in pieces."""
+    """Return the envelopes and the garbage that the fast reader finds if ``data`` arrives in pieces."""
     bounds = [0, *sorted(cut for cut in cuts if cut < len(data)), len(data)]
     found, garbage, rest, inside = [], 0, b"", False
     for first, last in pairwise(bounds):
@@ -74,14 +74,14 @@ def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, by
 @example(b"\x95", [])
 @example(codec.encode([1, 3, bytes(8), b"x", bytes(64)]) + b"\x95\x01", [3])
 def test_pieces_of_a_stream_hold_the_envelopes_of_the_whole(data, cuts):
-    """For any bytes and any cuts, the envelopes and the runs of garbage are those of read_batch."""
+    """For any bytes in any pieces, the envelopes and the runs of garbage are those of read_batch."""
     slow = list(read_batch(data))
     expected = [(i.kind, i.key_id, i.unverified, i.signature) for i in slow if isinstance(i, Envelope)]
     assert fast(data, cuts) == (expected, len(slow) - len(expected))
 
 
 def test_every_place_to_cut_gives_the_same():
-    """A batch with noise in front of, between and after envelopes reads the same, cut once at any byte."""
+    """A batch with noise before, between and after envelopes reads the same if it is divided at any byte."""
     one, large = codec.encode([1, 3, bytes(8), b"x", bytes(64)]), codec.encode([1, 1, bytes(8), bytes(256), bytes(64)])
     data = b"noise" + one + b"\x95" + large + b"\x95\x01\x95" + one[:-1] + one + b"\x95"
     slow = list(read_batch(data))
@@ -91,7 +91,7 @@ def test_every_place_to_cut_gives_the_same():
 
 
 def test_a_tail_that_waits_for_more_is_bounded():
-    """No claimed length makes the reader hold back more than the largest possible envelope."""
+    """Whatever length an envelope claims, the reader buffers at most the largest possible envelope."""
     head = b"\x95\x01\x01\xc4\x08" + bytes(8)
     assert frames(head + b"\xc6\x00\x10\x00\x00" + bytes(99), final=False).rest == 0
     beyond = head + b"\xc6\x00\x10\x00\x01" + bytes(99)
@@ -103,7 +103,7 @@ def test_a_tail_that_waits_for_more_is_bounded():
 
 @pytest.mark.parametrize("filler", [b"\x95\x01", b"\x95\x01\x03\xc4\x08", HUGE_CLAIM])
 def test_hostile_garbage_takes_linear_time(filler):
-    """A megabyte of beginnings of envelopes is one run of garbage, found in one pass."""
+    """A megabyte of beginnings of envelopes is one run of garbage and takes linear time."""
     data = filler * (2**20 // len(filler))
     found = frames(data, final=True)
     assert (found.garbage, found.begin, found.rest) == (1, [], len(data))

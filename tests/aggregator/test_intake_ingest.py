@@ -1,4 +1,4 @@
-"""Ingest: every envelope of any bytes is accepted, or refused under one class."""
+"""Ingest: for any bytes, every envelope is accepted or refused under one class."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def study(tmp_path):
 
 
 def take(study, data, now=NOW, **options):
-    """Return the result of ingesting one file of ``data``; accepted and rejected add up to read."""
+    """Return the result of ingesting ``data`` as one file; asserts that accepted and rejected add up to read."""
     file = study.path.parent / f"{random.getrandbits(64):x}.htr"
     file.write_bytes(data)
     result = ingest(study, [file], now=now, threads=2, **options)
@@ -57,7 +57,7 @@ def take(study, data, now=NOW, **options):
 
 
 def rows(study):
-    """Return the counted outputs: (campaign, period, key, slot) -> output."""
+    """Return the counted outputs as (campaign, period, key, slot) -> output."""
     table = tables.query(tables.snapshot(study.path / "reports"), "SELECT * FROM rows").to_pylist()
     found = {(row["campaign"], row["period"], row["key"], row["slot"]): row["output"] for row in table}
     assert len(found) == len(table)
@@ -65,12 +65,12 @@ def rows(study):
 
 
 def sealed_by(signed, number, payload, kind=Kind.REPORT):
-    """Return any payload under a device's signature."""
+    """Return any payload in an envelope that a device signs."""
     return envelope.seal(kind, device(number, signed), payload)
 
 
 def one_of_each():
-    """Return a purpose-made envelope for each class, and the class."""
+    """Return a report of ``PLAIN`` that counts, and an envelope for each class of refusal, by the class's name."""
     good = report(1, PLAIN, 3)
     forged = bytes([*good[:-1], good[-1] ^ 1])
     cases = {
@@ -91,7 +91,7 @@ def one_of_each():
 
 @pytest.mark.parametrize("reject", list(Reject))
 def test_each_class_is_reached_by_its_own_report(study, reject):
-    """A report with one fault is refused under that fault's class, beside one that is counted."""
+    """A report with one fault is refused under that fault's class, and a correct report in the same file is counted."""
     good, cases = one_of_each()
     study.revoke(enrolment(9, PLAIN))
     now = NOW + 10 * WEEK if reject is Reject.LATE else NOW
@@ -103,7 +103,7 @@ def test_each_class_is_reached_by_its_own_report(study, reject):
 
 
 def test_the_first_failing_check_wins(study):
-    """A report with every fault from a check on is refused under that check's class."""
+    """A report that fails several checks is refused under the class of the first."""
     study.revoke(enrolment(9, PLAIN))
 
     def faulty(number, signed, period, slot, packed, *, forge=False):
@@ -126,7 +126,11 @@ def test_the_first_failing_check_wins(study):
 
 
 def test_a_key_revoked_from_a_period_speaks_of_earlier_ones(study):
-    """Reports of earlier periods count at any time; those of that period and later ones are not examined further."""
+    """If a key is revoked from a period on, reports of earlier periods count at any time, and later ones are refused as
+    revoked.
+
+    No other check of the later reports is made.
+    """
     assert take(study, report(1, PLAIN, 1, period=0) + report(1, PLAIN, 2, period=1), NOW + 3 * WEEK).accepted == 2
     assert study.revoke(enrolment(0, PLAIN), enrolment(1, PLAIN), since=2) == 2
     for period, verdict in enumerate(["accepted", "accepted", "revoked-key", "revoked-key"]):
@@ -142,8 +146,8 @@ def test_a_key_revoked_from_a_period_speaks_of_earlier_ones(study):
 
 
 def test_the_earliest_revocation_holds(study):
-    """A later revocation lowers the period and never raises it, and returns the number of changed keys; others'
-    stay."""
+    """A second revocation can only lower a key's first revoked period; it returns the number of changed keys and
+    leaves other keys alone."""
     named = enrolment(0, PLAIN) + enrolment(1, PLAIN)
     for since, new, until in ((3, 2, 3), (3, 0, 3), (1, 2, 1), (2, 0, 1), (0, 2, 0), (1, 0, 0)):
         assert study.revoke(named, since=since) == new
@@ -154,7 +158,8 @@ def test_the_earliest_revocation_holds(study):
 
 
 def test_revocation_and_enrolment_come_in_either_order(study):
-    """A key that is revoked before it enrols is unknown until it does, and then its earlier periods count."""
+    """A key that is revoked before its enrolment is unknown until then; after it, the key's reports of earlier
+    periods count."""
     named = enrolment(5, OPEN)
     assert study.revoke(named, since=1) == 1
     data = report(5, OPEN, 1) + report(5, OPEN, 2, period=1)
@@ -166,7 +171,8 @@ def test_revocation_and_enrolment_come_in_either_order(study):
 
 
 def test_a_prior_that_is_declared_after_a_revocation_is_known(study):
-    """The enrolment of a key that was revoked from a later period on brings its prior, which its reports need."""
+    """If a key is revoked from a later period on and then enrols with a prior, its reports are decoded with that
+    prior."""
     notion = OwnPrior(exact.NANONATS, 16)
     terms = replace(
         OPEN.terms,
@@ -186,14 +192,15 @@ def test_a_prior_that_is_declared_after_a_revocation_is_known(study):
 
 @pytest.mark.parametrize("since", [-1, 4, 2**40])
 def test_a_key_is_revoked_from_a_period_of_its_campaign(study, since):
-    """Any other period is refused with a line that names the valid ones, and no key of any campaign is revoked."""
+    """A revocation from a period outside the campaign is refused with the valid periods, and no key of any campaign
+    is revoked."""
     with pytest.raises(StudyError, match=rf"has no period {since}: give a period from 0 to 3; no key was revoked"):
         study.revoke(enrolment(0, OPEN), enrolment(0, PLAIN), since=since)
     assert not any(study.registry(signed.id.hex()).revoked.any() for signed in (PLAIN, OPEN))
 
 
 def test_counted_outputs_of_revoked_keys_are_reported(study):
-    """Outputs of the period and later ones are counted under the named revoked keys, and under no others."""
+    """The number of counted outputs is that of the revoked keys from the given period on, without other keys."""
     take(study, b"".join(report(n, PLAIN, n, period=p) for n in range(3) for p in range(2)))
     take(study, enrolment(0, OPEN) + report(0, OPEN, 1, 2, period=1))
     named = enrolment(0, PLAIN), enrolment(1, PLAIN) + enrolment(1, PLAIN), enrolment(0, OPEN)
@@ -218,13 +225,14 @@ def test_counted_outputs_of_revoked_keys_are_reported(study):
     ],
 )
 def test_reports_may_be_a_period_ahead_and_any_time_late(study, now, period, accepted):
-    """The next period is taken, the one after is early; before the opening is the period before the first."""
+    """Reports of the next period are accepted, of the one after refused as early. Before the campaign opens, the
+    next period is the first."""
     result = take(study, report(0, PLAIN, period=period), now)
     assert result.rejected == ({} if accepted else {"early": 1})
 
 
 def test_no_altered_report_is_accepted(study):
-    """A report with any flipped bit is not counted."""
+    """A report with any bit flipped is not counted."""
     good = report(0, PLAIN, 3)
     for bit in range(8 * len(good)):
         altered = bytearray(good)
@@ -238,7 +246,7 @@ def test_no_altered_report_is_accepted(study):
 
 
 def test_no_kind_passes_for_another(study):
-    """An envelope signed as one kind is refused when its kind is rewritten to any other."""
+    """An envelope that was signed as one kind is refused if its kind is changed to any other."""
     bodies = {
         Kind.REPORT: Report(OPEN.id, 0, 0, 1, b"\x00").encode(),
         Kind.ENROLMENT: Enrolment(OPEN.id, device(1, OPEN).public).encode(),
@@ -262,7 +270,8 @@ def test_no_kind_passes_for_another(study):
 
 
 def test_batches_of_nothing_noise_and_other_campaigns(study, tmp_path):
-    """Empty files are warned of; noise is one run; truncated, foreign and stray envelopes are refused, one by one."""
+    """An empty file causes a warning, and a run of noise is one refusal; truncated, foreign and misplaced envelopes
+    are refused one by one."""
     assert take(study, b"").warnings[0].endswith("is empty")
     assert take(study, b"hello, world").rejected == {"malformed": 1}
     assert take(study, report(0, PLAIN)[:-1]).rejected == {"malformed": 1}
@@ -273,7 +282,8 @@ def test_batches_of_nothing_noise_and_other_campaigns(study, tmp_path):
 
 
 def test_files_are_those_of_the_folders_in_order(study, tmp_path):
-    """Folders are read recursively and sorted, without hidden and unfinished files; a missing path stops everything."""
+    """Folders are read recursively and in sorted order, without hidden and unfinished files; a missing path stops
+    the ingest."""
     inbox = tmp_path / "inbox"
     for number, name in enumerate(["b.htr", "a/z.htr", "a/.hidden", ".git/x", "c.part", "a/y"]):
         (inbox / name).parent.mkdir(parents=True, exist_ok=True)
@@ -290,8 +300,8 @@ def test_files_are_those_of_the_folders_in_order(study, tmp_path):
 
 @given(data=st.binary(max_size=60), begin=st.integers(0, 60), size=st.integers(1, 9), length=st.integers(2, 6))
 def test_whether_a_file_may_hold_some_bytes(tmp_path_factory, data, begin, size, length):
-    """The bytes are found at their places in any pieces of the file, and nowhere else; an unreadable file may hold
-    them."""
+    """The search finds bytes at their places in a file, in pieces of any size, and nowhere else; an unreadable file
+    counts as a match."""
     mark = bytes(range(200, 200 + length))
     path = tmp_path_factory.mktemp("file") / "data"
     for content in (data, data[:begin] + mark + data[begin:]):
@@ -301,7 +311,7 @@ def test_whether_a_file_may_hold_some_bytes(tmp_path_factory, data, begin, size,
 
 
 def test_an_unreadable_file_is_named_and_the_rest_goes_on(study, tmp_path, monkeypatch):
-    """A file that cannot be read, or not to its end, is in the warnings; the reports read until then count."""
+    """A file that cannot be read to its end is named in the warnings, and the reports before the fault count."""
     for name, number in (("bad", 0), ("good", 1), ("worse", 2)):
         (tmp_path / name).write_bytes(report(number, PLAIN) * 2)
     real = files.pieces
@@ -321,7 +331,8 @@ def test_an_unreadable_file_is_named_and_the_rest_goes_on(study, tmp_path, monke
 
 
 def test_open_campaigns_take_the_keys_that_come_with_reports(study):
-    """In an open campaign an enrolment registers its key, before all reports, and is no report itself."""
+    """In an open campaign an uploaded enrolment registers its key before any report is checked, and is not a report
+    itself."""
     data = report(0, OPEN, 1, 2) + report(1, OPEN, 3) + enrolment(0, OPEN)
     result = take(study, data, chunk_reports=1, piece_bytes=100)
     assert (result.read, result.accepted, result.outputs, result.rejected) == (2, 1, 2, {"unknown-key": 1})
@@ -331,14 +342,15 @@ def test_open_campaigns_take_the_keys_that_come_with_reports(study):
 
 
 def test_campaigns_of_enrolled_keys_take_no_keys_from_uploads(study):
-    """In a campaign of enrolled keys an uploaded enrolment is passed over and not counted as read."""
+    """In a campaign of enrolled keys an uploaded enrolment is skipped and not counted as read."""
     result = take(study, enrolment(77, PLAIN) + report(77, PLAIN))
     assert (result.read, result.enrolments, result.enrolments_ignored) == (1, 0, 1)
     assert result.rejected == {"unknown-key": 1}
 
 
 def test_enrolments_that_fail_are_counted(study):
-    """A bad enrolment is malformed, of an unknown campaign or badly signed; weak and taken keys are badly signed."""
+    """An invalid enrolment is refused as malformed, of an unknown campaign or badly signed; weak and taken keys are
+    badly signed."""
     good = enrolment(0, OPEN)
     key = device(0, OPEN)
     weak = bytes(32)
@@ -354,7 +366,7 @@ def test_enrolments_that_fail_are_counted(study):
 
 
 def test_a_report_of_several_outputs_comes_in_whole_or_not_at_all(study):
-    """A report that shares a slot with an earlier one, in the batch or in the study, fills none of its slots."""
+    """If one slot of a report is filled already, in the batch or in the study, the report fills none of its slots."""
     for number in range(3):
         study.enrol(enrolment(number, OPEN))
     first = take(study, report(0, OPEN, 1, 2, slot=0) + report(0, OPEN, 3, 4, slot=1) + report(0, OPEN, 5, slot=2))
@@ -371,7 +383,7 @@ def _is(number: int, key: SigningKey) -> bool:
 
 
 def test_a_campaign_may_bring_its_own_output_width(study):
-    """One file of several campaigns, periods and report lengths counts each by its campaign."""
+    """In a file of several campaigns, periods and report lengths, each report is counted in its campaign."""
     wide = campaign(300, answers=9, title="Wide")
     study.import_campaign(wide.data, [AUTHOR.public], "wide")
     study.enrol(b"".join(enrolment(number, wide) for number in range(4)))
@@ -392,7 +404,7 @@ def test_a_campaign_may_bring_its_own_output_width(study):
 
 @st.composite
 def batches(draw: st.DrawFn) -> bytes:
-    """Envelopes of all kinds and faults, in any order, some damaged."""
+    """Envelopes of all kinds and faults, in any order; a part of them is damaged."""
     _, faulty = one_of_each()
     numbers, outputs = st.integers(0, 3), st.lists(st.integers(0, 15), min_size=1, max_size=3)
     parts = st.one_of(
@@ -417,7 +429,7 @@ def batches(draw: st.DrawFn) -> bytes:
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
-    """``data`` with bits flipped, bytes lost, doubled or made up."""
+    """Return ``data`` with random changes: flipped bits, and lost, repeated or made-up bytes."""
     changed = bytearray(data)
     for _ in range(rng.choice([1, 1, 2, 5])):
         at = rng.randrange(len(changed) + 1)
@@ -437,7 +449,7 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
-    """The folder of a study with keys 0, 1, 2 and 9, some of them revoked, and some that never enrolled."""
+    """The folder of a study with keys 0, 1, 2 and 9; several keys are revoked, and several of those never enrolled."""
     made = fleet.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN, (0, 1, 2, 9))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     made.revoke(enrolment(9, PLAIN), enrolment(2, OPEN))
@@ -447,7 +459,8 @@ def furnished(tmp_path_factory):
 
 @given(st.lists(batches(), min_size=1, max_size=3))
 def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
-    """Class by class and row by row, ingest gives the result of SPEC 10 read one envelope at a time."""
+    """ingest has the counts by class and the rows of the slow reference, which reads one envelope at a time as in
+    SPEC 10."""
     study = Study.open(shutil.copytree(furnished, tmp_path_factory.mktemp("twin") / "study"))
     slow = SlowStudy.of([PLAIN, OPEN])
     slow.enrol(b"".join(enrolment(number, PLAIN) for number in (0, 1, 2, 9)))
@@ -467,8 +480,11 @@ def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
 
 
 def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
-    """One thread or many give the same verdicts, the same rows, and the same estimate to the last bit, of honest and
-    mutated reports (promise 18; the other engines: test_engine_dask)."""
+    """Any number of threads gives the same verdicts, rows and estimate, to the last bit, of honest and mutated reports
+    (promise 18).
+
+    The other engines: test_engine_dask.
+    """
     monkeypatch.setattr(signatures, "SLICE", 16)  # small slices give every thread some
     made = fleet.study(tmp_path / "made", PLAIN, range(200))
     rng = random.Random(18)
@@ -490,7 +506,7 @@ def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
 
 
 def mutations(study, seed: int, number: int) -> None:
-    """Ingest ``number`` mutated envelopes; none raises, and none adds more than it should."""
+    """Ingest ``number`` mutated envelopes; assert that they fill only slots of the original reports."""
     rng = random.Random(seed)
     _, faulty = one_of_each()
     originals = [report(n, PLAIN, n) for n in range(10)] + [report(n, OPEN, *range(n)) for n in range(1, 6)]
@@ -540,7 +556,7 @@ def test_how_the_work_is_cut_changes_nothing(study, tmp_path):
 
 
 def test_many_small_files_are_one_commit(study, tmp_path):
-    """A thousand files of a report each are committed together."""
+    """A thousand files of one report each are committed together."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     for number in range(1000):
@@ -552,7 +568,7 @@ def test_many_small_files_are_one_commit(study, tmp_path):
 
 
 def test_a_commit_that_keeps_failing_is_an_error(study, monkeypatch):
-    """If commits fail without another writer, ingest gives up with an error and counts nothing."""
+    """If commits fail without another writer, ingest stops with an error and counts nothing."""
     monkeypatch.setattr(tables.time, "sleep", lambda _: None)
 
     def failing(*_args, **_options):
@@ -566,7 +582,8 @@ def test_a_commit_that_keeps_failing_is_an_error(study, monkeypatch):
 
 
 def test_reports_are_counted_once_if_the_rejects_are_not_written(study, monkeypatch):
-    """A failure between the two commits loses counts of refusals, never reports, and counts none twice."""
+    """A failure between the commits of reports and of refusals loses counts of refusals only, and no report is
+    counted twice."""
 
     def failing(*_):
         raise StudyError("no room")

@@ -1,4 +1,5 @@
-"""Judging a chunk: reports read in bulk, in one part or several, equal those that the protocol reads one by one."""
+"""Validation of a chunk: reports read in bulk, in one part or several, equal those that the protocol reads one by
+one."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ CAMPAIGNS = {"education": PLAIN, "bundles": BUNDLES, "words": WORDS}
 
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
-    """The folder of a study of three campaigns whose reports have different shapes, and three devices in each."""
+    """The folder of a study of three campaigns whose reports have different formats, with three devices each."""
     made = fleet.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN)
     for name, signed in CAMPAIGNS.items():
         if name != "education":
@@ -55,7 +56,7 @@ def furnished(tmp_path_factory):
 
 @st.composite
 def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
-    """A report of any campaign, its outputs right or of any bits and length."""
+    """A report of any campaign, with valid outputs or with arbitrary bits and length."""
     signed = draw(st.sampled_from(list(CAMPAIGNS.values())))
     terms = signed.terms
     count = draw(st.integers(1, min(terms.answers_per_period, 9)) | st.just(terms.answers_per_period))
@@ -72,7 +73,7 @@ def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
 @settings(max_examples=40)
 @given(st.lists(reports(), max_size=12), st.sampled_from([1, 3, 70, 10**6]))
 def test_offers_are_the_reports_unpacked(furnished, sealed, most_outputs):
-    """Offers hold, row by row and in order, the outputs of Report.outputs; a report that it refuses has no row."""
+    """The rows are the outputs of Report.outputs, in order; a report that Report.outputs refuses has no row."""
     study = Study.open(furnished)
     data = b"".join(envelope for envelope, _ in sealed)
     gathering = Gathering()
@@ -105,7 +106,7 @@ def test_offers_are_the_reports_unpacked(furnished, sealed, most_outputs):
 
 
 def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, monkeypatch):
-    """A commit waits for the signatures of its own reports, and not for those of later ones."""
+    """A commit waits only for the signatures of its own reports, not for those of later parts."""
     study = Study.open(shutil.copytree(furnished, tmp_path / "study"))
     parts = [report(n, BUNDLES, *range(60), period=period) for period in range(2) for n in range(3)]
     file = tmp_path / "batch.htr"
@@ -136,7 +137,7 @@ def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, mon
 
 
 def test_no_more_than_two_chunks_are_in_memory(furnished, tmp_path, monkeypatch):
-    """When the checks of a chunk begin, only the chunk before it is still in memory."""
+    """When the validation of a chunk begins, only the previous chunk is still in memory."""
     study = Study.open(shutil.copytree(furnished, tmp_path / "study"))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, period=period) for period in range(2) for n in range(3)))

@@ -1,4 +1,4 @@
-"""The memory of an ingest saves work and decides nothing: verified signatures, and filled slots."""
+"""The caches of an ingest, verified signatures and filled slots, save work and change no result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LATER = campaign(title="Imported later")
 
 @pytest.fixture
 def verified_now(monkeypatch):
-    """The number of signatures that libsodium has checked; even a few envelopes are remembered."""
+    """A list with the number of signatures that libsodium has verified; even a few envelopes are remembered."""
     count = [0]
     real = signatures.crypto_sign_open
 
@@ -55,7 +55,7 @@ def study(tmp_path):
 
 
 def everything():
-    """Envelopes of all kinds, in a mix."""
+    """Return envelopes of all kinds, in a mix."""
     rng = random.Random(1)
     parts = [report(n % 14, PLAIN, n % 16, period=n % 3) for n in range(60)]
     parts += [enrolment(n, OPEN) for n in (0, 1, 1, 2)]
@@ -92,9 +92,10 @@ HOURS = [NOW, NOW - 2 * WEEK, NOW + 9 * WEEK]
     ],
 )
 def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, change, now):
-    """After any enrolment, revocation or import, and at any hour, counts are those of a study without the record.
+    """After any enrolment, revocation or import, and at any time, counts are those of a study without the record of
+    signatures.
 
-    Every change at its hour, and every hour without a change; in the long form every change at every hour.
+    The short form has every change at one time, and every time without a change; the long form has all combinations.
     """
     file = tmp_path / "batch.htr"
     file.write_bytes(everything())
@@ -113,7 +114,8 @@ def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, ch
 
 
 def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
-    """Signatures of a file that were all good are not verified again, also beside other files; all reports count."""
+    """If all signatures of a file were valid, they are not verified again, with or without other files, and all
+    reports count."""
     file, other = tmp_path / "batch.htr", tmp_path / "a.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + enrolment(1, OPEN) + report(1, OPEN, 1))
     other.write_bytes(report(2, PLAIN, 1, period=1))
@@ -127,7 +129,8 @@ def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
 
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the rejects"])
 def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, monkeypatch, moment):
-    """A run after a crash has the counts of a run without one, and verifies only signatures that the crash left out."""
+    """A run after a crash has the counts of an uninterrupted run, and verifies only signatures that were not
+    recorded."""
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + b"noise")
     real = tables.append
@@ -154,7 +157,8 @@ def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, 
 
 
 def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
-    """A change of any byte of a signed report, and another key under its id, is refused though the rest is known."""
+    """If any byte of a signed report or the key under its id changes, the report is refused although the file's
+    other reports are known."""
     good = [report(n, PLAIN, n) for n in range(3)]
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(good))
@@ -178,7 +182,8 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
 
 
 def test_the_memory_may_be_cut_anywhere_or_missing(tmp_path):
-    """The whole lines of a file that a crash cut off are read; an unreadable or unwritable file counts as empty."""
+    """The complete lines of a record that a crash truncated are read; an unreadable or unwritable record counts as
+    empty."""
     digests = [bytes([n]) * 32 for n in range(3)]
     Verified.of(tmp_path).add(digests[:2])
     path = tmp_path / NAME
@@ -191,7 +196,7 @@ def test_the_memory_may_be_cut_anywhere_or_missing(tmp_path):
 
 
 def offer(rng, devices, reports):
-    """Reports of one or more slots, of a few periods."""
+    """Return reports of one or more slots, in a few periods."""
     columns = []
     for number in range(reports):
         key, period, slot = int(devices[rng.integers(len(devices))]), rng.integers(2), rng.integers(6)
@@ -204,7 +209,8 @@ def offer(rng, devices, reports):
 
 @pytest.mark.parametrize("most", [10**6, 150])
 def test_kept_slots_are_those_of_the_table(study, most):
-    """After commits, foreign commits and a compaction, the memory finds the same free slots as a full look."""
+    """After commits by this and other processes and a compaction, the cache finds the same free slots as a scan of
+    the table."""
     rng = np.random.default_rng(1)
     devices = rng.integers(-(2**63), 2**63 - 1, 40)
     path = study.path / "reports"
@@ -222,7 +228,8 @@ def test_kept_slots_are_those_of_the_table(study, most):
 
 
 def test_slots_alone_are_kept_without_bounds():
-    """Rows that are all slot 0 are kept as keys alone; mixed with others they stay distinct, and spans meet exactly."""
+    """Rows that are all slot 0 are cached as keys only; with other slots they stay distinct, and adjacent spans do
+    not overlap."""
     zeros, ones = np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)
     plain = Spans.of(np.array([5, -7, 9]), zeros, ones)
     assert plain.start is None
@@ -239,10 +246,10 @@ def test_slots_alone_are_kept_without_bounds():
 
 @pytest.mark.parametrize("ordered", [False, True], ids=["files in any order", "files sorted by key"])
 def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered):
-    """For a quarter of all keys, free slots are those of a full look; other keys' row groups of sorted files stay
-    unread.
+    """For a quarter of all keys, free slots are those of a full scan, and row groups of other keys in sorted files are
+    not read.
 
-    Half of the rows is the most that may be kept: a quarter of them is less, and all are more.
+    At most half of the rows may be cached: a quarter is less, and all of them are more.
     """
     monkeypatch.setattr(tables, "_LAYOUT", WriterProperties(max_row_group_size=16))
     rng, path = np.random.default_rng(3), study.path / tables.REPORTS
@@ -273,7 +280,7 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
 
 
 def test_what_verified_under_one_key_has_not_under_another(tmp_path):
-    """The same bytes under the same key id with another public key are verified again and refused."""
+    """The same bytes with the same key id and another public key are verified again, and refused."""
     data = report(0, PLAIN)
     gathering = Gathering()
     gathering.add(data * LEAST, frames(data * LEAST, final=True))

@@ -1,4 +1,4 @@
-"""Each report counts at most once and none is lost, with other processes at work and others killed.
+"""Each report counts at most once and none is lost, although other processes write and processes are killed.
 
 Any order of operations: test_sequences. Kills at each step: test_killed.
 """
@@ -37,7 +37,8 @@ def take_together(study: Path, files: list[Path]) -> list[IngestResult]:
 
 
 def together(tmp_path: Path, processes: int, reports: int) -> None:
-    """Ingest the same file in several processes at once: one count a report, the rest replays."""
+    """Ingest the same file in several processes at once; assert that each report is counted once and the rest are
+    replays."""
     study = fleet.study(tmp_path / "study", BUCKETS, range(reports))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(number, BUCKETS, number % 4096) for number in range(reports)))
@@ -50,18 +51,18 @@ def together(tmp_path: Path, processes: int, reports: int) -> None:
 
 
 def test_four_processes_count_the_same_file_once(tmp_path):
-    """4 processes, the same 500 reports: 500 counted, 1,500 replayed."""
+    """If 4 processes ingest the same 500 reports, 500 are counted and 1,500 are replayed."""
     together(tmp_path, 4, 500)
 
 
 @pytest.mark.long
 def test_eight_processes_count_the_same_file_once(tmp_path):
-    """8 processes, the same 10,000 reports: 10,000 counted, 70,000 replayed."""
+    """If 8 processes ingest the same 10,000 reports, 10,000 are counted and 70,000 are replayed."""
     together(tmp_path, 8, 10_000)
 
 
 def test_processes_with_different_files_lose_nothing(tmp_path):
-    """Processes that commit different reports and keys at the same time all succeed, and everything is counted."""
+    """If processes commit different reports and keys at the same time, all succeed and everything is counted."""
     signed = campaign(4096, enrolment="open", title="Open buckets")
     study = fleet.study(tmp_path / "study", signed)
     files = []
@@ -82,10 +83,10 @@ def take_slowly(study: Path, file: Path, pipe: Connection) -> None:
 
 
 def killed_and_repeated(tmp_path: Path, moments: int) -> int:
-    """Kill an ingest at several moments, from its start to its end; a re-run completes the work of an undisturbed
-    run.
+    """Kill an ingest at several moments, from its start to its end, and repeat it; assert the result of an
+    uninterrupted run.
 
-    Returns the number killed before they ended: on a busy machine perhaps 0.
+    Returns the number of ingests that were killed before they ended; on a busy machine it may be 0.
     """
     study = fleet.study(tmp_path / "study", BUCKETS, range(400))
     file = tmp_path / "batch.htr"
@@ -113,18 +114,19 @@ def killed_and_repeated(tmp_path: Path, moments: int) -> int:
 
 
 def test_a_killed_ingest_is_completed_by_the_next(tmp_path):
-    """kill -9 at 3 moments of an ingest: after a re-run every report is counted once."""
+    """After kill -9 at 3 moments of an ingest, a second run counts every report once."""
     killed_and_repeated(tmp_path, 3)
 
 
 @pytest.mark.long
 def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
-    """kill -9 at 60 moments of an ingest: after a re-run every report is counted once."""
+    """After kill -9 at 60 moments of an ingest, a second run counts every report once."""
     assert killed_and_repeated(tmp_path, 60) >= 30
 
 
 def test_a_commit_that_comes_between_is_seen(tmp_path, monkeypatch):
-    """If another process fills a slot between the look and the commit, the commit fails and the report is replayed."""
+    """If another process fills a slot between the scan and the commit, the commit fails and the report is refused as
+    replayed."""
     study = fleet.study(tmp_path / "study", BUCKETS, range(2))
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(report(0, BUCKETS, 1) + report(1, BUCKETS, 2))

@@ -1,4 +1,4 @@
-"""Signatures: the verdict on threads, by libsodium, is the protocol's."""
+"""Signatures: the verdict of libsodium in threads is the protocol's verdict."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slow(public: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def fast(public: bytes, signature: bytes, message: bytes) -> bool:
-    """Return intake's verdict on a message that is no envelope's: byte checks, then the same binding."""
+    """Return the intake's verdict on any message: byte checks, then libsodium."""
     if len(signature) != 64 or not sound(np.frombuffer(signature, dtype=np.uint8).reshape(1, 64))[0]:
         return False
     try:
@@ -42,7 +42,7 @@ def fast(public: bytes, signature: bytes, message: bytes) -> bool:
 
 
 def test_wycheproof_verdicts_are_the_protocols():
-    """Every Wycheproof vector gets its expected verdict, which is also the protocol's."""
+    """Every Wycheproof vector has its expected verdict, by the intake and by the protocol."""
     checked = 0
     for group in json.loads(VECTORS.read_text())["testGroups"]:
         public = bytes.fromhex(group["publicKey"]["pk"])
@@ -55,7 +55,8 @@ def test_wycheproof_verdicts_are_the_protocols():
 
 
 def test_byte_checks_are_exact_at_their_bounds():
-    """S is below the order, R's y below the field and not a small one; the number beside each bound passes."""
+    """S below the group order passes, and so does R's y if it is below the field size and not of small order; the
+    bounds themselves fail."""
 
     def passes(r: int, s: int) -> bool:
         signature = r.to_bytes(32, "little") + s.to_bytes(32, "little")
@@ -72,7 +73,8 @@ def test_byte_checks_are_exact_at_their_bounds():
 
 @pytest.mark.parametrize("torsion_in_key", [False, True])
 def test_points_with_a_small_part_get_one_verdict(torsion_in_key):
-    """Keys and R with a part of order 8 pass the byte checks; libsodium and OpenSSL still agree on every signature."""
+    """Keys and R with a component of order 8 pass the byte checks, and libsodium and OpenSSL agree on every
+    signature."""
     small = min(SMALL_ORDER_Y - {0, 1}).to_bytes(32, "little")
     scalar = int.from_bytes(hashlib.sha512(KEY.secret).digest()[:32], "little") & ((1 << 254) - 8) | 1 << 254
     verdicts = set()
@@ -92,7 +94,7 @@ def test_points_with_a_small_part_get_one_verdict(torsion_in_key):
 
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_row_has_its_own_verdict(kind):
-    """Over several slices, of every kind, exactly the altered envelopes fail, and no kind verifies as another."""
+    """In several slices of every kind, exactly the altered envelopes fail, and no envelope verifies as another kind."""
     number, data, frames, good = SLICE + 5, b"", [], []
     for row in range(number):
         payload = b"payload %d" % row

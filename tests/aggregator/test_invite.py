@@ -1,4 +1,4 @@
-"""The invitation: a link that devices accept, a code that a camera reads, and a poster in every format."""
+"""The invitation: a link that devices accept, a QR code that a camera reads, and a poster in every format."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ HERE = "https://study.example"
 
 
 def signed_campaign(**changes):
-    """A campaign that is open now, with all its texts, in English and German."""
+    """A campaign that is open now, with all its texts in English and German."""
     now = int(time.time())
     german = Texts("de", "Abschlüsse", "Welchen Abschluss haben Sie?", "Kurse planen.", "Stadtbücherei")
     texts = {
@@ -65,12 +65,12 @@ LINK = invite(SIGNED, NOW)
 
 
 def read_codes(picture):
-    """The texts of the QR codes in a picture."""
+    """Return the texts of the QR codes in a picture."""
     return [found.text for found in zxingcpp.read_barcodes(picture)]
 
 
 def test_a_link_leads_to_the_first_signed_address():
-    """The link names the study, the campaign and the author's key, and a device parses it."""
+    """The link contains the first address of the study, the campaign and the author's key, and a device parses it."""
     assert Link(HERE, SIGNED.id, keys.fingerprint(AUTHOR.public)) == LINK
     assert invite(SIGNED, NOW, "https://other.example/").address == "https://other.example"
 
@@ -85,13 +85,14 @@ def test_a_link_leads_to_the_first_signed_address():
     ],
 )
 def test_no_link_leads_to_an_address_that_devices_refuse(changes, address, error, why):
-    """No link leads to an address that a device would refuse."""
+    """A link to an address that devices refuse is an error."""
     with pytest.raises(error, match=why):
         invite(signed_campaign(**changes), NOW, address)
 
 
 def test_no_link_is_made_after_the_end():
-    """No link is made after the campaign's end, or after its author's earlier one, which a poster then names."""
+    """After the campaign's end, or an earlier closing by its author, a link is refused. A poster shows the earlier
+    end."""
     for now, closes in ((SIGNED.terms.closes, None), (NOW, NOW)):
         with pytest.raises(NoInvitation, match="over"):
             invite(SIGNED, now, closes=closes)
@@ -103,7 +104,7 @@ def test_no_link_is_made_after_the_end():
 
 @pytest.mark.parametrize("length", [60, 100, 300])
 def test_a_code_is_read_from_the_terminal(length):
-    """The half blocks of a terminal are the code, with a quiet zone of four modules."""
+    """The half blocks on a terminal are the QR code, with a quiet zone of four modules."""
     text = (str(LINK) + "x" * length)[:length]
     lines = as_text(modules_of(text)).splitlines()
     halves = {" ": (255, 255), "▀": (0, 255), "▄": (255, 0), "█": (0, 0)}
@@ -115,14 +116,14 @@ def test_a_code_is_read_from_the_terminal(length):
 
 
 def test_runs_are_the_dark_modules():
-    """Runs cover each dark module once and no light one."""
+    """Runs contain each dark module once and no light module."""
     modules = modules_of("runs")
     found = [(row, first + at) for row, first, length in runs(modules) for at in range(length)]
     assert sorted(found) == [(y, x) for y, row in enumerate(modules) for x, dark in enumerate(row) if dark]
 
 
 def test_a_poster_says_what_the_campaign_and_the_app_say():
-    """The poster has every text of the campaign and the promise of the app, in the requested language."""
+    """The poster has every text of the campaign, and the promise as the app states it, in the requested language."""
     terms = SIGNED.terms
     english, german = (PosterContent.of(SIGNED, LINK, language) for language in (None, "de_AT"))
     whole = "\n".join(english.texts)
@@ -136,7 +137,7 @@ def test_a_poster_says_what_the_campaign_and_the_app_say():
 
 
 def test_nothing_of_a_poster_leaves_the_page_or_covers_the_code():
-    """Texts of any length stay on the page and off the code, until they become illegible: then the poster is
+    """Texts of any length stay on the page and do not overlap the code; a poster with illegibly small texts is
     refused."""
     refused = 0
     for length in (1, 200, 700, MAX_TEXT):
@@ -162,7 +163,7 @@ def test_nothing_of_a_poster_leaves_the_page_or_covers_the_code():
 
 
 def test_a_form_lists_some_of_its_questions():
-    """The poster of a form has the number of its questions, and lists the first."""
+    """The poster of a form states its number of questions and lists the first ones."""
     data = campaign(domain=FORM, maps=MAPS, addresses=(HERE,), opens=NOW - DAY)
     signed = open_campaign(data, [AUTHOR_OF_FORM.public])
     lines = PosterContent.of(signed, invite(signed, NOW), "de").question.split("\n")
@@ -181,7 +182,7 @@ def posters(tmp_path_factory):
 
 
 def test_the_code_is_read_from_png_and_pdf(posters):
-    """A camera's decoder reads the link from both, at the resolution of a poor printer."""
+    """A QR decoder reads the link from PNG and PDF at the resolution of a poor printer."""
     assert read_codes(Image.open(posters / "poster.png")) == [str(LINK)]
     pages = pypdfium2.PdfDocument(posters / "poster.pdf")
     assert [(round(page.get_width() * 25.4 / 72), round(page.get_height() * 25.4 / 72)) for page in pages] == [
@@ -192,7 +193,7 @@ def test_the_code_is_read_from_png_and_pdf(posters):
 
 
 def test_the_code_is_read_from_svg_and_html(posters):
-    """The decoder reads the link from the drawn SVG; the HTML page shows the same SVG, and loads nothing."""
+    """The decoder reads the link from the rendered SVG; the HTML page shows the same SVG, and loads no other file."""
     svg, page = ((posters / f"poster.{form}").read_text(encoding="utf-8") for form in ("svg", "html"))
     drawn = resvg_py.svg_to_bytes(svg_string=svg, dpi=96, background="#ffffff", skip_system_fonts=True)
     assert read_codes(Image.open(io.BytesIO(drawn))) == [str(LINK)]
@@ -202,7 +203,7 @@ def test_the_code_is_read_from_svg_and_html(posters):
 
 
 def test_a_poster_is_lines_and_says_no_date(posters):
-    """SVG and PDF hold no picture, and the same campaign gives the same bytes."""
+    """SVG and PDF contain no pixel image, and the same campaign gives the same bytes."""
     svg, pdf = (posters / "poster.svg").read_bytes(), (posters / "poster.pdf").read_bytes()
     assert b"<image" not in svg
     assert b"/Subtype /Image" not in pdf
@@ -211,22 +212,23 @@ def test_a_poster_is_lines_and_says_no_date(posters):
 
 
 def test_an_authors_text_is_no_markup():
-    """A title with markup is a title."""
+    """Markup in a title is shown as text."""
     signed = signed_campaign(title="<script>alert(1)</script> & $x^2$", translations=())
     drawn = draw_poster(PosterContent.of(signed, invite(signed, NOW)), "html").decode()
     assert "<script" not in drawn
 
 
 def test_letters_that_cannot_be_drawn_are_named():
-    """Chinese letters, which the font lacks, and Hebrew, which is written from the right, are refused by name."""
+    """Chinese letters, which the font lacks, and Hebrew, which is written from the right, are refused, and the error
+    names them."""
     signed = signed_campaign(title="Age 年齢 גיל", translations=())
     assert set("年齢גיל") == set(undrawn(PosterContent.of(signed, invite(signed, NOW))))
     assert undrawn(PosterContent.of(SIGNED, LINK, "de")) == []
 
 
 def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
-    """The command works with a study or with a campaign's file; a wrong author, another address or file ending is
-    one sentence."""
+    """The command takes a study or a campaign's file; a wrong author, address or file ending is an error of one
+    sentence."""
     study = tmp_path / "study"
     fleet.study(study, SIGNED, range(1))
     (tmp_path / "c.campaign").write_bytes(SIGNED.data)
@@ -249,7 +251,8 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
 
 
 def test_inspect_names_the_author_whose_signature_it_verified(tmp_path):
-    """With an author's key the signature is verified and the name shown; another key of that name shows nothing."""
+    """With the author's key inspect verifies the signature and prints the author's name; with another key of that
+    name it prints none."""
     campaign_file, altered = tmp_path / "c.campaign", tmp_path / "altered.campaign"
     campaign_file.write_bytes(SIGNED.data)
     altered.write_bytes(SIGNED.data[:-1] + bytes([SIGNED.data[-1] ^ 1]))

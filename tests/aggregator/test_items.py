@@ -1,4 +1,4 @@
-"""Sets of items from a draft to an estimate, reported as words of bits and as whole outputs."""
+"""Sets of items from a draft to an estimate, reported as words of bits and as single outputs."""
 
 import random
 import tomllib
@@ -51,7 +51,7 @@ def drafted(padding: str, mechanism: str = "idue", folder: Path = Path()) -> Cam
 
 
 def baskets(seed: int) -> simulation.Truth:
-    """Return people who hold each item with a different probability, three items at most."""
+    """Return the sets of people who have each item with a different probability, three items at most."""
     draw = random.Random(seed)
     chances = (0.7, 0.4, 0.3, 0.15, 0.05)
     sets = []
@@ -66,10 +66,11 @@ def baskets(seed: int) -> simulation.Truth:
     ["idue", "auto", *(pytest.param(one, marks=pytest.mark.long) for one in ("oue", "randomized-response"))],
 )
 def test_item_sets_end_to_end(tmp_path, mechanism: str) -> None:
-    """Simulated baskets are ingested, and the share of people who hold each item lies in its simultaneous interval.
+    """Simulated baskets are ingested, and the simultaneous interval of each item contains the share of people who have
+    it.
 
-    Fixed seed; intervals at 99.9%, so about one seed in a thousand would fail. In short, one mechanism of bits, and the
-    one that is chosen, which answers with a whole output.
+    The seed is fixed; intervals are at 99.9%, so about one seed in a thousand would fail. The short form has one
+    mechanism of bits, and the chosen mechanism, which reports single outputs.
     """
     terms = drafted("3", mechanism)
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
@@ -97,7 +98,7 @@ def test_item_sets_end_to_end(tmp_path, mechanism: str) -> None:
 
 
 def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
-    """padding = "auto" takes the padding of least expected error on a sample of sets, one a line."""
+    """padding = "auto" takes the padding with the least expected error for a sample file with one set a line."""
     draw = random.Random(2)
     lines = [";".join(item for item in ITEMS if draw.random() < 0.4) for _ in range(200)]
     (tmp_path / "sets.txt").write_text("\n".join(lines), encoding="utf-8")
@@ -110,7 +111,7 @@ def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
 
 
 def test_dummies_are_protected_like_the_best_protected_item() -> None:
-    """The dummies that pad a set have the least of all budgets (Gu et al. 2020, sec. VI-B)."""
+    """Dummies that pad a set have the smallest of all budgets (Gu et al. 2020, sec. VI-B)."""
     terms = drafted("2")
     notion = terms.notion
     least = min(notion.budgets)
@@ -119,7 +120,7 @@ def test_dummies_are_protected_like_the_best_protected_item() -> None:
 
 
 def test_a_catalogue_may_go_by_number() -> None:
-    """A domain of tens of thousands of items is given by their number, and a campaign of it is small."""
+    """A domain of tens of thousands of items is given by their number, and its campaign is small."""
     text = DRAFT.format(padding="4", mechanism="randomized-response")
     text = text.replace('["bread", "cheese", "wine", "fish", "figs"]', "41270").replace("wine =", "7 =")
     terms = campaign_of(tomllib.loads(text.replace("figs =", "9 ="), parse_float=Decimal), Path())
@@ -128,14 +129,16 @@ def test_a_catalogue_may_go_by_number() -> None:
 
 
 def test_a_padding_without_a_sample_is_refused() -> None:
-    """An automatic padding needs to know how large sets are."""
+    """An automatic padding without a sample of sets is refused."""
     with pytest.raises(DraftError, match="sample"):
         drafted('"auto"')
 
 
 def test_the_id_that_is_no_item_is_named(tmp_path) -> None:
-    """Items without names are the numbers from 1 to m. The analyst's error names a wrong number; a device's error
-    names only the valid range."""
+    """Items without names have the numbers from 1 to m, and an invalid number is refused.
+
+    The analyst's error has the number; a device's error has only the valid range.
+    """
     domain = Items(2, 30)
     file = tmp_path / "sheet.csv"
     for wrong in ("0", "31"):

@@ -1,10 +1,9 @@
 """A study survives processes that are killed at any step, disks that are full or read-only, and clocks that jump.
 
-The process to be killed counts its steps, calls of the aggregator's functions and writes to the study, and sends
-itself SIGKILL at a given one; so every step is met, and a failure can be repeated. Writes are also cut in the middle
-of a file (by the system, at a limit of bytes) and between a file and its commit.
-
-Kills at any moment by the clock: test_intake_once, test_upkeep. Damaged and missing files: test_upkeep.
+The process to be killed counts its steps, calls of the aggregator's functions and writes to the study, and sends itself
+SIGKILL at a given one; so every step can be tested, and a failure can be repeated. Writes are also cut in the middle of
+a file (by the system, at a limit of bytes) and between a file and its commit. Kills at any moment by the clock:
+test_intake_once, test_upkeep. Damaged and missing files: test_upkeep.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ AT_CALL, BEFORE, HALF, UNCOMMITTED, AFTER = "at a call", "before a write", "half
 
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
-    """The folder of a study with a few reports, and uploads of keys and reports in its inbox."""
+    """The folder of a study with a few reports, and with uploads of keys and reports in its inbox."""
     study = fleet.study(tmp_path_factory.mktemp("killed") / "study", OPEN)
     first = study.path.with_name("first.htr")
     first.write_bytes(b"".join(enrolment(n, OPEN) + report(n, OPEN, n) for n in range(5)) + b"noise")
@@ -68,7 +67,7 @@ def held(furnished):
 
 
 def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
-    """Ingest the waiting uploads of the inbox, a few reports a commit, and archive them."""
+    """Ingest and archive the waiting uploads of the inbox, a few reports a commit."""
     study = Study.open(path)
     files = inbox.waiting(path)
     result = ingest(study, files, now=NOW, threads=1, piece_bytes=piece_bytes, chunk_reports=chunk_reports)
@@ -76,19 +75,19 @@ def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
 
 
 def tell(path: Path) -> None:
-    """Estimate by the command line, with a page."""
+    """Run estimate on the command line, with a page."""
     halftruth.main(
         ["--study", str(path), "estimate", "education", "--json", "--report", str(page_of(path))], standalone_mode=False
     )
 
 
 def page_of(path: Path) -> Path:
-    """Return the page's path, beside the study."""
+    """Return the path of the page, which is beside the study."""
     return path.with_name(f"{path.name}.html")
 
 
 def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: Connection) -> None:
-    """Do ``work``, and die at a step; or live, and send the numbers of calls and writes."""
+    """Do ``work`` and kill this process at a step, or finish and send the numbers of calls and writes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # open until the process ends
     calls = writes = 0
@@ -126,7 +125,7 @@ def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: 
 
 
 def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
-    """Run work in another process; return its calls and writes, or None if it was killed."""
+    """Do work in another process; return the numbers of its calls and writes, or None if it was killed."""
     process, ours = begun(doomed, work, path, how, step)
     process.join(120)
     if process.exitcode in (-signal.SIGKILL, -signal.SIGXFSZ):
@@ -137,7 +136,7 @@ def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1)
 
 
 def spread(total: int, most: int) -> list[int]:
-    """``most`` of the numbers below ``total``, or all of them."""
+    """Return ``most`` evenly spread numbers below ``total``, or all of them if they are fewer."""
     return sorted({total * (2 * place + 1) // (2 * most) for place in range(most)})
 
 
@@ -148,7 +147,8 @@ def rows(path: Path, table: str) -> list[tuple[object, ...]]:
 
 
 def holds(path: Path) -> dict[str, object]:
-    """Return counted reports, keys, the estimate, waiting uploads, and every archived envelope."""
+    """Return the counted reports, the keys, the estimate, the waiting uploads and every archived envelope of a
+    study."""
     shares = estimate(OPEN, Study.open(path).tally(OPEN)).as_json()
     kept = set()
     for file in inbox.done_of(path).glob(f"*{inbox.ENDING}"):
@@ -166,7 +166,8 @@ def holds(path: Path) -> dict[str, object]:
 
 
 def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> None:
-    """Kill an ingest at ``calls`` of its calls, and in four ways at ``writes`` writes; the next one completes it."""
+    """Kill an ingest at ``calls`` of its calls, and in four ways at ``writes`` writes; assert that the next ingest
+    completes it."""
     undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
     counted = run(take, undisturbed)
     assert counted is not None
@@ -189,13 +190,14 @@ def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> Non
 
 
 def test_an_ingest_killed_at_any_step_is_completed_by_the_next(furnished, tmp_path):
-    """kill -9 at 3 calls and at a write in 4 ways: a second run completes the study, as if uninterrupted."""
+    """After kill -9 at 3 calls, and at one write in 4 ways, a second ingest gives the study of an uninterrupted one."""
     ingest_killed(furnished, tmp_path, 2, 1)
 
 
 @pytest.mark.long
 def test_an_ingest_killed_at_every_write_is_completed_by_the_next(furnished, tmp_path):
-    """kill -9 at 100 calls and at every write in 4 ways: a second run completes the study, as if uninterrupted."""
+    """After kill -9 at 100 calls, and at every write in 4 ways, a second ingest gives the study of an uninterrupted
+    one."""
     ingest_killed(furnished, tmp_path, 100, 1000)
 
 
@@ -205,7 +207,8 @@ def bar(path: Path) -> None:
 
 
 def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
-    """Kill a revocation at ``calls`` of its calls, and in four ways at its write; the next one completes it."""
+    """Kill a revocation at ``calls`` of its calls, and in four ways at its write; assert that the next one completes
+    it."""
     undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
     counted = run(bar, undisturbed)
     assert counted is not None
@@ -224,23 +227,26 @@ def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
 
 
 def test_a_killed_revocation_is_whole_or_not_at_all(furnished, tmp_path):
-    """kill -9 at 2 calls and at the write in 4 ways: both keys are revoked from their period on, or neither."""
+    """After kill -9 at 2 calls, and at the write in 4 ways, either both keys are revoked from their period on or
+    neither is."""
     revocation_killed(furnished, tmp_path, 2)
 
 
 @pytest.mark.long
 def test_a_revocation_killed_anywhere_is_whole_or_not_at_all(furnished, tmp_path):
-    """kill -9 at 60 calls and at the write in 4 ways: both keys are revoked from their period on, or neither."""
+    """After kill -9 at 60 calls, and at the write in 4 ways, either both keys are revoked from their period on or
+    neither is."""
     revocation_killed(furnished, tmp_path, 60)
 
 
 def files_of(path: Path) -> dict[str, bytes]:
-    """All bytes below a folder."""
+    """Return the bytes of every file below a folder."""
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
 def estimate_killed(furnished: Path, folder: Path, calls: int) -> None:
-    """Kill an estimate at ``calls`` of its calls: it changes nothing, and the next one has the same result."""
+    """Kill an estimate at ``calls`` of its calls; assert that the study is unchanged and the next estimate has the
+    same result."""
     study = Path(shutil.copytree(furnished, folder / "study"))
     take(study)
     before = files_of(study)
@@ -258,13 +264,21 @@ def estimate_killed(furnished: Path, folder: Path, calls: int) -> None:
 
 
 def test_a_killed_estimate_changes_nothing(furnished, tmp_path):
-    """kill -9 at 2 calls of an estimate: no page or the whole one, the study byte for byte, and the same again."""
+    """After kill -9 at 2 calls of an estimate, its page is complete or absent, and the study is unchanged byte for
+    byte.
+
+    A second estimate has the same result.
+    """
     estimate_killed(furnished, tmp_path, 2)
 
 
 @pytest.mark.long
 def test_an_estimate_killed_anywhere_changes_nothing(furnished, tmp_path):
-    """kill -9 at 60 calls of an estimate: no page or the whole one, the study byte for byte, and the same again."""
+    """After kill -9 at 60 calls of an estimate, its page is complete or absent, and the study is unchanged byte for
+    byte.
+
+    A second estimate has the same result.
+    """
     estimate_killed(furnished, tmp_path, 60)
 
 
@@ -287,7 +301,7 @@ def full() -> None:
 
 
 def obeying() -> None:
-    """Make permissions hold for this process, also for root."""
+    """Give up root's right to ignore file permissions in this process."""
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     rights = (ctypes.c_uint32 * 6)()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -297,7 +311,7 @@ def obeying() -> None:
 
 
 def refused(name: str, first: Callable[[], None], path: Path, pipe: Connection) -> None:
-    """Work in a place without write access, and send the error."""
+    """Do work in a folder without write access, and send the error."""
     first()
     try:
         WRITING[name](path)
@@ -310,7 +324,8 @@ def refused(name: str, first: Callable[[], None], path: Path, pipe: Connection) 
 @pytest.mark.parametrize("condition", [full, obeying], ids=["full", "read-only"])
 @pytest.mark.parametrize("name", WRITING)
 def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, held, tmp_path, name, condition):
-    """On a full or read-only disk every write fails with advice, and it succeeds once the disk has room again."""
+    """On a full or read-only disk every write fails with advice and changes nothing, and succeeds once there is room
+    again."""
     study = Path(shutil.copytree(furnished, tmp_path / "study"))
     here = held | {"waiting": inbox.waiting(study)}
     if condition is obeying:
@@ -332,7 +347,7 @@ def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, he
 
 
 def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right(tmp_path):
-    """Ingested by any clocks, no report counts twice; by the right one at last, all are counted."""
+    """Ingests at any clock times count no report twice, and a last ingest at the right time counts all."""
     study = fleet.study(tmp_path / "study", OPEN, range(12))
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(report(n, OPEN, n, period=n % 4) for n in range(12)))
@@ -348,7 +363,7 @@ def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right
 
 
 def test_a_compaction_by_a_clock_that_was_set_back_removes_nothing(furnished, tmp_path):
-    """Files that seem to be from the future are kept, and the study reads the same."""
+    """Files with a date in the future are kept, and the study reads the same."""
     study = Path(shutil.copytree(furnished, tmp_path / "study"))
     before = holds(study)
     names = {str(file) for file in study.rglob("*.parquet")}

@@ -1,6 +1,6 @@
-"""A study that a later version of halftruth wrote to: unknown content is left alone, and the error says so.
+"""A study that a later version of halftruth wrote to: unknown content is left unchanged, and the error says so.
 
-The tests make up a later version of the tables, of the engine or of campaigns; the error says to update, before
+The tests make up a later version of the tables, of the engine and of campaigns. The error says to update, before
 anything is counted.
 """
 
@@ -38,14 +38,14 @@ def study(tmp_path):
 
 
 def take(path: Path, data: bytes) -> int:
-    """The reports that an ingest accepts."""
+    """Return the number of reports that an ingest accepts."""
     file = path.with_name("batch.htr")
     file.write_bytes(data)
     return ingest(Study.open(path), [file], now=NOW, threads=1).accepted
 
 
 def later_column(path: Path, name: str) -> None:
-    """Add a column to a table that this version does not know."""
+    """Add a column that this version does not know to a table."""
     schema = SCHEMAS[name].append(pa.field("later", pa.int32()))
     write_deltalake(str(path / name), schema.empty_table(), mode="append", schema_mode="merge")
 
@@ -58,14 +58,14 @@ def later_engine(path: Path, name: str) -> None:
 
 
 def files_of(path: Path) -> dict[str, bytes]:
-    """All bytes below a folder."""
+    """Return the bytes of every file below a folder."""
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize("change", [later_column, later_engine])
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_tables_of_a_later_version_are_left_alone(study, name, change):
-    """Every command ends with exit code 1 and a line that says to update, and not a byte is changed."""
+    """Every command on such tables ends with exit code 1 and a line that says to update, and changes no byte."""
     change(study, name)
     before = files_of(study)
     study.with_name("keys.pub").write_bytes(enrolment(9, PLAIN))
@@ -81,7 +81,7 @@ def test_tables_of_a_later_version_are_left_alone(study, name, change):
 
 @pytest.mark.parametrize("name", ["reports", "rejects"])
 def test_a_table_that_a_later_version_extends_meanwhile_counts_nothing_more(study, name):
-    """If another process extends a table after it was opened, an ingest says to update, and loses no report."""
+    """If another process extends a table after this one opened it, an ingest says to update and loses no report."""
     opened, before = Study.open(study), Study.open(study).tally(PLAIN).counts.tolist()
     copy = Path(shutil.copytree(study, study.with_name("copy")))
     later_column(study, name)
@@ -102,8 +102,10 @@ def later_campaign() -> bytes:
 
 
 def test_a_campaign_of_a_later_version_stops_no_other(study):
-    """A campaign of a later version is not imported here. If a later version imported it, other campaigns are
-    ingested and estimated, and the error for it says to update."""
+    """A campaign of a later version cannot be imported. If a later version imported it, other campaigns still work.
+
+    They are ingested and estimated, and the error for the unknown campaign says to update.
+    """
     data = later_campaign()
     with pytest.raises(Exception, match="a notion must be one of"):
         Study.open(study).import_campaign(data, [AUTHOR.public], "later")

@@ -1,4 +1,4 @@
-"""A study in Python: a notebook gets the same estimates that the command line prints and writes."""
+"""A study in Python: a notebook gets the estimates that the command line prints and writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIGNED = campaign(4, title="Education <b>& more</b>")
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """The estimate of 60 reports, and the study that has them."""
+    """The estimate of 60 reports, and its study."""
     folder = tmp_path_factory.mktemp("desk")
     made = study(folder / "lib", SIGNED, range(60))
     (folder / "batch.htr").write_bytes(b"".join(report(n, SIGNED, n % 3) for n in range(60)))
@@ -49,7 +49,7 @@ def test_a_studys_estimate_is_the_commands(found):
 
 
 def test_the_table_is_arrow_and_has_the_rows_of_the_csv(found):
-    """The table has the columns and numbers of --format csv, typed, and hands them on by the Arrow C stream."""
+    """The table has the columns and figures of --format csv with types, and exports them as an Arrow C stream."""
     lib, estimate = found
     table = estimate.table()
     assert pa.table(table).equals(table)
@@ -63,7 +63,7 @@ def test_the_table_is_arrow_and_has_the_rows_of_the_csv(found):
 
 
 def test_the_plot_is_a_figure_with_a_bar_for_each_value(found):
-    """``plot`` returns the figure that --plot writes: its bars are the shares."""
+    """``plot`` returns the figure that --plot writes, with a bar for each share."""
     _, estimate = found
     drawn = estimate.plot()
     assert isinstance(drawn, Figure)
@@ -72,7 +72,7 @@ def test_the_plot_is_a_figure_with_a_bar_for_each_value(found):
 
 
 def test_a_notebook_shows_text_of_an_author_as_text(found):
-    """The HTML for a notebook has every share, and no markup out of a campaign's texts."""
+    """The HTML for a notebook has every share, and escapes markup in a campaign's texts."""
     _, estimate = found
     shown = estimate._repr_html_()
     assert "Education &lt;b&gt;&amp; more&lt;/b&gt;" in shown
@@ -83,7 +83,7 @@ def test_a_notebook_shows_text_of_an_author_as_text(found):
 
 
 def test_what_a_campaign_does_not_have_is_refused(found):
-    """A period that the campaign does not have, or a campaign that the study does not have, is a StudyError."""
+    """A campaign that the study does not have, and a period that the campaign does not have, are a StudyError."""
     lib, _ = found
     with pytest.raises(StudyError, match="periods 0 to 3"):
         Study.open(lib).estimate("education", period=4)

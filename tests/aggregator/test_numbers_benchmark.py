@@ -1,4 +1,4 @@
-"""The comparison of ways to ask for numbers: the errors that it computes are those of surveys."""
+"""The comparison of mechanisms for numbers: its computed errors are those of surveys."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from protocol.views import plain_views
 
 
 def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
-    """The computed variance, with that of the people, is the squared standard error that an estimate of 10^9
-    expected reports states."""
+    """The computed variance, with that of the people, is the squared standard error of an estimate from 10^9
+    expected reports."""
     domain, channel, p = Buckets.of([-1, 0, 1]), randomized_response(3, NANONATS), beta(64)
     decoder, numbers, n = decoder_of(channel), 2 * (np.arange(64) + 0.5) / 64 - 1, 10**9
     law = decoder.forward(np.array([np.interp(numbers, [-1, 0, 1], unit) @ p for unit in np.eye(3)]))
@@ -31,8 +31,8 @@ def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
 
 
 def test_errors_are_none_for_the_truth_and_a_step_for_a_shift() -> None:
-    """The truth has no error; a distribution shifted by one number of k is 1 / (k - 1) of the range and one step
-    away."""
+    """The truth has no error; a distribution shifted by one of k numbers has an error of 1 / (k - 1) of the range,
+    and of one step."""
     p = np.r_[beta(60), np.zeros(4)]
     assert errors(p, p) == (0, 0, 0)
     distance, deciles, ranges = errors(np.roll(p, 1), p)
@@ -41,8 +41,11 @@ def test_errors_are_none_for_the_truth_and_a_step_for_a_shift() -> None:
 
 
 def test_a_hierarchy_comes_to_the_truth() -> None:
-    """With 10^9 people the error vanishes, also if the number of values is no multiple of the block sizes; seed
-    fixed."""
+    """With 10^9 people the error of a hierarchy vanishes, also if the number of values is not a multiple of the block
+    sizes.
+
+    The seed is fixed.
+    """
     for k in (64, 99):
         found = by_tree(beta(k), 10**9)(np.random.default_rng(1))
         assert found.sum() == pytest.approx(1)

@@ -1,6 +1,6 @@
-"""A study and its inputs work the same in a bucket and in a folder: same counts, under faults, crashes and rivals.
+"""A study and its inputs work the same in a bucket and in a folder, with faults, crashes and other writers.
 
-The store is moto's, on loopback; anything that Amazon's does beyond that is not tested here.
+The store is moto's, on loopback; behaviour that only Amazon's store has is not tested.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ EIGHTEEN = [report(n % 9, PLAIN, n % 16, period=n // 9) for n in range(18)]
 
 
 def copied(study, path):
-    """The same study at another place."""
+    """Return a copy of the study at another place."""
     for file in below(study.path):
         Remote(BUCKET, path.key + file.place.key.removeprefix(study.path.key)).write_bytes(file.place.read_bytes())
     return Study.open(path)
@@ -57,8 +57,11 @@ def contents(study):
 
 
 def test_the_result_is_that_of_folders(bucket, study, tmp_path):
-    """Files of every fault, on a disk and in a bucket, into studies on a disk and in a bucket, by Dask's worker too,
-    give the same counts, rows, classes and tallies, the first time and again."""
+    """Counts, rows, classes and tallies are the same for files and studies on a disk and in a bucket, also on a second
+    ingest.
+
+    The files have every fault, and a Dask worker ingests them too.
+    """
     datas = [*messy(5, 100), b"", *(report(n % 8, PLAIN, n) for n in range(16))]
     inputs = uploaded(bucket / "inbox", datas), uploaded(tmp_path / "inbox", datas)
     local = furnished(tmp_path / "study")
@@ -82,7 +85,7 @@ def test_the_result_is_that_of_folders(bucket, study, tmp_path):
 
 
 def test_large_objects_are_read_in_pieces(bucket, tmp_path):
-    """An object of many pieces and chunks is the same reports as the file."""
+    """An object of many pieces and chunks has the same reports as the same file on a disk."""
     data = b"".join(report(n, PLAIN, n % 16) for n in range(300))
     (bucket / "many.htr").write_bytes(data)
     (tmp_path / "many.htr").write_bytes(data)
@@ -96,7 +99,8 @@ def test_large_objects_are_read_in_pieces(bucket, tmp_path):
 
 
 def test_an_object_that_is_gone_is_named_and_the_rest_goes_on(bucket, study):
-    """An object removed after the listing, small or large, is in the warnings, and the others are counted."""
+    """An object that is removed after the listing, small or large, is named in the warnings, and the others are
+    counted."""
     large = b"".join(report(n, PLAIN) for n in range(1, 9)) + bytes(2**17)
     files = batch_files([uploaded(bucket / "inbox", [report(0, PLAIN), large, large])])
     for gone in files[:2]:
@@ -107,8 +111,8 @@ def test_an_object_that_is_gone_is_named_and_the_rest_goes_on(bucket, study):
 
 
 def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):
-    """Another process skips the signatures that one has recorded in the bucket; no object of the record grows
-    without end."""
+    """Signatures that one process has recorded in the bucket are not verified by another, and each object of the
+    record has a maximum size."""
     for module, name, value in (
         (signatures, "LEAST", 1), (signatures, "BLOCK_BYTES", 500), (verification, "OBJECT_BYTES", 100),
     ):  # fmt: skip
@@ -133,7 +137,7 @@ def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):
 
 
 def test_writers_at_once_count_each_report_once(bucket, study):
-    """Two writers, each with all the files in another order, and a compaction beside them count each report once."""
+    """Two writers with all files in different orders, and a compaction at the same time, count each report once."""
     files = [str(file) for file in batch_files([uploaded(bucket / "inbox", EIGHTEEN)])]
     accepted, failures = [], []
 
@@ -158,7 +162,7 @@ def test_writers_at_once_count_each_report_once(bucket, study):
 
 
 def persist(environment, path, files, pipe):
-    """In a separate process: ingest until it succeeds, then send the errors of the attempts before."""
+    """In a separate process: repeat an ingest until it succeeds, then send the errors of the failed attempts."""
     os.environ.update(environment)
     failed, done = [], None
     while done is None or done.warnings:
@@ -174,8 +178,11 @@ FAULTS = [fault for fault in Fault if fault is not Fault.SLOW]
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
 def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucket, study, seed):
-    """Through a proxy that drops or cuts every third request or answer, an ingest fails with one sentence or
-    succeeds. Run until it succeeds, each report counts once, also if the answer to its commit was lost."""
+    """Through a proxy that drops or truncates every third request or answer, an ingest succeeds or fails with one
+    sentence.
+
+    If it is repeated until it succeeds, each report counts once, even if the answer to its commit was lost.
+    """
     files = uploaded(bucket / "inbox", EIGHTEEN)
     rng = random.Random(seed)
     faults = [rng.choice(FAULTS) if rng.random() < 0.3 else Fault.NONE for _ in range(80)]
@@ -193,7 +200,7 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
 
 
 def doomed(environment, path, files, when, step, _):
-    """In a separate process: ingest, and die before or after a commit."""
+    """In a separate process: ingest, and kill the process before or after a commit."""
     os.environ.update(environment)
     real, writes = tables.write_deltalake, 0
 
@@ -211,7 +218,7 @@ def doomed(environment, path, files, when, step, _):
 
 
 def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, study):
-    """kill -9 before and after each commit leaves whole commits only, and the next ingest completes them."""
+    """After kill -9 before or after any commit the study has only whole commits, and the next ingest completes it."""
     files = uploaded(bucket / "inbox", [b"".join(EIGHTEEN[n : n + 3]) for n in range(0, 18, 3)])
     undisturbed = copied(study, bucket / "undisturbed")
     ingest(undisturbed, [files], now=NOW)
@@ -232,8 +239,10 @@ def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, 
 
 
 def test_compaction_keeps_the_rows_and_what_others_may_still_read(bucket, study):
-    """Compaction makes fewer objects with the same rows. Replaced objects stay for the retention of a disk, counted
-    from their replacement, and a reader of the version before reads on until then."""
+    """Compaction makes fewer objects with the same rows, and keeps replaced objects for the retention of a disk.
+
+    The retention begins with the replacement, and a reader of the previous version can read on until it ends.
+    """
     for number in range(3):
         (bucket / f"{number}.htr").write_bytes(report(number, PLAIN, number))
         ingest(study, [bucket / f"{number}.htr"], now=NOW)
@@ -253,8 +262,8 @@ def test_compaction_keeps_the_rows_and_what_others_may_still_read(bucket, study)
 
 
 def test_damage_is_noticed_and_mended_on_a_disk(bucket, study, tmp_path):
-    """A lost or cut data object stops every command with one sentence; the remaining objects and the batches rebuild
-    the study in a folder."""
+    """A lost or truncated data object stops every command with one sentence; the other objects and the batches
+    rebuild the study in a folder."""
     (bucket / "all.htr").write_bytes(b"".join(report(n, PLAIN, n) for n in range(6)))
     ingest(study, [bucket / "all.htr"], now=NOW)
     expected = rows(study), study.status(NOW)
@@ -283,7 +292,7 @@ def test_damage_is_noticed_and_mended_on_a_disk(bucket, study, tmp_path):
 
 
 def test_workers_must_reach_the_store(bucket, study, stores):
-    """Workers that cannot read the bucket are named before anything is done."""
+    """Workers that cannot reach the bucket are named in an error before any work is done."""
     (bucket / "one.htr").write_bytes(report(0, PLAIN))
     with ExitStack() as stack:
         nowhere = ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://127.0.0.1:9"}

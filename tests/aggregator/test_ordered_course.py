@@ -1,4 +1,5 @@
-"""Quantiles and ranges over periods and by class: their differences hold, and the command prints what Python gives."""
+"""Quantiles and ranges over periods and by class: intervals of differences, and the same figures in Python and in
+the command."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def law(middle, width=3.0):
 
 
 def changes(before, after):
-    """Return the true changes of the numbers that ``read`` asks for."""
+    """Return the true changes of the figures that ``read`` estimates."""
     quantiles = [[np.searchsorted(np.cumsum(p), part - 1e-12) for part in PARTS] for p in (before, after)]
     return [*(int(b) - int(a) for a, b in zip(*quantiles, strict=True)), (after - before)[5:].sum()]
 
@@ -64,7 +65,7 @@ def read(signed, tally, where):
 
 
 def covered(surveys, generator, kept, people=1000):
-    """Return the coverage of each change's interval if a part ``kept`` of the devices repeat their output."""
+    """Return the coverage of each change's interval if the fraction ``kept`` of the devices repeat their output."""
     signed = asked()
     decoder, before = decoder_of(signed.terms.channel), law(5)
     after = kept * before + (1 - kept) * law(8)
@@ -81,8 +82,11 @@ def covered(surveys, generator, kept, people=1000):
 
 
 def test_intervals_of_changes_hold_at_any_part_of_repeated_outputs():
-    """At most 1 of 16 intervals misses the true change (3 quantiles and a share in 4 surveys, 90%, seed fixed), each
-    with 0 and 70% of 1,000 devices repeating their output; a failure means that they are too narrow."""
+    """At most 1 of 16 intervals of 90% misses the true change, with 0 and with 70% of 1,000 devices repeating their
+    output.
+
+    The figures are 3 quantiles and a share in 4 surveys; seed fixed. A failure means that the intervals are too narrow.
+    """
     generator = np.random.default_rng(3)
     for kept in (0, 0.7):
         assert covered(4, generator, kept).mean() >= 15 / 16
@@ -90,21 +94,24 @@ def test_intervals_of_changes_hold_at_any_part_of_repeated_outputs():
 
 @pytest.mark.long
 def test_intervals_of_changes_hold_long():
-    """In 300 surveys at each of 3 parts of repeated outputs, each number's 90% intervals hold in at least 90%."""
+    """In 300 surveys for each of 3 fractions of repeated outputs, the 90% intervals of each figure cover in at least
+    90%."""
     generator = np.random.default_rng(4)
     for kept in (0, 0.5, 1):
         assert covered(300, generator, kept).min() >= 0.9
 
 
 def test_intervals_between_classes_hold():
-    """At most 6 of 32 intervals of differences miss the true one, in 8 surveys of 1,000 people a class (90%, seed
-    fixed); a failure means that they are too narrow."""
+    """At most 6 of 32 intervals of 90% miss the true difference of classes, in 8 surveys of 1,000 people a class.
+
+    The seed is fixed. A failure means that the intervals are too narrow.
+    """
     assert between_classes(8, np.random.default_rng(5)).mean() >= 26 / 32
 
 
 @pytest.mark.long
 def test_intervals_between_classes_hold_long():
-    """In 300 surveys the intervals of each number hold in 87% at least: 3 standard errors below 90% are 84.8%."""
+    """In 300 surveys the 90% intervals of each figure cover in at least 87%; 3 standard errors below 90% are 84.8%."""
     assert between_classes(300, np.random.default_rng(6)).min() >= 0.87
 
 
@@ -126,8 +133,11 @@ def between_classes(surveys, generator, people=1000):
 
 
 def test_numbers_of_sides_are_those_of_each_alone(lib):
-    """Each side of the JSON equals the estimate of its period alone, a difference of dates is in days, and the
-    interval of a change goes from end to end; CSV and table have the same numbers."""
+    """Each side of the JSON equals the estimate of its period alone, and CSV and table have the same figures.
+
+    A difference of dates is in days. The interval of a change is from the smallest to the largest difference of the
+    ends.
+    """
     asked_for = ("--quantiles", ".5", "--bins", "2026-01-10")
     document = json.loads(run(lib, *asked_for, "--by", "period", "--json").stdout)
     alone = [json.loads(run(lib, *asked_for, "--period", period, "--json").stdout) for period in (0, 1)]
@@ -174,7 +184,7 @@ def test_what_does_not_go_together_is_refused(lib, words, code, says):
 
 
 def test_steps_are_the_changes_from_each_to_the_next():
-    """Steps stand beside the change from the first to the last; a span with too few devices is skipped."""
+    """Steps are shown with the change from the first to the last span; a span with too few devices is skipped."""
     signed = asked()
     decoder, generator = decoder_of(signed.terms.channel), np.random.default_rng(8)
     spans = [Span(period, period) for period in range(4)]
@@ -196,8 +206,12 @@ def test_steps_are_the_changes_from_each_to_the_next():
 
 
 def test_a_wave_is_compared_without_being_asked_how(lib, tmp_path):
-    """Periods and two campaigns are compared by quantiles, bins and mean, as JSON, table and picture. Campaigns are
-    taken to share no device, so the interval of their difference is shorter than that of periods."""
+    """Without options, periods and two campaigns of a wave are compared by quantiles, bins and mean, in JSON, table and
+    picture.
+
+    Two campaigns are assumed to have no common device, so the interval of their difference is shorter than that of
+    periods.
+    """
     periods = json.loads(run(lib, "--by", "period", "--json").stdout)
     wanted = ["quantile"] * 5 + ["bin"] * len(periods["sides"][0]["bins"]) + ["mean"]
     assert [one["what"] for one in periods["differences"][0]["values"]] == wanted
@@ -228,7 +242,8 @@ def run(lib, *words, code=0):
 
 @pytest.fixture(scope="module")
 def lib(tmp_path_factory):
-    """A study of 400 people's days in each of two periods."""
+    """A study of a campaign for dates with 400 people in each of two periods, and of another campaign with 200
+    people."""
     folder, now = tmp_path_factory.mktemp("course"), int(time.time())
     signed = asked(domain=Dates.of("2026-01-01", "2026-01-16"), periods=2)
     study = Study.create(folder / "lib")

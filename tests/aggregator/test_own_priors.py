@@ -1,4 +1,5 @@
-"""Reports of campaigns that offer an LDP channel beside each declared prior's response: decoded by the channel used."""
+"""Campaigns that offer an LDP channel besides the response of each declared prior: reports are decoded by the
+channel used."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ TERMS = Campaign(
 
 
 def test_floats_choose_as_the_integers_do():
-    """Each of 300 random priors, some nearly at the border, takes the channel that the protocol's integers give it."""
+    """For each of 300 random priors, several of them near the border, floats choose the channel that the protocol's
+    integers choose."""
     generator = np.random.default_rng(1)
     pull = generator.dirichlet(np.full(K, 0.1), 300) + generator.dirichlet(np.full(K, 0.1), 300)
     priors = (1 + 10**4 * pull).astype(np.int64)
@@ -76,9 +78,11 @@ def test_the_decoder_is_that_of_the_dense_channels():
 
 
 def test_levels_of_peoples_own_end_to_end(tmp_path):
-    """1,200 people with two priors at two levels each are counted by the prior and level that they declared, and
-    decoded at their level. An output that only the offered channel has is refused from a device with a personal
-    level."""
+    """1,200 people with two priors at two levels each are counted and decoded by the prior and level that they
+    declared.
+
+    A device with a personal level is refused an output that only the offered channel has.
+    """
     key = SigningKey(bytes(range(32)))
     signed = open_campaign(seal_campaign(TERMS, key), [key.public])
     study = Study.create(tmp_path / "study")
@@ -124,8 +128,10 @@ def test_levels_of_peoples_own_end_to_end(tmp_path):
 
 
 def test_an_offered_channel_end_to_end(tmp_path):
-    """600 people of two declared priors are simulated, ingested and estimated, each by the channel they answered
-    through; an output that a person's channel cannot make is a bad output, not an answer of another person."""
+    """600 simulated people of two declared priors are ingested and estimated, each by the channel that they used.
+
+    An output that a person's channel cannot produce is refused as a bad output and never counted for another person.
+    """
     key = SigningKey(bytes(range(32)))
     signed = open_campaign(seal_campaign(TERMS, key), [key.public])
     study = Study.create(tmp_path / "study")

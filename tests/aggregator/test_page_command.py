@@ -1,5 +1,4 @@
-"""The command page: a page in a file talks only to the addresses that its author signed; an unusable page is
-refused."""
+"""The command page: a page in a file contacts only addresses that its author signed; an unusable page is refused."""
 
 from __future__ import annotations
 
@@ -26,14 +25,14 @@ HERE = "https://study.example"
 
 
 def signed_campaign(**changes):
-    """A campaign that is open now and names an address."""
+    """A campaign that is open now and has an address."""
     usual = {"opens": NOW - 86_400, "closes": NOW + 13 * 86_400, "addresses": (HERE,)}
     return open_campaign(seal_campaign(replace(fleet.campaign(5).terms, **usual | changes), AUTHOR), [AUTHOR.public])
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a campaign's file, its author's key, and a study that has the campaign under the name it."""
+    """A folder with a campaign's file, its author's key, and a study that has the campaign under the name "it"."""
     monkeypatch.chdir(tmp_path)
     signed = signed_campaign()
     (tmp_path / "it.campaign").write_bytes(signed.data)
@@ -43,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_page_of_a_file_and_of_the_study_is_the_same(folder):
-    """A campaign's file and its study give one page, whose policy comes before anything that it rules."""
+    """A campaign's file and its study give the same page, with the policy before any element that it restricts."""
     run("--study", "lib", "page", "it", "--out", "one.html")
     done = run("page", "it.campaign", "--author", "author.pub", "--out", "other.html", "--json")
     made = (folder / "one.html").read_text("utf-8")
@@ -61,7 +60,7 @@ def test_the_page_of_a_file_and_of_the_study_is_the_same(folder):
 
 
 def test_a_closed_campaign_says_so_in_its_page(folder):
-    """The page contains the study's notice."""
+    """The page of a campaign that was closed early contains the closing notice."""
     study = Study.open(folder / "lib")
     notice = seal_closing(study.campaign("it"), NOW, AUTHOR)
     study.close_early(notice)
@@ -70,7 +69,7 @@ def test_a_closed_campaign_says_so_in_its_page(folder):
 
 
 def test_nothing_is_written_in_place_of_a_file(folder):
-    """A page is never written over another file, and a failed one leaves no half."""
+    """A page never overwrites a file, and a failed write leaves no partial file."""
     (folder / "page.html").write_text("mine")
     assert "not overwritten" in run("--study", "lib", "page", "it", "--out", "page.html", code=1).output
     assert (folder / "page.html").read_text() == "mine"
@@ -90,13 +89,14 @@ def test_nothing_is_written_in_place_of_a_file(folder):
     ],
 )
 def test_a_page_that_could_not_work_is_refused(changes, download, why):
-    """A campaign without address, with one that no policy can name, or without time left is an error with advice."""
+    """A campaign without an address, with an address that no policy can contain, or past its end is refused with
+    advice."""
     with pytest.raises(NoPage, match=why):
         page_file(signed_campaign(**changes), NOW, download=download)
 
 
 def test_a_page_without_address_sends_no_request():
-    """A page that keeps reports as files has a policy that allows no request at all."""
+    """A page that saves reports as files has a policy that allows no request."""
     made = page_file(signed_campaign(addresses=()), NOW, download=True)
     assert "connect-src 'none'; " in Elements(made).all("meta")[1][0]["content"]
     assert page_code().script in made

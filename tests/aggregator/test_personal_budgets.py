@@ -1,4 +1,5 @@
-"""Budgets of values per class of people (Gu et al. 2020, sec. IV-A): from the draft to the device and the estimate."""
+"""Budgets that depend on the value and on a person's class (Gu et al. 2020, sec. IV-A): from draft to device and
+estimate."""
 
 from __future__ import annotations
 
@@ -55,7 +56,8 @@ def signed_of(tmp_path, text: str):
 
 @pytest.mark.parametrize(("notion", "bound"), [("minid", min), ("avgid", lambda a, b: (a + b) / 2)])
 def test_each_class_keeps_its_own_budgets(tmp_path, notion: str, bound) -> None:
-    """Pair by pair, from the integers, no output is more than e^bound times as likely, by the budgets of the class."""
+    """For each pair of values, computed from the integers, no output is more than e^bound times as likely, under the
+    budgets of the class."""
     terms = signed_of(tmp_path, DRAFT.format(notion=notion)).terms
     assert terms.classes == tuple(BUDGETS)
     channels = class_channels(terms.channel, 2)
@@ -68,8 +70,8 @@ def test_each_class_keeps_its_own_budgets(tmp_path, notion: str, bound) -> None:
 
 
 def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path) -> None:
-    """A device of each class pays by that class's certificate; simulated people of both are estimated within the
-    bounds."""
+    """A device of each class is charged by its class's certificate; the intervals for simulated people of both
+    contain the truth."""
     signed = signed_of(tmp_path, DRAFT.format(notion="minid"))
     costs = [found.cost for found in signed.terms.certificate.classes]
     assert costs[1] < costs[0]
@@ -92,7 +94,7 @@ def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path)
 
 
 def test_each_class_may_have_its_own_sensitive_values(tmp_path) -> None:
-    """The notion of a class has the sensitive values of its own section, or those of the draft if it names none."""
+    """A class has the sensitive values of its own section, or those of the draft if its section has none."""
     high_low = (
         DRAFT[: DRAFT.index("[privacy]")]
         + """
@@ -120,7 +122,8 @@ sensitive = ["diabetes", "HIV"]
     ],
 )
 def test_what_a_class_may_not_say_is_refused(tmp_path, entry: str, message: str) -> None:
-    """Unknown values, budgets out of range and entries that are not a class's are refused by name."""
+    """Unknown values, budgets out of range and entries that a class cannot have are refused, and the error names
+    them."""
     text = DRAFT.format(notion="minid").replace("default = 1.0\n", f"{entry}\n")
     if entry.startswith("budgets"):
         text = text.replace("budgets = { HIV = 0.25, diabetes = 0.5 }\n", "")

@@ -1,4 +1,4 @@
-"""Places in a bucket behave as pathlib's; a missing place, or a store unfit for a study, is an error."""
+"""Places in a bucket behave like pathlib's paths; a missing place, or a store unfit for a study, is an error."""
 
 from __future__ import annotations
 
@@ -75,13 +75,13 @@ def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
     "name", ["s3://", "s3:///key", "s3://b//c", "s3://b/../c", "s3://b/./c", "s3://b/c//d", *ELSEWHERE]
 )
 def test_names_that_begin_like_a_place_elsewhere_and_name_none(name):
-    """Such names are refused, and do not become folders called "s3:" or "gs:"."""
+    """Malformed addresses of buckets are refused, and do not become folders named "s3:" or "gs:"."""
     with pytest.raises(PlaceError, match="is not a valid place"):
         place(name)
 
 
 def test_names_of_buckets():
-    """The whole bucket is a place, and a slash at the end changes nothing."""
+    """A whole bucket is a place, and a trailing slash changes nothing."""
     assert place("s3://b") == place("s3://b/") == Remote("b")
     assert place("S3://b/C") == Remote("b", "C")
     assert str(Remote("b")) == "s3://b"
@@ -91,7 +91,7 @@ def test_names_of_buckets():
 
 
 def test_what_was_asked_ahead_is_in_order():
-    """Answers come in the order of the questions, each once, and an error in its turn."""
+    """Prefetched results are in the order of the requests, each once, and an error is raised at its turn."""
 
     def ask(number):
         threading.Event().wait(random.Random(number).random() / 200)
@@ -143,7 +143,8 @@ def test_a_session_by_the_command_line(bucket, tmp_path):
 
 
 def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, tmp_path):
-    """A bucket has no inbox, no rebuilt study and no study among other objects; a missing bucket or object is named."""
+    """A bucket cannot have an inbox, a rebuilt study, or a study among other objects; a missing bucket or object is
+    named in the error."""
     of = ["--study", study.path]
     for arguments, message in (
         ([*of, "ingest"], "has no inbox"),
@@ -172,7 +173,7 @@ def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, t
 
 
 def test_a_store_that_overwrites_objects_holds_no_study(stores, bucket):
-    """A store that ignores If-None-Match and overwrites is refused, and nothing is left there."""
+    """A store that ignores If-None-Match and overwrites objects is refused, and nothing is left in it."""
     with speaking_to(stores[1]):
         with pytest.raises(PlaceError, match="If-None-Match"):
             Study.create(bucket / "study")
@@ -180,7 +181,8 @@ def test_a_store_that_overwrites_objects_holds_no_study(stores, bucket):
 
 
 def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatch):
-    """A silent store, missing credentials and a missing program each end with one sentence that says what to do."""
+    """A store that does not answer, missing credentials and a missing program each cause one sentence that says what
+    to do."""
     silence = pytest.raises(StudyError, match=r"the object store does not answer; .* set AWS_ENDPOINT_URL")
     with speaking_to("http://127.0.0.1:9"), silence:
         Study.open(study.path)

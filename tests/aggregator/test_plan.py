@@ -1,4 +1,5 @@
-"""Laws of the catalogue and the plan: the choice has the least error by exact integers; an impossible one is named."""
+"""Laws of the catalogue and the plan: the choice has the least error by exact integers; an impossible request is
+refused."""
 
 import json
 import math
@@ -45,7 +46,7 @@ each = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 @each
 def test_everything_handed_out_is_certified_and_weighed(question):
-    """Every candidate keeps the notion by its certificate, and its errors are those of its integers."""
+    """Every candidate is certified for the notion, and its errors are those of its integer channel."""
     found = {mechanism.name: one for mechanism, one in candidates(question)}
     assert set(found) == {mechanism.name for mechanism in CATALOGUE}
     serving = [one for one in found.values() if not isinstance(one, str)]
@@ -66,7 +67,7 @@ def test_everything_handed_out_is_certified_and_weighed(question):
 
 @each
 def test_auto_is_the_plans_choice_and_the_least_error(question):
-    """``auto`` takes the first row of the plan: no other channel within the bits has a smaller exact error."""
+    """``auto`` takes the first row of the plan: no other channel within the bit limit has a smaller exact error."""
     rows = plan(question, 1000)
     name, channel = chosen("auto", question)
     assert rows[0].chosen
@@ -84,7 +85,7 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
 
 
 def test_people_for_an_error_are_as_many_as_the_formula_says():
-    """people_for reports reach the wanted standard error of a share, root mean square; one fewer does not."""
+    """people_for reports give the wanted standard error of a share (root mean square); one report fewer does not."""
     question = Question(values(16), Ldp(NAT))
     for row in plan(question, 500, wanted=(0.01, 0.1)):
         for error, people in row.people_for.items():
@@ -96,7 +97,7 @@ def test_people_for_an_error_are_as_many_as_the_formula_says():
 
 
 def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
-    """No choice has more bits than allowed; fewer than log2 k are refused, and the least possible number is named."""
+    """No choice has more bits than allowed; a limit below log2 k is refused with the smallest possible number."""
     question = Question(values(100), Ldp(4 * NAT))
     for bits in (7, 8, 12):
         assert plan(question, 1, most_bits=bits)[0].candidate.channel.output_bits <= bits
@@ -105,7 +106,7 @@ def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
 
 
 def test_nothing_that_serves_is_an_error_with_a_reason():
-    """A question that no mechanism serves is refused with a reason."""
+    """A question for which no mechanism is suited is refused with a reason."""
     with pytest.raises(Unsuited, match="no mechanism satisfies"):
         best(Question(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table or one of"):
@@ -115,7 +116,7 @@ def test_nothing_that_serves_is_an_error_with_a_reason():
 
 
 def test_the_error_falls_with_the_level():
-    """Along the curve, the chosen mechanism's error never rises with the level."""
+    """The error of the chosen mechanism never increases with the level."""
     errors = [min(found.values()) for _, found in curve(Question(values(16), Ldp(NAT)), levels=(0.1, 0.5, 1, 2, 4, 8))]
     assert errors == sorted(errors, reverse=True)
 
@@ -128,13 +129,13 @@ def high_low(size, sensitive, eps):
 
 
 def even_within(size, sensitive, part):
-    """Return shares that are even among the sensitive values, which are the first, and among the others."""
+    """Return shares that are uniform among the sensitive values, which are the first, and uniform among the others."""
     return [part / sensitive] * sensitive + [(1 - part) / (size - sensitive)] * (size - sensitive)
 
 
 def orders(sensitive):
-    """Return every order below 4 s, primes and 4, 8 and 9, with the fewest possible dimensions; of lines only the
-    least."""
+    """Return every order below 4 s, primes and 4, 8 and 9, with the smallest possible dimension; of lines only the
+    smallest order."""
     found = [q for q in range(2, 4 * sensitive) if q in {4, 8, 9} or all(q % d for d in range(2, q))]
     fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in found]
     line = next(q for q, t in fitting if t == 2)
@@ -142,7 +143,7 @@ def orders(sensitive):
 
 
 def inner(channel):
-    """The projective channel of the sensitive values."""
+    """Return the projective channel of the sensitive values."""
     (found,) = (each for each in channel.channels if each.family == "projective")
     return found
 
@@ -150,7 +151,7 @@ def inner(channel):
 @pytest.mark.parametrize(("size", "sensitive", "part"), [(30, 10, 0.1), (30, 12, 0.7), (200, 40, 0.5)])
 @pytest.mark.parametrize("eps", [0.5, 1.0, 3.0])
 def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, part, eps):
-    """The closed form and the error of the channel's integers differ by rounding alone."""
+    """The closed form and the error of the integer channel differ only by rounding."""
     _, channel = chosen("projective", Question(values(size), high_low(size, sensitive, eps)))
     made = inner(channel)
     found = projective_high_low_error(size, sensitive, part, made.order, made.dimension, exact.level_from(eps))
@@ -161,8 +162,8 @@ def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, pa
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40)])
 def test_no_other_order_is_better_for_a_given_part(size, sensitive, eps, part):
-    """The order for a given part has at most ``NO_WORSE`` times the error of the best of all prime orders, by brute
-    force."""
+    """The order for a given share of sensitive values has at most ``NO_WORSE`` times the error of the best prime
+    order, by brute force."""
     question = Question(values(size), high_low(size, sensitive, eps), part)
     name, channel = chosen("projective", question)
     assert name == "projective"
@@ -175,7 +176,7 @@ def test_no_other_order_is_better_for_a_given_part(size, sensitive, eps, part):
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40), (50, 30)])
 def test_the_worst_loss_is_least_without_a_given_part(size, sensitive, eps):
-    """Without a given part, the order has the least loss in the worst of an even part, a tenth and half, by brute
+    """Without a given share, the order minimises the worst loss over a uniform share, a tenth and a half, by brute
     force."""
     level = exact.level_from(eps)
     worst = dict.fromkeys(orders(sensitive), 0.0)
@@ -187,8 +188,10 @@ def test_the_worst_loss_is_least_without_a_given_part(size, sensitive, eps):
 
 
 def test_the_part_decides_the_order():
-    """With 10 of 100 values sensitive at 2 nats the order grows with the part of the people who hold one of them.
-    The choice for a tenth of the people has less error there than the choice for nine tenths."""
+    """With 10 of 100 values sensitive at 2 nats, the order grows with the share of people who have a sensitive value.
+
+    For a tenth of the people the order chosen for that share has less error than the one chosen for nine tenths.
+    """
     questions = {part: Question(values(100), high_low(100, 10, 2), part) for part in (0.1, 0.9)}
     made = {part: chosen("projective", question)[1] for part, question in questions.items()}
     assert inner(made[0.1]).order < inner(made[0.9]).order
@@ -197,8 +200,10 @@ def test_the_part_decides_the_order():
 
 
 def test_the_plan_weighs_by_the_part_and_says_so():
-    """With a given part, every error is that for shares even within both sets, and the reason names the part;
-    without one, errors are for even shares and the reason says that."""
+    """With a given share, every error is for shares uniform within both sets, and the reason states the share.
+
+    Without a share, errors are for uniform shares and the reason says so.
+    """
     for part, law, reason in (
         (0.3, even_within(20, 5, 0.3), "0.3 of the people protected"),
         (None, [1 / 20] * 20, "all values equally common"),
@@ -211,21 +216,21 @@ def test_the_plan_weighs_by_the_part_and_says_so():
 
 
 def test_a_part_is_of_sensitive_values():
-    """A part needs a high-low notion and lies strictly between 0 and 1."""
+    """A share of sensitive values needs a high-low notion, and must be above 0 and below 1."""
     for notion, part in ((Ldp(NAT), 0.1), (HighLow(NAT, 4, (2,)), 0.0), (HighLow(NAT, 4, (2,)), 1.0)):
         with pytest.raises(ValueError, match="above 0 and below 1"):
             Question(values(4), notion, part)
 
 
 def test_a_notion_moves_to_another_level():
-    """at_level changes the level alone; a matrix keeps its proportions, rounded down, and its unbounded pairs."""
+    """at_level changes only the level; a matrix keeps its proportions, rounded down, and its unbounded pairs."""
     assert at_level(HighLow(NAT, 4, (2,)), 2 * NAT) == HighLow(2 * NAT, 4, (2,))
     matrix = QUESTIONS["matrix"].notion
     assert at_level(matrix, NAT).levels == ((0, NAT // 2, NAT), (NAT // 2, 0, UNBOUNDED), (NAT, NAT // 2, 0))
 
 
 def test_the_command_says_what_scripts_were_promised():
-    """`plan --json` is a list with mechanism, output_bits, mse, se and people_for, the choice first."""
+    """`plan --json` is a list with mechanism, output_bits, mse, se and people_for; the choice is first."""
     rows = json.loads(run("plan", "--values", 16, "--epsilon", 1, "--reports", 1000, "--error", 0.02, "--json").output)
     assert rows[0]["chosen"]
     for row in rows:
@@ -234,7 +239,8 @@ def test_the_command_says_what_scripts_were_promised():
 
 
 def test_mechanisms_that_do_not_serve_are_listed_on_request():
-    """The text counts unsuited mechanisms, and --all names each with its reason; the JSON has them always."""
+    """The text has the number of unsuited mechanisms, and --all lists each with its reason; the JSON always lists
+    them."""
     words = ("plan", "--values", 16, "--epsilon", 1)
     others = [row["mechanism"] for row in json.loads(run(*words, "--json").output) if not row["serves"]]
     short, long = run(*words).stdout, run(*words, "--all").stdout
@@ -263,19 +269,22 @@ def test_the_command_draws_its_curve(tmp_path):
     ],
 )
 def test_wishes_that_contradict_are_usage_errors(arguments, message):
-    """A question that cannot be asked is a usage error that names the reason."""
+    """Contradictory options are a usage error with the reason."""
     assert message in run("plan", *arguments, code=2).output
 
 
 def test_too_few_bits_end_the_command_with_the_number_needed():
-    """A bit limit below log2 k fails and names a sufficient one."""
+    """A bit limit below log2 k is refused with a sufficient number."""
     assert "allow 4" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=1).output
 
 
 @pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 5)])
 def test_bits_count_where_reports_carry_many_outputs(tmp_path, answers, mechanism, bits):
-    """If a device answers once a period, auto takes the least error within 62 bits: 1 / 1.046 of the error of few
-    bits for 16 values at 1 nat. A draft with bundles keeps to few bits."""
+    """If a device answers once a period, auto takes the least error within 62 bits.
+
+    This is 1 / 1.046 of the error with few bits for 16 values at 1 nat. For a draft with several outputs a report, auto
+    takes few bits.
+    """
     draft = tmp_path / "draft.toml"
     draft.write_text(f"""title = "T"
 question = "Q?"

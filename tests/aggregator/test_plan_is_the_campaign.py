@@ -88,8 +88,10 @@ QUICK = ("minid", "minid, views", "ldp, classes, views", "number, mean", "number
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.long) for name in DRAFTS]
 )
 def test_plan_and_campaign_choose_the_same(name: str, tmp_path: Path) -> None:
-    """The campaign has the mechanism that ``plan`` marks as chosen, for each class if it has classes, and its
-    channel of the full answer has the planned bits. The views are the same, too."""
+    """The campaign has the mechanism that ``plan`` marks as chosen, for each class if it has classes.
+
+    Its channel of the full answer has the planned bits, and its views are the planned ones.
+    """
     draft = tmp_path / "draft.toml"
     draft.write_text(HEAD + DRAFTS[name])
     campaign = read_draft(draft)
@@ -116,7 +118,8 @@ def test_plan_and_campaign_choose_the_same(name: str, tmp_path: Path) -> None:
 
 
 def test_the_table_of_classes_and_views_is_printed(tmp_path: Path) -> None:
-    """A draft with both has a row for each class and a row for each view, and no mechanism that a class cannot hold."""
+    """The plan of a draft with classes and views has a row for each class and for each view, and omits mechanisms
+    unsuited to classes."""
     draft = tmp_path / "draft.toml"
     draft.write_text(HEAD + DRAFTS["minid, classes, views"])
     text = run("plan", draft).stdout

@@ -39,7 +39,8 @@ def test_each_goal_has_the_choice_of_auto(plans):
 
 
 def test_the_error_of_the_mean_is_that_of_the_plan():
-    """The error agrees for each goal, also if edges round at random and the mean has other expected shares."""
+    """The planned error of the mean agrees for each goal, also if edges are rounded at random or a mean has other
+    expected shares."""
     question = Question(Buckets.of(range(5)), LEVEL)
     for one in goal_plans(question, 300, distances=(1.0,), shares=(0.2,)):
         rows = plan(rounded_for_mean(replace(question, goal=one.goal)), 300)
@@ -48,8 +49,8 @@ def test_the_error_of_the_mean_is_that_of_the_plan():
 
 
 def test_the_planned_people_have_the_wanted_error(plans):
-    """The number of people is exactly the least for a mean; for deciles and ranges, new simulations have the wanted
-    error to a quarter."""
+    """For a mean the planned number of people is exactly the smallest; for deciles and ranges new simulations have
+    the wanted error within a quarter."""
     mean = plans["mean"]
     for wanted, people in mean.people_for.items():
         assert math.sqrt(mean.choice.mean_variance / people) <= wanted
@@ -65,8 +66,10 @@ def test_the_planned_people_have_the_wanted_error(plans):
 @pytest.mark.parametrize("power", [-0.5, -0.4])
 @pytest.mark.parametrize("start", [1, 3_000, 10**9])
 def test_the_search_finds_the_least_number(power, start):
-    """For an error that is a power of the number of people the search finds that number, rounded up to two digits,
-    and None if the error never becomes small enough."""
+    """If the error is a power of the number of people, the search finds the smallest number, rounded up to two digits.
+
+    It returns None if the error never becomes small enough.
+    """
     for least in (37, 5_200, 81_000_000):
         found = people_for(lambda people: people**power, (least - 0.5) ** power, start)
         assert least <= found <= 1.1 * least
@@ -90,7 +93,8 @@ def test_goals_are_of_ordered_values_without_a_prior():
 
 
 def test_the_command_says_how_many_people_first():
-    """The table of goals comes before the mechanisms; its JSON is in the first row, with the same numbers."""
+    """The table of goals is printed before the mechanisms; in the JSON the goals are in the first row, with the same
+    figures."""
     words = ("--number", "0,7", "--epsilon", 2, "--reports", 700, "--within", "0.5", "--error", "0.05")
     shown = run("plan", *words).stdout
     assert shown.index("How many people") < shown.index("mechanism")
@@ -105,8 +109,7 @@ def test_the_command_says_how_many_people_first():
 
 
 def test_a_draft_says_how_many_reports_it_expects(tmp_path):
-    """The mechanism that ``auto`` takes for the draft is planned with the draft's number of reports, unless one is
-    given."""
+    """The plan of a draft is for the draft's number of reports, unless --reports is given."""
     draft = tmp_path / "draft.toml"
     draft.write_text(
         'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "number"\nlow = 0\nhigh = 7\n'

@@ -1,4 +1,5 @@
-"""The choice of auto follows the goal: few numbers for a mean, and the wave for a distribution if it has less error."""
+"""The choice of auto depends on the goal: few numbers for a mean, and the wave for a distribution if it has less
+error."""
 
 import math
 from fractions import Fraction
@@ -48,7 +49,7 @@ name = "{mechanism}"
 
 
 def rival_variance(epsilon, t, law):
-    """The least exact variance of the published mechanisms for a mean, of one report of people at t in -1 .. 1.
+    """Return the least exact variance of the published mechanisms for a mean, for one report of people at t in -1 .. 1.
 
     Duchi, Jordan, Wainwright 2018; piecewise and hybrid: Wang et al. 2019, eq. 6, 8 and Theorem 3.
     """
@@ -62,10 +63,10 @@ def rival_variance(epsilon, t, law):
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("shape", ["even", "hill", "spike"])
 def test_the_mean_is_nearly_as_sure_as_by_the_best_published_mechanism(epsilon, shape):
-    """The exact root mean squared error of the mean, rounding included, is at most 1.10 of the best of the three
-    rivals.
+    """The exact root mean squared error of the mean, rounding included, is at most 1.10 times that of the best
+    published mechanism.
 
-    The planner expects even shares only; the other people are not the expected ones.
+    The planner expects uniform shares; the people in the other cases have other shares.
     """
     hill, _, spike = reference_shapes(1001)
     t, law = np.linspace(-1, 1, 1001), {"even": np.full(1001, 1 / 1001), "hill": hill, "spike": spike}[shape]
@@ -82,7 +83,8 @@ def test_the_mean_is_nearly_as_sure_as_by_the_best_published_mechanism(epsilon, 
 
 
 def test_for_a_mean_a_number_is_rounded_at_random_to_few(draft):
-    """The range keeps its ends, unit and clamp; more numbers at higher levels; a plan has the same choice."""
+    """For a mean the range keeps its ends, unit and clamp and has few numbers, more at higher levels; a plan has the
+    same choice."""
     sizes = []
     for epsilon in (0.5, 1.0, 4.0, 8.0):
         path = draft(AGE + "\nclamp = true", 'goal = "mean"', epsilon=epsilon)
@@ -103,7 +105,7 @@ def test_for_a_mean_a_number_is_rounded_at_random_to_few(draft):
 
 
 def test_the_range_stays_where_the_author_or_the_notion_needs_it(draft):
-    """A named mechanism, dates, the author's edges and other notions keep every input; two values stay two."""
+    """Every input stays for a named mechanism, dates, the author's edges and other notions; two values stay two."""
     assert read_draft(draft(AGE, 'goal = "mean"', "wave")).domain.size == 74
     assert read_draft(draft('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-30', 'goal = "mean"')).domain.size == 30
     assert read_draft(draft('kind = "buckets"\nedges = [0, 1, 5, 9]', 'goal = "mean"')).domain.size == 4
@@ -117,7 +119,10 @@ def test_the_range_stays_where_the_author_or_the_notion_needs_it(draft):
 
 
 def test_expected_shares_for_a_mean_are_those_of_rounded_even_numbers():
-    """Half an inner share at each end; of edges, by the gaps around each; a slow twin rounds many even numbers."""
+    """Each end has half the share of an inner number; shares of edges are proportional to the gaps around them.
+
+    The slow reference rounds many uniform numbers.
+    """
     buckets = Buckets.of([0, 1, 5, 9])
     shares = Question(buckets, Ldp(exact.NANONATS), goal="mean").shares
     slow = np.zeros(4)
@@ -145,7 +150,7 @@ def test_auto_takes_the_wave_where_it_errs_less(draft):
 
 
 def test_values_without_an_order_and_edges_stay_as_they_were(draft):
-    """A goal changes nothing for labels without an order, and buckets are read by a wave only if a goal asks for it."""
+    """A goal changes nothing for labels without an order, and a wave is used for buckets only if a goal needs it."""
     labels = ", ".join(f'"{x}"' for x in range(40))
     plain = read_draft(draft(f'kind = "values"\nvalues = [{labels}]')).mechanism
     assert read_draft(draft(f'kind = "values"\nvalues = [{labels}]', 'goal = "distribution"')).mechanism == plain
@@ -156,7 +161,7 @@ def test_values_without_an_order_and_edges_stay_as_they_were(draft):
 
 
 def test_simulated_errors_are_those_of_the_estimate():
-    """Simulated errors shrink with more reports, are the same each time, and are infinite if no estimate exists."""
+    """Simulated errors decrease with more reports, are deterministic, and are infinite if no estimate exists."""
     level = Ldp(exact.NANONATS)
     domain = OrderedValues(tuple("abcdefgh"))
     for name in ("wave", "subset", "randomized-response"):
@@ -181,7 +186,7 @@ def test_simulated_errors_are_those_of_the_estimate():
     ],
 )
 def test_wrong_entries_of_the_analysis_are_named(draft, analysis, named):
-    """A draft and a plan refuse the same entries, in the same words."""
+    """A draft and a plan refuse the same entries with the same text."""
     for read in (read_draft, read_question):
         with pytest.raises(DraftError, match=named):
             read(draft(AGE, analysis))

@@ -1,4 +1,4 @@
-"""Laws of the weights of resolutions."""
+"""Laws of the weights of a map's resolutions."""
 
 import math
 
@@ -32,7 +32,7 @@ def simulated(weights, n, rounds):
 
 
 def test_standard_errors_are_those_of_the_tree():
-    """The formula gives the tree's standard errors if all districts of a resolution are equal."""
+    """If all districts of a resolution have one size, the formula gives the tree's standard errors."""
     tree = Tree.of([np.arange(SIZES[-1]) // (SIZES[-1] // size) for size in SIZES])
     for weights in ((0.2, 0.3, 0.5), (0, 0.5, 0.5), (0.5, 0, 0.5)):
         variances = own(weights, 1000)
@@ -45,8 +45,10 @@ def test_standard_errors_are_those_of_the_tree():
 
 
 def test_expected_errors_order_weights_as_simulated_ones():
-    """The weights with the least sum of expected errors, of nine choices, are within 6% of the least simulated sum.
-    The seed is fixed. A failure means that the planner would choose visibly worse weights."""
+    """Of nine choices, the weights with the least sum of expected errors are within 6% of the least simulated sum.
+
+    The seed is fixed. A failure means that the planner chooses clearly worse weights.
+    """
     choices = [
         (0.2, 0.3, 0.5), (0.1, 0.2, 0.7), (0.2, 0.35, 0.45), (0.34, 0.33, 0.33), (0.3, 0.4, 0.3), (0.8, 0.1, 0.1),
         (0.1, 0.8, 0.1), (0.05, 0.05, 0.9), (0, 0, 1),
@@ -57,7 +59,7 @@ def test_expected_errors_order_weights_as_simulated_ones():
 
 
 def test_weights_are_for_the_wanted_resolutions():
-    """The weights sum to twenty; they are positive up to the wanted resolution and zero beyond it."""
+    """The weights sum to twenty, are positive up to the wanted resolution, and are zero for finer ones."""
     for n in (1_000, 100_000, 10**7):
         for wanted in range(3):
             weights = best_weights(SIZES, VARIANCES, n, wanted)

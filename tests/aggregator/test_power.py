@@ -1,4 +1,5 @@
-"""Laws of power failures: completed work is on the disk, and nothing is removed before its successor is there."""
+"""Laws of power failures: completed work is on the disk, and nothing is removed before its replacement is on the
+disk."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def disk(monkeypatch):
 
 @pytest.fixture
 def left(disk, tmp_path):
-    """A function that returns the study as a power failure at this moment would leave it."""
+    """A function that returns the study that a power failure at this moment would leave."""
     numbers = count()
 
     def after(study):
@@ -52,7 +53,7 @@ def batch(folder, *numbers, period=0):
 
 
 def same(first, second):
-    """Return True if two studies have the same status and tally."""
+    """Return whether two studies have the same status and tally."""
     return first.status(NOW) == second.status(NOW) and (
         first.tally(OPEN).counts.tolist() == second.tally(OPEN).counts.tolist()
     )
@@ -79,7 +80,7 @@ def test_completed_steps_survive_a_power_failure(tmp_path, left, monkeypatch):
 
 
 def test_an_upload_is_in_the_study_before_it_leaves_the_inbox(tmp_path, disk, left, monkeypatch):
-    """Whenever an upload is removed, a power failure at that moment leaves its reports counted, and its batch kept."""
+    """If the power fails when an upload is removed, its reports are counted and its batch is archived."""
     study = made(tmp_path / "lib")
     inbox.prepare(study.path)
     for number in range(3):
@@ -106,8 +107,8 @@ def test_an_upload_is_in_the_study_before_it_leaves_the_inbox(tmp_path, disk, le
 
 
 def test_what_another_process_counted_is_on_the_disk_before_an_upload_leaves(tmp_path, disk, left, monkeypatch):
-    """A replay is archived only once the commit that it repeats is on the disk, also if another process made that
-    commit without syncing it."""
+    """A replayed report is archived only after the commit of the first copy is on the disk, even if another process
+    made it without a sync."""
     study = made(tmp_path / "lib")
     inbox.prepare(study.path)
     with monkeypatch.context() as patch:

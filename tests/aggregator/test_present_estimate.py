@@ -1,4 +1,4 @@
-"""Laws of tables, documents and pictures of estimates."""
+"""Laws of the tables, documents and pictures of estimates."""
 
 import csv
 import dataclasses
@@ -59,8 +59,8 @@ TITLE_AND_LABELS_WITH_MARKUP = Values(("[bold]yes[/bold]", "[/] no $x_1$", "€ 
 
 
 def test_the_table_shows_percentages_intervals_and_what_was_refused():
-    """Each value has its share and interval in percent; the caption has the reports, the privacy level and the
-    refusals."""
+    """Each value has its share and interval in percent; the caption has the number of reports, the privacy level and
+    the refusals."""
     text = printed(estimate_table(found(COLOURS, [0.7, 0.2, 0.1], rejected={"replayed": 2, "signature": 1})))
     for part in (
         "Colours",
@@ -78,26 +78,29 @@ def test_the_table_shows_percentages_intervals_and_what_was_refused():
 
 @pytest.mark.parametrize(("n", "text"), [(100, "1 of them (1%)"), (101, "2 of them (2%)"), (150, "2 of them (2%)")])
 def test_the_part_that_is_forged_is_rounded_up(n, text):
-    """The table states the influence of a hundredth of the reports, as a whole number, with its percentage rounded
-    up."""
+    """The table states the influence of a hundredth of the reports: a whole number of reports, and a percentage that
+    is rounded up."""
     assert text in " ".join(printed(estimate_table(found(COLOURS, n=n))).split())
 
 
 def test_the_influence_is_that_of_the_requested_forged_reports():
-    """``--forged`` gives their number; the default is one report in a hundred."""
+    """``--forged`` sets the number of forged reports; the default is one report in a hundred."""
     one = found(COLOURS, n=2000)
     one = dataclasses.replace(one, influence=dataclasses.replace(one.influence, asked=130))
     assert "130 of them (7%)" in " ".join(printed(estimate_table(one)).split())
 
 
 def item_rows(text):
-    """Return the rows of a table whose values are called item something."""
+    """Return the rows of a table whose values are named "item ..."."""
     return [line for line in text.splitlines() if line.strip().startswith("item ")]
 
 
 def test_what_surely_occurs_comes_first():
-    """Values of 200 whose simultaneous interval lies above zero come first, even if the noise of another is as large
-    as their share. Few of the others are shown, each marked, and the caption counts the sure ones."""
+    """Of 200 values, those whose simultaneous interval is above zero come first, even if noise gives another value a
+    larger share.
+
+    A few of the other values follow, each marked, and the caption has the number of significant ones.
+    """
     p = np.full(200, 0.4 / 198)
     p[[7, 150]] = 0.5, 0.1
     shown = found(MANY, p, n=60_000)
@@ -122,8 +125,10 @@ def test_what_surely_occurs_comes_first():
 
 
 def test_shares_of_items_are_labelled_as_such(tmp_path):
-    """Item sets have no total variation distance: a simulation reports the mean absolute difference of a share.
-    Items without names are numbered from 1."""
+    """A simulation of item sets reports the mean absolute difference of a share instead of a total variation distance.
+
+    Items without names are numbered from 1.
+    """
     shown = found_items(Items(3, 12))
     truth = np.linspace(0, 1, 12)
     text = " ".join(printed(estimate_table(shown, truth)).split())
@@ -139,7 +144,7 @@ def test_shares_of_items_are_labelled_as_such(tmp_path):
 
 
 def test_texts_are_never_read_as_markup(tmp_path):
-    """Brackets and dollars of a label or title are shown as they are, in tables and in pictures."""
+    """Brackets and dollar signs in a label or title are shown as text, in tables and in pictures."""
     shown = found(TITLE_AND_LABELS_WITH_MARKUP, title="[red]$T$[/red]")
     text = printed(estimate_table(shown))
     assert "[bold]yes[/bold]" in text
@@ -148,7 +153,7 @@ def test_texts_are_never_read_as_markup(tmp_path):
 
 
 def test_the_truth_of_a_rehearsal_stands_beside_the_estimate():
-    """The table has a truth column only if the truth is given."""
+    """The table has a column for the truth if and only if the truth is given."""
     shown = found(COLOURS)
     assert "truth" not in printed(estimate_table(shown))
     text = printed(estimate_table(shown, np.array([0.125, 0.5, 0.375])))
@@ -158,12 +163,12 @@ def test_the_truth_of_a_rehearsal_stands_beside_the_estimate():
 
 @pytest.mark.parametrize(("part", "drawn"), [(0, ""), (1, "█" * 24), (0.5, "█" * 12), (1 / 192, "▏"), (2, "█" * 24)])
 def test_bars_are_drawn_in_eighths(part, drawn):
-    """A bar is as long as its part of 24 characters, in eighths."""
+    """The length of a bar is its fraction of 24 characters, in eighths of a character."""
     assert bar(part) == drawn
 
 
 def test_no_cell_is_a_formula():
-    """A text that a spreadsheet would compute is written as text; numbers, and positions on a map, are unchanged."""
+    """A text that a spreadsheet would compute is written as text; numbers and positions on a map are unchanged."""
     for text in ("=1+1", "+A1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "=", "-1-1", "+1,A1"):
         assert cell(text) == f"'{text}"
     for kept in ("a=b", "", "-5", "+5.5", "-1e-9", "-12.5,30.25", "-12.5, -30", -5, -0.5, None, True, "1-2"):
@@ -177,7 +182,7 @@ def test_no_cell_is_a_formula():
 
 
 def test_the_csv_has_every_value_and_fractions_in_full():
-    """The CSV has a row a value, in order, with the numbers of the JSON; a comma in a label is quoted."""
+    """The CSV has one row for each value, in order, with the figures of the JSON; a label with a comma is quoted."""
     shown = found(Grid(0, 2_000_000, 0, 2_000_000, 1_000_000))
     rows = list(csv.DictReader(io.StringIO(estimate_csv(shown))))
     assert [row["value"] for row in rows] == ["0.5,0.5", "0.5,1.5", "1.5,0.5", "1.5,1.5"]
@@ -188,7 +193,7 @@ def test_the_csv_has_every_value_and_fractions_in_full():
 
 
 def test_one_number_is_printed_with_its_interval():
-    """A mean shows estimate, error and interval, rounded to two digits of the error; the CSV has them in full."""
+    """A mean is printed with its error and interval, rounded to two digits of the error; the CSV has all digits."""
     shown = found(Buckets.of([0, 10, 20]))
     answer = query.mean(shown.terms, Tally.of(np.array([300, 400, 200, 100])))
     text = printed(answer_table(answer, shown.terms, 1000))
@@ -217,14 +222,14 @@ def test_one_number_is_printed_with_its_interval():
 )
 @pytest.mark.parametrize("rehearsal", [False, True])
 def test_every_kind_of_domain_is_drawn(tmp_path, domain, p, rehearsal):
-    """A picture is a PNG, with and without the truth, without any warning."""
+    """The picture of every kind of domain is a PNG, with and without the truth, and causes no warning."""
     shown = found(domain, p)
     draw(shown, tmp_path / "it.png", np.full(domain.size, 1 / domain.size) if rehearsal else None)
     assert (tmp_path / "it.png").read_bytes().startswith(PNG)
 
 
 def test_an_estimate_without_error_bars_is_still_shown(tmp_path):
-    """If no unbiased estimate exists, table, CSV and picture show shares alone."""
+    """If no unbiased estimate exists, table, CSV and picture show the shares alone."""
     third = 2**62 // 3
     channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
     terms = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", plain_views(channel),

@@ -1,4 +1,4 @@
-"""Laws of maps: each cell is drawn at the finest resolution that holds there, over the coast that the app draws."""
+"""Laws of maps: each cell is drawn at the finest resolution with a significant estimate, over the app's coastline."""
 
 import csv
 import io
@@ -35,7 +35,7 @@ def found(n, *maps, seed=1):
 
 @pytest.mark.parametrize("n", [20, 200, 1000, 100_000])
 def test_a_cell_is_drawn_at_the_finest_resolution_that_holds(n):
-    """The regions equal a lookup cell by cell at every noise, and their shares sum to one."""
+    """The regions equal those of a lookup for each cell at every level of noise, and their shares sum to one."""
     one = found(n)
     cut = regions(one)
     for x in range(77):
@@ -50,7 +50,7 @@ def test_a_cell_is_drawn_at_the_finest_resolution_that_holds(n):
 
 
 def test_districts_that_cross_squares_leave_them_whole():
-    """A district that lies in parts of several regions is not drawn, and every cell still has one region."""
+    """A district with cells in several regions is not drawn, and every cell still has one region."""
     one = found(100_000, Coarse(3), CROSSING, Identity())
     cut = regions(one)
     assert set(cut.of.tolist()) <= set(range(len(cut.share)))
@@ -58,7 +58,7 @@ def test_districts_that_cross_squares_leave_them_whole():
 
 
 def test_without_views_each_cell_is_a_region():
-    """A plain map is drawn as it is: no share is spread."""
+    """On a map without views each cell is a region with its own share."""
     terms = campaign(GRID, Identity())
     plain = estimate(terms, counted(terms, SHARP, [1000], np.random.default_rng(2)).by_view[0])
     cut = regions(plain)
@@ -67,7 +67,7 @@ def test_without_views_each_cell_is_a_region():
 
 
 def test_the_coast_is_the_app_s():
-    """The desk's file is the app's, byte for byte, and both read the same lines from it."""
+    """The aggregator's file of the coastline is the app's, byte for byte, and both read the same lines from it."""
     assert (ROOT / "aggregator/data/coast.bin").read_bytes() == (ROOT / "demo_app/data/coast.bin").read_bytes()
     world, own = coast(), lines()
     for places, read in ((world.outlines, own.coasts), (world.borders, own.borders)):
@@ -78,8 +78,10 @@ def test_the_coast_is_the_app_s():
 
 
 def test_maps_are_drawn_from_any_estimate(tmp_path):
-    """A map is drawn with and without views, with few people, with coarse views alone, and beside the truth. With 20
-    people no district is above zero, and the title says so."""
+    """A map is drawn with and without views, with few people, with coarse views alone, and with the truth.
+
+    With 20 people no district is above zero, and the title says so.
+    """
     plain = campaign(GRID, Identity())
     cases = {
         "views": found(1000),
@@ -111,7 +113,7 @@ def test_a_scale_bar_is_a_round_length():
 
 
 def test_every_form_names_the_resolution():
-    """CSV and Arrow have a row for each value and then for each district; so has GeoJSON, with its outline."""
+    """CSV and Arrow have a row for each value and then for each district; GeoJSON has them too, with each outline."""
     one = found(1000, Coarse(4), CROSSING, Identity())
     rows = list(csv.DictReader(io.StringIO(estimate_csv(one))))
     named = [row["resolution"] for row in rows]
@@ -132,13 +134,14 @@ def test_every_form_names_the_resolution():
 
 
 def area(geometry):
-    """Return the square degrees of polygons without holes, counterclockwise."""
+    """Return the area, in square degrees, of counterclockwise polygons without holes."""
     polygons = [geometry["coordinates"]] if geometry["type"] == "Polygon" else geometry["coordinates"]
     return sum((x1 * y2 - x2 * y1) / 2 for (ring,) in polygons for (x1, y1), (x2, y2) in itertools.pairwise(ring))
 
 
 def test_a_district_of_several_parts_has_them_all():
-    """Cells that make no rectangle are a MultiPolygon of their rows, also where a row ends beside the next one."""
+    """A district whose cells are not a rectangle is a MultiPolygon of its rows, also if one row ends where the next
+    begins."""
     rough = Districts(runs_of([0 if x in (0, 10, 11, 12, 30) else 1 for x in range(77)]))
     one = found(1000, rough, Identity())
     features = json.loads(estimates_geojson([(one, None)]))["features"]
@@ -150,7 +153,8 @@ def test_a_district_of_several_parts_has_them_all():
 
 
 def test_tables_show_the_districts_that_hold():
-    """The table of a terminal names each resolution, and of the coarser ones the districts significantly above zero."""
+    """The table on a terminal has each resolution by name; of the coarser ones it has the districts significantly
+    above zero."""
     one = found(3000)
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(estimate_table(one, SHARP))
@@ -163,8 +167,7 @@ def test_tables_show_the_districts_that_hold():
 
 
 def test_names_of_districts_are_written_where_they_fit():
-    """The wide one of two districts has its name inside it, and the narrow one has none; the line below has both
-    shares."""
+    """Of two districts the wide one has its name inside and the narrow one has none; the line below has both shares."""
     narrow = Districts(runs_of([0 if x % 11 < 10 else 1 for x in range(77)]), ("plain", "a long name"))
     one = found(100_000, narrow, Identity())
     drawn = figure(one)

@@ -1,4 +1,4 @@
-"""Laws of marks on a map: each lies on its region of the picture and has its numbers, and their number is bounded."""
+"""Laws of marks on a map: each is at its region of the picture and has its figures, and their number is bounded."""
 
 import re
 from html.parser import HTMLParser
@@ -37,7 +37,7 @@ ESTIMATES = {
 
 
 class Read(HTMLParser):
-    """The parts of a mark that a browser would see: its box, its path, its texts."""
+    """A mark as a browser reads it: its box, its path and its texts."""
 
     def __init__(self, text):
         super().__init__()
@@ -52,7 +52,7 @@ class Read(HTMLParser):
 
 
 def cells(read, grid):
-    """The cells within a mark's path, each once."""
+    """Return the cells inside a mark's path, each once."""
     inside = np.zeros((grid.rows, grid.columns), dtype=int)
     for part in re.findall(r"M(\d+) (\d+)h(\d+)v(\d+)h-(\d+)z", read.seen["path"]["d"]):
         x, y, wide, high, back = map(int, part)
@@ -64,7 +64,7 @@ def cells(read, grid):
 
 
 def drawn(one, truth=None):
-    """The figure of an estimate, its pixels from the top, and its marks."""
+    """Return the figure of an estimate, its pixels from the top down, and its marks."""
     made = figure(one, truth)
     canvas = FigureCanvasAgg(made)
     canvas.draw()
@@ -73,8 +73,10 @@ def drawn(one, truth=None):
 
 @pytest.mark.parametrize("name", ESTIMATES)
 def test_marks_are_the_regions_and_say_their_numbers(name):
-    """Every region of a small map has one mark of exactly its cells, whose text has the district's name, share and
-    interval; each mark can have the focus."""
+    """Every region of a small map has one mark of exactly its cells, whose text has the name, share and interval.
+
+    The keyboard can focus each mark.
+    """
     one = ESTIMATES[name]()
     cut = regions(one)
     _, _, marked = drawn(one)
@@ -102,7 +104,8 @@ def test_marks_are_the_regions_and_say_their_numbers(name):
 
 @pytest.mark.parametrize("truth", [None, SHARP], ids=["alone", "beside the truth"])
 def test_a_mark_lies_where_its_region_is_drawn(truth):
-    """The pixel in the middle of a cell of each sure region, by the mark's box, has the colour of its share."""
+    """For each significant region, the pixel in the middle of a cell, located by the mark's box, has the colour of
+    its share."""
     one = found(100_000)
     cut = regions(one)
     made, pixels, marked = drawn(one, truth)
@@ -125,7 +128,7 @@ def test_a_mark_lies_where_its_region_is_drawn(truth):
 
 @pytest.mark.parametrize("n", [1000, 10**9])
 def test_a_map_of_many_cells_has_few_marks(n):
-    """At most ``MARKED`` of 43,750 cells have a mark, the largest of those above zero, in a few kilobytes."""
+    """Of 43,750 cells at most ``MARKED`` have a mark, the largest of those above zero, in a few kilobytes."""
     people = np.random.default_rng(3).dirichlet(np.full(LARGE.size, 0.05))
     one = plain(LARGE, people, n)
     made = figure(one)
@@ -142,7 +145,7 @@ def test_a_map_of_many_cells_has_few_marks(n):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_rectangles_cover_cells_once(seed):
-    """For any set of cells, the rectangles hold each of them once and no other; a full rectangle stays whole."""
+    """For any set of cells, the rectangles contain each cell once and no other cell; a full rectangle stays whole."""
     rng = np.random.default_rng(seed)
     inside = rng.random((rng.integers(1, 9), rng.integers(1, 9))) < rng.random()
     again = np.zeros(inside.shape, dtype=int)

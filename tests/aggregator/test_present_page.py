@@ -55,7 +55,7 @@ VOID = {"meta", "img", "wbr"}
 
 
 class Parsed(HTMLParser):
-    """The page as a browser would see it: every element closed at its place, with its attributes and text."""
+    """The page as a browser parses it: every element with its attributes and text, and closed in its place."""
 
     def __init__(self, text):
         super().__init__()
@@ -89,7 +89,7 @@ def campaign(domain, notion=None, title="Colours", channel=None):
 
 
 def draft(privacy, domain='kind = "values"\nvalues = ["a", "b", "c"]', more=""):
-    """The campaign of a draft, which is given in parts."""
+    """Return a campaign from the parts of its draft."""
     text = f'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\n{domain}\n{privacy}\n[schedule]\n'
     text += f"opens = 2026-12-01\ncloses = 2027-03-01\nperiod_days = 7\n{more}"
     return campaign_of(loads(text, parse_float=Decimal), Path())
@@ -102,7 +102,7 @@ def tally(terms, n=2000, rejected=None):
 
 
 def written(terms, n=2000, rejected=None, truth=None, period=None, method=None):
-    """The page, parsed; and the estimate on it."""
+    """Return the parsed page, and the estimate on it."""
     counted = tally(terms, n, rejected)
     found = estimate(terms, counted, method=method)
     text = page(found, audit(terms), counted, period=period, truth=truth)
@@ -112,7 +112,8 @@ def written(terms, n=2000, rejected=None, truth=None, period=None, method=None):
 @pytest.mark.parametrize("kind", DOMAINS)
 @pytest.mark.parametrize("rehearsal", [False, True])
 def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
-    """Elements balance, ids are unique, links stay on the page, pictures are in it, and nothing else has a source."""
+    """All elements are closed, ids are unique, links stay on the page, and pictures are in it; nothing else has a
+    source."""
     terms = campaign(DOMAINS[kind])
     size = len(estimate(terms, tally(terms)).share)
     parsed, _, text = written(terms, truth=np.full(size, 1 / size) if rehearsal else None)
@@ -134,7 +135,7 @@ def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
 
 
 def test_the_page_forbids_what_it_does_not_need():
-    """The page's policy allows its style by hash and pictures inside it, and nothing else."""
+    """The page's policy allows its style by hash and embedded pictures, and nothing else."""
     parsed, _, text = written(campaign(COLOURS))
     (policy,) = [value for _, name, value in parsed.attributes if name == "content" and "default-src" in value]
     style = re.search("<style>(.*)</style>", text, re.S).group(1)
@@ -143,7 +144,7 @@ def test_the_page_forbids_what_it_does_not_need():
 
 
 def test_what_an_author_writes_is_text():
-    """Markup in a title, question, purpose, organisation or label is shown, and is no markup."""
+    """Markup in a title, question, purpose, organisation or label is shown as text."""
     evil = "<script>alert(1)</script><b \"&amp;'>"
     terms = Campaign(evil, evil, evil, evil, Values((evil, "</svg>", "']]>")), Ldp(NANONATS), evil,
                      plain_views(hadamard(3, NANONATS)), 10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
@@ -157,7 +158,8 @@ def test_what_an_author_writes_is_text():
 
 
 def test_the_same_study_gives_the_same_bytes(monkeypatch):
-    """Two pages of one estimate are equal, and differ with a count, a refusal or the period; no clock is read."""
+    """Two pages of one estimate are equal, and pages differ if a count, a refusal or the period differs; no clock is
+    read."""
     monkeypatch.setattr("time.time", lambda: pytest.fail("a page knows no clock"))
     terms = campaign(COLOURS)
     assert written(terms, rejected={"late": 1, "early": 2})[2] == written(terms, rejected={"early": 2, "late": 1})[2]
@@ -166,7 +168,7 @@ def test_the_same_study_gives_the_same_bytes(monkeypatch):
 
 
 def test_the_digest_is_of_a_text_that_anybody_can_write():
-    """The digest is SHA-256 of the JSON text that the docs describe; a class without refusals is not in it."""
+    """The digest is SHA-256 of the JSON text that the docs describe, which omits classes without refusals."""
     counted = Tally(np.array([3, 4]), 7, {"late": 2, "early": 0}, 5)
     text = '{"campaign":"0102","counts":[3,4],"period":null,"rejected":{"late":2},"reports":7}'
     assert digest(counted, b"\x01\x02", None) == hashlib.sha256(text.encode()).hexdigest()
@@ -177,7 +179,7 @@ def test_the_digest_is_of_a_text_that_anybody_can_write():
 
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_every_number_of_the_estimate_is_on_the_page(kind):
-    """Each value's row has the numbers of the JSON, in percent and rounded to the standard error."""
+    """Each value's row has the figures of the JSON, in percent and rounded to the standard error."""
     parsed, found, text = written(campaign(DOMAINS[kind]))
     shown = listed(found, page_numbers.ROWS, page_numbers.ROWS)
     places = decimals(found, shown)
@@ -194,7 +196,7 @@ def test_every_number_of_the_estimate_is_on_the_page(kind):
 
 
 def test_a_long_page_says_what_it_leaves_out():
-    """If all of 300 values may be zero, the table has 200 of them, marked, and the page says so."""
+    """If all of 300 values may be zero, the table has 200 of them, marked, and the page states the omission."""
     parsed, found, text = written(campaign(MANY))
     assert not (found.simultaneous_low > 0).any()
     together = (
@@ -206,7 +208,8 @@ def test_a_long_page_says_what_it_leaves_out():
 
 
 def test_a_map_of_43_750_cells_is_small():
-    """The page of a large map is under 2 MB even if neighbours never share a shade; its text names the largest."""
+    """The page of a large map is under 2 MB even if all neighbours have different shades; its text names the largest
+    cells."""
     grid = Grid(24_000_000, 41_500_000, -125_000_000, -100_000_000, 100_000)
     terms = campaign(grid)
     counted = Tally(np.random.default_rng(5).integers(0, 100, terms.channel.features), 0, {}, 7)
@@ -219,7 +222,8 @@ def test_a_map_of_43_750_cells_is_small():
 
 
 def test_an_estimate_without_error_bars_has_dashes_and_a_warning():
-    """If no unbiased estimate exists, the page shows shares, dashes, no interval, and the warning first."""
+    """If no unbiased estimate exists, the page begins with the warning and shows shares with dashes for the
+    intervals."""
     third = 2**62 // 3
     channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
     terms = campaign(COLOURS, Information(NANONATS, (1, 1, 1)), channel=channel)
@@ -234,8 +238,10 @@ def test_an_estimate_without_error_bars_has_dashes_and_a_warning():
 
 
 def test_refusals_are_explained():
-    """Every reason with refusals has its count and its explanation, and no other has; every reason has an
-    explanation."""
+    """Each reason that refused a report has its count and its explanation on the page, and no other reason is there.
+
+    Every possible reason has an explanation.
+    """
     parsed, _, _ = written(campaign(COLOURS), rejected={"replayed": 1234, "unknown-key": 5, "late": 0})
     assert "1,239 were refused" in parsed.text
     for words in ("1,234", page_reports.REFUSED["replayed"], "enrol their keys"):
@@ -246,7 +252,7 @@ def test_refusals_are_explained():
 
 
 def test_forgeries_are_weighed():
-    """The page states the influence of forged reports that the JSON states."""
+    """The page states the same influence of forged reports as the JSON."""
     parsed, found, _ = written(campaign(COLOURS))
     for forged in found.influence.as_json()["forged"]:
         assert f"{forged['people']:,.1f}" in parsed.words
@@ -254,7 +260,7 @@ def test_forgeries_are_weighed():
 
 
 def test_every_method_has_words():
-    """Every method has a sentence for people who have never heard of it."""
+    """Every method has an explanation of one sentence for readers outside the field."""
     assert set(page_method.SHARES) == set(METHODS)
 
 
@@ -279,7 +285,7 @@ def test_every_method_has_words():
     ids=["ldp", "high-low", "minid", "lip", "own-lip"],
 )
 def test_the_promise_is_in_words_and_in_nats(terms, words):
-    """The page states the promise in words, with the declared, audited and plain LDP level and the worst case."""
+    """The page states the promise in words, with the declared, the audited and the LDP level and the worst case."""
     found = audit(terms)
     text = " ".join(Parsed(f"<main>{''.join(promise_section(found))}</main>").words)
     certificate = terms.certificate
@@ -292,8 +298,11 @@ def test_the_promise_is_in_words_and_in_nats(terms, words):
 
 
 def test_the_tests_of_a_report_are_drawn_and_described():
-    """The line of the best tests of randomised response at one nat has a corner at false alarms and misses of 1/(e +
-    2) and 2/(e + 2). The numbers at 5% false alarms lie on it, and the promised line is not above it."""
+    """The line of the best tests of randomised response at one nat has a corner at false alarms 1/(e + 2) and misses
+    2/(e + 2).
+
+    The figures at 5% false alarms are on the line, and the promised line is not above it.
+    """
     parsed, _, text = written(campaign(COLOURS, Ldp(NANONATS), channel=randomized_response(3, NANONATS)))
     corner = 1 / (math.e + 2)
     line, _ = re.findall(r'<path d="M([^"]*)" class="pair0"', text)  # the other match is in the legend
@@ -308,7 +317,7 @@ def test_the_tests_of_a_report_are_drawn_and_described():
 
 
 def test_classes_have_no_chart_of_tests():
-    """A page with classes has no chart, since each class has a separate channel and the chart is of one."""
+    """A page with classes has no chart of tests, because a chart shows one channel and each class has its own."""
     blocks = Blocks(0, ((1, 3), (2, 3)), (randomized_response(3, NANONATS), randomized_response(3, 2 * NANONATS)))
     notion = Classes.of((Ldp(NANONATS), Ldp(2 * NANONATS)))
     terms = replace(campaign(COLOURS), notion=notion, views=plain_views(blocks), classes=("town", "village"))
@@ -317,7 +326,7 @@ def test_classes_have_no_chart_of_tests():
 
 
 def test_a_ball_of_priors_is_on_the_page():
-    """The page of a LIP campaign for nearby priors has its level for them."""
+    """The page of a LIP campaign with a ball of priors has the level over the ball."""
     prior = (5, 3, 2)
     terms = campaign(COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4))
     parsed, _, _ = written(terms)
@@ -336,7 +345,7 @@ def test_requested_levels_are_on_the_page():
 
 
 def test_the_schedule_is_in_utc_and_never_fails():
-    """Days are days, times have their hour, and the year 10,000 is a number."""
+    """Days are written as days, times with their hour, and years from 10,000 on as numbers."""
     assert page_reports.time_text(86_400 * 365) == "1971-01-01"
     assert page_reports.time_text(86_400 * 365 + 3600) == "1971-01-01 01:00 UTC"
     assert page_reports.time_text(2**40) == "1,099,511,627,776 seconds after 1970"
@@ -344,7 +353,7 @@ def test_the_schedule_is_in_utc_and_never_fails():
 
 
 def test_parts_of_different_campaigns_make_no_page():
-    """An audit or tally of another campaign is refused."""
+    """A page from an audit or a tally of another campaign is refused."""
     terms, other = campaign(COLOURS), campaign(COLOURS, title="Other")
     found = estimate(terms, tally(terms))
     with pytest.raises(ValueError, match="expected the same campaign"):
@@ -370,7 +379,8 @@ closes = 2120-01-01
 
 
 def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):
-    """`estimate --report` writes the page of its estimate, the same twice; not over a file, and not for one number."""
+    """`estimate --report` writes the page of its estimate, always the same; it refuses existing files, and estimates
+    of one number."""
     (tmp_path / "it.toml").write_text(DRAFT, encoding="utf-8")
     (tmp_path / "counts.csv").write_text("value,count\nnone,40\nprimary,100\nsecondary,200\nbachelor,60\n")
     run("keygen", tmp_path / "analyst")
@@ -400,7 +410,7 @@ def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser here")
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_a_browser_draws_it_without_a_complaint(tmp_path, kind):
-    """A browser shows the page, styled, and reports no violation of its policy."""
+    """A browser renders the page with its style and reports no violation of the page's policy."""
     (tmp_path / "it.html").write_text(written(campaign(DOMAINS[kind]))[2], encoding="utf-8")
     done = subprocess.run(
         [shutil.which("chromium"), "--headless", "--no-sandbox",

@@ -1,4 +1,5 @@
-"""A prior that the reports contradict is noticed; the recovery is made or named, and its added error is reported."""
+"""A prior that the reports contradict is detected; the estimate recovers or names the method that does, and reports
+the added error."""
 
 import json
 from functools import cache
@@ -25,13 +26,14 @@ PRIOR = np.array(WEIGHTS) / sum(WEIGHTS)
 
 @cache
 def lip():
-    """A campaign of LIP whose prior is P(x) ~ 1 / rank."""
+    """A LIP campaign with the prior P(x) ~ 1 / rank."""
     return crowd.campaign(crowd.values(SIZE), Information(NAT, WEIGHTS), "lip")
 
 
 @pytest.fixture(scope="module")
 def wrong():
-    """Shares that are .175 from the prior in total variation, and 20 surveys of them."""
+    """Return shares at a total variation distance of .175 from the prior, and 20 surveys of people with these
+    shares."""
     generator = np.random.default_rng(1)
     away = generator.permutation(PRIOR) - PRIOR
     truth = PRIOR + away * 0.175 / (np.abs(away).sum() / 2)
@@ -39,9 +41,12 @@ def wrong():
 
 
 def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong):
-    """The test warns in 20 of 20 surveys of 8,000 reports if the prior of 20 values is .175 off. It warns in at most
-    12 of 2,000 surveys with a right prior: alpha is .001, so 12 or more have probability 10^-6 if the test keeps its
-    level; rare cells may double that, where they have .01."""
+    """The test warns in 20 of 20 surveys of 8,000 reports if the prior of 20 values is off by .175 in total variation.
+
+    With a right prior it warns in at most 12 of 2,000 surveys. alpha is .001, so 12 or more have probability 10^-6 if
+    the test has its nominal level. Rare cells may double the rate; in their case the limit is .01. A failure means that
+    the test has a wrong level or no power.
+    """
     _, surveys = wrong
     decoder = decoder_of(lip().channel)
     assert all(prior_test(decoder, PRIOR, counted.counts, REPORTS).rejected for counted in surveys)
@@ -52,7 +57,8 @@ def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong
 
 
 def test_the_statistic_is_pearsons_where_no_cell_is_rare():
-    """Without rare outputs the test is scipy's; if a device may have sent m reports, they count for one."""
+    """Without rare outputs the test equals scipy's chi-square test; if a device may have sent m reports, they count
+    as one."""
     decoder = decoder_of(crowd.campaign(crowd.values(4), Information(NAT, (4, 3, 2, 1)), "lip-response").channel)
     prior = np.array([0.4, 0.3, 0.2, 0.1])
     law, counts = decoder.forward(prior), np.array([420, 290, 180, 110])
@@ -64,8 +70,11 @@ def test_the_statistic_is_pearsons_where_no_cell_is_rare():
 
 
 def test_the_default_recovers_from_a_wrong_prior(wrong):
-    """The default method is the posterior mode. Its mean distance from the truth is at most .6 of MMSE's in five
-    surveys, and the warning of mmse names the method that recovers."""
+    """The default method is the posterior mode, which recovers from a wrong prior.
+
+    Its mean distance from the truth is at most .6 of that of MMSE in five surveys, and the warning of mmse names the
+    default.
+    """
     truth, surveys = wrong
     far = {None: [], "mmse": []}
     for counted in surveys[:5]:
@@ -79,7 +88,7 @@ def test_the_default_recovers_from_a_wrong_prior(wrong):
 
 
 def test_no_share_lies_outside_its_own_interval(wrong):
-    """Every method keeps low <= share <= high under a wrong prior, for one value and for all together."""
+    """Under a wrong prior every method has low <= share <= high, for single and for simultaneous intervals."""
     _, surveys = wrong
     for method in set(METHODS) - {"smooth"}:  # that method needs ordered numbers sent by a wave
         found = estimate(lip(), surveys[0], method=method)
@@ -90,8 +99,11 @@ def test_no_share_lies_outside_its_own_interval(wrong):
 
 
 def test_the_change_from_the_prior_is_reported(wrong):
-    """Prior, test and distance are in JSON, CSV and the table's text; a right prior fits; without a prior they are
-    absent."""
+    """JSON, CSV and the table's caption have the prior, the test and the distance; for campaigns without a prior they
+    are absent.
+
+    A right prior passes the test.
+    """
     _, surveys = wrong
     document = json.loads(json.dumps(estimate(lip(), surveys[0]).as_json(), allow_nan=False))
     assert [row["prior"] for row in document["values"]] == pytest.approx(PRIOR.tolist())
@@ -112,7 +124,10 @@ def test_the_change_from_the_prior_is_reported(wrong):
 @pytest.mark.parametrize("nats", [0.05, 0.3])
 def test_mutual_information_is_estimated_from_its_prior(nats):
     """With truth and signed prior 60/25/10/5 and 20,000 reports, the default, mmse, map and em are near the truth in
-    total variation; the default once gave 33/15/26/26 if the channel has no inverse."""
+    total variation.
+
+    If the channel has no inverse, a default that ignores the prior gives 33/15/26/26.
+    """
     weights = (60, 25, 10, 5)
     truth = np.array(weights) / 100
     asked = crowd.campaign(crowd.values(4), MutualInformation(round(nats * NAT), weights), "mutual-information")

@@ -1,4 +1,4 @@
-"""Laws of simulations with a file of declared priors: the priors of the people, and their values."""
+"""Laws of simulations with a file of declared priors: people's priors, and their values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def file_of(tmp_path, text: str):
 
 
 def test_weights_are_declared_as_a_device_declares_them(tmp_path) -> None:
-    """Fractions and whole numbers in any order of columns are one declaration; a row without a count is one person."""
+    """Fractions and whole numbers in any order of columns give one declaration; a row without a count is one person."""
     found = read_priors(file_of(tmp_path, "hay,wheat,flax\n0.2,0.7,0.1\n4,14,2\n"), TERMS)
     assert found == [Declarers((7, 2, 1), 1, None)] * 2
     found = read_priors(file_of(tmp_path, "value,wheat,hay,flax,count\nhay,1,2,3,40\nflax,1,1,1,5\n"), TERMS)
@@ -43,8 +43,8 @@ def test_weights_are_declared_as_a_device_declares_them(tmp_path) -> None:
 
 
 def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
-    """The column of levels is in nats, blank or equal to the campaign's for no personal level, and precedes the
-    count."""
+    """The column of personal levels is in nats and precedes the count; blank, or the campaign's level, means no
+    personal level."""
     found = read_priors(file_of(tmp_path, "wheat,hay,flax,epsilon,count\n1,2,3,0.5,4\n1,2,3,,5\n1,2,3,1,6\n"), TERMS)
     assert [(one.level, one.count) for one in found] == [(exact.NANONATS // 2, 4), (0, 5), (0, 6)]
     assert read_priors(file_of(tmp_path, "wheat,hay,flax,epsilon\n1,2,3,0.25\n"), TERMS)[0].level == exact.NANONATS // 4
@@ -70,13 +70,13 @@ def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
     ],
 )
 def test_a_file_is_read_strictly(tmp_path, text: str, message: str) -> None:
-    """An error names the wrong line, and nothing is simulated."""
+    """An error names the invalid line, and nothing is simulated."""
     with pytest.raises(SheetError, match=message):
         read_priors(file_of(tmp_path, text), TERMS, most=10)
 
 
 def test_no_other_campaign_takes_such_a_file(tmp_path) -> None:
-    """A campaign in which devices declare no priors refuses a file of them."""
+    """A file of priors is refused for a campaign in which devices declare none."""
     ldp = Ldp(exact.NANONATS)
     plain = replace(TERMS, notion=ldp, views=plain_views(randomized_response(3, exact.NANONATS)))
     with pytest.raises(SheetError, match="asks for no declared priors"):
@@ -84,7 +84,7 @@ def test_no_other_campaign_takes_such_a_file(tmp_path) -> None:
 
 
 def test_people_hold_what_they_declare() -> None:
-    """The answers of 30,000 people with two priors follow these priors; later periods draw from the same again."""
+    """The answers of 30,000 people with two priors follow these priors, and so do new answers in later periods."""
     people = [Declarers((8, 1, 1), 20_000, None), Declarers((1, 1, 2), 10_000, None)]
     truth = truth_of(people, CROPS, seed=2)
     drawn = np.array(truth.counts).reshape(2, 3)
@@ -100,14 +100,16 @@ def test_people_hold_what_they_declare() -> None:
 
 
 def test_one_person_draws_anew_from_their_own_prior() -> None:
-    """A person with a unique prior still changes: their value is not tied to that of the first period."""
+    """A person whose prior nobody else has may still change: a later value does not depend on that of the first
+    period."""
     truth = truth_of([Declarers((1, 1, 2), 1, None)], CROPS, seed=1)
     held_in = histories(truth, truth.priors, shuffled(truth, 1), 40, 1.0, 1)
     assert len(set(held_in[0].tolist())) == 3  # a value never occurs in 40 draws with a probability of at most 3/4^40
 
 
 def test_a_rehearsal_from_the_command_line(tmp_path, monkeypatch) -> None:
-    """simulate, ingest and estimate take a file of priors: the true shares are written, and lie in the intervals."""
+    """simulate, ingest and estimate work with a file of priors, and the intervals contain the true shares that
+    simulate writes."""
     monkeypatch.chdir(tmp_path)
     key = SigningKey(bytes(range(32)))
     (tmp_path / "crops.campaign").write_bytes(seal_campaign(TERMS, key))

@@ -1,4 +1,5 @@
-"""Quantiles and ranges of a study: the command prints Python's numbers in every form, and refuses wrong options."""
+"""Quantiles and ranges of a study: the command prints the figures of the Python interface, and refuses wrong
+options."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ ASKED = ("--quantiles", ".5,.1", "--bins", "20,30", "--above", "25", "--between"
 
 @pytest.fixture(scope="module")
 def lib(tmp_path_factory):
-    """A study of 400 people's numbers from 10 to 33."""
+    """A study with a number from 10 to 33 of each of 400 people."""
     folder, now = tmp_path_factory.mktemp("ranges"), int(time.time())
     domain, views = NumberRange.of(10, 33, unit="km"), plain_views(wave(24, 2 * NANONATS))
     terms = Campaign(
@@ -66,7 +67,7 @@ def run(lib, *words, code=0):
 
 
 def test_the_command_gives_what_python_gives(lib):
-    """The JSON of the command is that of ``Study.ordered`` with the same questions; scripts depend on its keys."""
+    """The JSON of the command is that of ``Study.ordered`` with the same options; scripts depend on its keys."""
     document = json.loads(run(lib, *ASKED, "--json", "--confidence", "0.9").stdout)
     found = Study.open(lib).ordered(
         "way", quantiles=(0.1, 0.5), bins=(20, 30), above=25, between=(12, 18), mean=True, cdf=True, confidence=0.9
@@ -80,7 +81,7 @@ def test_the_command_gives_what_python_gives(lib):
 
 
 def test_every_form_has_the_same_numbers(lib, tmp_path):
-    """CSV has a row for each number of the JSON, the table names each, and the picture is of the distribution
+    """CSV has a row for each figure of the JSON, the table has each by name, and the picture is of the distribution
     function."""
     document = json.loads(run(lib, *ASKED, "--json").stdout)
     rows = list(csv.DictReader(io.StringIO(run(lib, *ASKED, "--format", "csv").stdout)))
@@ -106,8 +107,11 @@ def test_every_form_has_the_same_numbers(lib, tmp_path):
 
 
 def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
-    """If single values are too noisy, table, page and picture have the shares of bins that cover all values, nine
-    deciles and the mean, with the same numbers; JSON has them beside the shares, and CSV has the shares alone."""
+    """If single values are too noisy, table, page and picture have the shares of bins, nine deciles and the mean, all
+    with the same figures.
+
+    The bins contain all values. JSON has these figures besides the shares, and CSV has the shares alone.
+    """
     study = Study.open(lib)
     found, tally = study.estimate("way"), study.tally(study.campaign("way"))
     read = summary(tally, found)
@@ -135,8 +139,10 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
 
 
 def test_a_page_shows_what_was_asked(lib, tmp_path):
-    """A page of quantiles and ranges has these in place of the deciles, with the same numbers as the table; a
-    function drawn for the picture alone is in neither table nor JSON."""
+    """A page with requested quantiles and ranges has them instead of the deciles, with the table's figures.
+
+    A distribution function that is only for the picture is in neither table nor JSON.
+    """
     asked = ("--quantiles", ".05,.5", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean")
     page = tmp_path / "way.html"
     document = json.loads(run(lib, *asked, "--report", page, "--plot", tmp_path / "way.png", "--json").stdout)
@@ -153,7 +159,8 @@ def test_a_page_shows_what_was_asked(lib, tmp_path):
 
 
 def test_the_truth_stands_beside_what_it_is_the_truth_of(lib, tmp_path):
-    """Quantiles, mean and shares of a simulation's true counts equal those found one by one, beside the estimates."""
+    """The true quantiles, mean and shares of a simulation are those of its true counts, and are printed with the
+    estimates."""
     (tmp_path / "true.csv").write_text("value,count\n12,200\n20,150\n26,50\n")
     run(lib, "--truth", tmp_path / "true.csv", "--report", tmp_path / "way.html")
     rows = [line.split() for line in run(lib, "--truth", tmp_path / "true.csv").stdout.splitlines()]
@@ -184,13 +191,14 @@ def test_the_truth_stands_beside_what_it_is_the_truth_of(lib, tmp_path):
     ],
 )  # fmt: skip
 def test_bins_begin_where_a_reader_expects(domain, most, starts):
-    """Bins begin at round numbers of the step, or with weeks, months, quarters or years; never more bins than asked."""
+    """Bins begin at multiples of a round step, or at weeks, months, quarters or years; their number is at most the
+    requested one."""
     assert [domain.label(start) for start in bin_starts(domain, most)] == starts
     assert len(starts) < most
 
 
 def test_a_mean_of_days_is_a_day():
-    """A mean of dates is a date in text and JSON; its standard error is in days, and days have no sum."""
+    """A mean of dates is a date in text and JSON; its standard error is in days, and dates have no sum."""
     domain = Dates.of("2026-01-01", "2026-01-09")
     channel = wave(9, 2 * NANONATS)
     terms = Campaign(
@@ -222,5 +230,5 @@ def test_a_mean_of_days_is_a_day():
     ],
 )
 def test_wrong_options_are_errors(lib, words, code):
-    """An invalid part or value, an empty range, and options that exclude each other are errors."""
+    """An invalid fraction or value, an empty range, and options that exclude each other are errors."""
     assert "Error" in run(lib, *words, code=code).stderr

@@ -1,4 +1,4 @@
-"""Laws of the service that takes uploads: an acknowledged upload is on the disk, and its sender is not recorded."""
+"""Laws of the service that receives uploads: an acknowledged upload is on the disk, and its sender is not recorded."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def study(tmp_path):
 
 
 def ask(address, method, path, body=None, headers=None, context=None, source=None):
-    """Return status, headers and body of one request."""
+    """Return status, headers and body of the response to one request."""
     kind = http.client.HTTPSConnection if context else http.client.HTTPConnection
     options = {"context": context} if context else {}
     connection = kind(*address, timeout=10, source_address=source, **options)
@@ -115,13 +115,13 @@ def ask(address, method, path, body=None, headers=None, context=None, source=Non
 
 
 def post(address, body, path="/v1/reports", **options):
-    """Return status and JSON of an upload."""
+    """Return status and JSON of the response to an upload."""
     status, _, answer = ask(address, "POST", path, body, **options)
     return status, json.loads(answer)
 
 
 def deliver(address, body, attempts=10):
-    """Upload as a device does: the same bytes again until a receipt has their digest."""
+    """Upload as a device does: repeat the same bytes until a receipt has their digest."""
     for _ in range(attempts):
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             status, answer = post(address, body)
@@ -131,14 +131,14 @@ def deliver(address, body, attempts=10):
 
 
 def raw(address, data):
-    """Return the server's response to raw bytes, until it ends the connection."""
+    """Return all bytes that the server sends in response to raw bytes until it closes the connection."""
     with socket.create_connection(address, timeout=10) as connection:
         connection.sendall(data)
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
 
 def counted(study, body):
-    """Return, for each report of a batch, whether the study says that it was counted."""
+    """Return, for each report of a batch, whether the study confirms that it was counted."""
     question, view = CountedQuery.of(body), StudySnapshot(study)
     view.request(view.campaigns)
     view.refresh()
@@ -148,17 +148,18 @@ def counted(study, body):
 
 
 def sent(number, signed=OPEN, output=0):
-    """The upload of one device."""
+    """Return the upload of one device."""
     return enrolment(number, signed) + report(number, signed, output)
 
 
 def kept(study):
-    """Return the bytes of all files in the inbox, under any name."""
+    """Return the contents of all files in the inbox, under any name."""
     return sorted(path.read_bytes() for path in inbox.inbox_of(study.path).rglob("*") if path.is_file())
 
 
 def test_from_devices_to_an_estimate(study):
-    """Simulated people upload one by one; a command ingests the inbox; all count and the estimate is right."""
+    """Simulated devices upload one by one, and a command ingests the inbox: all reports count and the estimate is
+    right."""
     people = Truth(("0", "3"), (30, 10))
     [crowd_sent] = population(OPEN.terms, OPEN.id, people, 0, seed=1)
     envelopes = [found.encode() for found in read_batch(crowd_sent.reports)]
@@ -181,7 +182,8 @@ def test_from_devices_to_an_estimate(study):
 
 
 def test_ingested_uploads_are_put_away_mixed(study):
-    """Archived uploads rebuild the study and no longer show which envelopes came together; none waits."""
+    """Archived uploads rebuild the study and do not show which envelopes were in one upload; no upload stays in the
+    inbox."""
     for number in range(6):
         inbox.prepare(study.path)
         inbox.put(study.path, sent(number) + (report(number, PLAIN)))
@@ -206,7 +208,7 @@ def test_ingested_uploads_are_put_away_mixed(study):
 
 
 def test_what_was_not_read_to_its_end_stays(study):
-    """A file in a warning of the ingest is not archived; another ingest may read it whole."""
+    """A file that an ingest could not read to its end is not archived, so that another ingest may read it."""
     inbox.prepare(study.path)
     good, bad = (inbox.put(study.path, sent(number)) for number in range(2))
     inbox.archive(study.path, [good, bad], [f"{bad} could not be read to its end: I/O error"])
@@ -216,7 +218,7 @@ def test_what_was_not_read_to_its_end_stays(study):
 
 
 def test_an_empty_inbox_is_no_error(study):
-    """ingest without paths and without uploads counts nothing, names the inbox, and succeeds."""
+    """ingest without paths and without uploads counts nothing, names the inbox and ends with 0."""
     run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
     assert run.exit_code == 0
     assert json.loads(run.stdout)["read"] == 0
@@ -224,7 +226,7 @@ def test_an_empty_inbox_is_no_error(study):
 
 
 def test_exactly_once_through_every_fault(study):
-    """Each device that retries over a network that drops, breaks, truncates and delays counts exactly once."""
+    """If devices retry over a network that drops, breaks, truncates and delays, each of them counts exactly once."""
     dice = random.Random(5)
     faults = [fault for fault in Fault for _ in range(3)]
     dice.shuffle(faults)
@@ -240,7 +242,8 @@ def test_exactly_once_through_every_fault(study):
 
 
 def test_the_same_upload_is_the_same_file(study):
-    """A repeated upload gets the same receipt and is kept once; if ingested already, it is refused as replayed."""
+    """A repeated upload gets the same receipt and is stored once; if it was ingested already, it is refused as
+    replayed."""
     body = sent(1)
     with served(study) as address:
         assert post(address, body) == post(address, body)
@@ -258,7 +261,7 @@ LENGTH = HEAD + b"content-length: %d\r\n\r\n"
 
 
 def test_an_upload_too_long_is_refused_before_it_has_come(study):
-    """The limit holds before any byte of the body has come, since an upload states its length."""
+    """An upload that states a length over the limit is refused before any byte of its body arrives."""
     with served(study, max_bytes=2000) as address:
         assert b" 413 " in raw(address, LENGTH % 2001)
         assert b" 413 " in raw(address, LENGTH % 10**15)
@@ -283,14 +286,14 @@ def test_an_upload_too_long_is_refused_before_it_has_come(study):
     ],
 )
 def test_other_bytes_are_refused_by_stage(body, stage):
-    """An upload with anything but whole reports and enrolments fails at the stage that SPEC names."""
+    """An upload with anything but complete reports and enrolments is refused at the stage that SPEC names."""
     with pytest.raises(BadData) as raised:
         parse_upload(body)
     assert raised.value.stage == stage
 
 
 def test_looking_over_agrees_with_the_protocols_reader():
-    """An upload passes exactly if the slow twin, read_batch, finds reports and enrolments only."""
+    """An upload is accepted if and only if read_batch, the slow reference, finds only reports and enrolments."""
     dice = random.Random(2)
     good = b"".join(sent(number) for number in range(3))
     passed = 0
@@ -333,7 +336,8 @@ def spoken(data):
 
 
 def test_every_refusal_is_one_line_of_json(study):
-    """A wrong path, method, type, encoding or body has its status and the body {"error", "stage"}, and is not kept."""
+    """A wrong path, method, type, encoding or body has its status and the body {"error", "stage"}, and is not
+    stored."""
     with served(study) as address:
         cases = [
             (ask(address, "GET", "/"), 404, "path"),
@@ -357,7 +361,8 @@ def test_every_refusal_is_one_line_of_json(study):
 
 
 def test_a_failure_shows_nothing_of_itself(study, monkeypatch, caplog, capfd):
-    """Any internal error is 500 and one line of JSON; neither it nor the log quotes the error or the sender."""
+    """Any internal error is 500 with one line of JSON; neither the line nor the log contains the error's text or the
+    sender."""
 
     def broken(*_):
         raise RuntimeError("the secret of /srv/lib")
@@ -374,8 +379,8 @@ def test_a_failure_shows_nothing_of_itself(study, monkeypatch, caplog, capfd):
 
 @pytest.mark.parametrize("full", [errno.ENOSPC, errno.EDQUOT])
 def test_a_full_disk_keeps_nothing_and_says_so(study, monkeypatch, full):
-    """A disk that fills during an upload gives 507 and no file, not even half of one; with room again the upload is
-    kept."""
+    """If the disk is full during an upload, the response is 507 and no file is left; once there is room again, the
+    upload is stored."""
 
     def failing(_):
         raise OSError(full, "full")
@@ -397,7 +402,8 @@ def test_a_full_disk_keeps_nothing_and_says_so(study, monkeypatch, full):
 
 
 def test_slow_clients_are_given_up_and_delay_no_other(study, monkeypatch):
-    """Half a head, half a body and an empty connection end after their time; other clients are served meanwhile."""
+    """Half a head, half a body and a silent connection are closed after a time limit, and other clients are served
+    meanwhile."""
     monkeypatch.setattr(Deadlines, "head_seconds", 0.4)
     monkeypatch.setattr(Deadlines, "connection_seconds", 5)
     dribbles = [b"", b"POST /v1/rep", LENGTH % 100, LENGTH % 100 + b"x", LENGTH % 100 + b"ab"]
@@ -417,7 +423,7 @@ def test_slow_clients_are_given_up_and_delay_no_other(study, monkeypatch):
 
 
 def test_a_body_in_crumbs_is_read_in_few_pieces(study, monkeypatch):
-    """The server wakes a bounded number of times for a body, in parts of any size."""
+    """The server wakes a bounded number of times for a body, whatever the size of its parts."""
     monkeypatch.setattr(server_module, "PAUSE", 0.2)
     monkeypatch.setattr(server_module, "PIECES", 10)
     body, woken = sent(1), []
@@ -442,7 +448,7 @@ def test_a_body_in_crumbs_is_read_in_few_pieces(study, monkeypatch):
 
 
 def test_no_connection_outlives_its_time(study, monkeypatch):
-    """A connection ends at its time limit in every state."""
+    """A connection is closed at its time limit in every state."""
     monkeypatch.setattr(Deadlines, "connection_seconds", 0.3)
     with served(study, patience=30) as address, socket.create_connection(address, timeout=10) as connection:
         connection.sendall(LENGTH % 100)
@@ -480,7 +486,8 @@ KILLED = """if True:
 
 @contextlib.contextmanager
 def processes(study, *moments):
-    """A service in a separate process for each moment at which it is killed, and their addresses."""
+    """Start a service in a separate process for each moment at which it is killed; return the processes and their
+    addresses."""
     every = [
         subprocess.Popen(
             [sys.executable, "-c", KILLED, study.path, moment],
@@ -500,7 +507,8 @@ def processes(study, *moments):
 
 
 def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
-    """kill -9 before the file has its name and between file and answer: sent again, each report counts once."""
+    """If the service is killed before the file has its name, or between file and answer, the repeated upload counts
+    each report once."""
     with processes(study, "before the file has its name", "between file and answer") as killed:
         for number, (running, address) in enumerate(killed):
             with pytest.raises((OSError, http.client.HTTPException)):
@@ -521,7 +529,7 @@ def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
 
 
 def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
-    """After SIGTERM the current upload gets its receipt, then the exit code is 0. No file or line names the client
+    """After SIGTERM the current upload gets its receipt, and the exit code is 0. No file or log line has the client
     or a time."""
     before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
     client, body = "127.9.8.7", sent(1)
@@ -552,7 +560,7 @@ def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
 
 
 def test_a_stopped_service_waits_for_no_slow_body(study):
-    """After SIGTERM with open bodies that never end, the server answers 503 and exits before a supervisor's limit."""
+    """After SIGTERM, uploads whose bodies never end get 503, and the server exits before a supervisor's limit."""
     with processes(study, "never") as [(running, address)], contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.create_connection(address, timeout=15)) for _ in range(3)]
         for connection in held:
@@ -569,7 +577,8 @@ def test_a_stopped_service_waits_for_no_slow_body(study):
 
 
 def test_uploads_are_their_owners_alone(study):
-    """Other users of the machine can read nothing in the inbox: no uploads, no archived batches, no names of them."""
+    """Other users of the machine can read nothing in the inbox: neither uploads nor archived batches nor their
+    names."""
     umask = os.umask(0)
     try:
         with served(study) as address:
@@ -589,7 +598,7 @@ def test_uploads_are_their_owners_alone(study):
 
 
 def test_campaigns_are_fetched_as_they_were_signed(study):
-    """The list names every campaign; the bytes of each are the signed ones, and may be cached without limit."""
+    """The list has every campaign; the bytes of each are the signed ones, and may be cached without limit."""
     with served(study) as address:
         listed = json.loads(ask(address, "GET", "/v1/campaigns")[2])["campaigns"]
         assert {one["id"]: one["title"] for one in listed} == {OPEN.id.hex(): "Open", PLAIN.id.hex(): "Education"}
@@ -599,7 +608,7 @@ def test_campaigns_are_fetched_as_they_were_signed(study):
 
 
 def test_a_question_is_about_few_reports(study):
-    """A question about too many reports is refused before any signature is checked."""
+    """A receipt request for too many reports is refused before any signature is verified."""
     with served(study) as address:
         status, answer = post(address, report(1, OPEN) * (MOST_ASKED + 1), "/v1/counted")
         assert (status, answer["stage"]) == (413, "size")
@@ -607,7 +616,7 @@ def test_a_question_is_about_few_reports(study):
 
 
 def test_no_request_reads_the_study(study, monkeypatch):
-    """The study's tables are opened once for each change of the study, at any number of requests."""
+    """The study's tables are read once for each change of the study, for any number of requests."""
     opened = []
     engine = tables.DeltaTable
 
@@ -636,7 +645,7 @@ def test_no_request_reads_the_study(study, monkeypatch):
 
 
 def test_what_came_since_is_looked_up_and_what_was_compacted_too(study, monkeypatch):
-    """Fingerprints agree with the table's rows over commits, numbers of a bundle, and a compaction."""
+    """Fingerprints agree with the table's rows after commits, several outputs in a report, and a compaction."""
     read = []
     reading = Counted._read
 
@@ -671,8 +680,8 @@ def forged(sealed):
 
 
 def test_only_the_signed_report_itself_is_confirmed(study):
-    """A counted report is confirmed to its holder; forged, foreign, altered or other reports are as if never
-    counted."""
+    """A counted report is confirmed to its holder; for forged, foreign, altered or other reports the answer is that
+    they were not counted."""
     study.enrol(enrolment(3, PLAIN))
     bundle = enrolment(1, OPEN) + report(1, OPEN, 4, 5, 6, slot=1)
     file = study.path.parent / "batch.htr"
@@ -699,7 +708,7 @@ def test_only_the_signed_report_itself_is_confirmed(study):
 
 
 def test_words_of_bits_are_confirmed_too(tmp_path):
-    """A report of a unary channel is found by its word."""
+    """A report of a unary channel is confirmed by its word."""
     channel = unary.oue(12, exact.NANONATS)
     terms = Campaign(
         "Words", "Which?", "", "Town library", Values(tuple(map(str, range(12)))), Ldp(exact.NANONATS),
@@ -715,7 +724,8 @@ def test_words_of_bits_are_confirmed_too(tmp_path):
 
 
 def test_a_client_waits_for_its_bucket():
-    """A bucket gives per_minute requests at once, and fills evenly; clients do not share one, a /64 does."""
+    """A token bucket has room for per_minute requests and fills evenly; each client has a separate bucket, and a /64
+    has one."""
     limits = Limits(3)
     assert [limits.wait("10.0.0.1", 0, 0) for _ in range(4)] == [0, 0, 0, 20]
     assert limits.wait("10.0.0.2", 0, 0) == 0
@@ -729,7 +739,8 @@ def test_a_client_waits_for_its_bucket():
 
 
 def test_clients_are_forgotten_with_the_day():
-    """No address is in memory, not even as the same hash on two days; memory is bounded; a new day starts afresh."""
+    """Memory contains no address, and the hash of an address differs from day to day; memory is bounded, and a new
+    day starts empty."""
     limits = Limits(1)
     assert [limits.wait("10.0.0.1", 0, 0) for _ in range(2)] == [0, 60]
     [first] = limits._buckets
@@ -744,8 +755,8 @@ def test_clients_are_forgotten_with_the_day():
 
 
 def test_too_many_requests_learn_when_to_come_again(study):
-    """A request over the limit gets 429 with Retry-After, and nothing is kept; a header names another client only
-    behind a proxy."""
+    """A request over the limit gets 429 with Retry-After and is not stored; a forwarding header counts only from a
+    trusted proxy."""
     forwarded = [{"x-forwarded-for": f"10.0.0.{number}"} for number in range(4)]
     with served(study, per_minute=2) as address:
         statuses = [ask(address, "POST", "/v1/reports", sent(n), forwarded[n]) for n in range(4)]
@@ -760,7 +771,7 @@ def test_too_many_requests_learn_when_to_come_again(study):
 
 
 def test_uploads_over_tls(study, tmp_path):
-    """With a certificate and its key, a device that trusts it uploads over TLS."""
+    """With a certificate and its key, a device that trusts the certificate uploads over TLS."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
@@ -786,7 +797,8 @@ def test_uploads_over_tls(study, tmp_path):
 
 
 def test_addresses_to_listen_on():
-    """An address is HOST:PORT or [HOST]:PORT, and anything else is refused; one beyond loopback is recognised."""
+    """An address to listen on is HOST:PORT or [HOST]:PORT, and all others are refused; addresses beyond loopback are
+    recognised."""
     for wrong in (
         "",
         "8700",
@@ -813,8 +825,8 @@ def test_addresses_to_listen_on():
 
 
 def test_the_command_refuses_what_cannot_work(study, tmp_path):
-    """A missing study, half of a TLS pair and a proxy without address are usage errors; a folder without study
-    fails."""
+    """A missing study, half of a TLS pair and a proxy without an address are usage errors; a folder without a study
+    is an error."""
     pem = tmp_path / "x.pem"
     pem.write_text("")
     lib = ["--study", str(study.path)]

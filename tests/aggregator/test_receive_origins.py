@@ -1,4 +1,4 @@
-"""Laws of requests that pages make: from any origin, without credentials, under the limits that hold for all."""
+"""Laws of requests from web pages: they are accepted from any origin, without credentials, under the general limits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREFLIGHT = {
 
 
 def allowed(headers):
-    """Return the headers of a response that concern pages of other origins."""
+    """Return the headers of a response that control access by other origins."""
     return {name: value for name, value in headers.items() if name.startswith("access-control-")}
 
 
@@ -29,7 +29,8 @@ READABLE = {"access-control-allow-origin": "*", "access-control-expose-headers":
 
 @pytest.mark.parametrize("path", ["/v1/reports", "/v1/counted", f"/v1/campaigns/{OPEN.id.hex()}/closing"])
 def test_a_page_of_any_origin_may_upload(study, path):
-    """A browser learns that it may send a batch, before and with the response; a page can read refusals as well."""
+    """The preflight and the response allow a page of any origin to send a batch and to read the response, refusals
+    included."""
     method = "GET" if path.endswith("closing") else "POST"
     with served(study) as address:
         status, headers, body = ask(address, "OPTIONS", path, headers=PREFLIGHT)
@@ -52,7 +53,7 @@ def test_a_page_of_any_origin_may_upload(study, path):
 
 
 def test_other_paths_are_closed_to_pages_of_other_origins(study):
-    """The study's page and apps can read the campaigns; a browser shows them to no other page."""
+    """The study's own page and apps can read the campaigns; a browser does not let pages of other origins read them."""
     paths = [
         "/v1/campaigns",
         f"/v1/campaigns/{OPEN.id.hex()}",
@@ -67,8 +68,7 @@ def test_other_paths_are_closed_to_pages_of_other_origins(study):
 
 
 def test_a_question_before_an_upload_counts_as_a_request(study):
-    """A client with too many preflight requests is refused as for any other request, and can read when to come
-    again."""
+    """A client with too many preflight requests is refused as for other requests, and can read when to retry."""
     with served(study, per_minute=3) as address:
         for _ in range(3):
             assert ask(address, "OPTIONS", "/v1/reports", headers=PREFLIGHT)[0] == 204
@@ -80,15 +80,15 @@ def test_a_question_before_an_upload_counts_as_a_request(study):
 
 
 def test_a_large_question_is_not_read(study):
-    """The body of a preflight request is not waited for, and is bounded as all others."""
+    """The server does not wait for the body of a preflight request, and limits its size as for all requests."""
     head = b"OPTIONS /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
     with served(study, patience=0.5) as address:
         assert spoken(raw(address, head % 10**12))[0] == 204
 
 
 def test_the_authors_key_is_served(study):
-    """The author's key is in the list in hex and by itself as 32 bytes, cached without limit; an unknown campaign
-    has 404."""
+    """The author's key is in the list in hex and is served alone as 32 bytes, cached without limit; an unknown
+    campaign gets 404."""
     with served(study) as address:
         listed = json.loads(ask(address, "GET", "/v1/campaigns")[2])["campaigns"]
         assert {one["id"]: one["author"] for one in listed} == {

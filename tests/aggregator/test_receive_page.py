@@ -26,7 +26,7 @@ PAGE = f"/s/{OPEN.id.hex()}"
 
 
 class Elements(HTMLParser):
-    """The elements of a document, as a browser finds them: each has its name, its attributes and its text."""
+    """The elements of a document as a browser parses them, each with its name, its attributes and its text."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -55,19 +55,20 @@ def data(text):
 
 
 def seen(look, wanted):
-    """Return the result of ``look`` as soon as it is as wanted; a thread of the service brings it about."""
+    """Return the result of ``look`` once it is the wanted one; a thread of the service produces it."""
     while not wanted(found := look()):
         time.sleep(0.05)
     return found
 
 
 def source(text):
-    """Return a text's hash as a policy names it."""
+    """Return the hash of a text as a policy writes it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def test_the_link_leads_to_the_page(study):
-    """The page has the signed bytes, the author's key and both languages; its policy names its script and style."""
+    """The page has the signed bytes, the author's key and both languages; its policy has the hashes of its script
+    and style."""
     with served(study) as address:
         status, headers, body = ask(address, "GET", PAGE)
     made = body.decode()
@@ -99,7 +100,7 @@ def test_the_link_leads_to_the_page(study):
 
 
 def test_the_page_loads_no_other_file(study):
-    """No element of the page names another file: neither a script nor a style, picture or font comes from elsewhere."""
+    """No element of the page refers to another file: no script, style, picture or font."""
     with served(study) as address:
         made = ask(address, "GET", PAGE)[2].decode()
     named = [
@@ -113,7 +114,7 @@ def test_the_page_loads_no_other_file(study):
 
 
 def test_the_page_is_compressed_and_small(study):
-    """A browser loads at most 60 kB, a client with gzip only a tenth more; all get one document."""
+    """A browser loads at most 60 kB, or a tenth more with gzip; all encodings have the same document."""
     most = {"br": 60_000, "gzip": 66_000, None: 10**6}
     asked = {
         "gzip": "gzip", "GZIP": "gzip", "br;q=0, gzip;q=0.5": "gzip", "br, gzip": "br", "*": "br", "zstd, BR": "br",
@@ -131,7 +132,7 @@ def test_the_page_is_compressed_and_small(study):
 
 
 def test_a_page_that_is_still_the_same_is_not_sent_again(study):
-    """A browser that has the current page gets 304; after a notice that closes the campaign it gets the new page."""
+    """A browser with the current page gets 304; after a notice that closes the campaign it gets the new page."""
     with served(study) as address:
         etag = ask(address, "GET", PAGE)[1]["etag"]
         status, headers, body = ask(address, "GET", PAGE, headers={"if-none-match": f'"x", {etag}'})
@@ -144,8 +145,7 @@ def test_a_page_that_is_still_the_same_is_not_sent_again(study):
 
 
 def test_a_link_to_nothing_is_a_page_to_read(study):
-    """A wrong id, a wrong method and too many requests are answered with text in both languages, and without
-    scripts."""
+    """A wrong id, a wrong method and too many requests get a page of text in both languages, without scripts."""
     with served(study, per_minute=4) as address:
         for path in (f"/s/{'0' * 32}", "/s/%3Cscript%3Ealert(1)%3C%2Fscript%3E", f"/s/{OPEN.id.hex().upper()}"):
             status, headers, body = ask(address, "GET", path)
@@ -161,7 +161,7 @@ def test_a_link_to_nothing_is_a_page_to_read(study):
 
 
 def test_a_page_does_not_read_the_study(study, monkeypatch):
-    """Requests for the page open no table of the study."""
+    """Requests for the page read no table of the study."""
     with served(study) as address:
         ask(address, "GET", PAGE)
         monkeypatch.setattr(tables, "DeltaTable", None)
@@ -173,7 +173,8 @@ HOSTILE = "</script><script>alert(1)</script><!-- <script> ]]> &lt; \\u003c ' \"
 
 
 def test_no_text_leads_out_of_its_block():
-    """The document has the same elements for any text of the author, and the script gets the same bytes."""
+    """The document has the same elements for any text of the author, and the script gets the author's bytes
+    unchanged."""
     terms = replace(OPEN.terms, title=HOSTILE, question=HOSTILE)
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
     found, usual = (document(one, page_code(), served=True) for one in (signed, OPEN))
@@ -188,7 +189,7 @@ ADDRESSES = ("https://study.example", "https://mirror.example/base", "http://127
 
 
 def test_a_page_talks_to_the_study_only():
-    """The policy names the page's origin and the addresses that the author signed, and no other."""
+    """The policy allows the page's origin and the addresses that the author signed, and no other."""
     named, code = replace(OPEN.terms, addresses=ADDRESSES), page_code()
     signed = [f"{address}/v1/" for address in ADDRESSES]
     for terms, served_, expected in (

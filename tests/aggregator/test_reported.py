@@ -1,4 +1,4 @@
-"""Laws of item sets: the predicted error is the estimate's, and no share is impossible."""
+"""Laws of item sets: the predicted error is that of the estimate, and every estimated share is possible."""
 
 import random
 from itertools import combinations
@@ -38,7 +38,7 @@ def terms(channel, notion=QUESTION.notion, minimum=100, domain=DOMAIN, classes=(
 
 
 def counts_of(channel, inputs, draw):
-    """Draw the features of one report of each person, by the channel's ``sample``."""
+    """Return the features of one report of each person, drawn by the channel's ``sample``."""
     counts = np.zeros(channel.features, dtype=np.int64)
     for x in inputs:
         y = channel.sample(x, draw.randbytes(channel.rand_bytes))
@@ -49,12 +49,13 @@ def counts_of(channel, inputs, draw):
 
 @pytest.mark.parametrize("mechanism", ["oue", "triples"])
 def test_the_plan_states_the_error_of_the_estimate(mechanism):
-    """The standard error that ``plan`` states for n reports is the root mean square distance of the estimate from
-    the shares of people who hold each item, and the estimate states the same.
+    """The standard error that ``plan`` states for n reports is the root mean square error of the estimated shares of
+    people with each item.
 
-    30 items, padding 5, 2 nats: 25 surveys of 500 people with sets of 4 or 5 items, through the domain's choice and
-    the channel's dice. The mean of 750 squares spreads by 5.2% or a little more; 25% off is a chance below 1e-4, and a
-    plan in another unit would be off by a factor of 5.
+    The estimate states the same error. 30 items, padding 5, 2 nats: 25 surveys of 500 people with sets of 4 or 5 items,
+    drawn by the domain and the channel. The mean of 750 squares varies by 5.2% or a little more, so a difference of 25%
+    has a probability below 1e-4. A failure means a wrong error; a plan for shares of reports would be off by a factor
+    of 5.
     """
     row = next(row for row in plan(QUESTION, 500) if row.mechanism == mechanism)
     channel, draw = row.candidate.channel, random.Random(1)
@@ -72,9 +73,11 @@ def test_the_plan_states_the_error_of_the_estimate(mechanism):
 
 
 def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
-    """Errors and weights in every command refer to shares of people who hold an item: at 30 items, padding 5, 2 nats
-    and 3,000 reports by projective geometry a standard error of 7.7%, some 7,200 people for 5%, and a report that
-    counts for 10.5 people."""
+    """Errors and influences in every command refer to shares of people who have an item.
+
+    With 30 items, padding 5, 2 nats and 3,000 reports, projective geometry has a standard error of 7.7%, needs about
+    7,200 people for 5%, and one report has the influence of 10.5 people.
+    """
     row = next(row for row in plan(QUESTION, PEOPLE, wanted=(0.05,)) if row.mechanism == "projective")
     channel = row.candidate.channel
     law = np.full(DOMAIN.size, 1 / DOMAIN.size)
@@ -93,7 +96,7 @@ def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
 
 
 def test_classes_are_weighed_as_they_are_estimated():
-    """The stated error of a campaign with classes is that of the shares of everybody, which the estimate states too."""
+    """The stated error of a campaign with classes is that of the estimated shares of all people."""
     channels = (chosen("projective", QUESTION)[1],) * 2
     notion = Classes.of((QUESTION.notion,) * 2)
     asked = terms(Blocks(0, ((1, DOMAIN.size), (2, DOMAIN.size)), channels), notion, classes=("a", "b"))
@@ -106,7 +109,7 @@ def test_classes_are_weighed_as_they_are_estimated():
 
 
 def nearest(raw, items, padding):
-    """The projection as a quadratic program."""
+    """Return the projection of item sets, computed as a quadratic program."""
     size = items + padding
     rules = [{"type": "eq", "fun": lambda p: p.sum() - 1}]
     rules += [{"type": "eq", "fun": lambda p, x=x: p[x] - p[items]} for x in range(items + 1, size)]
@@ -120,7 +123,8 @@ def nearest(raw, items, padding):
 
 @pytest.mark.parametrize(("items", "padding", "noise"), [(3, 2, 0.1), (6, 3, 0.3), (2, 5, 0.2), (8, 2, 1.0), (4, 4, 2)])
 def test_the_projection_of_item_sets_is_the_quadratic_program(items, padding, noise):
-    """The projection is the nearest possible distribution: items at most 1 / l, dummies equal, summing to one."""
+    """The projection is the nearest possible distribution: items have at most 1 / l, dummies are equal, and the sum
+    is one."""
     draw = np.random.default_rng(items)
     for _ in range(6):
         raw = 1 / (items + padding) + noise * draw.standard_normal(items + padding)
@@ -130,8 +134,11 @@ def test_the_projection_of_item_sets_is_the_quadratic_program(items, padding, no
 
 
 def test_the_error_of_a_person_is_of_the_items():
-    """Under a prior the stated error of one person, the bound of every mechanism, and the error without a report are of
-    the items, each times l squared: as the sum over every input and output gives it, and in this order."""
+    """Under a prior the error of one person, the bound for every mechanism and the error without a report are for
+    items, times l squared.
+
+    They equal sums over every input and output, and increase in this order: bound, error, error without a report.
+    """
     domain, prior = Items(3, 2), (6, 5, 3, 3, 3)
     question = Question(domain, Information(NANONATS, prior))
     law, alone = np.array(prior) / sum(prior), prior_mse(prior, Reported.of(domain))
@@ -159,7 +166,7 @@ def test_the_error_of_a_person_is_of_the_items():
 
 
 def laws():
-    """Yield baskets whose raw shares leave 0 .. 1: all people hold the first items, and no person the last."""
+    """Yield baskets whose raw shares leave 0 .. 1: all people have the first items, and no person has the last."""
     for held in (1, PADDING - 1, PADDING):
         p = np.zeros(DOMAIN.size)
         p[:held] = 1 / PADDING
@@ -169,8 +176,8 @@ def laws():
 
 @pytest.mark.parametrize("mechanism", ["oue", "triples", "randomized-response"])
 def test_every_default_estimate_of_item_sets_is_possible(mechanism):
-    """Every share of people lies in 0 .. 1, all together are at most l, and each is a possible number of people;
-    some raw ones are not, with 2,000 reports."""
+    """With 2,000 reports every estimated share of people is in 0 .. 1, and all shares sum to at most l, although raw
+    shares do not."""
     row = next(row for row in plan(QUESTION, PEOPLE) if row.mechanism == mechanism)
     channel, draw = row.candidate.channel, np.random.default_rng(3)
     above = 0
@@ -193,7 +200,7 @@ def test_every_default_estimate_of_item_sets_is_possible(mechanism):
 
 
 def test_every_set_of_a_small_catalogue_is_possible():
-    """The distribution of every set of items is possible to the projection, so the projection leaves it unchanged."""
+    """The projection leaves the distribution of every set of items unchanged."""
     domain = Items(3, 4)
     for size in range(5):
         for held in combinations(range(4), size):

@@ -1,4 +1,4 @@
-"""The frame of the papers' experiments: populations, data sets, documents, pages, figures, the command."""
+"""The framework of the papers' experiments: populations, data sets, documents, pages, figures, and the command."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ CHANNELS = {
 
 
 def agrees(counts, weights, scale, people):
-    """Assert that counts follow integer weights over 2^scale, by chi-square; an output without weight never came."""
+    """Assert that counts follow integer weights over 2^scale, by a chi-square test, and that outputs of weight 0 do
+    not occur."""
     expected = np.array([people * weight / 2**scale for weight in weights])
     assert not counts[expected == 0].any()
     some = expected > 0
@@ -65,7 +66,8 @@ def agrees(counts, weights, scale, people):
 @pytest.mark.parametrize("written", [2**24, 0], ids=["rows", "steps"])
 @pytest.mark.parametrize("name", CHANNELS)
 def test_simulated_people_answer_as_devices(name, written, monkeypatch):
-    """The reports of people with one value follow the channel's integers, by every way to draw them."""
+    """The reports of people with one value have the distribution of the channel's integers, for every way to draw
+    them."""
     channel, generator = CHANNELS[name], np.random.default_rng(7)
     monkeypatch.setattr(crowd, "_WRITTEN", written)
     people = MANY if written else FEW
@@ -92,7 +94,7 @@ def test_a_survey_of_several_values_is_the_sum_of_its_parts():
 
 @pytest.mark.parametrize("channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), subset_selection(5, NAT)])
 def test_simulated_people_set_bits_as_devices(channel):
-    """Bits of one person occur together as often as the channel's weights of the words require."""
+    """Pairs of bits of one person occur together with the probabilities of the channel's words."""
     generator = np.random.default_rng(5)
     people = 6000
     for x in (0, channel.inputs - 1):
@@ -104,7 +106,8 @@ def test_simulated_people_set_bits_as_devices(channel):
 
 
 def test_a_survey_is_estimated_by_the_products_own_estimator():
-    """A campaign made by its mechanism's name takes a simulated tally, and the estimate is near the truth."""
+    """The product's estimator takes a simulated tally of a campaign made by mechanism name, and its estimate is near
+    the truth."""
     held = np.array([5000, 3000, 1500, 500])
     for notion in (Ldp(2 * NAT), Information(2 * NAT, (10, 6, 3, 1))):
         terms = crowd.campaign(crowd.values(4), notion, "auto")
@@ -113,7 +116,7 @@ def test_a_survey_is_estimated_by_the_products_own_estimator():
 
 
 def test_a_survey_is_counted_by_value():
-    """The simulated survey needs a number of people for each value, none of them negative."""
+    """A simulated survey needs a non-negative number of people for each value."""
     channel = CHANNELS["response"]
     for held in ([1, 2], [1, 1, 1, 1, -1]):
         with pytest.raises(ValueError, match="each of 5 values"):
@@ -124,7 +127,7 @@ def test_a_survey_is_counted_by_value():
 
 
 def test_lists_are_read_as_they_are(tmp_path):
-    """A FIMI file has one list per line, order and repeats kept; packed and compact forms read the same."""
+    """A FIMI file has one list per line, with order and repeated items; packed and compact files read the same."""
     (tmp_path / "kosarak.dat").write_text("1 2 3 \n\n7\n2 2 9\n", encoding="ascii")
     plain = DataFolder(tmp_path).kosarak()
     assert (plain.offsets.tolist(), plain.items.tolist()) == ([0, 3, 4, 7], [1, 2, 3, 7, 2, 2, 9])
@@ -142,7 +145,7 @@ def test_lists_are_read_as_they_are(tmp_path):
 
 
 def test_a_whole_data_set_says_so(tmp_path, monkeypatch):
-    """A data set with the published number of records is called whole."""
+    """A data set with the published number of records is labelled as whole."""
     monkeypatch.setitem(SOURCES, "retail", SOURCES["retail"].__class__("Retail", ("retail.dat",), "x", "there", 3))
     (tmp_path / "retail.dat").write_text("0 5\n5\n", encoding="ascii")
     assert DataFolder(tmp_path).retail().whole
@@ -158,7 +161,7 @@ RENTALS = [
 
 
 def test_rentals_are_lists_by_person(tmp_path):
-    """Rated rentals are listed by person, items numbered in the order of their ids; unrated ones are left out."""
+    """Rated rentals are listed by person, with items numbered in the order of their ids; unrated ones are omitted."""
     lines = "".join(json.dumps(record) + "\n" for record in RENTALS)
     (tmp_path / "renttherunway_final_data.json").write_text(lines, encoding="utf-8")
     found = DataFolder(tmp_path).clothing()
@@ -181,7 +184,7 @@ def check_in(user, time, latitude, longitude, place):
 
 @pytest.fixture
 def gowalla(tmp_path):
-    """Check-ins in SNAP's format, newest first, and their contents as (user, minute, latitude, longitude)."""
+    """Check-ins in SNAP's format, newest first, and the same as (user, minute, latitude, longitude)."""
     generator = np.random.default_rng(2)
     rows = []
     for user in (3, 8, 15):
@@ -196,7 +199,7 @@ def gowalla(tmp_path):
 
 
 def test_the_last_check_in_is_the_newest(gowalla):
-    """Each person's last district and counts of the earlier ones equal those of a walk through the file."""
+    """Each person's last district and counts of earlier ones equal those of a loop over the file."""
     folder, rows = gowalla
     found = folder.last_check_ins()
     for place, user in enumerate((3, 8, 15)):
@@ -212,7 +215,8 @@ def test_the_last_check_in_is_the_newest(gowalla):
 
 
 def test_of_two_last_check_ins_the_first_in_the_file_is_the_last(tmp_path):
-    """The first in the file of several check-ins at the same last second counts, since files are newest first."""
+    """Of several check-ins at the same last second, the first in the file is the last one, because files are newest
+    first."""
     stamp = "2010-10-19T23:55:27Z"
     lines = [check_in(7, stamp, latitude, 0.5, 1) for latitude in (12.0, 72.0)]
     (tmp_path / "Gowalla_totalCheckins.txt").write_text("".join(lines), encoding="ascii")
@@ -220,7 +224,7 @@ def test_of_two_last_check_ins_the_first_in_the_file_is_the_last(tmp_path):
 
 
 def test_the_grid_counts_what_is_inside(gowalla):
-    """A check-in inside the window is counted in its cell of a fifth of a degree; others are not."""
+    """A check-in inside the window is counted in its cell of a fifth of a degree; others are omitted."""
     folder, rows = gowalla
     found = folder.check_ins_on_grid()
     inside = [(a, o) for _, _, a, o in rows if 25 <= a < 50 and -130 <= o < -60]
@@ -251,7 +255,7 @@ def test_compact_check_ins_are_the_same(gowalla, tmp_path):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_missing_data_set_says_where_it_is_described(name, tmp_path):
-    """Without the file, or without a folder, the error names the data set, its description, and --data."""
+    """If a data file or its folder is missing, the error names the data set, its description, and --data."""
     for folder in (None, tmp_path):
         with pytest.raises(MissingData) as refused:
             DataFolder(folder).file(name)
@@ -271,7 +275,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("file", BROKEN)
 def test_a_file_that_is_something_else_is_refused(file, tmp_path):
-    """A file with other contents than its name claims is refused, with the place."""
+    """A file whose contents do not have the format of its name is refused, with the line or place."""
     text, reader, where = BROKEN[file]
     (tmp_path / file).write_text(text, encoding="ascii")
     with (
@@ -313,7 +317,7 @@ def made(monkeypatch):
 
 
 def test_a_published_curve_is_parted_by_what_it_keeps():
-    """A curve is split into two: the part that keeps its claim, and the rest up to the next point of the first."""
+    """A curve is divided into two: the points that satisfy their claim, and the rest up to the next point that does."""
     kept, broken = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
     assert [math.isnan(y) for y in kept.y] == [True, False, False]
     assert (broken.y[:2], math.isnan(broken.y[2])) == ((3.0, 2.0), True)
@@ -322,7 +326,7 @@ def test_a_published_curve_is_parted_by_what_it_keeps():
 
 
 def test_progress_comes_to_its_end():
-    """The parts of an experiment sum to the whole bar, at any number of parts."""
+    """The steps of an experiment add up to the whole progress bar, for any number of steps."""
     for count in (1, 3, 7, 1999):
         moved = []
         setting = Setting(DataFolder(None), np.random.default_rng(1), 1, True, moved.append)
@@ -331,7 +335,7 @@ def test_progress_comes_to_its_end():
 
 
 def test_a_run_is_its_seed(made):
-    """The same seed gives the same document beside any other experiments; another seed gives another one."""
+    """The same seed gives the same document, whatever other experiments run; another seed gives a different one."""
     whole = document.run("made", DataFolder(None), 1, quick=True)
     alone = document.run("made", DataFolder(None), 1, quick=True, only=["second"])
     assert whole.as_json() == document.run("made", DataFolder(None), 1, quick=True).as_json()
@@ -343,7 +347,7 @@ def test_a_run_is_its_seed(made):
 
 
 def test_an_experiment_without_data_is_left_out_and_named(made):
-    """An experiment without its data does not run; the document gives the reason, and has the others."""
+    """An experiment without its data is not run; the document has the reason, and the other experiments."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     assert [each.name for each in found.found] == ["first", "second"]
     assert "Kosarak" in found.missing["third"]
@@ -352,7 +356,7 @@ def test_an_experiment_without_data_is_left_out_and_named(made):
 
 
 def test_a_document_comes_back_from_its_json(made):
-    """A document is unchanged after JSON and back, with gaps of curves; invalid JSON is refused."""
+    """A document, with gaps in curves, is unchanged after JSON and back; invalid JSON is refused."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     kept = json.loads(json.dumps(found.as_json(), allow_nan=False))
     again = document.Document.from_json(kept)
@@ -364,7 +368,8 @@ def test_a_document_comes_back_from_its_json(made):
 
 
 def test_a_page_is_rewritten_between_its_comments(made):
-    """The part of a paper is replaced and all else stays; bars in a text do not break the table."""
+    """The part of one paper is replaced and the rest of the page is unchanged; vertical bars in a text do not break
+    the table."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     frame = "before\n<!-- computed: made -->\nstale\n<!-- end -->\nafter\n<!-- computed: lip -->\nother\n<!-- end -->\n"
     written = page.written(frame, found, "results")
@@ -392,7 +397,7 @@ def test_a_figure_is_a_small_picture(made, tmp_path):
 
 
 def test_four_panels_are_drawn_as_a_square(made, tmp_path):
-    """Four panels are two rows of two, so no row has a lone one."""
+    """Four panels are drawn as two rows of two."""
     found = document.run("made", DataFolder(None), 1, quick=True).found[0]
     four = (found.outcome.panels * 4)[:4]
     draw(
@@ -405,7 +410,7 @@ def test_four_panels_are_drawn_as_a_square(made, tmp_path):
 
 
 def test_a_curve_is_whole():
-    """A curve has a known role and as many x as y."""
+    """A curve with an unknown role, or with different numbers of x and y, is refused."""
     with pytest.raises(ValueError, match="role"):
         Curve("c", (1.0,), (1.0,), "best")
     with pytest.raises(ValueError, match="1 x and 2 y"):
@@ -413,7 +418,7 @@ def test_a_curve_is_whole():
 
 
 def test_names_are_unique():
-    """Experiments of a paper have different names, and each has a row and a title."""
+    """Experiments of a paper have different names, and each has a table row and a title."""
     for paper in PAPERS:
         names = [each.name for each in experiments(paper)]
         assert len(names) == len(set(names))
@@ -424,7 +429,8 @@ def test_names_are_unique():
 
 
 def test_the_command_writes_figures_tables_and_numbers(tmp_path):
-    """reproduce prints the table and keeps a page, its figures, and a document, also in a folder of an earlier run."""
+    """reproduce prints the table and writes a page, its figures and a document, also into the folder of an earlier
+    run."""
     for _ in range(2):
         shown = run("reproduce", "lip", "--only", "fig5", "--only", "numbers", "--quick", "--out", tmp_path).output
     assert "the paper says" in shown
@@ -440,8 +446,8 @@ def test_the_command_writes_figures_tables_and_numbers(tmp_path):
 
 
 def test_the_command_says_what_it_lacks(tmp_path):
-    """Without data, experiments that need none are still written; the command ends with 75 and names the description
-    of the data."""
+    """Without data the other experiments are still written; the command ends with 75 and names the description of
+    the data."""
     words = ("reproduce", "lip", "--only", "numbers", "--only", "fig9a", "--quick", "--out", tmp_path)
     shown = run(*words, code=75)
     assert "fimi.uantwerpen.be" in shown.output
@@ -454,7 +460,7 @@ def test_the_command_says_what_it_lacks(tmp_path):
 
 
 def test_a_folder_that_cannot_be_made_ends_the_command_before_the_first_experiment(tmp_path, monkeypatch):
-    """If --out cannot be created, one line names it and no experiment runs; the same holds for the name of a file."""
+    """If --out cannot be created, or is a file, a one-line error names it and no experiment runs."""
     monkeypatch.setattr(Experiment, "outcome", lambda *_, **__: pytest.fail("an experiment ran"))
     (tmp_path / "file").write_text("", encoding="utf-8")
     shown = run("reproduce", "lip", "--quick", "--out", tmp_path / "file" / "x", code=1).output
@@ -463,7 +469,7 @@ def test_a_folder_that_cannot_be_made_ends_the_command_before_the_first_experime
 
 
 def test_the_command_reads_a_folder_of_data(tmp_path):
-    """With an excerpt in the original format an experiment about data runs, and carries the excerpt's name and size."""
+    """An experiment runs on an excerpt in the original format, and its result has the name and size of the excerpt."""
     generator = np.random.default_rng(1)
     lines = (" ".join(map(str, np.unique(generator.zipf(1.6, 8) % 500))) for _ in range(3000))
     (tmp_path / "kosarak.dat").write_text("\n".join(lines), encoding="ascii")

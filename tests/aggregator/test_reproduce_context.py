@@ -1,4 +1,4 @@
-"""The parts of the context-aware experiments: exact errors by brute force, and people drawn as by devices."""
+"""The parts of the context-aware experiments: exact errors by brute force, and people drawn as devices would draw."""
 
 from __future__ import annotations
 
@@ -38,8 +38,11 @@ def read_by(size, notion, mechanism):
     ],
 )
 def test_people_drawn_from_a_law_report_by_its_mixture(notion, mechanism):
-    """Outputs have the frequencies of the channel's integers, mixed by the shares: n = 10^6, chi-square at alpha =
-    10^-4."""
+    """Outputs have the frequencies of the channel's integers mixed by the shares: n = 10^6, chi-square at alpha =
+    10^-4.
+
+    A failure means that people are not drawn from the shares.
+    """
     asked, law = read_by(6, notion, mechanism), np.array([0.4, 0.3, 0.0, 0.15, 0.1, 0.05])
     channel, people = asked.terms.channel, 1_000_000
     weights = [sum(p * channel.weight(x, y) for x, p in enumerate(law)) for y in range(channel.outputs)]
@@ -54,7 +57,7 @@ def test_people_drawn_from_a_law_report_by_its_mixture(notion, mechanism):
 
 @pytest.mark.parametrize("mechanism", ["hadamard", "projective"])
 def test_each_person_is_reported_once(mechanism):
-    """A fixed population sends one report a person, and its shares are recovered."""
+    """A fixed population sends one report a person, and the estimate is near its shares."""
     asked, held = read_by(5, Ldp(level(2)), mechanism), np.array([50_000, 20_000, 0, 20_000, 10_000])
     tally = asked.tally(held, np.random.default_rng(1))
     assert tally.counts.sum() == tally.reports == held.sum()
@@ -64,7 +67,8 @@ def test_each_person_is_reported_once(mechanism):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_estimate_is_a_distribution_near_the_truth(method):
-    """With 10^6 people over 20 values each method is within a few hundredths, and sums to one."""
+    """With 10^6 people over 20 values the estimate of each method sums to one and is within a few hundredths of the
+    truth."""
     law = 1 / np.arange(1, 21)
     law /= law.sum()
     asked = read_by(20, block(20, 4, 2.0), "hadamard")
@@ -76,7 +80,7 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
 
 
 def test_the_methods_differ():
-    """With few reports over many values every method gives another distribution."""
+    """With few reports over many values every method gives a different distribution."""
     asked = read_by(50, Ldp(level(1)), "hadamard")
     tally = asked.drawn(np.full(50, 0.02), 1000, np.random.default_rng(4))
     found = [asked.shares(tally, method) for method in METHODS]
@@ -84,8 +88,8 @@ def test_the_methods_differ():
 
 
 def test_the_people_needed_bring_the_estimate_that_near():
-    """With the computed number of people the mean distance of raw estimates is the requested one: 2,000 surveys,
-    within 3%."""
+    """With the computed number of people the mean distance of raw estimates is the requested one, within 3% over
+    2,000 surveys."""
     law = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
     asked, generator = read_by(8, Ldp(level(1)), "hadamard"), np.random.default_rng(6)
     people = round(people_needed(asked, law, 0.02))
@@ -97,7 +101,7 @@ def test_the_people_needed_bring_the_estimate_that_near():
 
 
 def test_blocks_are_equal_runs():
-    """m blocks of neighbours, as equal as can be; one block is plain LDP."""
+    """m blocks are runs of consecutive values with sizes as equal as possible; one block is plain LDP."""
     assert blocks_of(10, 5) == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     assert sorted(np.bincount(blocks_of(11, 3)).tolist()) == [3, 4, 4]
     assert block(10, 1, 1.0) == Ldp(level(1))
@@ -108,14 +112,15 @@ def test_blocks_are_equal_runs():
     ("size", "ratios"), [(100, (1.09, 1.30, 2.43, 14.4)), (16, (1.21, 1.44, 2.70, 10.9)), (10, (1.31, 1.56, 2.89, 8.4))]
 )
 def test_what_hadamard_loses_in_a_block(size, ratios):
-    """The error of Hadamard over that of subset selection, the optimum, at 0.5, 1, 2 and 4 nats (MATH 5.3)."""
+    """Hadamard's error relative to subset selection, the optimum, has the stated ratios at 0.5, 1, 2 and 4 nats
+    (MATH 5.3)."""
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
         best = min(subset_error(size, ones, level(eps)) for ones in range(1, size))
         assert expected_mse(hadamard(size, level(eps))) / best == pytest.approx(ratio, rel=0.005)
 
 
 def test_equal_blocks_divide_the_error_by_their_number():
-    """Hadamard in m equal blocks has 1/m of the squared error of Hadamard over all, people spread evenly."""
+    """For uniform shares, Hadamard in m equal blocks has 1/m of the squared error of Hadamard over all values."""
     plain = expected_mse(read_by(60, Ldp(level(1)), "hadamard").terms.channel)
     for m in (2, 5, 10):
         inside = expected_mse(read_by(60, block(60, m, 1.0), "hadamard").terms.channel)
@@ -127,8 +132,11 @@ def test_equal_blocks_divide_the_error_by_their_number():
     [(100, 0.1, (1.02, 1.09, 1.37, 3.25)), (100, 0.5, (1.03, 1.19, 1.88, 7.9)), (500, 0.5, (1.02, 1.17, 1.91, 9.5))],
 )
 def test_what_hadamard_loses_under_high_low(sensitive, part, ratios):
-    """The error of Hadamard response over that of projective geometry that knows the part of the people who hold one
-    of 1,000 values, at 0.5, 1, 2 and 4 nats (MATH 5.2)."""
+    """The error of Hadamard response relative to projective geometry under high-low LDP has the stated ratios (MATH
+    5.2).
+
+    Projective geometry uses the share of people who have one of the 1,000 values. The levels are 0.5, 1, 2 and 4 nats.
+    """
     law = high_low_law(1000, sensitive, part)
     assert law.sum() == pytest.approx(1)
     assert law[:sensitive].sum() == pytest.approx(part)
@@ -156,7 +164,7 @@ def test_the_grid_is_cut_into_rectangles(grid, cells):
 
 @pytest.fixture
 def folder(tmp_path):
-    """A grid sheet of five cells in three districts."""
+    """A folder with a file of five grid cells in three districts."""
     rows = ["row,col,checkins,users", "62,175,6000,9", "62,176,1900,9", "10,20,1500,9", "100,300,599,9", "0,0,1,1"]
     with gzip.open(tmp_path / "gowalla_u5628_us_grid.csv.gz", "wt", encoding="utf-8") as file:
         file.write("\n".join(rows) + "\n")
@@ -164,7 +172,8 @@ def folder(tmp_path):
 
 
 def test_the_map_shows_cells_at_their_places(folder):
-    """Each cell lies at its middle in the band of its share; the result of a part of the data is labelled so."""
+    """Each cell is drawn at its centre, in the band of its share; a result from a part of the data is labelled as
+    such."""
     (each,) = (one for one in EXPERIMENTS if one.name == "fig3")
     outcome = each.outcome(folder, 1, quick=True)
     assert outcome.data == "Gowalla (u5628), a part of it, 10,000 check-ins in the United States"
@@ -183,7 +192,7 @@ def test_the_map_shows_cells_at_their_places(folder):
 
 @pytest.mark.long
 def test_table_1_is_not_set_beside_the_papers_as_the_same_data(folder):
-    """A part of the data is labelled in the findings, and more blocks are nearer to the truth."""
+    """The findings label a part of the data as such, and more blocks give an estimate nearer to the truth."""
     (each,) = (one for one in EXPERIMENTS if one.name == "table1")
     outcome = each.run(Setting(folder, np.random.default_rng(1), 1, True, lambda _: None))
     assert outcome.data.startswith("Gowalla (u5628), a part of it")
@@ -195,7 +204,7 @@ def test_table_1_is_not_set_beside_the_papers_as_the_same_data(folder):
 
 
 def test_the_laws_are_what_they_are_called():
-    """The distributions are geometric by 0.95, Zipf by 1, uniform, and the geometric one in another order."""
+    """The distributions are geometric with .95, Zipf with 1, uniform, and the geometric one in another order."""
     geometric, zipf, uniform, permuted = reader.laws(np.random.default_rng(1)).values()
     assert geometric[1] / geometric[0] == pytest.approx(0.95)
     assert zipf[9] / zipf[0] == pytest.approx(0.1)

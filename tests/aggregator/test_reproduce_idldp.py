@@ -1,4 +1,4 @@
-"""The errors of the ID-LDP experiments are exactly those of devices, and its numbers match their definitions."""
+"""The errors of the ID-LDP experiments are exactly those of devices, and its figures match their definitions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def baskets(lists, label="a toy, whole"):
 
 
 def random_lists(generator, people, size, largest):
-    """Lists of 1 to ``largest`` different items, popular ones first in the catalogue."""
+    """Return lists of 1 to ``largest`` different items, with popular items first in the catalogue."""
     law = 1 / np.arange(1, size + 1)
     law /= law.sum()
     return [
@@ -47,7 +47,7 @@ def setting(data=None, repeats=2):
 
 
 def test_a_set_holds_an_item_once():
-    """A duplicate in a basket counts once in the set; items that no person holds are left out."""
+    """A repeated item in a basket counts once in the set; items that no person has are omitted."""
     people = ItemHolders.of(baskets([[5, 2, 5], [2], [9, 2, 9, 9]]))
     assert people.size == 3
     assert people.sets() == [(0, 1), (0,), (0, 2)]
@@ -56,7 +56,7 @@ def test_a_set_holds_an_item_once():
 
 
 def test_first_items_are_among_all():
-    """The first item of a basket counts, in a catalogue of all items."""
+    """The first item of a basket is counted, in a catalogue of all items."""
     people = ItemHolders.first(baskets([[5, 2], [2], [9, 2]]))
     assert people.size == 3
     assert people.counts.tolist() == [1, 1, 1]
@@ -65,9 +65,11 @@ def test_first_items_are_among_all():
 
 @pytest.mark.parametrize("length", [1, 2, 4])
 def test_reported_inputs_are_distributed_as_those_of_devices(length):
-    """The reported inputs of 200,000 people are within 5 standard errors of ``Items.draws``, by item and by dummy.
+    """The reported inputs of 200,000 people have the distribution of ``Items.draws`` within 5 standard errors, for
+    items and dummies.
 
-    12 shares at most, so one seed in 100,000 would fail by chance.
+    There are at most 12 shares, so one seed in 100,000 would fail by chance. A failure means that sets are padded or
+    drawn wrongly.
     """
     kinds, each = [(0, 1, 2), (1,), (3, 0)], 70_000
     people = ItemHolders.of(baskets([list(kind) for kind in kinds] * each))
@@ -83,7 +85,8 @@ def test_reported_inputs_are_distributed_as_those_of_devices(length):
 
 
 def test_budgets_are_dealt_in_parts():
-    """Every part has its number of items, the least budget first; a part too small for an item has none."""
+    """Each class of budgets has its number of items, the smallest budget first; a class too small for an item has
+    none."""
     found = surveys.budgets(40, 1.5, surveys.USUAL)
     assert [found.count(level) for level in (1_500_000_000, 1_800_000_000, 3_000_000_000)] == [2, 2, 36]
     assert found == sorted(found)
@@ -94,7 +97,7 @@ def test_budgets_are_dealt_in_parts():
 
 
 def by_person(people, length, channel, domain, x):
-    """Return bias and variance of the count of the item at input ``x``, person by person, as a device draws."""
+    """Return bias and variance of the count of the item at input ``x``, summed person by person, as a device draws."""
     own, other = (weights[channel.class_of[x]] / S for weights in (channel.own, channel.other))
     bias = variance = 0.0
     for held in people.sets():
@@ -108,7 +111,7 @@ def by_person(people, length, channel, domain, x):
 @pytest.mark.parametrize("length", [1, 2, 5])
 @pytest.mark.parametrize("name", ["RAPPOR", "OUE", "IDUE"])
 def test_errors_of_sets_are_those_of_every_device(name, length):
-    """Bias and variance of each item in each class of budgets are the sums over the people."""
+    """Bias and variance of each item in each class of budgets are the sums over all people."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(length), 60, 40, 4)))
     terms = surveys.campaign(people.size, length, 1.0, single.RECIPES[name])
     found = surveys.expected(people, length, terms.channel)
@@ -122,7 +125,7 @@ def test_errors_of_sets_are_those_of_every_device(name, length):
 
 
 def test_errors_of_single_items_are_eq_7():
-    """n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b), and no bias."""
+    """The variance of a single item is n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b), without bias."""
     people = ItemHolders.first(baskets([[x % 7] for x in range(50)]))
     channel = surveys.campaign(7, 0, 2.0, "oue").channel
     own, other = channel.own[0] / S, channel.other[0] / S
@@ -134,7 +137,7 @@ def test_errors_of_single_items_are_eq_7():
 
 
 def test_oue_and_rappor_do_not_depend_on_dummies():
-    """The integers of OUE and RAPPOR are the same with dummies and without, which ``exactly`` relies on."""
+    """OUE and RAPPOR have the same integers with and without dummies, which ``exactly`` relies on."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(1), 50, 30, 4)))
     for name in ("OUE", "RAPPOR"):
         channel = surveys.campaign(people.size, 3, 1.0, single.RECIPES[name]).channel
@@ -144,7 +147,10 @@ def test_oue_and_rappor_do_not_depend_on_dummies():
 @pytest.mark.parametrize(("length", "name"), [(0, "IDUE"), (0, "OUE"), (2, "IDUE")])
 def test_simulated_surveys_err_as_expected(length, name):
     """The mean squared error of 400 surveys is within 4 standard errors of the exact one: one seed in 15,000 would fail
-    by chance. Means of RE(5) are within 5%."""
+    by chance.
+
+    Means of RE(5) are within 5%. A failure means that the exact error is wrong.
+    """
     lists = random_lists(np.random.default_rng(1), 2000, 40, 3)
     people = ItemHolders.of(baskets(lists)) if length else ItemHolders.first(baskets(lists))
     truth = single.exactly(people, length, 1.0, name)
@@ -160,8 +166,10 @@ def test_simulated_surveys_err_as_expected(length, name):
 
 @pytest.mark.parametrize("length", [0, 4])
 def test_at_a_large_level_a_survey_counts_everybody(length):
-    """With 9 to 18 nats of budget every count is the true one up to the noise of choosing an item: each estimate
-    returns to its item, in any order of the budgets."""
+    """With budgets of 9 to 18 nats every estimated count is the true one up to the noise of choosing an item.
+
+    So each estimate belongs to its item, for any order of the budgets.
+    """
     people = ItemHolders.of(baskets([[x] for x in range(9) for _ in range(100 * (x + 1))]))
     terms = surveys.campaign(people.size, length, 9.0, "idue")
     each = surveys.survey(people, length, terms, np.random.default_rng(1))
@@ -172,7 +180,7 @@ def test_at_a_large_level_a_survey_counts_everybody(length):
 
 
 def test_estimates_are_the_products():
-    """Raw, projected and empirical-Bayes counts are those of ``estimate`` from the same tally."""
+    """Raw, projected and empirical Bayes counts equal those of ``estimate`` from the same tally."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(3), 3000, 30, 3)))
     terms = surveys.campaign(people.size, 2, 2.0, "idue")
     each = surveys.survey(people, 2, terms, np.random.default_rng(1))
@@ -182,7 +190,7 @@ def test_estimates_are_the_products():
 
 
 def test_the_relative_error_is_that_of_normal_errors():
-    """RE(k) of biased normal estimates, by 400,000 draws: to 1%."""
+    """RE(k) of biased normal estimates equals that of 400,000 draws within 1%."""
     truth = np.array([50, 400, 9])
     bias, deviation = np.array([-20.0, -100.0, 0.0]), np.array([[30.0, 10.0, 1.0], [60.0, 90.0, 1.0]])
     parts = np.array([0.25, 0.75])
@@ -195,7 +203,7 @@ def test_the_relative_error_is_that_of_normal_errors():
 
 
 def test_measures():
-    """Squared error over n, relative error and precision of the top, by hand."""
+    """Squared error over n, relative error and precision of the top items equal values computed by hand."""
     people = ItemHolders.of(baskets([[0, 1], [0, 1], [0, 2], [0]]))
     found = np.array([2.0, 2.0, 3.0])
     assert surveys.squared(found, people) == (4 + 0 + 4) / 4
@@ -211,7 +219,8 @@ def test_measures():
 @pytest.mark.parametrize("kind", idue.KINDS)
 @pytest.mark.parametrize("eps", [0.2, 1.0, 4.0])
 def test_no_unary_encoding_is_below_the_floor(eps, kind):
-    """For budgets of many kinds, every item's variance is at least e^eps / (e^eps - 1)^2, with holders or without."""
+    """For budgets of many kinds every item's variance is at least e^eps / (e^eps - 1)^2, whether people have the
+    item or not."""
     generator = np.random.default_rng(1)
     for _ in range(5):
         times = np.append(1.0, 1 + 3 * generator.random(4))
@@ -226,7 +235,8 @@ def test_no_unary_encoding_is_below_the_floor(eps, kind):
 
 
 def test_the_floor_is_nearly_reached():
-    """With one item in a million sensitive, IDUE is within 5% of the floor, and the floor is a quarter of OUE."""
+    """If one item in a million is sensitive, IDUE's variance is within 5% of the floor, which is a quarter of OUE's
+    variance."""
     own, other = idue.optimum([1, 10**6], np.array([[np.inf, 1.0], [1.0, 2.0]]))
     assert idue.worst_error([1, 10**6], own, other) < 1.05 * surveys.floor(10**6 + 1, 1.0)
     odds = math.e
@@ -237,7 +247,7 @@ def test_the_floor_is_nearly_reached():
 
 
 def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
-    """The planner's padding has the least exact error of those tried, for IDUE-PS and for OUE-PS."""
+    """Of the tried paddings the planner's has the least exact error, for IDUE-PS and for OUE-PS."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
     lengths = (1, 2, 4)
     chosen = set()
@@ -260,11 +270,11 @@ def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
 
 
 def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
-    """The padding for empirical Bayes has at most 1.05 times the least error of the paddings tried, in the mean of
-    30 surveys whose people answer one by one; and its expected error is that mean to a fifth.
+    """The padding for empirical Bayes has at most 1.05 times the least mean error of the tried paddings in 30 simulated
+    surveys.
 
-    The standard error of a mean is about 3%. Under IDUE-PS the padding that is best for the unbiased estimate has 1.13
-    times the least error.
+    Its expected error is that mean within a fifth. The standard error of a mean is about 3%. Under IDUE-PS the best
+    padding for the unbiased estimate has 1.13 times the least error.
     """
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(5), 1500, 25, 6)))
     lengths, eps = (1, 2, 4, 6), 1.0
@@ -286,7 +296,7 @@ def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
 
 
 def test_table_1():
-    """Exact probabilities give 8.387 n to 8.567 n, the printed two-digit ones 8.70 n to 8.88 n (MATH 3.2)."""
+    """Exact probabilities give 8.387 n to 8.567 n, and the printed two-digit ones 8.70 n to 8.88 n (MATH 3.2)."""
     best = idue.idue(table.notion(table.TOY))
     assert table.total(best) == pytest.approx((8.387, 8.567), abs=5e-4)
     own, other = np.array(best.own) / S, np.array(best.other) / S
@@ -301,7 +311,7 @@ def test_table_1():
 
 
 def test_larger_examples():
-    """opt0, opt1, opt2 and OUE of larger surveys."""
+    """opt0, opt1, opt2 and OUE have the stated errors in larger surveys."""
     expected = {0: (76.89, 77.19, 92.99), 1: (1691, 1757, 2420)}
     for place, (_, budgets, many) in enumerate(table.LARGER):
         found = [
@@ -311,7 +321,8 @@ def test_larger_examples():
 
 
 def test_theorem_4():
-    """Words' probabilities sum to one for every set, and no pair of sets is above the theorem or the certificate."""
+    """The probabilities of the words sum to one for every set, and no pair of sets exceeds the bounds of the theorem
+    and the certificate."""
     outcome = table.theorem_4(setting())
     assert "none is above it" in outcome.findings[0].ours
     assert "never below the true level" in outcome.findings[1].ours
@@ -328,7 +339,7 @@ def test_theorem_4():
 
 
 def test_what_is_drawn_as_published_is_certified():
-    """Every mechanism of the figures belongs to a campaign, so its channel keeps the budgets that it names."""
+    """Every mechanism of the figures is that of a certified campaign, so its channel satisfies its stated budgets."""
     for recipe in single.RECIPES.values():
         terms = surveys.campaign(40, 2, 1.0, recipe)
         certify(terms.channel, terms.notion)
@@ -343,7 +354,7 @@ DATA = {"clothing", "retail", "kosarak"}
     "name", ["fig6b", *(pytest.param(each, marks=pytest.mark.long) for each in ("fig7", "padding"))]
 )
 def test_an_experiment_runs_on_any_data_of_its_form(tmp_path, name):
-    """A small file in each original form is enough; the result is labelled as a part of the data."""
+    """An experiment runs on a small file in each original format, and its result is labelled as a part of the data."""
     lists = random_lists(np.random.default_rng(1), 800, 150, 5)
     lines = "\n".join(" ".join(map(str, each)) for each in lists)
     for form in ("retail.dat", "kosarak.dat"):
@@ -363,8 +374,11 @@ def test_an_experiment_runs_on_any_data_of_its_form(tmp_path, name):
 
 
 def test_errors_of_points_are_those_of_surveys():
-    """Graded projective response: the mean squared error of 150 surveys of the same people is within 4 standard errors
-    of the exact one (one seed in 15,000 would fail by chance), and the mean of RE(5) within 5%."""
+    """The mean squared error of graded projective response in 150 surveys is within 4 standard errors of the exact one.
+
+    The surveys have the same people; one seed in 15,000 would fail by chance. The mean of RE(5) is within 5%. A failure
+    means that the exact error is wrong.
+    """
     people = ItemHolders.first(baskets(random_lists(np.random.default_rng(1), 2000, 40, 3)))
     truth = points.of_points(people, 1.0, np.random.default_rng(2))
     found = single.repeated(people, 0, 1.0, points.LABEL, setting(repeats=150))

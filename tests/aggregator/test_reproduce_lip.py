@@ -41,7 +41,7 @@ def random_prior(generator, size, most=10**6):
 
 
 def local_mse(share, eps):
-    """The least error of one bit: p q (2 a - a^2) or p q - p^2 (e^eps - 1) (1 - a)."""
+    """Return the least error of one bit: p q (2 a - a^2) or p q - p^2 (e^eps - 1) (1 - a)."""
     rare, odds = min(share, 1 - share), math.exp(eps)
     if rare >= 1 / (odds + 1):
         return rare * (1 - rare) * (2 - 1 / odds) / odds
@@ -51,7 +51,7 @@ def local_mse(share, eps):
 @pytest.mark.parametrize("share", ["0.5", "0.3", "0.1", "0.01", "0.99"])
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0, 4.0])
 def test_one_bit_is_the_closed_forms(share, eps):
-    """Published error, legal optimum, LDP with MMSE and without are eq. 19, MATH 2.3, eq. 20 and eq. 25."""
+    """The published error, the legal optimum, and LDP with and without MMSE are eq. 19, MATH 2.3, eq. 20 and eq. 25."""
     prior, p, odds = bit(share), float(share), math.exp(eps)
     assert of_bit(published_lip_response(prior, level(eps)), prior) == pytest.approx(claimed(p, eps), abs=1e-9)
     assert of_bit(lip_response(prior, level(eps)), prior) == pytest.approx(local_mse(p, eps), abs=1e-9)
@@ -61,7 +61,8 @@ def test_one_bit_is_the_closed_forms(share, eps):
 
 
 def program_of_mae(share, eps):
-    """The linear program over the four inequalities of a binary channel with flips q0, q1: the least E|X - Y|."""
+    """Return the least E|X - Y| by the linear program over the four inequalities of a binary channel with flips q0,
+    q1."""
     low, high = math.exp(-eps), math.exp(eps)
     rows, ends = [], []
     yes = np.array([1 - share, -share]), share  # P(Y = 1) = (1 - share) q0 - share q1 + share
@@ -77,9 +78,11 @@ def program_of_mae(share, eps):
 @pytest.mark.parametrize("eps", [0.2, 0.69, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("share", ["0.5", "0.3", "0.15", "0.05", "0.01"])
 def test_the_error_of_a_report_as_it_stands(share, eps):
-    """If the published channel is legal, it has the least mean absolute error of all legal channels, and its reports
-    have the distribution of the answers (Proposition 3). Otherwise the best legal channel says yes with probability
-    1/(e^eps + 1), and the least error is its error or, if P1 is below 1/(2 e^eps), that of no report."""
+    """If the published channel is legal, it has the least mean absolute error of all legal channels (Proposition 3).
+
+    Its reports then have the distribution of the answers. Otherwise the best legal channel says yes with probability
+    1/(e^eps + 1), and the least error is that channel's or, if P1 is below 1/(2 e^eps), that of no report.
+    """
     prior, p, odds = bit(share), float(share), math.exp(eps)
     assert least_mae(prior, eps) == pytest.approx(program_of_mae(p, eps), abs=1e-9)
     ours, theirs = lip_response(prior, level(eps)), published_lip_response(prior, level(eps))
@@ -95,7 +98,8 @@ def test_the_error_of_a_report_as_it_stands(share, eps):
 
 
 def test_the_true_level_is_the_least_that_certifies():
-    """A channel keeps its true level and no smaller one; the published channel is legal from ``legal_from`` on."""
+    """A channel is certified at its true level and at no smaller one; the published channel is legal from
+    ``legal_from`` on."""
     prior = (70, 20, 10)
     channel = published_lip_response(prior, NAT)
     found = true_level(channel, prior)
@@ -108,7 +112,7 @@ def test_the_true_level_is_the_least_that_certifies():
 
 
 def optimum_of_sum(prior, values, eps):
-    """The linear program over all corners of the posteriors."""
+    """Return the optimum of the linear program over all corners of the posteriors of a sum."""
     law, f = np.array(prior) / sum(prior), np.array(values, dtype=float)
     low, high = math.exp(-eps), math.exp(eps)
     corners = []
@@ -139,7 +143,8 @@ def test_the_best_channel_for_a_sum_is_the_optimum(size):
 
 
 def test_the_error_of_a_sum_is_brute_force():
-    """The error of a number is the mean of its variance given the output; of one bit it is half the histogram's."""
+    """The error of a number is the mean of its variance given the output; for one bit it is half the error of the
+    histogram."""
     prior, f = (5, 3, 2), (0.0, 1.0, 4.0)
     channel = randomized_response(3, NAT)
     law = np.array(prior) / 10
@@ -152,7 +157,7 @@ def test_the_error_of_a_sum_is_brute_force():
 
 
 def partitions(n):
-    """Every way to merge a lower and an upper tail of the sums 0 .. n."""
+    """Yield every way to merge a lower and an upper tail of the sums 0 .. n."""
     for low in range(n + 1):
         for high in range(low + 1, n + 1):
             yield [tuple(range(low + 1)), *((s,) for s in range(low + 1, high)), tuple(range(high, n + 1))]
@@ -160,7 +165,8 @@ def partitions(n):
 
 @pytest.mark.parametrize("n", [3, 4, 6])
 def test_the_trusted_server_keeps_everybodys_level(n):
-    """The error is that of a merging of sums that, over all 2^n answers, moves no belief by more than the level."""
+    """The error is that of merged sums which change no person's posterior by more than the level, checked over all
+    2^n answers."""
     generator = np.random.default_rng(n)
     bits = np.array(list(itertools.product((0, 1), repeat=n)))
     silent = 0
@@ -186,7 +192,7 @@ def test_the_trusted_server_keeps_everybodys_level(n):
 
 
 def test_the_sum_of_many_people_is_reported_nearly_exactly():
-    """With 500 people the distribution of the sum by halves is the plain one, and hardly anything is merged."""
+    """With 500 people the distribution computed by halves equals the direct one, and almost no sums are merged."""
     p = np.random.default_rng(1).uniform(size=500)
     plain = np.ones(1)
     for share in p.tolist():
@@ -196,7 +202,7 @@ def test_the_sum_of_many_people_is_reported_nearly_exactly():
 
 
 def test_own_channels_are_those_that_devices_derive():
-    """Each person's error is that of the channel that the rule gives their declared prior."""
+    """Each person's error is that of the channel that a device derives from their declared prior."""
     yes = np.array([1.0, 2000.0, 500_000.0, 900_000.0, people.UNIT - 1])
     errors = people._own_errors(yes, 1.5)
     for part, error in zip(yes.astype(int).tolist(), errors.tolist(), strict=True):
@@ -222,7 +228,7 @@ def test_errors_of_a_population_are_brute_force():
 
 
 def test_the_rare_bit_is_the_unary_encoding_of_one_bit():
-    """A yes is reported as yes half of the time, a no with probability 1/(e^eps + 1), and LDP is kept."""
+    """A yes is reported as yes half of the time, a no with probability 1/(e^eps + 1), and the channel satisfies LDP."""
     from aggregator.reproduce.lip.published import rare_bit
     from protocol.notions import Ldp
 
@@ -233,8 +239,10 @@ def test_the_rare_bit_is_the_unary_encoding_of_one_bit():
 
 
 def test_the_costs_of_a_rough_prior_are_the_designs():
-    """At radius 0 the curve is the legal optimum of the prior, for two values at radius 1 randomised response. It
-    grows with the radius, and is never above the scaled channel of the centre, LDP or no report."""
+    """At radius 0 the curve is the legal optimum of the prior, and for two values at radius 1 randomised response.
+
+    It increases with the radius, and is never above the scaled channel of the centre, LDP or no report.
+    """
     found = rough_prior(Setting(DataFolder(None), np.random.default_rng(1), 1, True, lambda _: None))
     for panel in found.panels:
         ours, scaled, plain, alone = (np.array(curve.y) for curve in panel.curves)

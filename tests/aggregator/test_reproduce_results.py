@@ -1,4 +1,4 @@
-"""docs/RESULTS.md has the findings of the command: its text is a function of kept runs, and these are current."""
+"""docs/RESULTS.md has the findings of the command: its text is computed from stored runs, and these are current."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kept(paper):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_page_is_what_the_kept_run_says(paper):
-    """The part of each paper is written from its kept quick run, and holds every experiment with its figure."""
+    """The part of each paper is the text of its stored quick run, and contains every experiment with its figure."""
     page = (DOCS / "RESULTS.md").read_text(encoding="utf-8")
     document = Document.from_json(kept(paper))
     assert document.quick
@@ -35,7 +35,7 @@ def test_the_page_is_what_the_kept_run_says(paper):
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_figures_are_there_and_small(paper):
-    """Every experiment with panels has its figure beside the page, of less than 60 KB; there are no others."""
+    """Every experiment with panels has a figure of less than 60 KB in the page's folder, which has no other figures."""
     names = {f"{paper}-{found.name}.png" for found in Document.from_json(kept(paper)).found if found.figure}
     assert {path.name for path in (DOCS / "results").glob(f"{paper}-*.png")} == names
     for name in names:
@@ -51,7 +51,7 @@ def cases():
 
 @pytest.mark.parametrize(("paper", "name"), list(cases()))
 def test_the_numbers_are_current(paper, name):
-    """A quick run of an experiment without data gives the kept sentences, and the kept curves to six digits."""
+    """A quick run of an experiment without data gives the stored sentences, and the stored curves to six digits."""
     before = kept(paper)
     (old,) = (each for each in before["experiments"] if each["name"] == name)
     document = run(paper, DataFolder(None), before["seed"], quick=True, only=[name])

@@ -1,4 +1,4 @@
-"""The tables of the SoK agree with brute force over the cells, and a false relation would be found."""
+"""The tables of the SoK agree with brute force over the cells, and a false relation is detected."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def audited(terms):
 
 @pytest.mark.parametrize("name", ["randomised response", "Hadamard", "geometric noise", "LIP", "mutual information"])
 def test_a_row_of_the_table_is_brute_force(name):
-    """Every level of a campaign is the one computed from its cells by the notion's definition."""
+    """Every level of a campaign equals the one computed from its cells by the notion's definition."""
     terms = sok.examples()[name]
     rows = rows_of(terms.channel)
     marginal = LAW @ rows
@@ -67,7 +67,8 @@ def test_a_row_of_the_table_is_brute_force(name):
 
 
 def test_there_is_a_campaign_for_every_kind_of_promise():
-    """Twelve certified campaigns of one domain; what protects some pairs only is infinite under LDP."""
+    """There are twelve certified campaigns of one domain; a notion that protects only some pairs has an infinite LDP
+    level."""
     campaigns = sok.examples()
     assert len(campaigns) == 12
     assert {terms.domain for terms in campaigns.values()} == {sok.DOMAIN}
@@ -78,7 +79,8 @@ def test_there_is_a_campaign_for_every_kind_of_promise():
 
 
 def test_telling_the_truth_once_in_a_hundred():
-    """A small mean and a boundless worst case: I = H/100, leakage ln 1.05, delta 1/100."""
+    """A channel that tells the truth once in a hundred has I = H/100, leakage ln 1.05, delta 1/100 and no bound in
+    the worst case."""
     found = audited(sok.examples()["truth once in 100"]).as_json()
     entropy = -float((LAW * np.log(LAW)).sum())
     assert found["levels"]["mutual-information"] == pytest.approx(entropy / 100, abs=1e-8)
@@ -88,7 +90,7 @@ def test_telling_the_truth_once_in_a_hundred():
 
 
 def test_the_table_has_every_notion_and_every_campaign():
-    """A row for each notion of the paper, each with all twelve campaigns, and the release at the end."""
+    """The table has a row for each notion of the paper, each with all twelve campaigns, and ends with the release."""
     outcome = sok.notions(setting())
     assert len(outcome.findings) == len(sok.ROWS) + 1
     names = list(sok.examples())
@@ -102,7 +104,8 @@ def test_the_table_has_every_notion_and_every_campaign():
 
 
 def test_a_false_relation_is_found(monkeypatch):
-    """A false relation is broken by nearly every channel, so the count of broken relations is not always zero."""
+    """All of 20 random channels break a false relation and none breaks a true one, so the check of relations can
+    fail."""
     monkeypatch.setattr(sok, "RELATIONS", {"false": "ldp <= mutual-information", "true": "lip <= ldp"})
     outcome = sok.relations(setting(20))
     false, true = outcome.findings[:2]
@@ -112,7 +115,10 @@ def test_a_false_relation_is_found(monkeypatch):
 
 
 def test_the_relations_hold():
-    """LDP implies LIP implies half of LDP, and both bound every average: 20 random channels here, more in the page."""
+    """LDP implies LIP, LIP implies LDP at twice the level, and both bound every average, for 20 random channels.
+
+    The page tests more channels.
+    """
     outcome = sok.relations(setting(20))
     assert all("broken by 0 of 20" in finding.ours for finding in outcome.findings[: len(sok.RELATIONS)])
 
@@ -127,8 +133,8 @@ def test_a_report_that_says_nothing_is_identifying():
 
 
 def test_the_average_case_buys_its_error_with_the_worst_case():
-    """The channel made for mutual information has the least error at the same level of it, and the largest LDP
-    level."""
+    """Of the channels with one level of mutual information, the one designed for it has the least error and the
+    largest LDP level."""
     outcome = sok.utility(setting())
     first = outcome.findings[0]
     made, lip, ldp, alone = (float(word.rstrip(",;.")) for word in first.ours.split() if word[:2] == "0."
@@ -139,7 +145,7 @@ def test_the_average_case_buys_its_error_with_the_worst_case():
 
 
 def test_bits_are_weighed_word_by_word():
-    """A channel of bits has the cells of its words, and one that is not stays as it is."""
+    """A channel of bits is expanded to the cells of its words, and any other channel is left unchanged."""
     campaigns = sok.examples()
     terms = campaigns["OUE"]
     table = sok._joint(terms.channel)

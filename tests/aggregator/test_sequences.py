@@ -1,10 +1,8 @@
-"""Any sequence of operations on a study counts each report at most once and loses none that was taken.
+"""Any sequence of operations on a study counts each report at most once and loses no accepted report.
 
-Every report has a separate bucket, so the tally itself shows which reports were counted, and how often. A model of
-sets is led through the same operations: ingest, duplicate, reorder, crash, retry, enrol, revoke, compact, and several
-of these at once.
-
-A crash here is an exception at a write. Processes that are killed: test_killed.
+Every report fills a separate bucket, so the tally itself shows which reports were counted, and how often. A model made
+of sets goes through the same operations: ingest, duplicate, reorder, crash, retry, enrol, revoke, compact, and several
+of these at once. A crash here is an exception at a write. Processes that are killed: test_killed.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ OF_WORLD = DEVICES * OF_DEVICE
 
 @dataclass(frozen=True)
 class Sealed:
-    """A report, and the bucket that only it fills."""
+    """A report, and the bucket that only this report fills."""
 
     bucket: int
     device: int
@@ -49,7 +47,7 @@ class Sealed:
 
     @property
     def places(self) -> set[tuple[int, int, int]]:
-        """The slots it fills: device, period, slot."""
+        """The slots that the report fills: device, period, slot."""
         return {(self.device, self.period, self.slot + place) for place in range(self.count)}
 
 
@@ -70,7 +68,7 @@ class Model:
     """The expected contents of a study.
 
     Attributes:
-        revoked: devices, and the first period of each one's revocation.
+        revoked: devices, with the first period of each one's revocation.
     """
 
     enrolled: set[int] = field(default_factory=set)
@@ -83,13 +81,13 @@ class Model:
         return period >= self.revoked.get(device, period + 1)
 
     def revoke(self, devices: Iterable[int], since: int) -> int:
-        """Revoke devices, whose earliest period holds; return the number of devices with a change."""
+        """Revoke devices; the earliest period of each counts. Return the number of devices with a change."""
         new = {device for device in devices if self.revoked.get(device, since + 1) > since}
         self.revoked |= dict.fromkeys(new, since)
         return len(new)
 
     def take(self, batch: Iterable[Sealed]) -> Counter[str]:
-        """Take reports; return counts by class, "accepted" among them."""
+        """Take reports; return the numbers of reports by class, with "accepted" as a class."""
         verdicts: Counter[str] = Counter()
         for one in batch:
             if self.refuses(one.device, one.period):
@@ -123,7 +121,7 @@ class Bench:
     broken: list[list[Sealed]] = field(default_factory=list)
 
     def chosen(self) -> list[Sealed]:
-        """Some reports of every world, some of them twice, in any order."""
+        """Draw reports of every world, several of them twice, in any order."""
         batch: list[Sealed] = []
         for first in range(0, len(self.everything), OF_WORLD):
             some = self.rng.choices(self.everything[first : first + OF_WORLD], k=self.rng.randrange(1, 10))
@@ -132,12 +130,13 @@ class Bench:
         return batch
 
     def some_devices(self, most: float) -> list[int]:
-        """Draw each device with a chance of at most ``most``."""
+        """Draw each device with a probability of at most ``most``."""
         chance = self.rng.uniform(0, most)
         return [number for number in range(len(self.everything) // OF_DEVICE) if self.rng.random() < chance]
 
     def ingest(self, batch: list[Sealed]) -> IngestResult:
-        """Ingest the batch in pieces and chunks of some size; accepted and rejected add up to the number read."""
+        """Ingest the batch in pieces and chunks of random size; assert that accepted and rejected add up to the
+        number read."""
         file = self.folder / f"{threading.get_ident()}-{time.monotonic_ns()}.htr"
         file.write_bytes(b"".join(one.data for one in batch))
         sizes = {"piece_bytes": 4_000 + len(batch) * 40, "chunk_reports": 1 + len(batch) // 2}
@@ -146,7 +145,7 @@ class Bench:
         return result
 
     def found(self) -> set[int]:
-        """Return the buckets that are filled; each at most once, and no slot twice."""
+        """Return the filled buckets; assert that each is filled at most once, and no slot twice."""
         rows = tables.query(tables.snapshot(self.study.path / "reports"), "SELECT key, period, slot, output FROM rows")
         places = list(zip(*(rows[name].to_pylist() for name in ("key", "period", "slot")), strict=True))
         assert len(set(places)) == len(places)
@@ -156,17 +155,18 @@ class Bench:
         return set(buckets)
 
     def agree(self) -> None:
-        """Assert that the study holds the same reports as the model."""
+        """Assert that the study has the same reports as the model."""
         assert self.found() == self.model.counted
 
     def adopt(self, offered: list[list[Sealed]], accepted: int | None, known: set[int] | None = None) -> None:
-        """Update the model after processes that ran in an unknown order: no counted report is lost, and every
-        accepted one fills its slots.
+        """Update the model after processes that ran in an unknown order.
+
+        Asserts that no counted report is lost, and that every accepted report fills its slots.
 
         Args:
             offered: batches that were read to their end.
-            accepted: reports newly counted, by the results of the ingests; None if one crashed.
-            known: devices that were enrolled all the time; None: all that are.
+            accepted: number of reports newly counted, by the results of the ingests; None if one crashed.
+            known: devices that were enrolled all the time; None for all that are enrolled.
         """
         found = self.found()
         assert self.model.counted <= found
@@ -189,7 +189,7 @@ class Bench:
         self.files.append(batch)
 
     def fresh(self) -> None:
-        """Ingest reports that perhaps never came before."""
+        """Ingest reports that may be new."""
         self.plain(self.chosen())
 
     def duplicate(self) -> None:
@@ -212,7 +212,7 @@ class Bench:
         self.model.enrolled |= set(devices)
 
     def revoke(self) -> None:
-        """Revoke a few devices from some period on, enrolled or not; their counted reports stay."""
+        """Revoke a few devices from a random period on, enrolled or not; their counted reports stay."""
         devices, since = self.some_devices(0.1), self.rng.choice(PERIODS)
         named = b"".join(enrolment(number, BUCKETS) for number in devices)
         assert self.study.revoke(named, since=since) == self.model.revoke(devices, since)
@@ -226,7 +226,7 @@ class Bench:
         self.agree()
 
     def crash(self) -> None:
-        """Stop an ingest at one of its writes: before it, with a file but no commit, or with a commit and no more."""
+        """Stop an ingest at one of its writes: before it, with a file but no commit, or just after its commit."""
         batch, left = self.chosen(), self.rng.randrange(4)
         if self.crashing(lambda: self.ingest(batch), left):
             self.broken.append(batch)
@@ -235,7 +235,7 @@ class Bench:
             self.adopt([batch], None)
 
     def crashing(self, work: Callable[[], object], left: int) -> bool:
-        """Return True if ``work`` stopped at its write of number ``left``, in one of three ways."""
+        """Return True if ``work`` was stopped at its write number ``left``, in one of three ways."""
         how = self.rng.choice(["before", "half", "after"])
         real = tables.write_deltalake
 
@@ -262,7 +262,7 @@ class Bench:
         return False
 
     def crash_revoking(self) -> None:
-        """Stop a revocation from a period on at its write, and repeat it."""
+        """Stop a revocation from a period on at its write, and repeat the revocation."""
         devices = self.some_devices(0.1)
         named = b"".join(enrolment(number, BUCKETS) for number in devices)
         self.crashing(lambda: self.study.revoke(named, since=1), 0)
@@ -271,7 +271,7 @@ class Bench:
         assert not self.study.revoke(named, since=1)
 
     def between(self) -> None:
-        """Do another whole operation between an ingest's look and its commit."""
+        """Do another whole operation between the scan and the commit of an ingest."""
         batch, other, known = self.chosen(), self.chosen(), set(self.model.enrolled)
         inner = self.rng.choice(
             [self.enrol, self.revoke, lambda: compact(Study.open(self.study.path), now=time.time())]
@@ -293,7 +293,7 @@ class Bench:
         self.adopt([batch, other] if done else [batch], sum(result.accepted for result in results), known)
 
     def together(self) -> None:
-        """Run two ingests, one of them of a file that a third reads too, and a compaction, at the same time."""
+        """Run three ingests, two of them of the same batch, and a compaction at the same time."""
         first, second = self.chosen(), self.chosen()
         results: list[IngestResult] = []
         failures: list[BaseException] = []
@@ -318,8 +318,8 @@ class Bench:
         self.adopt([first, second], sum(result.accepted for result in results))
 
     def finish(self) -> None:
-        """Ingest everything: each device has every slot filled in which it is not revoked; the tally is one a
-        bucket."""
+        """Ingest everything; assert that every slot is filled in which its device is not revoked, and that the tally
+        is the model's."""
         devices = range(len(self.everything) // OF_DEVICE)
         self.study.enrol(b"".join(enrolment(number, BUCKETS) for number in devices), threads=1)
         self.model.enrolled = set(devices)
@@ -342,7 +342,7 @@ COSTLY = ("compact", "together")
 def sequences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, seed: int, rounds: int, worlds: int, steps: int
 ) -> None:
-    """Run ``rounds`` times ``worlds`` side by side, each a random sequence of operations."""
+    """Run ``worlds`` random sequences of operations side by side, ``rounds`` times."""
     rng = random.Random(seed)
     everything = reports(worlds)
     empty = fleet.study(tmp_path / "empty", BUCKETS)
@@ -361,13 +361,13 @@ def sequences(
 
 
 def test_no_sequence_of_operations_counts_a_report_twice_or_loses_one(tmp_path, monkeypatch):
-    """After 60 random sequences of 8 operations and 2 of several at once the study holds the reports of a model of
-    sets."""
+    """After 60 random sequences of 8 operations, and 2 of concurrent ones, the study has the reports of a model made
+    of sets."""
     sequences(tmp_path, monkeypatch, seed=1, rounds=2, worlds=30, steps=8)
 
 
 @pytest.mark.long
 def test_ten_thousand_sequences_count_no_report_twice_and_lose_none(tmp_path, monkeypatch):
-    """After 10,000 random sequences of 8 operations and 2 of several at once the study holds the reports of a model
-    of sets."""
+    """After 10,000 random sequences of 8 operations, and 2 of concurrent ones, the study has the reports of a model
+    made of sets."""
     sequences(tmp_path, monkeypatch, seed=2, rounds=100, worlds=100, steps=8)

@@ -1,4 +1,4 @@
-"""Laws of simulated people: they are devices in everything but consent."""
+"""Laws of simulated people: their reports are those of devices in everything but consent."""
 
 import numpy as np
 import pytest
@@ -44,14 +44,14 @@ def test_every_person_sends_one_signed_report_under_a_key_of_their_own():
 
 
 def test_an_open_campaign_hears_enrolment_before_report():
-    """In a campaign that takes any key, each report follows the enrolment of its key."""
+    """In a campaign that takes any key, the enrolment of each key precedes its report."""
     (sent,) = population(terms(COLOURS, "open"), ID, Truth(("red",), (5,)), period=0)
     kinds = [item.kind for item in envelope.read_batch(sent.reports)]
     assert kinds == [Kind.ENROLMENT, Kind.REPORT] * 5
 
 
 def test_a_seed_repeats_everything_on_any_number_of_processes(monkeypatch):
-    """The bytes of a seed are the same on one process and on two; another seed gives others."""
+    """A seed gives the same bytes on one process and on two; another seed gives others."""
     monkeypatch.setattr(simulation, "CHUNK", 20)
     started, pool = [], simulation.ProcessPoolExecutor
     monkeypatch.setattr(simulation, "ProcessPoolExecutor", lambda n, **how: started.append(n) or pool(n, **how))
@@ -65,7 +65,7 @@ def test_a_seed_repeats_everything_on_any_number_of_processes(monkeypatch):
 
 
 def test_without_a_seed_nothing_repeats():
-    """Two populations without a seed share no key."""
+    """Two populations without a seed have no common key."""
     truth = Truth(("red",), (20,))
     first, second = (next(population(terms(COLOURS), ID, truth, 0)) for _ in range(2))
     ids = [{item.key_id for item in envelope.read_batch(sent.reports)} for sent in (first, second)]
@@ -73,7 +73,8 @@ def test_without_a_seed_nothing_repeats():
 
 
 def test_true_shares_follow_stochastic_rounding():
-    """A number between two edges counts for both by its distance, so the mean of the shares is the people's mean."""
+    """A number between two edges counts for both by its distance, so the mean of the true shares is the people's
+    mean."""
     domain = Buckets.of([0, 10, 40])
     truth = Truth((domain.parse("5"), domain.parse("25"), domain.parse("40")), (1, 2, 1))
     shares = truth.shares(domain)
@@ -82,7 +83,7 @@ def test_true_shares_follow_stochastic_rounding():
 
 
 def test_a_truth_file_is_read_by_its_domain(tmp_path):
-    """Positions may be quoted or not; a cell's label reads back as that cell."""
+    """Positions may be quoted or not, and the label of a cell is read as that cell."""
     grid = Grid(0, 10**6, 0, 10**6, 250_000)
     path = tmp_path / "t.csv"
     path.write_text('value,count\n"0.1,0.1",3\n0.9,0.1,4\n', encoding="utf-8")
@@ -106,7 +107,7 @@ def test_a_truth_file_is_read_by_its_domain(tmp_path):
     ],
 )
 def test_a_wrong_truth_file_is_named(tmp_path, text, named):
-    """The error for a wrong file of true counts names the place."""
+    """The error for an invalid file of true counts names the line or column."""
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SheetError, match=named):
@@ -114,7 +115,7 @@ def test_a_wrong_truth_file_is_named(tmp_path, text, named):
 
 
 def test_truth_that_is_no_text_is_refused(tmp_path):
-    """A file of arbitrary bytes is an error, not a traceback."""
+    """A file of arbitrary bytes is refused without a traceback."""
     path = tmp_path / "t.csv"
     path.write_bytes(b"value,count\n\xff\xfe\x00,1\n")
     with pytest.raises(SheetError):
@@ -122,9 +123,9 @@ def test_truth_that_is_no_text_is_refused(tmp_path):
 
 
 def test_classes_are_those_of_the_truth_without_a_seed_too():
-    """Each person answers in the class that the truth states for their value, whether a seed is given or not.
+    """Each person answers in the class that the truth states for their value, with or without a seed.
 
-    At 20 nats an output is the answer but for one in 10^8, so a single mismatch is a failure.
+    At 20 nats an output is the answer except once in 10^8, so a single mismatch is a failure.
     """
     loud = 20 * exact.NANONATS
     rows = tuple((block, 2) for block in (1, 2))
@@ -139,10 +140,11 @@ def test_classes_are_those_of_the_truth_without_a_seed_too():
 
 
 def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
-    """Every device reports in each period; an answer differs from the last with probability change (1 - sum p^2).
+    """Every device reports in each period, and an answer differs from the last one with probability change (1 - sum
+    p^2).
 
-    4,000 people and 3 changes at 20 nats, where outputs are answers: 12,000 pairs of periods, alpha 10^-6 (4.9 sigma);
-    a failure means that changes or shares have another distribution than documented.
+    4,000 people and 3 changes at 20 nats, where outputs are answers: 12,000 pairs of periods, alpha 10^-6 (4.9 sigma).
+    A failure means that changes or shares have a distribution other than the documented one.
     """
     loud, people, change = 20 * exact.NANONATS, 4000, 0.25
     channel = randomized_response(3, loud)
@@ -166,7 +168,7 @@ def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
 
 
 def test_a_panel_without_change_repeats_each_output():
-    """A device whose answer stays the same reports the same output in each period, at any noise."""
+    """A device whose answer stays the same reports the same output in each period, at any privacy level."""
     (sent,) = simulate(terms(COLOURS), ID, Truth(("red", "blue"), (30, 30)), range(3))
     sent_by: dict[bytes, set[int]] = {}
     for item in envelope.read_batch(sent.reports):
@@ -177,7 +179,7 @@ def test_a_panel_without_change_repeats_each_output():
 
 
 def test_a_truth_by_class_is_cut_to_a_class(tmp_path):
-    """The truth of one class holds that class's people only; a file without classes holds for every class."""
+    """The truth of one class has only that class's people; a file without classes is the truth of every class."""
     path = tmp_path / "t.csv"
     path.write_text("value,count,class\nred,3,town\nblue,1,town\nblue,5,village\n", encoding="utf-8")
     truth = read_truth(path, COLOURS, ("town", "village", "sea"))

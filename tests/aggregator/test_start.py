@@ -1,4 +1,4 @@
-"""The imports of a command before it does its work: the libraries that it uses, and no others."""
+"""The imports of a command before it does its work: only the libraries that the command uses."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def desk(tmp_path_factory):
 
 
 def loaded(folder, *words, **environment):
-    """The desk's libraries that a command has loaded when it ends well."""
+    """Return which of the heavy libraries a command has imported; assert that the command ends with 0."""
     command = [sys.executable, "-c", PROGRAM, *words]
     done = subprocess.run(
         command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False
@@ -49,28 +49,28 @@ def loaded(folder, *words, **environment):
     ["--help", "keygen --help", "keygen analyst", "completion bash", "inspect education.campaign", "inspect batch.htr"],
 )
 def test_commands_that_compute_nothing_load_no_library_that_computes(desk, words):
-    """Help, a key pair, completion and a look into a file need click and the wire format alone."""
+    """Help, keygen, completion and inspect import click and the wire format alone."""
     assert loaded(desk, *words.split()) == set()
 
 
 def test_the_names_of_commands_are_completed_from_the_table(desk):
-    """A key press after the first letters of a command loads no command."""
+    """Completing the first letters of a command's name imports no command."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth es", "COMP_CWORD": "1"}
     assert loaded(desk, **words) == set()
 
 
 def test_options_are_completed_without_what_the_command_computes_with(desk):
-    """A key press after ``estimate --per`` loads the command's options, and no library that computes."""
+    """Completing ``estimate --per`` imports the command's options, and no numerical library."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate --per", "COMP_CWORD": "2"}
     assert loaded(desk, **words) == set()
 
 
 def test_campaigns_are_completed_from_the_tables_alone(desk):
-    """A key press after ``estimate edu`` reads the names in the study, and loads nothing that estimates."""
+    """Completing ``estimate edu`` reads the names in the study, and imports no estimator."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate edu", "COMP_CWORD": "2"}
     assert loaded(desk, HALFTRUTH_STUDY="lib", **words) <= {"numpy", "pyarrow", "deltalake", "nacl"}
 
 
 def test_a_status_loads_the_tables_and_no_estimator(desk):
-    """Status reads the study's tables: it loads what reads them, and nothing that estimates, serves or draws."""
+    """status imports the libraries that read tables, and none that estimates, serves or draws."""
     assert loaded(desk, "--study", "lib", "status") <= {"numpy", "pyarrow", "deltalake", "nacl"}

@@ -1,4 +1,4 @@
-"""The study: campaigns by name, keys that stay, and tallies of counted reports."""
+"""The study: campaigns by name, permanent keys, and tallies of counted reports."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def take(study, *parts, now=NOW):
 
 
 def test_a_study_is_made_once_and_opened_after(tmp_path):
-    """create makes a study or leaves it as it is; open without a study says how to make one."""
+    """create makes a study or leaves an existing one unchanged; open without a study is an error that says how to
+    make one."""
     with pytest.raises(StudyError, match="is not a study; `halftruth --study"):
         Study.open(tmp_path / "new")
     assert not (tmp_path / "new").exists()
@@ -50,7 +51,7 @@ def test_a_study_is_made_once_and_opened_after(tmp_path):
 
 
 def test_a_half_made_study_is_completed(tmp_path):
-    """A study whose creation was cut short is not opened, and creating it again completes it."""
+    """A study whose creation was interrupted is not opened, and creating it again completes it."""
     made = Study.create(tmp_path / "study")
     (made.path / "rejects").rename(tmp_path / "rejects")
     with pytest.raises(StudyError, match="is not a study"):
@@ -59,14 +60,17 @@ def test_a_half_made_study_is_completed(tmp_path):
 
 
 def test_a_directory_that_cannot_be_made_is_an_error(tmp_path):
-    """The error names the path if a file occupies it."""
+    """If a part of the path of a study's folder is a file, the error names it."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StudyError, match="file"):
         Study.create(tmp_path / "file" / "study")
 
 
 def test_campaigns_are_imported_once_and_found_by_name_and_id(study):
-    """The same bytes again change nothing, a name is taken once; names, ids and beginnings of ids find a campaign."""
+    """Importing the same bytes again changes nothing, and a name can be used once.
+
+    Names, ids and the beginnings of ids find a campaign.
+    """
     assert study.import_campaign(PLAIN.data, [AUTHOR.public], "again") == PLAIN
     with pytest.raises(StudyError, match="another campaign named 'education'"):
         study.import_campaign(OTHER.data, [AUTHOR.public], "education")
@@ -82,7 +86,7 @@ def test_campaigns_are_imported_once_and_found_by_name_and_id(study):
 
 
 def test_only_trusted_authors_campaigns_are_imported(study):
-    """A campaign of an untrusted author, an altered one and a report are refused, and the study stays as it is."""
+    """A campaign of an untrusted author, an altered campaign and a report are refused, and the study is unchanged."""
     for data, trusted in (
         (OTHER.data, SigningKey(bytes(32)).public),
         (OTHER.data[:-1] + b"\x00", AUTHOR.public),
@@ -94,7 +98,8 @@ def test_only_trusted_authors_campaigns_are_imported(study):
 
 
 def test_enrolments_are_verified_and_keys_registered_once(study):
-    """New keys are added, known ones and repeats counted as known, and bad enrolments refused under their class."""
+    """New keys are added, known and repeated ones are counted as known, and invalid enrolments are refused under
+    their class."""
     result = study.enrol(enrolment(3, PLAIN) + enrolment(4, PLAIN) * 2 + enrolment(5, PLAIN))
     assert (result.added, result.known, result.refused) == (2, 2, {})
     forged = enrolment(6, PLAIN)[:-1] + b"\x00"
@@ -105,7 +110,7 @@ def test_enrolments_are_verified_and_keys_registered_once(study):
 
 
 def test_keys_of_small_order_are_not_enrolled(study):
-    """A public key of small order is refused, though anybody can sign for it."""
+    """A public key of small order is refused, because anybody can sign for it."""
     # If the public key is the identity, a library that does not check for small order accepts this signature, R = [S]B,
     # for every message.
     signature = SigningKey(bytes(32)).public + SCALAR.to_bytes(32, "little")
@@ -136,7 +141,8 @@ def test_a_key_id_belongs_to_its_first_key(study, monkeypatch):
 
 
 def test_revoked_keys_stay_known_and_counted_reports_stay(study):
-    """After revocation reports are refused as revoked; those counted before stay; a key cannot come back."""
+    """After revocation a key's reports are refused as revoked, its counted reports stay, and it cannot be enrolled
+    again."""
     assert take(study, report(0, PLAIN, 7)).accepted == 1
     assert study.revoke(enrolment(0, PLAIN) + enrolment(0, PLAIN) + enrolment(9, PLAIN)) == 2
     assert study.revoke(enrolment(0, PLAIN)) == 0
@@ -150,7 +156,7 @@ def test_revoked_keys_stay_known_and_counted_reports_stay(study):
 
 
 def test_a_tally_takes_the_latest_period_of_each_device(study):
-    """Without a period each device counts with its latest outputs only; with one, that period counts."""
+    """A tally without a period counts each device's latest outputs only; one with a period counts that period."""
     assert study.tally(PLAIN).reports == 0
     assert study.tally(PLAIN, 0).counts.tolist() == [0] * 16
     late = NOW + 3 * WEEK
@@ -167,7 +173,7 @@ def test_a_tally_takes_the_latest_period_of_each_device(study):
 
 
 def test_a_tally_names_its_version_and_what_was_refused(study):
-    """A tally has the version of the table that it counted and the refusals of its campaign, and of no other."""
+    """A tally has the version of the counted table and the refusals of its own campaign only."""
     study.import_campaign(OTHER.data, [AUTHOR.public], "other")
     before = study.tally(PLAIN)
     take(study, report(0, PLAIN), report(0, PLAIN), report(88, OTHER), b"noise")
@@ -181,7 +187,8 @@ def test_a_tally_names_its_version_and_what_was_refused(study):
 
 
 def test_status_says_how_each_campaign_stands(study):
-    """Keys, outputs by period, refusals and whether the campaign is open, by name of the campaign."""
+    """status has, by campaign name, the number of keys, the outputs by period, the refusals and whether the campaign
+    is open."""
     study.import_campaign(OTHER.data, [AUTHOR.public], "a-first")
     study.enrol(enrolment(0, OTHER))
     take(study, report(0, OTHER, 1, 2, period=1), report(0, OTHER, 1), report(5, PLAIN))
@@ -195,7 +202,7 @@ def test_status_says_how_each_campaign_stands(study):
 
 
 def test_no_column_joins_two_campaigns(study):
-    """One device in two campaigns leaves two key ids and two public keys, and nothing else that is its own."""
+    """One device has different key ids and different public keys in two campaigns."""
     assert device(0, PLAIN).id != device(0, OTHER).id
     study.import_campaign(OTHER.data, [AUTHOR.public], "other")
     study.enrol(enrolment(0, OTHER))
@@ -205,7 +212,7 @@ def test_no_column_joins_two_campaigns(study):
 
 
 def test_a_table_that_is_gone_is_an_error_that_names_it(study):
-    """A study that loses a table while it is open names the table."""
+    """If a table of an open study is deleted, the error names the table."""
     (study.path / "keys").rename(study.path / "lost")
     with pytest.raises(StudyError, match="keys"):
         study.enrol(enrolment(5, PLAIN))

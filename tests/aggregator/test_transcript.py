@@ -1,4 +1,5 @@
-"""Estimates from transcripts: against exact integers, against sums over all transcripts, and end to end."""
+"""Estimates from transcripts: against exact integers, against sums over all transcripts, and from devices to the
+estimate."""
 
 from __future__ import annotations
 
@@ -45,7 +46,7 @@ def campaign(notion: TranscriptPrior = STILL, channel=None, **changes) -> Campai
 
 
 def channels(notion: TranscriptPrior, chain: list[int]) -> list[tuple[int, int, np.ndarray]]:
-    """(period, output, Q) of each report of a transcript, Q from the integers."""
+    """Return (period, output, Q) for each report of a transcript, with Q from the integers."""
     earlier, found = [], []
     for period, y in enumerate(chain):
         if y != SILENT:
@@ -57,7 +58,7 @@ def channels(notion: TranscriptPrior, chain: list[int]) -> list[tuple[int, int, 
 
 
 def every(periods: tuple[int, ...], columns: int = 4) -> np.ndarray:
-    """All transcripts of devices that answer in these periods."""
+    """Return all transcripts of devices that answer in these periods."""
     chains = np.full((K ** len(periods), columns), SILENT)
     chains[:, periods] = list(product(range(K), repeat=len(periods)))
     return chains
@@ -69,7 +70,7 @@ def every(periods: tuple[int, ...], columns: int = 4) -> np.ndarray:
 @both
 @pytest.mark.parametrize("only", [None, 2])
 def test_each_report_is_decoded_by_its_own_channel(notion: TranscriptPrior, only: int | None) -> None:
-    """A transcript adds the mean over its reports of rows of inverses of dense matrices."""
+    """A transcript contributes the mean, over its reports, of rows of inverses of dense matrices."""
     chains = np.concatenate([every((0, 1, 2)), every((0, 2)), every((2,))])
     decoder = TranscriptDecoder(notion, chains, only)
     for row, chain in enumerate(chains.tolist()):
@@ -81,7 +82,7 @@ def test_each_report_is_decoded_by_its_own_channel(notion: TranscriptPrior, only
 
 @pytest.mark.parametrize("periods", [(0, 1, 2), (1, 3)])
 def test_the_estimate_is_unbiased_and_its_variance_right(periods: tuple[int, ...]) -> None:
-    """Over all transcripts the mean of the estimate is the truth, and its variance that of a device."""
+    """Over all transcripts, the mean of the estimate is the truth and its variance that of one device."""
     chains, p = every(periods), np.array([0.2, 0.3, 0.5])
     decoder = TranscriptDecoder(STILL, chains)
     law = np.array([p @ np.prod([law[:, y] for _, y, law in channels(STILL, chain)], axis=0) for chain in chains])
@@ -97,7 +98,7 @@ def test_the_estimate_is_unbiased_and_its_variance_right(periods: tuple[int, ...
 @both
 @pytest.mark.parametrize("periods", [(0, 1, 2), (1, 3)])
 def test_posterior_means_are_those_of_all_paths(notion: TranscriptPrior, periods: tuple[int, ...]) -> None:
-    """The MMSE estimate is P(value | transcript), in the mean over the reports, as a sum over all paths gives it."""
+    """The MMSE estimate is the mean of P(value | transcript) over the transcripts, computed as a sum over all paths."""
     start, stays = np.array(notion.prior) / 10, 1 - notion.drift / 2**16
     chains = every(periods)
     decoder = TranscriptDecoder(notion, chains)
@@ -118,7 +119,7 @@ def test_posterior_means_are_those_of_all_paths(notion: TranscriptPrior, periods
 
 
 def test_without_drift_the_posterior_is_the_integers() -> None:
-    """The mean of the floats is the prior that the next channel would be designed for, even far into a transcript."""
+    """Without drift the mean in floats is the integer prior of the next channel, even after many reports."""
     notion = TranscriptPrior(3 * NAT, (10**6, 5, 1))
     generator = np.random.default_rng(3)
     chains = generator.integers(0, K, (20, 12))
@@ -130,7 +131,7 @@ def test_without_drift_the_posterior_is_the_integers() -> None:
 
 
 def test_the_mode_is_that_of_the_likelihoods() -> None:
-    """Without drift map climbs the likelihood of whole transcripts, and finds a truth unlike the prior."""
+    """Without drift map maximises the likelihood of whole transcripts, and finds a truth far from the prior."""
     p, chains = np.array([0.1, 0.1, 0.8]), every((0, 1, 2))
     law = TranscriptDecoder(STILL, chains).forward(p)
     tally = TranscriptTally(np.round(law * 10**6).astype(np.int64), 10**6, chains=chains)
@@ -144,7 +145,8 @@ def test_the_mode_is_that_of_the_likelihoods() -> None:
 
 
 def test_more_periods_are_worth_more() -> None:
-    """The spread of a device that answered four times is a fifth below that of one that answered once."""
+    """The standard error for devices that answered four times is at least a fifth below that for devices that
+    answered once."""
     p = np.array([0.5, 0.3, 0.2])
     spread = []
     for periods in ((0,), (0, 1, 2, 3)):
@@ -154,7 +156,7 @@ def test_more_periods_are_worth_more() -> None:
 
 
 def test_many_transcripts_are_read_in_parts(monkeypatch) -> None:
-    """The number of transcripts decoded at once changes nothing."""
+    """The number of transcripts decoded in one part does not change the result."""
     chains = every((0, 1, 2))
     for notion in (STILL, DRIFTING):
         whole = TranscriptDecoder(notion, chains)
@@ -168,7 +170,8 @@ def test_many_transcripts_are_read_in_parts(monkeypatch) -> None:
 def test_intervals_cover() -> None:
     """Over 300 studies of 400 devices, 95% intervals miss a value's share in 5% of cases.
 
-    k * 300 = 900 intervals; more than 80 misses have probability below 10^-4 if each misses in 5%.
+    There are k * 300 = 900 intervals. More than 80 misses have a probability below 10^-4 if each interval misses in 5%.
+    A failure means that the standard errors of transcripts are too small.
     """
     p, generator = np.array([0.6, 0.3, 0.1]), np.random.default_rng(8)
     chains, law = [], []
@@ -190,7 +193,7 @@ def test_intervals_cover() -> None:
 
 
 def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tuple[dict[int, tuple[int, ...]], int]:
-    """``transcripts``, device by device."""
+    """Return ``transcripts``, computed device by device: the slow reference."""
     found, lost = {}, 0
     for key in {row[0] for row in rows}:
         sent = [row[1:] for row in rows if row[0] == key]
@@ -215,7 +218,8 @@ def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tupl
 @pytest.mark.parametrize("only", [None, 0, 1, 3])
 @pytest.mark.parametrize("seed", range(6))
 def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
-    """A transcript is slots 0, 1, ... once each by increasing period; reports after a gap are lost, for periods too."""
+    """A transcript has the slots 0, 1, ... once each, by increasing period; reports after a gap are left out, also
+    in tallies of periods."""
     generator, rows = np.random.default_rng(seed), []
     for key in range(60):
         places = [(period, slot) for period in range(4) for slot in range(4)]
@@ -233,7 +237,7 @@ def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
 
 
 def test_a_study_without_reports_has_no_transcript() -> None:
-    """A study without reports has no transcript, and has lost none."""
+    """A study without reports has no transcript, and leaves out no report."""
     nothing = np.zeros(0, dtype=np.int64)
     keys, chains, lost = transcripts(nothing, nothing, nothing, nothing, 4)
     assert (len(keys), chains.shape, lost) == (0, (0, 4), 0)
@@ -243,7 +247,8 @@ def test_a_study_without_reports_has_no_transcript() -> None:
 
 
 def test_devices_over_four_periods(study_of, tmp_path) -> None:
-    """200 devices that answer in four periods, one in ten silent once, are decoded from their reports alone."""
+    """The transcripts of 200 devices over four periods, in which one in ten is silent once, are decoded from their
+    reports alone."""
     made, signed = study_of(campaign())
     now, envelopes, chains = [0], [], []
     policy = BudgetPolicy(lifetime=4)
@@ -286,7 +291,7 @@ def test_devices_over_four_periods(study_of, tmp_path) -> None:
 
 
 def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
-    """A lost report takes the later ones of its device with it, with a warning, until it comes in late."""
+    """If a report is lost, the later reports of its device are left out with a warning, until the lost one arrives."""
     made, signed = study_of(campaign())
     truth = simulation.Truth(LABELS, (10, 10, 10))
     for period in (0, 2, 3):
@@ -307,7 +312,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
 
 
 def test_simulated_strangers_never_answered_before(study_of, tmp_path) -> None:
-    """Without a seed the people of a later period are new, and their first report is decodable."""
+    """Without a seed the people of a later period are new, and their first reports can be decoded."""
     made, signed = study_of(campaign())
     (sent,) = simulation.population(signed.terms, signed.id, simulation.Truth(LABELS, (3, 3, 3)), 2)
     (tmp_path / "2.htr").write_bytes(sent.reports)
@@ -317,7 +322,8 @@ def test_simulated_strangers_never_answered_before(study_of, tmp_path) -> None:
 
 @pytest.mark.parametrize("notion", [STILL, DRIFTING], ids=["still", "drifting"])
 def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> None:
-    """A real device over three periods sends, in each, the bytes that the simulation wrote for that period."""
+    """A real device with the same random numbers sends, in each of three periods, the bytes that the simulation
+    wrote."""
     signed = open_campaign(seal_campaign(campaign(notion), AUTHOR), [AUTHOR.public])
     truth = simulation.Truth(LABELS, (2, 1, 1))
     order, now = simulation.shuffled(truth, seed=7), [0]
@@ -338,7 +344,7 @@ def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> N
     ("period", "slot", "count", "refused"), [(0, 1, 1, True), (2, 3, 1, True), (2, 0, 2, True), (2, 2, 1, False)]
 )
 def test_the_intake_knows_what_a_period_takes(study_of, tmp_path, period, slot, count, refused) -> None:
-    """A slot above the period, and two outputs in one report, are over quota."""
+    """A slot number above the period, and two outputs in one report, are refused as over quota."""
     made, signed = study_of(campaign())
     key = SigningKey.for_campaign(bytes(32), signed.id)
     report = Report(signed.id, period, slot, count, pack([1] * count, signed.terms.channel.output_bits))
@@ -366,7 +372,7 @@ def drafted(prior: dict, **schedule) -> Campaign:
 
 
 def test_a_draft_may_ask_for_transcripts() -> None:
-    """[prior] kind = "transcript" makes a campaign of one answer a period, with the drift of the draft."""
+    """[prior] kind = "transcript" makes a campaign of one answer a period, with the draft's drift."""
     from decimal import Decimal
 
     made = drafted({"drift": Decimal("0.1")})

@@ -1,4 +1,4 @@
-"""Laws of courses over periods: the shown shares add up, and the surest changes come first."""
+"""Laws of courses over periods: the printed shares add up, and the most significant changes come first."""
 
 import io
 import re
@@ -25,7 +25,7 @@ RESPONSE = randomized_response(4, NANONATS)
 
 
 def many():
-    """Two surveys of 60 values, of which one gained and one lost ten points; most values are rare."""
+    """Return two surveys of 60 values, of which one gained and one lost ten points; most values are rare."""
     channel, rng = hadamard(60, 2 * NANONATS), np.random.default_rng(5)
     before = np.full(60, 0.2 / 58)
     before[[5, 17]] = 0.3, 0.5
@@ -40,8 +40,10 @@ def many():
 
 
 def test_the_surest_changes_come_first_and_noise_is_folded():
-    """The two of 60 values with a sure change come first, with a star; few of the others follow, and the caption
-    says that they may have no change. Each row adds up: the shares shown differ by the change shown."""
+    """The two of 60 values with a significant change come first, with a star; a few others follow.
+
+    The caption says that these may have no change. In each row the printed shares differ by the printed change.
+    """
     found = many()
     assert set(found.significant) == {5, 17} == set(foremost(found, 25)[:2])
     assert ((found.evidence > 1) == np.isin(np.arange(60), found.significant)).all()
@@ -61,7 +63,8 @@ def test_the_surest_changes_come_first_and_noise_is_folded():
 
 
 def panel(rng, devices, periods, moves):
-    """Tallies of a panel's periods; ``moves`` of all people go from the first value to the last in each step."""
+    """Return tallies of a panel's periods; the fraction ``moves`` of all people changes from the first value to the
+    last in each step."""
     table, key = memo(RESPONSE, devices, rng), rng.integers(-(2**63), 2**63 - 1, devices)
     x, device, found = rng.choice(len(P), devices, p=P), np.arange(devices), []
     for _ in range(periods):
@@ -75,8 +78,11 @@ SIGNED = SignedCampaign(campaign(RESPONSE), b"", b"", b"")
 
 
 def test_the_intervals_of_all_steps_hold_together():
-    """Over four periods, the simultaneous 95% intervals of three steps and four values all hold at once in at least 95%
-    of panels, less chance: of S = 30 panels of 400 devices, right ones hold in fewer than 25 once in 300 such tests."""
+    """Simultaneous 95% intervals of three steps and four values all contain the truth in 25 or more of 30 panels of 400
+    devices.
+
+    Correct intervals fail once in 300 such tests. A failure means that the risk is not divided among steps and values.
+    """
     rng, held = np.random.default_rng(31), 0
     change = np.array([-0.03, 0, 0, 0.03])
     for _ in range(30):
@@ -88,8 +94,11 @@ def test_the_intervals_of_all_steps_hold_together():
 
 
 def test_steps_and_ends_are_differences():
-    """A step is the difference of its two periods by a twelfth of the risk, of four values and three steps. The
-    change is that of the named periods, and for one value its simultaneous interval is its plain one."""
+    """A step is the difference of its two periods; its simultaneous intervals use a twelfth of the risk, for four
+    values and three steps.
+
+    The change is between the named periods, and for one value its simultaneous interval is its single one.
+    """
     tallies = panel(np.random.default_rng(32), 400, 4, 0.1)
     found = trend(SIGNED, SPANS, iter(tallies), steps=True, ends=(SPANS[3], SPANS[1]))
     sides = [Side(span.words, SIGNED, tally) for span, tally in zip(SPANS, tallies, strict=True)]

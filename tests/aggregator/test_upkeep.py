@@ -1,4 +1,4 @@
-"""Laws of upkeep: compaction changes no tally beside any other work; a damaged study is noticed and rebuilt."""
+"""Laws of upkeep: compaction changes no tally while other work goes on; a damaged study is detected and rebuilt."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ DAY = 24 * HOUR
 
 
 def take(study, *parts):
-    """Ingest uploads as `halftruth ingest` does; they are kept."""
+    """Ingest uploads as `halftruth ingest` does, without archiving them."""
     inbox.prepare(study.path)
     for part in parts:
         inbox.put(study.path, part)
@@ -57,7 +57,7 @@ def take(study, *parts):
 
 @pytest.fixture(scope="module")
 def furnished(tmp_path_factory):
-    """The folder of a study of two campaigns and several ingests, with refusals, to be copied."""
+    """The folder of a study of two campaigns and several ingests, with refusals; tests copy it."""
     made = fleet.study(tmp_path_factory.mktemp("furnished") / "lib", PLAIN, range(8))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     take(made, b"".join(report(number, PLAIN, number) for number in range(4)))
@@ -76,12 +76,13 @@ def furnished(tmp_path_factory):
 
 @pytest.fixture
 def study(furnished, tmp_path):
-    """A copy of it, in a folder whose name needs quoting."""
+    """A copy of that study, in a folder whose name needs quoting."""
     return Study.open(shutil.copytree(furnished, tmp_path / "our study ü"))
 
 
 def contents(study):
-    """Return a study's status, refusals and tallies without versions: of all its periods, and of the first of two."""
+    """Return a study's status, its refusals, and its tallies without versions: of all periods, and of the first of
+    two."""
     tallies = {}
     for known in study.campaigns():
         for period in (None, 0):
@@ -97,12 +98,12 @@ def before(furnished):
 
 
 def content(folder):
-    """Every file below a folder."""
+    """Return the bytes of every file below a folder."""
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def live(study, name):
-    """The files a table is read from."""
+    """Return the files that a table consists of."""
     path = study.path / name
     return {file.path for file in tables.data_files(path, tables.snapshot(path))}
 
@@ -113,7 +114,7 @@ def versions(study):
 
 
 def age(folder, seconds):
-    """Make every file below a folder older."""
+    """Make every file below a folder older by ``seconds``."""
     for path in folder.rglob("*"):
         if path.is_file():
             os.utime(path, (path.stat().st_mtime - seconds,) * 2)
@@ -128,7 +129,8 @@ def run(study_path, *arguments):
 
 
 def test_compaction_changes_files_and_nothing_else(study, before):
-    """Compaction leaves one file per partition; tallies, status and refusals stay the same, and a replay is refused."""
+    """Compaction leaves one file in each partition; tallies, status and refusals stay the same, and a replay is
+    refused."""
     done = {one.table: one for one in compact(study, now=time.time())}
     assert contents(Study.open(study.path)) == before
     reports = done["reports"]
@@ -140,7 +142,7 @@ def test_compaction_changes_files_and_nothing_else(study, before):
 
 
 def test_compaction_of_a_compact_study_commits_nothing(study):
-    """The second time no table gets a new version, nor are the same files written again."""
+    """A second compaction gives no table a new version and does not rewrite the same files."""
     compact(study, now=time.time())
     before = versions(study), {name: live(study, name) for name in SCHEMAS}
     compact(study, now=time.time())
@@ -148,14 +150,14 @@ def test_compaction_of_a_compact_study_commits_nothing(study):
 
 
 def test_large_files_are_left_until_there_are_twice_as_many_as_needed(study):
-    """A partition is rewritten when it has at least twice the files that its bytes need."""
+    """A partition is rewritten once it has at least twice as many files as its size needs."""
     size = sum(path.stat().st_size for path in live(study, "rejects"))
     assert compact(study, now=time.time(), file_bytes=-(-size // 2))[-1].after.files == 3
     assert compact(study, now=time.time(), file_bytes=size)[-1].after.files == 1
 
 
 def test_a_rewriting_from_an_old_snapshot_changes_nothing(study):
-    """Rewriting is compare-and-swap: after a commit or another rewriting it fails, and every row stays once."""
+    """A rewrite is a compare-and-swap: after a commit or another rewrite it fails, and every row stays once."""
     path = study.path / "reports"
     first, second, third = (tables.snapshot(path) for _ in range(3))
     partition = {"campaign": PLAIN.id.hex(), "period": 0}
@@ -168,7 +170,8 @@ def test_a_rewriting_from_an_old_snapshot_changes_nothing(study):
 
 
 def test_compaction_retries_when_others_commit(study, monkeypatch):
-    """An ingest and a whole compaction that commit between look and commit cost a retry, and no row."""
+    """If an ingest and a whole compaction commit between scan and commit, the compaction is retried and no row is
+    lost."""
     real, others = tables.rewrite, []
 
     def late(path, *arguments):
@@ -189,7 +192,8 @@ def test_compaction_retries_when_others_commit(study, monkeypatch):
 
 
 def test_a_partition_that_others_keep_committing_to_is_left(study, monkeypatch):
-    """If every attempt loses, the partition stays as it is, and the result and the command say so."""
+    """If every attempt conflicts with other commits, the partition is left unchanged, and the result and the command
+    say so."""
     monkeypatch.setattr(compaction, "rewrite", lambda *_: False)
     monkeypatch.setattr(tables.time, "sleep", lambda _: None)
     before = versions(study)
@@ -199,7 +203,8 @@ def test_a_partition_that_others_keep_committing_to_is_left(study, monkeypatch):
 
 
 def test_an_ingest_that_loses_to_a_compaction_counts_once(study, monkeypatch):
-    """A compaction between an ingest's look and its commit makes it look again; its report counts once."""
+    """If a compaction commits between an ingest's scan and its commit, the ingest scans again, and its report counts
+    once."""
     real, others = tables.write_deltalake, []
 
     def late(*args, **options):
@@ -214,7 +219,8 @@ def test_an_ingest_that_loses_to_a_compaction_counts_once(study, monkeypatch):
 
 
 def test_who_reads_an_older_snapshot_reads_on(study):
-    """Replaced files stay for the retention at any age; a reader of them still sees the same rows."""
+    """Replaced files stay for the retention, whatever their age, and a reader of an older snapshot still gets the
+    same rows."""
     age(study.path, 90 * DAY)
     table = tables.snapshot(study.path / "reports")
     batches = tables.stream(table, "SELECT * FROM rows")
@@ -225,7 +231,8 @@ def test_who_reads_an_older_snapshot_reads_on(study):
 
 
 def test_unread_files_are_removed_once_they_are_old(study, before):
-    """Replaced, uncommitted and half-written files go after the retention and not before, foreign files never."""
+    """Replaced, uncommitted and half-written files are removed after the retention and not before, foreign files
+    never."""
     reports = study.path / "reports"
     partition = next(iter(live(study, "reports"))).parent
     strays = [partition / "part-0-lost.parquet", partition / "part-0-x.parquet#1", reports / "_delta_log" / "9.json#3"]
@@ -245,8 +252,7 @@ def test_unread_files_are_removed_once_they_are_old(study, before):
 
 
 def test_a_short_retention_is_for_those_who_are_alone(study, before):
-    """Compaction refuses a retention below 24 hours unless it runs alone; then it leaves only files that the tables
-    use."""
+    """Compaction refuses a retention below 24 hours unless it runs with --alone; then only files in use are left."""
     for retention in (0, SHORTEST - 1):
         with pytest.raises(StudyError, match="--alone"):
             compact(study, now=time.time(), retention=retention)
@@ -258,7 +264,7 @@ def test_a_short_retention_is_for_those_who_are_alone(study, before):
 
 
 def test_the_age_of_a_file_is_by_the_clock_that_dated_it(study, monkeypatch):
-    """A compaction on a computer whose clock is a month ahead leaves the file that an ingest is about to commit."""
+    """A compaction on a computer whose clock is a month ahead keeps a file that an ingest is about to commit."""
     real = time.time
     monkeypatch.setattr(time, "time", lambda: real() + 30 * DAY)
     before = content(study.path)
@@ -271,7 +277,7 @@ def test_the_age_of_a_file_is_by_the_clock_that_dated_it(study, monkeypatch):
 
 
 def test_old_commits_go_once_a_checkpoint_holds_them(study, before):
-    """Commits older than 30 days are removed behind a checkpoint, and the study reads the same."""
+    """Commits older than 30 days are removed once a checkpoint contains them, and the study reads the same."""
     compact(study, now=time.time())
     age(study.path, 40 * DAY)
     take(study, report(6, PLAIN, 6))
@@ -283,7 +289,7 @@ def test_old_commits_go_once_a_checkpoint_holds_them(study, before):
 
 
 def many_commits(study, reports):
-    """Ingest this number of reports, one after another."""
+    """Ingest ``number`` reports, one after another."""
     opened = Study.open(study)
     for number in range(reports):
         file = study.parent / f"{number}.htr"
@@ -292,7 +298,7 @@ def many_commits(study, reports):
 
 
 def many_compactions(study, rounds):
-    """Compact this number of times."""
+    """Compact ``times`` times."""
     for _ in range(rounds):
         compact(Study.open(study), now=time.time())
 
@@ -301,7 +307,8 @@ BUCKETS = campaign(64, title="Buckets")
 
 
 def at_once(folder, reports, rounds):
-    """Run one process that ingests reports one by one and two that compact in rounds: each report counts once."""
+    """Run one process that ingests reports one by one and two that compact repeatedly; assert that each report
+    counts once."""
     study = fleet.study(folder / "study", BUCKETS, range(reports))
     with PROCESSES.Pool(3) as pool:
         work = [pool.apply_async(many_compactions, (study.path, rounds)) for _ in range(2)]
@@ -314,18 +321,18 @@ def at_once(folder, reports, rounds):
 
 
 def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
-    """8 reports one by one, and 2 processes that compact twice."""
+    """If one process ingests 8 reports one by one while 2 processes compact twice, each report counts once."""
     at_once(tmp_path, 8, 2)
 
 
 @pytest.mark.long
 def test_many_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
-    """64 reports one by one, and 2 processes that compact 16 times."""
+    """If one process ingests 64 reports one by one while 2 processes compact 16 times, each report counts once."""
     at_once(tmp_path, 64, 16)
 
 
 def compacted(path, pipe):
-    """Compact, send "done", and live on until killed."""
+    """Compact, send "done", and wait to be killed."""
     pipe.send("ready")
     compact(Study.open(path), now=time.time() + 3600, retention=0, alone=True)
     pipe.send("done")
@@ -333,9 +340,10 @@ def compacted(path, pipe):
 
 
 def killed(study, folder, moments):
-    """Kill a compaction at several moments: the study is unchanged, and the next one leaves only files in use.
+    """Kill a compaction at several moments; assert that the study is unchanged and the next compaction leaves only
+    files in use.
 
-    Returns the number killed before they ended: on a busy machine perhaps 0.
+    Returns the number of compactions that were killed before they ended; on a busy machine it may be 0.
     """
     before, took, interrupted = contents(study), 0.0, 0
     for moment in range(-1, moments):
@@ -373,7 +381,8 @@ def test_a_compaction_killed_anywhere_leaves_the_study_as_it_was(study, tmp_path
 
 
 def test_the_command_compact_says_what_it_did(study):
-    """Files and bytes of each table before and after, in words and in JSON; a short retention is refused."""
+    """compact prints, as text and as JSON, the files and bytes of each table before and after; a short retention is
+    refused."""
     document = json.loads(run(study.path, "compact", "--json").stdout)
     assert set(document) == set(SCHEMAS)
     assert (document["reports"]["before"]["files"], document["reports"]["after"]["files"]) == (7, 3)
@@ -387,7 +396,7 @@ def test_the_command_compact_says_what_it_did(study):
 
 
 def data_of(path):
-    """Return a file of a table's data: of ``PLAIN``'s the one that sorts first, if campaigns have separate files."""
+    """Return a data file of a table; if campaigns have separate files, the first one of ``PLAIN``."""
     return min(path.rglob("part-*.parquet"), key=lambda file: (PLAIN.id.hex() not in str(file), file))
 
 
@@ -397,27 +406,27 @@ def gone(path):
 
 
 def no_log(path):
-    """Remove its log."""
+    """Remove the table's log."""
     shutil.rmtree(path / "_delta_log")
 
 
 def file_gone(path):
-    """Remove a file of its data."""
+    """Remove one data file of the table."""
     data_of(path).unlink()
 
 
 def file_cut(path):
-    """Cut the end of a file of its data."""
+    """Cut off the end of one data file of the table."""
     os.truncate(data_of(path), data_of(path).stat().st_size // 2)
 
 
 def commit_emptied(path):
-    """Empty its last commit, as after a power failure."""
+    """Empty the table's last commit, as a power failure may do."""
     os.truncate(max((path / "_delta_log").glob("*.json")), 0)
 
 
 def zeroed(path):
-    """Zero the bytes of a file of its data, whose size stays."""
+    """Overwrite one data file of the table with zeros of the same size."""
     data_of(path).write_bytes(bytes(data_of(path).stat().st_size))
 
 
@@ -428,7 +437,8 @@ NOTICED = (no_log, file_gone, file_cut, commit_emptied)
     ("name", "damage"), [*((name, gone) for name in SCHEMAS), *(("reports", how) for how in NOTICED)]
 )
 def test_damage_is_one_line_that_names_rebuild(study, name, damage):
-    """After any damage to a table, commands end with exit code 1 and a line with the table and the remedy."""
+    """After any damage to a table, commands end with exit code 1 and a one-line error that names the table and the
+    remedy."""
     damage(study.path / name)
     left = content(study.path)
     with pytest.raises(Damaged, match=f"table {name} .*rebuild --out NEW"):
@@ -443,7 +453,8 @@ def test_damage_is_one_line_that_names_rebuild(study, name, damage):
 
 
 def test_a_file_that_cannot_be_decoded_is_damage_too(study):
-    """If a file has its size but other bytes, reading it says so, and compaction does not replace it."""
+    """If files have the right size but other bytes, every read reports the damage, and compaction does not rewrite
+    them."""
     for name in SCHEMAS:
         zeroed(study.path / name)
     for work in (
@@ -456,7 +467,7 @@ def test_a_file_that_cannot_be_decoded_is_damage_too(study):
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory):
-    """The files that a library would have kept: its campaigns, and the enrolments of its devices."""
+    """The files that an analyst would have archived: the study's campaigns, and the enrolments of its devices."""
     folder = tmp_path_factory.mktemp("sources")
     (folder / "education.campaign").write_bytes(PLAIN.data)
     (folder / "open.campaign").write_bytes(OPEN.data)
@@ -466,7 +477,7 @@ def sources(tmp_path_factory):
 
 
 def all_of(sources):
-    """Return everything in it as sources."""
+    """Return the sources with all files of a folder."""
     files = [sources / "education.campaign", sources / "open.campaign"]
     return Sources(None, files, [AUTHOR.public], [sources / "devices.pub"])
 
@@ -480,7 +491,8 @@ def all_of(sources):
     ],
 )
 def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, damage, before):
-    """After any damage to one table, the new study has the tallies, keys and refusals of the old one, which stays."""
+    """After any damage to one table, the new study has the tallies, keys and refusals of the old one, which is
+    unchanged."""
     damage(study.path / name)
     left = content(study.path)
     done = rebuild(study.path, tmp_path / "new", all_of(sources), now=NOW)
@@ -499,8 +511,10 @@ def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, d
 
 
 def test_a_rebuilt_study_has_the_views_of_its_keys(tmp_path):
-    """A rebuild takes over rows with their views, and derives the view of each key again from batches: status, the
-    tally of each view and the estimate are the old study's."""
+    """A rebuild copies rows with their views, and derives the view of each key again from batches.
+
+    Status, the tally of each view and the estimate are those of the old study.
+    """
     old, signed, _ = filled(tmp_path, 1)
     (tmp_path / "map.campaign").write_bytes(signed.data)
     (tmp_path / "devices.pub").write_bytes(b"".join(enrolment(number, signed) for number in range(60)))
@@ -521,7 +535,7 @@ def test_a_rebuilt_study_has_the_views_of_its_keys(tmp_path):
 
 
 def test_a_campaign_without_reports_is_named(study, sources, tmp_path):
-    """A campaign with keys but without reports, since no batch has any, is named."""
+    """A campaign with keys whose reports are in no batch is named in a warning."""
     gone(study.path / REPORTS)
     inbox_of = study.path / "inbox" / "done"
     whole = b"".join(file.read_bytes() for file in inbox_of.iterdir())
@@ -552,8 +566,7 @@ def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tm
 
 
 def test_reports_of_revoked_keys_are_counted_anew_only_if_asked(study, sources, tmp_path):
-    """Rows that are taken over stay counted; from batches alone they are counted with count_revoked, and refused
-    without."""
+    """Copied rows stay counted; from batches alone, reports of revoked keys count only with count_revoked."""
     study.revoke(enrolment(0, PLAIN))
     expected = contents(study)
     gone(study.path / "rejects")
@@ -572,14 +585,15 @@ def test_reports_of_revoked_keys_are_counted_anew_only_if_asked(study, sources, 
 
 @pytest.fixture
 def since(study):
-    """The study, in which a key of two counted reports is revoked from period 1 on, and another, twice, from 2 on."""
+    """The study, with a key of two counted reports revoked from period 1 on, and another key revoked first from 3
+    and then from 2 on."""
     assert study.revoke(enrolment(1, PLAIN), since=1) == study.revoke(enrolment(2, PLAIN), since=3) == 1
     assert study.revoke(enrolment(2, PLAIN), since=2) == 1
     return study
 
 
 def test_revocations_from_a_period_survive_upkeep(since, sources, tmp_path):
-    """Keys stay revoked from the same periods on after a compaction, a rebuild, and a new count of lost reports."""
+    """Keys stay revoked from the same periods on after a compaction, a rebuild, and a recount of lost reports."""
     compact(since, now=time.time())
     expected = contents(since)
     assert expected[0][0].revoked_from == {1: 1, 2: 1}
@@ -593,7 +607,8 @@ def test_revocations_from_a_period_survive_upkeep(since, sources, tmp_path):
 
 
 def test_afresh_makes_a_study_without_outputs_of_revoked_keys(since, tmp_path):
-    """Counted outputs of the period and later ones are gone, and earlier ones stay; with count_revoked all stay."""
+    """A rebuild afresh omits counted outputs from the first revoked period on and keeps earlier ones; with
+    count_revoked it keeps all."""
     named = enrolment(1, PLAIN)
     before = {period: since.tally(PLAIN, period).counts.tolist() for period in (0, 1)}
     assert since.counted_under(named, since=1) == 1
@@ -615,8 +630,8 @@ def test_afresh_makes_a_study_without_outputs_of_revoked_keys(since, tmp_path):
 
 
 def test_a_key_that_was_revoked_before_it_enrolled_is_not_enrolled_by_a_rebuild(study, tmp_path):
-    """A rebuild that counts refusals anew reads keys from batches, but does not enrol a key that only a revocation
-    named."""
+    """A rebuild that recounts refusals reads keys from batches, but does not enrol a key known only from a
+    revocation."""
     study.revoke(enrolment(9, OPEN), enrolment(99, PLAIN), since=1)
     gone(study.path / "rejects")
     made = Study.open(rebuild(study.path, tmp_path / "new", Sources(), now=NOW).path)
@@ -627,7 +642,7 @@ def test_a_key_that_was_revoked_before_it_enrolled_is_not_enrolled_by_a_rebuild(
 
 
 def test_rows_that_can_be_read_need_no_batches(study, tmp_path):
-    """Without batches a rebuild still takes over the readable rows of a table, and reports the loss."""
+    """Without batches a rebuild still copies the readable rows of a table, and reports the loss."""
     shutil.rmtree(inbox.done_of(study.path))
     (lost,) = [path for path in live(study, "reports") if OPEN.id.hex() in str(path)][:1]
     rows = pq.ParquetFile(lost).metadata.num_rows
@@ -639,7 +654,7 @@ def test_rows_that_can_be_read_need_no_batches(study, tmp_path):
 
 
 def test_afresh_counts_signed_reports_and_ignores_altered_rows(study, tmp_path):
-    """Rows changed on the disk are taken over by a rebuild, but not by one afresh."""
+    """A rebuild copies rows that were changed on the disk; a rebuild afresh does not."""
     expected = study.tally(PLAIN).counts.tolist()
     path = next(path for path in live(study, "reports") if PLAIN.id.hex() in str(path) and "period=0" in str(path))
     rows = pq.ParquetFile(path).read()
@@ -653,8 +668,8 @@ def test_afresh_counts_signed_reports_and_ignores_altered_rows(study, tmp_path):
 
 
 def test_a_rebuild_that_fails_leaves_nothing(study, sources, tmp_path, monkeypatch):
-    """A missing or untrusted campaign, a taken name and a full disk are errors that leave no new study and no
-    pieces."""
+    """A missing or untrusted campaign, an existing name and a full disk are errors that leave no new study and no
+    files."""
     gone(study.path / "campaigns")
     with pytest.raises(StudyError, match="--campaign"):
         rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
@@ -677,7 +692,7 @@ def test_a_rebuild_that_fails_leaves_nothing(study, sources, tmp_path, monkeypat
 
 
 def test_campaigns_that_stay_lost_are_named(study, sources, tmp_path):
-    """Reports of a campaign that is not supplied are left out, and a warning has its id."""
+    """If a campaign is not supplied, its reports are omitted, and a warning has its id."""
     gone(study.path / "campaigns")
     found = Sources(None, [sources / "open.campaign"], [AUTHOR.public])
     done = rebuild(study.path, tmp_path / "new", found, now=NOW)
@@ -686,7 +701,8 @@ def test_campaigns_that_stay_lost_are_named(study, sources, tmp_path):
 
 
 def test_the_command_rebuild(study, sources, tmp_path, before):
-    """The advice of the error works as typed; options name the sources; JSON lists the tables that were made anew."""
+    """The command that the error advises works as printed; options give the sources, and JSON lists the recreated
+    tables."""
     file_gone(study.path / "reports")
     done = run(study.path, "rebuild", "--out", tmp_path / "first")
     assert (done.exit_code, done.stderr) == (0, "")
@@ -712,7 +728,7 @@ def test_the_command_rebuild(study, sources, tmp_path, before):
 
 
 def test_a_study_that_lost_nothing_is_taken_over(study, tmp_path, before):
-    """An intact study is the same after a rebuild, and nothing is counted anew."""
+    """An intact study is unchanged by a rebuild, and no report is counted again."""
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
     assert (done.anew, done.read, done.counted, done.warnings) == ((), 15, 0, ())
     assert contents(Study.open(done.path)) == before
@@ -720,7 +736,7 @@ def test_a_study_that_lost_nothing_is_taken_over(study, tmp_path, before):
 
 @pytest.fixture
 def own(tmp_path):
-    """A study with a report of a device that declared its prior; the campaign, and the enrolment."""
+    """A study with a report of a device that declared its prior, the campaign, and the device's enrolment."""
     notion = OwnPrior(exact.NANONATS, 16)
     terms = replace(
         PLAIN.terms,
@@ -738,7 +754,7 @@ def own(tmp_path):
 
 
 def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
-    """A rebuild fails if reports lost their keys' priors, unless batches or enrolments have these."""
+    """A rebuild fails if the priors of reports' keys are lost, unless batches or enrolments contain them."""
     study, signed, _ = own
     expected = study.tally(signed)
     assert (expected.reports, expected.priors.tolist()) == (1, [list(range(1, 17))])

@@ -1,4 +1,4 @@
-"""Laws of views at the desk: a report counts for the view of its key, and for no other."""
+"""Laws of views in a study: a report counts for the view of its key, and for no other view."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def campaign(answers: int = 1) -> SignedCampaign:
 
 
 def view_of(number, signed):
-    """The view of a device."""
+    """Return the view of a device."""
     return signed.view_of(device(number, signed).public)
 
 
@@ -78,14 +78,14 @@ def report(number, signed, outputs, *, period=0, slot=0, bits=None):
 
 
 def features(channel, output):
-    """The features that an output has."""
+    """Return the features of an output."""
     if not channel.unary:
         return [output]
     return [bit for bit in range(channel.features) if output >> (channel.features - 1 - bit) & 1]
 
 
 def filled(tmp_path, answers, devices=60):
-    """Return a study with reports of devices in two periods, and the sent outputs by device and period."""
+    """Return a study with reports of devices in two periods, and their outputs by device and period."""
     signed = campaign(answers)
     study = fleet.study(tmp_path / "study", signed, range(devices))
     sent, batch = {}, []
@@ -106,7 +106,7 @@ def filled(tmp_path, answers, devices=60):
 
 
 def by_hand(signed, sent):
-    """Count each view and its number of outputs, one report after another."""
+    """Return the counts and the number of outputs of each view, computed report by report."""
     counts = [np.zeros(view.channel.features, dtype=np.int64) for view in signed.terms.views]
     reports = [0] * len(counts)
     for view, outputs in sent:
@@ -117,7 +117,7 @@ def by_hand(signed, sent):
 
 
 def same(tally, signed, sent):
-    """Assert that a tally by view equals the count by hand."""
+    """Assert that a tally by view equals the counts of ``by_hand``."""
     counts, reports = by_hand(signed, sent)
     assert [part.reports for part in tally.by_view] == reports
     assert all((part.counts == hand).all() for part, hand in zip(tally.by_view, counts, strict=True))
@@ -127,7 +127,7 @@ def same(tally, signed, sent):
 
 @pytest.mark.parametrize("answers", [1, 3])
 def test_reports_are_counted_by_the_view_of_their_key(tmp_path, answers):
-    """The tally of a view has the outputs of the keys with that view, numbers and bits alike; after compaction too."""
+    """The tally of a view has the outputs of the keys with that view, for numbers and bits, also after compaction."""
     study, signed, sent = filled(tmp_path, answers)
     latest = dict(sorted(sent))
     for _ in range(2):
@@ -148,7 +148,7 @@ def test_reports_are_counted_by_the_view_of_their_key(tmp_path, answers):
 
 @pytest.mark.parametrize("answers", [1, 3])
 def test_parts_of_a_tally_by_view_are_the_whole(tmp_path, answers):
-    """Tallies of parts of the keys, one per worker, add up to the study's tally, view for view, with groups."""
+    """Tallies of parts of the keys, one per worker, add up to the study's tally of each view, with groups."""
     study, signed, _ = filled(tmp_path, answers)
     study_version, version = StudyVersion.of(study), tables.snapshot(study.path / REPORTS).version()
     for chosen in (None, 0, 9, (0, 1)):
@@ -161,7 +161,7 @@ def test_parts_of_a_tally_by_view_are_the_whole(tmp_path, answers):
 
 
 def contents(tally):
-    """Return the contents of a tally, its groups as sums."""
+    """Return the contents of a tally, with its groups as sums."""
     cells = Counter()
     if tally.groups is not None:
         groups = tally.groups
@@ -172,8 +172,11 @@ def contents(tally):
 
 
 def test_what_another_view_says_is_refused(tmp_path):
-    """A report is a bad output if its outputs belong to another view than its key's, or if it has the width of its
-    own view. Keys that are not enrolled have no view."""
+    """A report with outputs of another view, or in the width of its own view instead of the campaign's, is refused as a
+    bad output.
+
+    Keys that are not enrolled have no view.
+    """
     signed = campaign()
     numbers = {view: next(n for n in range(100) if view_of(n, signed) == view) for view in range(3)}
     bits = [view.channel.output_bits for view in signed.terms.views]
@@ -199,8 +202,10 @@ def test_what_another_view_says_is_refused(tmp_path):
 
 @given(st.integers(58, 200), st.integers(1, 5), st.data())
 def test_outputs_of_few_bits_in_wide_reports_are_unpacked(bits, count, data):
-    """Outputs padded to a wider view's width equal those of ``unpack``, words without their padding; larger ones are
-    refused."""
+    """Outputs of any width that are read in bulk equal those of ``unpack``; outputs above the limit are refused.
+
+    Words have no padding, or the padding of a wider view.
+    """
     outputs = data.draw(st.lists(st.integers(0, 2**20), min_size=count, max_size=count))
     large = data.draw(st.sampled_from([0, 2**57 - 1, 2**57, 2**58 - 1]))
     outputs[0] = outputs[0] if large == 0 else large
@@ -218,7 +223,7 @@ def test_outputs_of_few_bits_in_wide_reports_are_unpacked(bits, count, data):
 
 
 def test_simulated_devices_answer_as_their_view():
-    """Every simulated report has the outputs of its key's view, and all reports have one length."""
+    """Every simulated report has outputs of its key's view, and all reports have one length."""
     signed = campaign()
     truth = Truth(tuple((0.05 + x // 6 / 10, 0.05 + x % 6 / 10) for x in range(0, 36, 5)), (30,) * 8)
     batch = b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=1, processes=1))
@@ -235,7 +240,7 @@ def test_simulated_devices_answer_as_their_view():
 
 
 def test_a_receipt_knows_the_view(tmp_path):
-    """The study answers whether a report was counted, for numbers and for bits, and only for the view of its device."""
+    """The study confirms a counted report of numbers or of bits only for the view of its device."""
     study, signed, sent = filled(tmp_path, 3)
     batch = b"".join(report(n, signed, outputs, period=period) for (n, period), (_, outputs) in sent.items())
     other = [
@@ -254,7 +259,7 @@ def test_a_receipt_knows_the_view(tmp_path):
 
 
 def test_exported_tallies_are_those_of_each_view(tmp_path):
-    """The table of tallies has a row for each feature of a view in a period, and withholds views of few devices."""
+    """The table of tallies has a row for each feature of a view in a period, and omits views of few devices."""
     study, signed, sent = filled(tmp_path, 1)
     found = tallies_table(signed, study.counts(signed), {})
     rows = {
@@ -272,7 +277,8 @@ def test_exported_tallies_are_those_of_each_view(tmp_path):
 
 
 def test_enough_is_counted_over_the_views_behind_a_figure(tmp_path):
-    """Devices of several views add up, since each device has one; too few are refused."""
+    """The devices of all views that contribute to a figure count towards the minimum, since each device has one
+    view; too few are refused."""
     study, signed, _ = filled(tmp_path, 1, devices=9)
     parts = study.tally(signed).by_view
     few = min(parts, key=lambda part: part.reports)
@@ -283,7 +289,7 @@ def test_enough_is_counted_over_the_views_behind_a_figure(tmp_path):
 
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=6), st.data())
 def test_the_screen_of_views_is_exact(weights, data):
-    """A warning is given exactly where a binomial tail of some view is below its part of the false alarms."""
+    """A warning is given if and only if a binomial tail of a view is below its part of the false alarm rate."""
     devices = data.draw(st.lists(st.integers(0, 400), min_size=len(weights), max_size=len(weights)))
     total = sum(devices)
     tails = [
@@ -297,8 +303,10 @@ def test_the_screen_of_views_is_exact(weights, data):
 
 
 def test_chosen_keys_are_seen(tmp_path):
-    """A client that makes keys until they have a view is named; the honest devices of the same study are not. The
-    honest keys are fixed, so the result is deterministic."""
+    """A warning names a view for which a client chose its keys; the honest devices of the same study cause none.
+
+    The honest keys are fixed, so the result is deterministic.
+    """
     signed = campaign()
     study = fleet.study(tmp_path / "study", signed)
     honest = list(range(200))
@@ -317,7 +325,7 @@ def test_chosen_keys_are_seen(tmp_path):
 
 
 def test_a_status_has_a_line_for_each_view(tmp_path):
-    """On 80 columns each view has one line, with its devices, the expected number and its name."""
+    """On 80 columns each view has one line with its devices, the expected number and its name."""
     study, _, sent = filled(tmp_path, 1)
     console = Console(width=80, record=True, file=io.StringIO())
     console.print(status_table(study.status(NOW)))
@@ -333,7 +341,7 @@ def test_a_status_has_a_line_for_each_view(tmp_path):
 
 
 def test_reports_are_alike_where_view_and_output_are():
-    """k is that of the smallest class of one view; the views' classes add up."""
+    """k is the size of the smallest class of equal reports of one view; the classes of all views are counted."""
     level = exact.NANONATS
     channels = [randomized_response(4, level), hadamard(36, level)]
     tallies = [Tally.of(np.array([5, 3, 0, 4])), Tally.of(np.array([9, 7] + [0] * (channels[1].outputs - 2)))]
@@ -343,7 +351,7 @@ def test_reports_are_alike_where_view_and_output_are():
 
 
 def test_a_report_weighs_by_the_share_of_its_view():
-    """One report of a view counts for W / w_j times as many people as in a campaign of that view alone."""
+    """One report of a view has the influence of W / w_j times as many people as in a campaign of that view alone."""
     signed = campaign()
     found = view_worths(signed.terms)
     for place, (view, worth) in enumerate(zip(signed.terms.views, found, strict=True)):

@@ -1,4 +1,4 @@
-"""Laws of drafts with views: the signed campaign has the author's views, and an unfit view is refused by name."""
+"""Laws of drafts with views: the signed campaign has the author's views, and an unsuitable view is refused by name."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ closes = 2027-03-01
 
 
 def read(views, draft=DRAFT):
-    """The campaign of a draft with a section of views."""
+    """Return the campaign of a draft with a section of views."""
     return campaign_of(tomllib.loads(draft + "[views]\n" + views, parse_float=Decimal), Path())
 
 
 def test_views_are_signed_as_they_are_drafted():
-    """Squares and shares are those of the draft, the coarsest first, and the signed bytes say the same."""
+    """The signed campaign has the draft's squares and shares, the coarsest first, and decodes to the same."""
     terms = read("resolutions = [[1, 0.5], [10, 0.2], [5, 0.3]]")
     assert [(view.weight, view.map) for view in terms.views] == [(2, Coarse(10)), (3, Coarse(5)), (5, Identity())]
     assert [view.channel.inputs for view in terms.views] == [6, 24, 600]
@@ -56,7 +56,7 @@ def test_views_are_signed_as_they_are_drafted():
 
 
 def test_the_planner_chooses_what_the_draft_leaves_out():
-    """Without shares every view has one; fewer devices shift weight to the coarse view."""
+    """Without shares in the draft every view gets one; with fewer devices the coarse view gets more weight."""
     found = {n: read(f"resolutions = [5, 1]\ndevices = {n}").views for n in (1_000, 10_000_000)}
     coarse = {n: views[0].weight / sum(view.weight for view in views) for n, views in found.items()}
     assert 1 > coarse[1_000] > coarse[10_000_000] > 0
@@ -114,13 +114,14 @@ def test_other_views_are_refused(views, message):
     ],
 )
 def test_views_that_the_rest_of_a_draft_does_not_carry_are_refused(old, new, message):
-    """Notions and classes that views do not go with, and mechanisms that do not serve a view, are refused by name."""
+    """Notions and classes that cannot have views, and mechanisms unsuited to a view, are refused by name."""
     with pytest.raises(BadData, match=message):
         read("resolutions = [5, 1]", DRAFT.replace(old, new))
 
 
 def test_the_audit_says_what_each_view_weighs():
-    """The audit has each view with its level and the people of one report, and the campaign's are the worst view's."""
+    """The audit has the level and the influence of one report for each view; the campaign's figures are those of the
+    worst view."""
     terms = read("resolutions = [[10, 0.02], [1, 0.98]]")
     found = audit(terms, ask(terms)).as_json()
     assert [view["share"] for view in found["views"]] == [0.02, 0.98]
@@ -131,7 +132,7 @@ def test_the_audit_says_what_each_view_weighs():
 
 def test_errors_are_stated_at_each_resolution():
     """The warning names the views with too few devices for their districts, each with its number of devices; audit
-    names all."""
+    lists all views."""
     few = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 100\n")
     (text,) = (warning for warning in lint(few) if "standard error of a share" in warning)
     assert "6 squares of 10 x 10 cells" in text
@@ -158,8 +159,8 @@ def test_the_plan_lists_the_views(tmp_path):
 
 
 def test_the_plan_makes_shares_for_the_reports_it_is_asked_about(tmp_path):
-    """Without ``devices`` in the draft the shares are those for --reports, and the text names the line that signs them;
-    with ``devices`` they are the draft's."""
+    """If the draft has no ``devices``, the shares are for --reports, and the text has the line to add; otherwise
+    they are the draft's."""
     draft = tmp_path / "map.toml"
 
     def planned(section, *words):

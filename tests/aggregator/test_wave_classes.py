@@ -1,4 +1,5 @@
-"""Numbers of classes of people, each sent by a wave of the class's level: the classes apart, and everybody together."""
+"""Numbers from people of several classes, each with a wave of the class's level: estimates for each class, and for
+all people."""
 
 from __future__ import annotations
 
@@ -62,15 +63,17 @@ def law(middle, width=3.0):
 
 
 def drawn(signed, people, laws, generator):
-    """Draw the reports of a number of people of each class."""
+    """Return drawn reports of the given number of people of each class."""
     parts = zip(signed.terms.channel.channels, people, laws, strict=True)
     return Tally.of(np.concatenate([generator.multinomial(n, decoder_of(one).forward(p)) for one, n, p in parts]))
 
 
 def test_classes_are_estimated_as_campaigns_of_their_own():
-    """With two classes at one level, every number of each is exactly that of a campaign with that wave alone, and
-    everybody's shares are those of both, by their reports; the same holds with another level and a class read by
-    value."""
+    """With two classes at one level, every figure of each is exactly that of a campaign with that wave alone.
+
+    The shares of all people are those of both classes, weighted by their reports. This holds too if a class has another
+    level and reports values.
+    """
     generator = np.random.default_rng(1)
     for channels in (
         (wave(K, NANONATS),) * 2,
@@ -93,7 +96,8 @@ def test_classes_are_estimated_as_campaigns_of_their_own():
 
 
 def test_everybodys_mean_is_that_of_the_classes():
-    """Estimate and variance are those of the classes' means, by reports and by known parts of the people."""
+    """The estimate and variance of everybody's mean are those of the classes' means, weighted by reports or by known
+    class sizes."""
     signed = of_classes(NANONATS, 2 * NANONATS)
     people = np.array([3000, 1000])
     tally = drawn(signed, people, (law(3), law(10)), np.random.default_rng(2))
@@ -115,8 +119,10 @@ def margin(weights):
 
 
 def test_the_statistic_of_classes_is_that_of_slow_maxima():
-    """With random sizes of classes the log-likelihoods are those of slow expectation maximisation over class and
-    value; with known sizes they are the best of 2,000 ways to share t between the classes, each maximised alone."""
+    """With random class sizes the log-likelihoods equal those of slow expectation maximisation over class and value.
+
+    With known sizes they are the best of 2,000 ways to divide t between the classes, each maximised separately.
+    """
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (700, 500), (law(4), law(9)), np.random.default_rng(3))
     counts = np.split(tally.counts, [signed.terms.channel.channels[0].outputs])
@@ -146,8 +152,10 @@ def test_the_statistic_of_classes_is_that_of_slow_maxima():
 
 
 def test_shares_of_0_and_1_are_the_ends_of_the_statistic():
-    """The statistic rises from a share of 0 to a share of 1, in surveys in which rounding once left a trace of
-    people on the empty side, of one class and of both."""
+    """The statistic increases from a share of 0 to a share of 1, for one class and for both.
+
+    The surveys are those in which rounding could leave a small probability on the empty side.
+    """
     signed = of_classes(NANONATS, 2 * NANONATS)
     for seed, together, cut in ((4, False, 3), (7, False, 3), (18, False, 3), (16, True, 7)):
         tally = drawn(signed, (700, 500), (law(4), law(9)), np.random.default_rng(seed))
@@ -164,7 +172,7 @@ def truth_of(p):
 
 
 def covered(surveys, generator, weights=None, people=3000):
-    """Return the coverage of each 90% interval of all people: classes of random sizes, or of known parts."""
+    """Return the coverage of each 90% interval of all people, for classes of random sizes or of known sizes."""
     signed, laws, sizes = of_classes(NANONATS // 2, 2 * NANONATS), (law(4), law(9)), (0.7, 0.3)
     truth = truth_of(sum(part * p for part, p in zip(sizes if weights is None else weights, laws, strict=True)))
     hits = np.zeros(4)
@@ -180,21 +188,27 @@ def covered(surveys, generator, weights=None, people=3000):
 
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
 def test_everybodys_intervals_hold(weights):
-    """At most 4 of 20 intervals miss the truth, in 5 surveys of 3,000 people in two classes of .5 and 2 nats (three
-    quantiles and a share, 90%, seed fixed); a failure means that they are too narrow."""
+    """At most 4 of 20 intervals of 90% miss the truth, in 5 surveys of 3,000 people in two classes of .5 and 2 nats.
+
+    The figures are three quantiles and a share; the seed is fixed. A failure means that the intervals are too narrow.
+    """
     assert covered(5, np.random.default_rng(4), weights).mean() >= 16 / 20
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
 def test_everybodys_intervals_hold_long(weights):
-    """Each number's 90% intervals hold in at least 84.8% of 300 surveys of 3,000 people: 3 standard errors below
-    90%; a failure (1 in 700 a number, were they exact) means that they are too narrow."""
+    """The coverage of each figure's 90% intervals is at least 84.8% in 300 surveys of 3,000 people: 3 standard errors
+    below 90%.
+
+    Exact intervals fail once in 700 for each figure. A failure means that the intervals are too narrow.
+    """
     assert covered(300, np.random.default_rng(5), weights).min() >= 0.848
 
 
 def test_a_class_without_reports_counts_for_nothing():
-    """Everybody is then the other class; known parts of the people are refused with a reason."""
+    """If one class has no reports, the estimate of all people is that of the other class; known class sizes are
+    refused with a reason."""
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (800, 0), (law(4), law(9)), np.random.default_rng(6))
     alone = asked((wave(K, NANONATS),), Ldp(NANONATS))
@@ -207,7 +221,7 @@ def test_a_class_without_reports_counts_for_nothing():
 
 
 def test_many_classes_are_read_in_fewer_blocks():
-    """The summary of 8 classes has deciles in order and intervals that contain them, within seconds."""
+    """The summary of 8 classes has increasing deciles inside their intervals, and takes seconds."""
     signed = of_classes(*(NANONATS * (1 + place) // 2 for place in range(8)))
     tally = drawn(signed, [300] * 8, [law(2 + place) for place in range(8)], np.random.default_rng(7))
     found = summary(tally, estimate(signed, tally))
@@ -221,7 +235,7 @@ def test_many_classes_are_read_in_fewer_blocks():
 
 @pytest.fixture(scope="module")
 def lib(tmp_path_factory):
-    """A study of people of two classes, in each of two periods; the town's way is shorter."""
+    """A study of people of two classes in each of two periods; the people of class town have smaller numbers."""
     folder, now = tmp_path_factory.mktemp("classes"), int(time.time())
     signed = of_classes(2 * NANONATS, 4 * NANONATS, names=("town", "village"), periods=2)
     study = Study.create(folder / "lib")
@@ -235,9 +249,11 @@ def lib(tmp_path_factory):
 
 
 def test_everybody_and_each_class_are_shown(lib, tmp_path):
-    """Without --where, the deciles, bins and mean are those of all people. With --by class, they are those of each
-    class, with the differences from the first class, and equal those in Python. A page has both, with the picture, by
-    class and by period."""
+    """Without --where, the deciles, bins and mean are those of all people; with --by class, those of each class.
+
+    --by class has the differences from the first class too, and the figures equal those in Python. A page has both,
+    with the picture, by class and by period.
+    """
     everybody = json.loads(run("--study", lib, "estimate", "way", "--period", 0, "--json").stdout)
     assert (everybody["method"], len(everybody["quantiles"]), everybody["reports"]) == ("smooth", 9, 400)
     wanted = ("--quantiles", ".5", "--cdf", "--mean", "--period", "0")
@@ -266,8 +282,7 @@ def test_everybody_and_each_class_are_shown(lib, tmp_path):
 
 
 def test_everybody_is_weighted_to_known_parts(lib, tmp_path):
-    """Table, ranges and mean by known parts of the people are between those of the classes, and say so; quantiles of
-    a class alone are not weighted."""
+    """Table, ranges, mean and page are weighted to known class sizes; weights for a single class are refused."""
     parts = tmp_path / "population.toml"
     parts.write_text('[[margin]]\nby = "class"\nsource = "register"\nshares = { town = 0.1, village = 0.9 }\n')
     words = ("estimate", "way", "--period", "0", "--json")

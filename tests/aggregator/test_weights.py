@@ -1,7 +1,7 @@
 """Laws of estimates weighted to known margins: of classes, which are public, and of questions of a form.
 
 The package samplics weights the people themselves; estimates weight the contents of their reports. If reports have no
-noise (expected counts), both are the same numbers. Surveys are drawn with fixed seeds, so no test fails by chance.
+noise (expected counts), both give the same figures. Surveys are drawn with fixed seeds, so no test fails by chance.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ MANY = 2**48
 
 
 def form_of(sizes: tuple[int, ...] = SIZES, skippable: tuple[int, ...] = ()) -> Form:
-    """A form of values v0, v1, ..."""
+    """Return a form of questions with the values v0, v1, ..."""
     return Form(
         tuple(
             FormQuestion(name, "?", Values(tuple(f"v{x}" for x in range(size))), place in skippable)
@@ -59,8 +59,8 @@ def channel_of(cells: int, level: int) -> Channel:
 
 
 def survey(law: Floats, n: int, rng: np.random.Generator | None, level: int = 2 * NANONATS) -> list[FormView]:
-    """Return the views of all pairs, ``n`` people each, drawn from ``law`` over all questions; without ``rng`` as
-    expected."""
+    """Return the views of all pairs with ``n`` people each, drawn from ``law`` over all questions, or the expected
+    counts without ``rng``."""
     found = []
     for pair in PAIRS:
         table = law.sum(axis=3 - sum(pair))
@@ -80,7 +80,7 @@ def known(question: int, shares: Floats, groups: tuple[int, ...] | None = None) 
 
 
 def people(n: int = 400) -> Floats:
-    """(n, 3) the answers of people, every combination among them."""
+    """Return (n, 3) the answers of people; every combination occurs."""
     rng = np.random.default_rng(1)
     every = np.array(list(itertools.product(*map(range, SIZES))))
     return np.concatenate([every, every[rng.choice(len(every), n - len(every), p=rng.dirichlet(np.ones(24)))]])
@@ -92,7 +92,7 @@ def law_of(answers: Floats, weights: Floats | None = None) -> Floats:
 
 
 class Numpy:
-    """Weights of people, each in a few lines of numpy."""
+    """Weights of people, computed with numpy."""
 
     def poststratify(self, group: Integers, shares: Floats) -> Floats:
         return shares[group] * len(group) / np.bincount(group, minlength=len(shares))[group]
@@ -109,7 +109,7 @@ class Numpy:
 
 
 class Samplics:
-    """Weights of people computed by the package samplics."""
+    """Weights of people, computed by the package samplics."""
 
     def __init__(self) -> None:
         with warnings.catch_warnings():
@@ -141,7 +141,11 @@ of_people = pytest.mark.parametrize("library", [Numpy, pytest.param(Samplics, ma
 @of_people
 @pytest.mark.parametrize("by", [(0,), (1,), (0, 1), (0, 1, 2)])
 def test_without_noise_a_form_is_weighted_as_its_people_are(library: type, by: tuple[int, ...]) -> None:
-    """One margin is post-stratification, several are calibration, the linear form of raking."""
+    """Without noise a weighted form equals its weighted people: post-stratification for one margin, calibration for
+    several.
+
+    Calibration is the linear form of raking.
+    """
     answers, rng, weigh = people(), np.random.default_rng(2), library()
     shares = {place: rng.dirichlet(np.full(SIZES[place], 9.0)) for place in by}
     if len(by) == 1:
@@ -188,8 +192,8 @@ def by_class(*shares: float) -> list[KnownMargin]:
 
 
 def test_a_weighted_estimate_is_the_sum_of_the_classes_own() -> None:
-    """Each class is decoded by its dense left inverse, times its part of the population; the error is that within
-    classes."""
+    """The estimate is the sum of the classes' estimates by dense left inverses, times their population shares; the
+    error is that within classes."""
     terms, tally = test_classes.TALLIES["mixed-4000"]
     shares = np.array([0.7, 0.3])
     found = estimate(terms, tally, margins=by_class(*shares))
@@ -219,7 +223,7 @@ def test_a_weighted_estimate_is_the_sum_of_the_classes_own() -> None:
 
 
 def test_a_forged_report_of_a_rare_class_counts_for_more() -> None:
-    """The largest change by one more report of any output equals the reported influence, within 5%."""
+    """The largest change by one more report of any output equals the stated influence, within 5%."""
     terms, tally = test_classes.TALLIES["mixed-4000"]
     margins = by_class(0.2, 0.8)
     found = estimate(terms, tally, margins=margins, method="linear")
@@ -235,7 +239,7 @@ def test_a_forged_report_of_a_rare_class_counts_for_more() -> None:
 
 
 def biased(law: Floats, axis: int, odds: float) -> Floats:
-    """Return the distribution of those who answer, if people with value 0 of a question do so ``odds`` times as
+    """Return the distribution of the people who answer, if those with value 0 of a question answer ``odds`` times as
     often."""
     shape = [1] * law.ndim
     shape[axis] = law.shape[axis]
@@ -282,12 +286,12 @@ LARGE = (333_333, 4 * NANONATS)
 def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
     by: tuple[int, ...], surveys: int, n: int, level: int, least: float, most: float
 ) -> None:
-    """People with one sex answer three times as often; shares of their work, by known margins.
+    """If people of one sex answer three times as often, weighting to known margins reduces the total variation to a
+    third or less.
 
-    Their total variation is at most a third of that without weights. Of the intervals of 95% of four values, the part
-    that holds lies between ``least`` and ``most``: of 100 intervals its standard deviation is .022 to .044 (those of
-    one survey are correlated), of 1,600 .0055 to .011. A failure means a standard error that is wrong by a fifth, in
-    the long form by a tenth, or a bias.
+    The coverage of 95% intervals of four values is between ``least`` and ``most``: over 100 intervals its standard
+    deviation is .022 to .044 (those of one survey are correlated), over 1,600 .0055 to .011. A failure means a bias, or
+    a standard error that is wrong by a fifth, in the long form by a tenth.
     """
     cells = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
     law = np.einsum("s,sr,sw->srw", [0.5, 0.5], *cells)
@@ -308,7 +312,7 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
 
 
 def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
-    """Variances equal those of differences of the estimate, one count of one view at a time (delta method)."""
+    """Variances equal those of numerical derivatives of the estimate in each count of each view (delta method)."""
     rng, margins, law = np.random.default_rng(8), [known(0, np.array([0.3, 0.7]))], law_of(people())
     views = []
     for pair in PAIRS:
@@ -338,7 +342,7 @@ def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
 
 
 def test_people_who_skip_a_question_stay_as_many() -> None:
-    """A margin is of the people who answer its question; a share is of those who answer its own."""
+    """A margin is over the people who answer its question, and a share over those who answer the share's question."""
     law = np.random.default_rng(9).dirichlet(np.ones(3 * 3 * 5)).reshape(3, 3, 5)
     form = form_of((2, 3, 4), (0, 2))
     views = survey(law, MANY, None)

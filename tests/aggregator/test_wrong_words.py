@@ -1,4 +1,4 @@
-"""Invalid arguments: no argument of any command ends in a traceback."""
+"""Invalid arguments: no argument of any command causes a traceback."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(*words):
 
 
 def wrong(name):
-    """A command's words, each option and the first argument in turn replaced by something else."""
+    """Return a command's arguments with each option and the first argument replaced in turn by an invalid one."""
     for place in halftruth.get_command(click.Context(halftruth), name).params:
         for word in WORDS:
             if not isinstance(place, click.Option):
@@ -65,7 +65,7 @@ def wrong(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", COMMAND)
 def test_no_word_ends_in_a_traceback(tmp_path, monkeypatch, name):
-    """Numbers out of range, folders, other files, missing ones and control characters are refused in a line."""
+    """Numbers out of range, folders, wrong or missing files and control characters are refused with one line."""
     monkeypatch.chdir(tmp_path)
     assert COMMAND.keys() | {"receive", "demo", "reproduce"} == COMMANDS.keys()
     (tmp_path / "folder").mkdir()
