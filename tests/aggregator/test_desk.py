@@ -522,7 +522,7 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Known shares of the population by class (Census 2021)" in page
     assert "weighted to known shares" in page
-    assert "intervals · weighted by class</p>" in page, "and so its picture, which has the same line"
+    assert "intervals · weighted by class</p>" in page, "the picture and the page state the same weights"
     assert "have no mean" in in_study(desk, *words, "--mean", code=1).stderr
     for others in (["--by", "period"], ["--value", "none"], ["--where", "class=village"]):
         in_study(desk, *words, *others, code=2)

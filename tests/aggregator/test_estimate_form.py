@@ -97,7 +97,9 @@ def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int,
     words, law = outputs_of(channel)
     decoder, p = decoder_of(channel), np.random.default_rng(3).dirichlet(np.ones(channel.inputs))
     adds = increments(decoder, words)
-    assert np.allclose(law @ adds, np.eye(channel.inputs), atol=1e-9), "the words and their law are the channel's"
+    assert np.allclose(law @ adds, np.eye(channel.inputs), atol=1e-9), (
+        "the words and their probabilities are not the channel's"
+    )
     dense = (adds - p).T @ ((p @ law)[:, None] * (adds - p))
     v = np.random.default_rng(4).normal(size=channel.inputs)
     assert np.allclose(covariances(decoder, decoder.forward(p), v), dense @ v, atol=1e-8)
@@ -122,7 +124,7 @@ def test_a_question_is_pooled_over_all_views_that_hold_it() -> None:
         by_hand = sum(w * part for w, part in zip(found.weights, parts, strict=True))
         assert np.allclose(found.raw, by_hand)
         alone = min((view.variances[question].shown / 5_000).mean() for view in found.views)
-        assert found.variances.mean() < alone, "more views tell more than the best of them"
+        assert found.variances.mean() < alone, "several views must be more precise than the best single one"
         unit = np.eye(SIZES[question])[1]
         assert found.covariances(unit)[1] == pytest.approx(found.variances[1], rel=1e-6)
 

@@ -433,7 +433,7 @@ def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
         errors.append(change.se)
         held.append((change.low <= 0) & (change.high >= 0))
         alone = np.hypot(*(found.shares.se for _, found in course.sides))
-        assert (change.se < 0.65 * alone).all(), "sqrt(.2) = .45 of it is expected"
+        assert (change.se < 0.65 * alone).all(), "the expected factor is sqrt(.2) = .45"
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.sqrt(np.mean(np.square(raw))), rel=near)
     assert least <= np.mean(held) <= 0.99
 
@@ -481,7 +481,7 @@ def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None
     assert_one_of_two(course)
 
     def ask(_: Tally) -> FormEstimate:
-        raise AssertionError("no period may be estimated")
+        raise AssertionError("a period was estimated before the ends were checked")
 
     for ends in ((spans[0], Span(7, 7)), (spans[0], spans[0])):
         with pytest.raises(ValueError, match="the same span, or not among the estimated spans"):
@@ -541,7 +541,7 @@ def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
     assert lines[0].startswith("class,home_value,vote_value,estimate,")
     assert len(lines) == 1 + 2 * 6
     now = json.loads(printed(*words, "--question", "vote", "--by", "class", "--period", 1, "--json"))
-    assert now["classes"] == alone, "everybody's latest answer is of this period"
+    assert now["classes"] == alone, "all latest answers are of this period"
     table = printed(*words, "--cross", "home,vote", "--by", "class")
     assert "guests less members" in table
     assert "members: " in table

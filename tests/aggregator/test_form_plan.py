@@ -105,7 +105,9 @@ def test_unanswerable_questions_are_named_plainly(tmp_path: Path) -> None:
     assert few.enough is not None
     assert f"{in_nats(few.enough)} with this number of people" in few.sentences[-1]
     at_that = planned(tmp_path, 400, epsilon=str(nats(few.enough)))
-    assert sorted(table.detectable for table in at_that.tables)[1] <= MEDIUM, "the middle one of three"
+    assert sorted(table.detectable for table in at_that.tables)[1] <= MEDIUM, (
+        "the second of three tables is not detectable"
+    )
     many = planned(tmp_path, 10**7)
     assert many.sentences == [
         "With 10,000,000 people at 1 nat, an association of medium strength (Cramer's V 0.3) can be found in 3 of 3 "

@@ -74,7 +74,7 @@ def test_a_question_has_shares_of_those_who_answered_it() -> None:
     assert found.labels == (("no",), ("yes",))
     assert np.allclose(found.shares.raw, vote[:2] / vote[:2].sum(), atol=1e-4)
     assert found.skipping == ("vote",)
-    assert found.reports == pytest.approx(2 * 10**7, abs=20), "two views hold it"
+    assert found.reports == pytest.approx(2 * 10**7, abs=20), "the question is in two views"
 
 
 @pytest.mark.parametrize("names", [("town", "vote"), ("vote", "town"), ("town", "pet")])
@@ -112,7 +112,9 @@ def test_what_cannot_be_told_is_refused_in_words() -> None:
         estimate_form(terms, whole, ["vote", "pet"])
     with pytest.raises(NotEnough):
         estimate_form(terms, few, ["town", "pet"])
-    assert estimate_form(terms, few, ["town"]).reports >= 20, "its two views have enough together"
+    assert estimate_form(terms, few, ["town"]).reports >= 20, (
+        "the two views of the question have enough devices together"
+    )
 
 
 def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
@@ -185,7 +187,7 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     for file in (page, again):
         printed(*words, "--report", file, "--margins", margins)
     text = page.read_text(encoding="utf-8")
-    assert text == again.read_text(encoding="utf-8"), "the same study gives the same page"
+    assert text == again.read_text(encoding="utf-8"), "the page of an unchanged study has changed"
     for question in FORM.questions:
         assert question.text in text
         for row in study.question(signed.id.hex(), question.name, margins=None).rows:
@@ -195,7 +197,7 @@ def test_from_reports_to_a_table(tmp_path) -> None:
         assert f'id="table-{x}-{y}"' in text
         for row in found.rows:
             assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in text
-    assert "table-vote-pet" not in text, "no device is asked both"
+    assert "table-vote-pet" not in text, "a table of two questions that no device answers together"
     assert "weighted by town" in text
     assert "Known shares of the population by town" in text
     printed(*words, "--report", tmp_path / "no.html", "--format", "json", code=2)
@@ -214,7 +216,7 @@ def test_from_reports_to_a_table(tmp_path) -> None:
     (only,) = json.loads(printed(*words, "--question", "town", "--by", "period", "--json"))["spans"]
     assert (only["first"], only["last"]) == (0, 0)
     assert only["values"] == json.loads(printed(*words, "--question", "town", "--json"))["values"], (
-        "there is one period"
+        "the single period must equal the whole campaign"
     )
     assert "period 0: an association" in printed(*words, "--cross", "town,pet", "--by", "period")
     lines = printed(*words, "--question", "town", "--by", "period", "--format", "csv").splitlines()

@@ -91,7 +91,7 @@ def test_every_place_to_cut_gives_the_same():
 
 
 def test_a_tail_that_waits_for_more_is_bounded():
-    """Whatever length an envelope claims, the reader buffers at most the largest possible envelope."""
+    """The reader buffers at most the largest possible envelope, for any claimed length."""
     head = b"\x95\x01\x01\xc4\x08" + bytes(8)
     assert frames(head + b"\xc6\x00\x10\x00\x00" + bytes(99), final=False).rest == 0
     beyond = head + b"\xc6\x00\x10\x00\x01" + bytes(99)

@@ -126,7 +126,7 @@ def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):
     assert len(Verified.of(study.path)._known) > 2
 
     def refused(*_):
-        raise AssertionError("verified again")
+        raise AssertionError("a recorded signature was verified again")
 
     monkeypatch.setattr(signatures, "crypto_sign_open", refused)
     again = ingest(Study.open(study.path), [file], now=NOW, piece_bytes=1000, chunk_reports=4)

@@ -124,7 +124,7 @@ def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
     assert set(links) <= {f"#{name}" for name in ids}
     assert not {"script", "link", "iframe", "object", "image", "use"} & set(parsed.names)
     marks = 12 if isinstance(terms.domain, Grid) else 0  # one for each cell
-    assert parsed.names.count("svg") == 1 + marks, "and the chart of tests"
+    assert parsed.names.count("svg") == 1 + marks, "expected one mark for each cell, and the chart of tests"
     (picture,) = [value for name, key, value in parsed.attributes if (name, key) == ("img", "src")]
     head, _, data = picture.partition(",")
     assert head == "data:image/png;base64"
@@ -160,7 +160,7 @@ def test_what_an_author_writes_is_text():
 def test_the_same_study_gives_the_same_bytes(monkeypatch):
     """Two pages of one estimate are equal, and pages differ if a count, a refusal or the period differs; no clock is
     read."""
-    monkeypatch.setattr("time.time", lambda: pytest.fail("a page knows no clock"))
+    monkeypatch.setattr("time.time", lambda: pytest.fail("the page read the clock"))
     terms = campaign(COLOURS)
     assert written(terms, rejected={"late": 1, "early": 2})[2] == written(terms, rejected={"early": 2, "late": 1})[2]
     texts = {written(terms, **differs)[2] for differs in ({}, {"n": 2001}, {"rejected": {"late": 1}}, {"period": 3})}

@@ -127,7 +127,7 @@ def deliver(address, body, attempts=10):
             status, answer = post(address, body)
             if status == 200 and answer["digest"] == hashlib.sha256(body).hexdigest():
                 return answer
-    raise AssertionError("never delivered")
+    raise AssertionError("the upload was never acknowledged")
 
 
 def raw(address, data):

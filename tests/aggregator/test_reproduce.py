@@ -300,7 +300,7 @@ def outcome(setting):
 
 
 def needy(setting):
-    raise AssertionError("it must not run without its data")
+    raise AssertionError("an experiment ran without its data")
 
 
 MADE = (

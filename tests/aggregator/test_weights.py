@@ -162,7 +162,9 @@ def test_without_noise_a_form_is_weighted_as_its_people_are(library: type, by: t
         others = tuple(q for q in range(3) if q != place)
         assert np.allclose(weighted_question(calibration, place).raw, true.sum(axis=others), atol=1e-9, rtol=0)
     least, most = calibration.range
-    assert (least, most) == pytest.approx((weights.min(), weights.max()), abs=1e-6), "every combination has people"
+    assert (least, most) == pytest.approx((weights.min(), weights.max()), abs=1e-6), (
+        "the range of the weights is not that of the people"
+    )
     if by == (0, 1):
         assert np.allclose(weighted_table(calibration, 0, 1).raw, true.sum(axis=2).ravel(), atol=1e-9, rtol=0)
 

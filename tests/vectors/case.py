@@ -1,4 +1,4 @@
-"""The form of a case in a vector file: numbers that JSON can carry, and wire values that a person can read.
+"""The form of a case in a vector file: numbers that JSON can represent, and wire values that a person can read.
 
 A value has one written form, so files differ only where their content differs.
 """
@@ -17,7 +17,7 @@ Case = dict[str, Any]
 
 
 def number(value: int) -> int | str:
-    """Return an integer as JSON can carry it exactly: a number if a double holds it, else a decimal string."""
+    """Return an integer in a form that is exact in JSON: a number if a double is exact, else a decimal string."""
     return value if abs(value) <= 2**53 else str(value)
 
 

@@ -403,7 +403,7 @@ GOES_ON = "noise that always goes on"
 
 
 def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
-    """Return notions at exactly the level that a channel keeps, the graded ones first."""
+    """Return notions at exactly the level of a channel, the graded ones first."""
     pairs = TWO_CLASSES.class_of
 
     def worst(c: int, d: int) -> int:
@@ -453,7 +453,7 @@ def _less(notion: notions.Notion) -> notions.Notion:
 
 
 def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
-    """Return channels that keep their level clearly, but whose audit would take more steps or numbers than allowed."""
+    """Return channels clearly below their level whose audit needs more steps or cells than allowed."""
     level, truth = 20 * NAT, truth_of(NAT)
     half = 1 << 61
 
@@ -705,7 +705,7 @@ WEEK = 7 * 86_400
 
 
 def terms(channel: Channel = PLAIN, **changes: Any) -> Campaign:
-    """Return the education campaign that campaign and report vectors share."""
+    """Return the education campaign that the campaign and report vectors share."""
     labels = ("none", "primary", "secondary", "bachelor", "master")
     fields: dict[str, Any] = {
         "title": "Highest education",
@@ -738,7 +738,7 @@ def of_classes() -> Campaign:
 
 
 def numbers_of_classes() -> Campaign:
-    """Return a campaign that asks two classes of people for a number, each by a wave at its own level."""
+    """Return a campaign that asks two classes of people for a number; each class has a wave at its own level."""
     return terms(
         domain=domain.NumberRange.of(0, 5, unit="days"),
         notion=notions.Classes.of((notions.Ldp(NAT), notions.Ldp(2 * NAT))),
@@ -1188,7 +1188,7 @@ def _forged(payload: bytes) -> bytes:
 
 
 def at_resolutions(level: int = NAT) -> Campaign:
-    """Return a campaign about a map of 3 x 4 cells, with views by cell, by square and by district."""
+    """Return a campaign for a map of 3 x 4 cells, with views by cell, by square and by district."""
     districts = Districts(((0, 2), (1, 2), (0, 1), (1, 3), (2, 4)), ("West", "East", "North"))
     return terms(
         notion=notions.Ldp(level),
@@ -1202,7 +1202,7 @@ def at_resolutions(level: int = NAT) -> Campaign:
 
 
 def of_budgets() -> Campaign:
-    """Return a campaign of five values with three budgets; one view merges neighbours, the other keeps all values."""
+    """Return a campaign for five values with three budgets; one view merges neighbours, the other has all values."""
     notion = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT])
     return terms(
         notion=notion,
@@ -1214,7 +1214,7 @@ def of_budgets() -> Campaign:
 
 
 def of_pairs(most: int = 4) -> Campaign:
-    """Return a campaign with a matrix of levels, of which some have no bound; one view asks for pairs of neighbours."""
+    """Return a campaign with a matrix of levels, several of them unbounded; one view has pairs of neighbours."""
     rows = [
         [0 if x == y else -1 if abs(x - y) > 2 else NAT * min(most, 1 + min(x, y)) for y in range(5)] for x in range(5)
     ]
@@ -1223,7 +1223,7 @@ def of_pairs(most: int = 4) -> Campaign:
 
 
 def of_questions(level: int = NAT) -> Campaign:
-    """Return a form of three questions, of which each device is asked one or two."""
+    """Return a form of three questions; each device answers one or two of them."""
     questions = (
         FormQuestion("vote", "Did you vote?", domain.Values(("no", "yes"))),
         FormQuestion("paid", "What did you pay?", domain.Buckets.of([0, 5, 10])),
@@ -1244,7 +1244,7 @@ def of_questions(level: int = NAT) -> Campaign:
 
 
 def in_german(**changes: Any) -> Campaign:
-    """Return a form with labels that two questions share, a unit, and translations with and without these."""
+    """Return a form with labels that two questions share, a unit, and translations with and without labels and unit."""
     voted = domain.Values(("no", "yes"))
     questions = (
         FormQuestion("vote", "Did you vote?", voted),
@@ -1263,7 +1263,7 @@ def in_german(**changes: Any) -> Campaign:
 
 
 def of_hours() -> Campaign:
-    """Return a campaign about a number with a unit that has a translation."""
+    """Return a campaign for a number with a unit that is translated."""
     german = Texts("de", "Wartezeit", "Wie lange?", labels=("Stunden",))
     return terms(language="en", translations=(german,), domain=domain.NumberRange.of(0, 4, unit="hours"))
 
@@ -1286,7 +1286,8 @@ def in_classes(*made: Campaign) -> Campaign:
 
 
 def _several(listed: list[Any], laws: list[Any] | None = None, base: Campaign | None = None, **changes: Any) -> bytes:
-    """Return the payload of a campaign with these views; by default one channel has five inputs and the other three."""
+    """Return the payload of a campaign with these views; by default one channel has five inputs and the other has
+    three."""
     if laws is None:
         laws = [RandomizedResponse(k, (cover_of(NAT, k),)).encode() for k in (5, 3)]
     return _payload(base, channel=["views", listed, laws], **changes)
@@ -1534,7 +1535,7 @@ def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
 
 
 def _no_bound_in_a_class() -> bytes:
-    """Return a matrix that bounds only values within a pair of neighbours; the second class keeps it."""
+    """Return a matrix that bounds only values within a pair of neighbours; the second class has this matrix."""
     made = in_classes(of_pairs(), of_pairs(2))
     apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
     first = of_pairs().notion
@@ -1637,7 +1638,7 @@ def report_cases() -> Iterator[Case]:
 def _own_channel(made: Campaign, prior: tuple[int, ...], level: int) -> Channel:
     """Return the channel of a device that declares ``prior`` and a level in a campaign for own priors."""
     if not isinstance(made.notion, notions.OwnPrior):
-        raise TypeError("only a campaign for people's own priors has channels of their own")
+        raise TypeError("expected a campaign for people's own priors, not one with another notion")
     return made.notion.channel_of(prior, made.channel, level)
 
 
@@ -1795,7 +1796,7 @@ def _life(
     answers: list[tuple[int, str]],
     level: int = 0,
 ) -> Case:
-    """Return the case of one device that gives its answers, as (period, text), once each."""
+    """Return the case of one device that gives each answer, as (period, text), once."""
     data = seal_campaign(made, ANALYST)
     signed = open_campaign(data, [ANALYST.public])
     key = SigningKey.for_campaign(secret, signed.id)
@@ -1864,7 +1865,7 @@ FILES = {
 
 
 def written() -> dict[str, str]:
-    """Yield the name and the text of every vector file."""
+    """Return the text of every vector file, by the file's name."""
     return {
         f"{topic}.json": json.dumps({"spec": section, "cases": list(cases())}, ensure_ascii=False, indent=1) + "\n"
         for topic, (section, cases) in FILES.items()

@@ -69,8 +69,8 @@ class Study:
 
 
 class Files(SimpleHTTPRequestHandler):
-    """Request handler that serves the modules of the repository, an empty page for other paths, and a study at each
-    ``/v1/reports``."""
+    """Request handler that serves the repository's modules, a study at each ``/v1/reports``, and an empty page at
+    other paths."""
 
     study: Study
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript", ".mjs": "text/javascript"}
@@ -120,7 +120,7 @@ class Server(ThreadingHTTPServer):
 
 @contextmanager
 def served(handler: Any) -> Iterator[str]:
-    """Context manager: the origin of a server on loopback."""
+    """Context manager that serves files and a study; yields the origin of the server on loopback."""
     with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
@@ -132,7 +132,7 @@ def served(handler: Any) -> Iterator[str]:
 
 
 class Chromium:
-    """One browser with a profile on the disk. ``origin`` serves the modules, and is the address of ``study``."""
+    """One browser with a profile on the disk; ``origin`` serves the modules and is the address of ``study``."""
 
     def __init__(self, context: BrowserContext, origin: str, study: Study) -> None:
         self.context = context
@@ -140,7 +140,7 @@ class Chromium:
         self.study = study
 
     def page(self, within: BrowserContext | None = None) -> Page:
-        """Open a new tab in which the modules can be imported; in another context, a private window."""
+        """Open a new tab that can import the modules; with another context, in a private window."""
         page = (within or self.context).new_page()
         page.goto(self.origin)
         return page
@@ -163,7 +163,7 @@ class Chromium:
 
 @contextmanager
 def chromium(profile: Path, args: Sequence[str] = ALONE) -> Iterator[Chromium]:
-    """Context manager: a browser that keeps its data in a folder."""
+    """Context manager that yields a browser with its data in a folder."""
     assert CHROMIUM is not None
     handler = type("Served", (Files,), {"study": Study()})
     with served(partial(handler, directory=str(ROOT))) as origin, sync_playwright() as playwright:

@@ -16,7 +16,8 @@ from tests.web.studies import EDUCATION
 
 
 def document(data: bytes, served: bool = True, closing: bytes = b"") -> str:
-    """Return the page of a campaign as a study serves it; for invalid bytes, as a malicious server would serve it."""
+    """Return the page of a campaign as a study serves it, or, for invalid bytes, as a malicious server would serve
+    it."""
     try:
         return build(open_campaign(data, [AUTHOR.public]), page_code(), closing=closing, served=served)
     except BadData:
@@ -25,7 +26,7 @@ def document(data: bytes, served: bool = True, closing: bytes = b"") -> str:
 
 
 class Visitor:
-    """A person in a tab of a browser, whose touches are counted.
+    """A person in a tab of a browser; ``touches`` counts the person's touches.
 
     Attributes:
         faults: errors of scripts and refusals by the content security policy in the tab.
@@ -47,7 +48,7 @@ class Visitor:
             self.foreign.append(request.url)
 
     def open(self, document: str, fragment: str = "", path: str = "/s/study") -> Visitor:
-        """Follow the link to a page of this document."""
+        """Follow the link to the page of a document."""
         terms = open_campaign(EDUCATION, [AUTHOR.public]).terms
         headers = {"Content-Security-Policy": policy(terms, page_code(), served=True)}
         self.page.route(

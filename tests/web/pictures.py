@@ -1,8 +1,8 @@
-"""Makes the pictures of the page in README and docs/WEB.md: a person answers in the browser of a phone.
+"""Draw the pictures of the page in README and docs/WEB.md: a person answers in the browser of a phone.
 
-    python -m tests.web.pictures
+python -m tests.web.pictures
 
-Whether every screen can be read is tested elsewhere: test_page.
+test_page checks that every screen is readable.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def four_touches(browser: Chromium, folder: Path) -> None:
 
 
 def in_the_dark(browser: Chromium, folder: Path) -> None:
-    """Draw four screens in dark colours: a map, a number, every byte, and a waiting report."""
+    """Draw four screens in dark colours: a map, a number, all bytes of a report, and a waiting report."""
     shots = []
     with browser.private(viewport=PHONE, color_scheme="dark") as within:
         for name, data in (("map", studies.HOME), ("number", studies.AGE)):

@@ -42,7 +42,7 @@ def study(**changes: object) -> bytes:
 
 
 def forged_promise() -> bytes:
-    """Return a signed campaign whose channel does not keep the level that it promises."""
+    """Return a signed campaign whose channel exceeds the level that the campaign promises."""
     fields = codec.decode(envelope.decode(EDUCATION).unverified, limit=2**16)
     assert isinstance(fields, list)
     fields[NOTION] = Ldp(NAT // 2).encode()

@@ -82,16 +82,18 @@ def tab(browser: Chromium, request: pytest.FixtureRequest) -> Iterator[Tab]:
 
 @pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.long)])
 def test_a_device_does_what_pythons_does(tab: Tab, seeds: range) -> None:
-    """Two campaigns of any kind are joined, agreed to, answered and forgotten in any order, under caps, with a clock
-    that goes back. Each envelope, charge, refusal and ledger entry equals that of Python's device with the same random
-    bytes.
+    """A page's device and Python's device with the same random bytes have equal envelopes, charges, refusals and
+    ledgers.
+
+    Two campaigns of any kind are joined, agreed to, answered and forgotten in any order, under caps, with a clock that
+    may go back.
     """
     answers, refusals = 0, 0
     for seed in seeds:
         answered, refused = twin.difference(seed, partial(tab.run, name=str(seed)))
         answers, refusals = answers + answered, refusals + refused
-    assert answers > 3 * len(seeds), "most sequences answer, or nothing is tested"
-    assert refusals > 5 * len(seeds), "and something is refused"
+    assert answers > 3 * len(seeds), "too few answers: most sequences must give some"
+    assert refusals > 5 * len(seeds), "too few refusals: most sequences must meet some"
 
 
 def at(now: float, what: str, *given: Any) -> dict[str, Any]:
@@ -114,10 +116,11 @@ def charges(held: dict[str, Any]) -> int:
 
 @pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, kills: int) -> None:
-    """A tab that answers one new value after another, and sends, is closed at a random moment or crashes.
+    """If a tab is closed at a random moment or crashes, its reported answers are charged and reach the study with the
+    same bytes.
 
-    Its reported answers are charged and reach the study with exactly the same bytes, and each charge reaches the study
-    once. In the short form 12 tabs die, every fourth by a crash, before all is compared.
+    The tab answers one new value after another and sends. Each charge reaches the study once. In the short form 12 tabs
+    are killed, every fourth by a crash, before all is compared.
     """
     chance = random.Random(3)
     domain = Values(tuple(map(str, range(24 * kills))))
@@ -147,13 +150,15 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
             came = set(browser.study.taken)
             assert set(browser.study.said) <= came
             assert len(came) - 1 == charges(held)
-    assert len(browser.study.said) > kills / 2, "tabs answer before they die, or nothing is tested"
+    assert len(browser.study.said) > kills / 2, "too few tabs answered before they were closed"
 
 
 def test_a_clock_that_is_set_back_and_ahead_spends_nothing_uncounted(tab: Tab) -> None:
-    """The clock is set back before the consent, then weeks ahead, and back. Every refusal has its reason, every sent
-    report is charged or repeats a stored output, no slot is filled twice, and `setClock` resets the later time and
-    refunds no budget."""
+    """If the clock is set back before the consent, then weeks ahead, and back, every sent report is charged or repeats
+    a stored output.
+
+    Every refusal has its reason and no slot is filled twice. `setClock` resets the later time and refunds no budget.
+    """
     data = campaign(periods=10)
     weeks = (3, 1, 7, 7, 2, 3, 1, 0, 9)
     at_times = [OPENS + WEEK * week for week in weeks]
@@ -174,7 +179,7 @@ def test_a_clock_that_is_set_back_and_ahead_spends_nothing_uncounted(tab: Tab) -
     assert (first["period"], first["charged"], spent["spent"]) == (7, str(10**9), str(10**9))
     assert again["refused"] == "QuotaReached"
     assert "takes 1 answer a period" in again["message"]
-    assert found[4]["refused"] == "OutsideSchedule", "week 2 lies before the consent of week 3"
+    assert found[4]["refused"] == "OutsideSchedule", "an answer for week 2 precedes the consent in week 3"
     assert found[-2:] == [[campaign_id(data).hex()], []]
     after = [
         at(now, "answer", known(data), value)
@@ -183,10 +188,10 @@ def test_a_clock_that_is_set_back_and_ahead_spends_nothing_uncounted(tab: Tab) -
     receipts, held = tab.run([{"now": OPENS}, *after, at(later[0], "answer", known(data), "secondary")])
     *answered, ahead = receipts
     assert [one.get("period") for one in answered] == [3, 1, None, 9]
-    assert ahead["refused"] == "QuotaReached", "what was answered ahead of time stays answered when its time comes"
+    assert ahead["refused"] == "QuotaReached", "the period that was answered ahead of time was answered again"
     sent = held["campaigns"][campaign_id(data).hex()][0]
     assert len(sent) - 1 == 4
-    assert charges(held) == 2, "two values were drawn for, whatever the clock showed"
+    assert charges(held) == 2, "the charges are not those of two values"
 
 
 AT_ONCE = """([options, steps, start]) => {
@@ -196,8 +201,8 @@ AT_ONCE = """([options, steps, start]) => {
 
 
 def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
-    """Two tabs answer 60 values at the same time, 20 of them equal: each slot is filled once, and no value is drawn
-    twice."""
+    """If two tabs answer 60 values at the same time, 20 of them equal, each slot is filled once and no value is
+    drawn twice."""
     data = campaign(domain=Values(tuple(map(str, range(60)))), answers=100)
     tab.run(begun(data))
     other = browser.page()
@@ -214,8 +219,8 @@ def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
 
 
 def test_storage_that_is_full_changes_nothing(browser: Chromium, request: pytest.FixtureRequest) -> None:
-    """If the browser gives no more space, an answer is refused and changes nothing; with free space the reading is
-    answered."""
+    """If the browser gives no more space, an answer is refused and changes nothing; once there is space the same
+    answer is accepted."""
     data = campaign(domain=Values(tuple(map(str, range(200)))), answers=200)
     # The browser has not cached the storage quota of this origin yet.
     origin = browser.origin.replace("127.0.0.1", "localhost")
@@ -253,10 +258,10 @@ def test_a_private_window_is_another_device_and_ends_with_it(browser: Chromium, 
 
 
 def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> None:
-    """After a failure (offline, 500, 503, a lost answer, a receipt for other bytes, a study without the campaign),
-    everything stays in the queue.
+    """After a failed upload everything stays in the queue and the same bytes are sent again; the study has each
+    envelope once.
 
-    The same bytes are sent again, and the study has each envelope once.
+    The failures are: offline, 500, 503, a lost answer, a receipt for other bytes, and a study without the campaign.
     """
     data = campaign(answers=9, periods=2, period_seconds=10**8, addresses=(browser.origin,))
     study, day = browser.study, 86_400
@@ -278,16 +283,16 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
             tab.run([{"now": now}, at(now, "answer", known(data), "master")])
     assert outcomes == ["failed", "failed", "failed", "failed", "failed", "unknown_campaign", "sent"]
     assert len(set(study.came)) == 2
-    assert [one["outcome"] for one in more] == ["sent"], "what was answered meanwhile is an upload of its own"
+    assert [one["outcome"] for one in more] == ["sent"], "the later answer must be a separate upload"
     [sent], held = tab.run([{"now": now}, at(now, "send")])
     assert (sent, held["campaigns"][known(data)["bytes"]][0]) == ([], [])
-    assert len(set(study.taken)) == 3, "an enrolment and two reports, of which a lost answer brought two twice"
+    assert len(set(study.taken)) == 3, "expected an enrolment and two reports, whatever was sent twice"
     study.faults = ["never", "500"]
     tab.run([{"now": now}, at(now, "answer", known(data), "primary")])
     for _ in range(2):
         [[sent]], held = tab.run([{"now": now + day}, at(now + day, "send")])
         assert (sent["outcome"], len(held["campaigns"][known(data)["bytes"]][0])) == ("refused", 1)
-    assert study.faults == ["500"], "what a study can never take is not sent again"
+    assert study.faults == ["500"], "a refused envelope was sent again"
     study.faults = []
 
 

@@ -1,4 +1,4 @@
-"""Modules linked into one script behave as they do separately; a form that the linker does not support is refused."""
+"""Modules linked into one script behave as separate modules do; syntax that the linker does not support is refused."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FAULTS = 'faults(JSON.parse(require("fs").readFileSync(0))).then((found) => cons
 
 @needs_node
 def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
-    """The linked script also gives the stated results for the vectors of domains, certificates, campaigns, reports and
+    """The linked script gives the stated results for the vectors of domains, certificates, campaigns, reports and
     answers."""
     script = tmp_path / "linked.cjs"
     script.write_text(bundle(HERE / "bundled.mjs") + FAULTS, encoding="utf-8")
@@ -61,7 +61,7 @@ MEAN_THE_SAME = (
 
 @needs_node
 def test_what_is_written_means_the_same() -> None:
-    """Each value is the same when it is evaluated from the source and from the written tokens."""
+    """Each value is the same whether it is evaluated from the source or from the written tokens."""
     assert NODE is not None
     ask = """
       const shown = (_, it) => it === undefined ? "none" : typeof it === "bigint" ? it + "n"
@@ -131,7 +131,7 @@ globalThis.result = (async () => JSON.stringify([
 
 @needs_node
 def test_names_mean_the_same(tmp_path: Path) -> None:
-    """A bundle with short names computes the same results as its modules."""
+    """A bundle with shortened names computes the same results as its modules."""
     assert NODE is not None
     other = """
       const size = 10;
@@ -197,7 +197,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_an_unknown_form_is_refused(source: str, tmp_path: Path) -> None:
-    """For a form that the linker does not support, the error names the supported forms, the module and the line."""
+    """For syntax that the linker does not support, the error has the supported syntax, the module and the line."""
     (tmp_path / "other.js").write_text("export const one = 1;\n", encoding="utf-8")
     entry = tmp_path / "entry.js"
     entry.write_text("\n" + source, encoding="utf-8")

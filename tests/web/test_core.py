@@ -63,7 +63,7 @@ def run(given: object, script: Path = HERE / "node.mjs") -> Any:
 
 
 def test_no_topic_is_forgotten() -> None:
-    """Every file of vectors is read here, or listed as one that does not apply to a browser."""
+    """Every file of vectors is used by these tests or is in the list of those that do not apply to a browser."""
     found = {path.stem for path in VECTORS.glob("*.json")} - {"wycheproof_ed25519"}
     assert found == {*TOPICS, *ELSEWHERE}
 
@@ -109,8 +109,8 @@ def test_a_flipped_bit_is_refused() -> None:
 
 
 def test_audits_are_those_of_python() -> None:
-    """For each family and notion, a channel of the costliest shape has the same levels, steps and stored numbers as in
-    Python."""
+    """For each family and notion, a channel that is costly to audit has the same levels, steps and stored cells as
+    in Python."""
     cases = []
     for notion, channel in SMALL.values():
         case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
@@ -126,8 +126,8 @@ def test_audits_are_those_of_python() -> None:
 
 
 def test_draws_are_those_of_python() -> None:
-    """For each channel of the vectors, 30 draws from seeded bytes equal Python's; a third of the bytes are near an end
-    of their range."""
+    """For each channel of the vectors, 30 draws from seeded bytes equal Python's; a third of the bytes are near the
+    end of a range."""
     chance = random.Random(1)
     cases = []
     for vector in CASES["channel"]:
@@ -148,7 +148,10 @@ def test_draws_are_those_of_python() -> None:
 
 def test_choices_are_those_of_python() -> None:
     """1,000 choices of a class by its prior, and 1,000 of a declared prior, equal Python's for seeded histories and
-    random bytes; many are ties."""
+    random bytes.
+
+    Many of the choices are ties.
+    """
     chance = random.Random(4)
     cases = []
     for number in range(1000):
@@ -223,8 +226,8 @@ def test_keys_of_one_upper_half_are_in_order() -> None:
 
 
 def nearly_alike(total: int) -> tuple[int, int, int]:
-    """Return weights with a + 2 b + 2 c = ``total``, where a / b keeps 1 nat and (b + c) / c, slightly larger, does
-    not."""
+    """Return weights with a + 2 b + 2 c = ``total`` for which a / b is within 1 nat and (b + c) / c, slightly
+    larger, is above."""
     bound, one, low, high = exact.exp_lower(exact.NANONATS), 1 << exact.EXP_BITS, 1, total // 2
 
     def weights(least: int) -> tuple[int, int, int]:
@@ -242,7 +245,7 @@ def nearly_alike(total: int) -> tuple[int, int, int]:
 
 
 def test_a_float_decides_nothing() -> None:
-    """Two ratios that are equal as floats are compared exactly, for steps on a line and for cells of a table."""
+    """Two ratios that are equal as floats are compared exactly, both for steps on a line and for cells of a table."""
     a, b, c = nearly_alike(2**60)
     table = Table(((a, b + c, 2**62 - a - b - c), (b, c, 2**62 - b - c)))
     cases = []
@@ -256,7 +259,7 @@ def test_a_float_decides_nothing() -> None:
 
 
 def test_the_types_are_checked(tmp_path: Path) -> None:
-    """TypeScript's compiler, strict, finds nothing wrong with the types in the comments."""
+    """TypeScript's compiler in strict mode reports no error in the types of the comments."""
     compiler = shutil.which("tsc")
     if compiler is None:
         pytest.skip("needs typescript")

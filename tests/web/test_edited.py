@@ -1,4 +1,5 @@
-"""Campaigns with one change: the browser accepts or refuses each as Python does, with the same levels."""
+"""Campaigns with one change: the browser and Python accept the same campaigns, with the same levels, and refuse the
+same."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ DOMAIN, TRANSLATIONS = 4, 20
 
 
 def edited(payload: bytes, chance: random.Random, fields: tuple[int, ...]) -> bytes:
-    """Return the payload of a campaign with one part changed, left out or repeated, in ``fields`` (any field if
+    """Return the payload of a campaign with one part changed, omitted or repeated, in ``fields`` (any field if
     empty)."""
     value: Any = codec.decode(payload, limit=2**20)
     *path, last = chance.choice(
@@ -89,13 +90,13 @@ def judged(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple
 
 
 def test_edited_campaigns_are_judged_alike() -> None:
-    """The browser judges 200 edited campaigns as Python does."""
+    """The browser accepts and refuses the same of 200 edited campaigns as Python."""
     judged(200, seed=1)
 
 
 def test_edited_translations_are_judged_alike() -> None:
-    """The browser judges 200 campaigns with a change in a translation or in its domain as Python does, and shows
-    readers the same texts."""
+    """The browser and Python agree on 200 campaigns with a change in a translation or its domain, and show the same
+    texts."""
     judged(200, 3, [case for case in CASES["campaign"] if "asked" in case and speaks(case)], (DOMAIN, TRANSLATIONS))
 
 
@@ -106,5 +107,5 @@ def speaks(case: Case) -> bool:
 
 @pytest.mark.long
 def test_many_edited_campaigns_are_judged_alike() -> None:
-    """The browser judges 5,000 other edited campaigns as Python does."""
+    """The browser accepts and refuses the same of 5,000 other edited campaigns as Python."""
     judged(5000, seed=2)

@@ -1,4 +1,4 @@
-"""The page of a study in a real browser: from the link to the sent report, with every state that a person may meet."""
+"""The page of a study in a real browser: from the link to the sent report, in every state that a person may meet."""
 
 from __future__ import annotations
 
@@ -97,9 +97,11 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
     ids=["form", "classes"],
 )
 def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches: int) -> None:
-    """The page names this device's questions after the consent is stored. Each question has one page, and two questions
-    take two touches more than one. A class takes one more touch. The short form of the test uses the form with classes,
-    which includes the other form."""
+    """The page shows this device's questions after the consent is stored, one question a page.
+
+    Two questions take two touches more than one, and a class takes one more. The short form uses the form with classes,
+    which includes the other form.
+    """
     visitor.open(document(form))
     assert "Then you see the one or two of its questions that this device is asked." in visitor.text
     assert "questions are for you" not in visitor.text
@@ -173,11 +175,10 @@ def quick(names: Iterable[str]) -> list[Any]:
 
 @pytest.mark.parametrize("form", quick(FORMS))
 def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
-    """Each form of question is answered by a search, a field, a slider, the keyboard or a touch; the history shows the
+    """Each kind of question is answered by a search, a field, a slider, the keyboard or a touch; the history shows the
     counted value.
 
-    The short form of the test has the two that need most of the page's own code; the test above covers a field and
-    buttons.
+    The short form has the two kinds that need most of the page's own code; the test above covers a field and buttons.
     """
     data, answer, counted = FORMS[form]
     visitor.open(document(data))
@@ -221,7 +222,7 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("state", quick(STATES))
 def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> None:
-    """For each value that cannot be answered the page shows the reason, and nothing is spent or sent."""
+    """For each value that cannot be answered the page shows the reason, and nothing is charged or sent."""
     data, given, heading = STATES[state]
     if "script" in given:
         visitor.page.add_init_script(given["script"])
@@ -234,8 +235,11 @@ def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> No
 
 
 def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
-    """If the browser gives no space, the answer is not accepted and nothing is sent; with free space the page asks
-    again. A real quota: test_browser."""
+    """If the browser gives no space, the answer is not accepted and nothing is sent; once there is space the page asks
+    again.
+
+    A real quota: test_browser.
+    """
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.page.evaluate(
         "() => { window.put = IDBObjectStore.prototype.put;"
@@ -251,7 +255,7 @@ def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
 
 
 def test_what_was_spent_is_not_denied(visitor: Visitor) -> None:
-    """A report that was made is charged; if the browser fails after that, the page does not say that nothing was
+    """A report is charged once it is made; if the browser fails after that, the page does not say that nothing was
     spent."""
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.touch("Make the report and show me every byte")
@@ -279,7 +283,7 @@ def test_a_study_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) ->
 
 
 def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visitor) -> None:
-    """Offline the report waits and the page says so; when the network is back, the report is sent once, without a
+    """Offline the report waits and the page says so; once the network is back, the report is sent once, without a
     touch."""
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.page.context.set_offline(True)
@@ -293,7 +297,10 @@ def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visit
 
 def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visitor) -> None:
     """If the server fails, the same bytes wait, can be saved as a file, and are still there when the page is opened
-    again; the page does not ask for a new answer instead."""
+    again.
+
+    The page does not ask for a new answer.
+    """
     visitor.browser.study.faults = ["500"]
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.touch("Send it now")
@@ -311,7 +318,7 @@ def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visito
 
 
 def test_forgetting_keeps_what_was_spent(visitor: Visitor) -> None:
-    """After forgetting, the answer is deleted, the cost stays, and a person who comes again sees the terms."""
+    """Forgetting deletes the answer and keeps its cost, and a person who opens the page again sees the terms."""
     answering(visitor, studies.WEEKLY, "bachelor")
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
@@ -327,7 +334,7 @@ def test_forgetting_keeps_what_was_spent(visitor: Visitor) -> None:
 
 
 def test_a_language_is_the_readers(browser: Chromium) -> None:
-    """With a German browser, the page and the campaign's texts are German; the language switch stays on the same
+    """In a German browser the page and the campaign's texts are German; switching the language stays on the same
     screen."""
     with browser.private(locale="de-AT") as within:
         visitor = Visitor(browser, within.new_page()).open(document(studies.EDUCATION))
@@ -343,8 +350,8 @@ def test_a_language_is_the_readers(browser: Chromium) -> None:
 
 
 def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) -> None:
-    """In German, the terms, the questions, the preview of the report and the history have the form's German labels and
-    unit."""
+    """In German the terms, the questions, the preview of the report and the history have the form's German labels
+    and unit."""
     with browser.private(locale="de-AT", viewport=PHONE) as within:
         visitor = Visitor(browser, within.new_page()).open(document(studies.FEW))
         for words in ("Waren Sie zu spät?", "nein, ja", "30 Jahre"):
@@ -387,7 +394,8 @@ def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -
 
 
 def test_the_keyboard_is_enough(visitor: Visitor) -> None:
-    """Tab, space and Enter suffice from the terms to the sent report; each screen moves the focus to its heading."""
+    """Tab, space and Enter are sufficient from the terms to the sent report; each screen moves the focus to its
+    heading."""
     visitor.open(document(studies.YESNO))
     keys = visitor.page.keyboard
 
@@ -421,8 +429,11 @@ DOUBLED = "addEventListener('DOMContentLoaded', () => { document.documentElement
 
 @pytest.mark.parametrize("look", LOOKED)
 def test_everybody_can_read_it(browser: Chromium, look: str) -> None:
-    """On the terms, the questions, the preview and the last screen, axe reports no problem, and no element is wider
-    than the window. Fewer campaigns are also tested at 320 px in dark colours with doubled letters."""
+    """On the terms, the questions, the preview and the last screen axe reports no problem, and no element is wider than
+    the window.
+
+    Fewer campaigns are also tested at 320 px, in dark colours, with text of twice the size.
+    """
     for data in (studies.EDUCATION, studies.HOME) if look == SHORT else ALL:
         with browser.private(**LOOKS[look]) as within:
             page = within.new_page()
@@ -456,14 +467,14 @@ ALL = (
 
 
 def onwards(page: Page) -> None:
-    """Go to the next screen, which has another title."""
+    """Go to the next screen, which has a different title."""
     before = page.title()
     page.locator(".stay button").click()
     page.wait_for_function("(before) => document.title !== before", arg=before)
 
 
 def readable(page: Page) -> None:
-    """Check that no element is wider than the window, and that axe finds no problem."""
+    """Assert that no element is wider than the window, and that axe finds no problem."""
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     found = Axe().run(page).response["violations"]
     assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []

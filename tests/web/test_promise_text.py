@@ -1,4 +1,4 @@
-"""A page's promise and its figures about a report equal those of Python's device, or are more cautious."""
+"""A page's promise is that of Python's device, and its figures about a report are equal or more cautious."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def ask(page: Page, what: str, *given: object) -> list:
 
 
 def test_a_promise_is_told_in_pythons_words(page: Page) -> None:
-    """For every campaign of the vectors, every class and every language, the page has the same promise as Python's
-    device."""
+    """For every campaign of the vectors, every class and every language, the page states the same promise as
+    Python's device."""
     texts = {language: catalogue(language) | {"promise": SENTENCES[language]} for language in LANGUAGES}
     found = ask(page, "promises", CAMPAIGNS, TRUST, texts)
     expected = []
@@ -80,7 +80,7 @@ def test_a_page_has_each_sentence_of_its_promise() -> None:
 
 
 def test_a_factor_is_pythons(page: Page) -> None:
-    """For levels from a nanonat to 200 nats, the factor has the same digits as in Python and is never below e^level."""
+    """For levels from a nanonat to 200 nats the factor has the same digits as in Python, and is never below e^level."""
     levels = sorted({1, 2, 10**9, 2 * 10**9, *(10**6 * 1219**step // 1000**step for step in range(60)), *range(
         19 * 10**9, 200 * 10**9, 10**10 + 7)})  # fmt: skip
     expected = [exact.written(exact.factor_above(level), group="") for level in levels]
@@ -89,7 +89,10 @@ def test_a_factor_is_pythons(page: Page) -> None:
 
 def test_what_one_report_could_reveal_is_never_told_too_low(page: Page) -> None:
     """For every channel of the vectors, with and without a history, the page's figures are never below Python's exact
-    numbers, and equal to them if the channel is small enough to be examined cell by cell."""
+    figures.
+
+    They are equal if the channel is small enough to be audited cell by cell.
+    """
     equal = 0
     for counts in ((), ((0, 3), (1, 1))):
         for data, revealed in zip(CAMPAIGNS, ask(page, "revelations", CAMPAIGNS, TRUST, list(counts)), strict=True):

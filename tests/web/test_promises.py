@@ -37,9 +37,12 @@ def call(page: Page, what: str, *given: Any) -> Any:
 
 
 def test_silence_and_size_say_nothing(page: Page) -> None:
-    """For every campaign of the answer vectors except forms, three equal answers are compared with answers that
-    alternate between two values. Both draw the same number of random bytes at the same calls, queue envelopes of the
-    same lengths, and get the same refusals."""
+    """Three equal answers and answers that alternate between two values cannot be distinguished by draws, lengths or
+    refusals.
+
+    For every campaign of the answer vectors except forms, both draw the same number of random bytes at the same calls,
+    queue envelopes of the same lengths, and get the same refusals.
+    """
     people = []
     for number, one in enumerate(twin.ASKED):
         terms = open_campaign(one.data, twin.TRUST).terms
@@ -60,7 +63,7 @@ def test_silence_and_size_say_nothing(page: Page) -> None:
     for shapes in alike:
         assert shapes == shapes[:1] * len(shapes)
         _, became, _ = shapes[0]
-        assert became[-1] == "BudgetRefused", "a cap that was lowered refuses, whatever was answered"
+        assert became[-1] == "BudgetRefused", "the lowered cap did not refuse"
     assert sum("answered" in shapes[0][1] for shapes in alike) > 12
 
 
@@ -134,4 +137,4 @@ def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium, page
         sealed = [one for one in envelope.read_batch(body) if isinstance(one, envelope.Envelope)]
         assert len(sealed) == 2
         keys[own] |= {one.key_id for one in sealed}
-    assert not keys["/first"] & keys["/second"], "nor does a key of one come to the other"
+    assert not keys["/first"] & keys["/second"], "a key of one study reached the other"

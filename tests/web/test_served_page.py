@@ -41,7 +41,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 
 
 def asked_now(**changes: Any) -> SignedCampaign:
-    """Return a campaign that is open now to everybody."""
+    """Return a campaign that is open now and takes any key."""
     terms = open_campaign(campaign(opens=NOW - 100), [AUTHOR.public]).terms
     return open_campaign(seal_campaign(replace(terms, **changes), AUTHOR), [AUTHOR.public])
 
@@ -121,7 +121,7 @@ def asked_at(service: Service, signed: SignedCampaign) -> str:
 
 
 def complaints(page: Page) -> list[str]:
-    """Return a list to which the tab's later script errors and policy refusals are added."""
+    """Return a list that collects the tab's script errors and policy refusals from now on."""
     found: list[str] = []
     page.on("pageerror", lambda error: found.append(str(error)))
     page.on("console", lambda message: found.append(message.text) if message.type == "error" else None)
@@ -129,7 +129,7 @@ def complaints(page: Page) -> list[str]:
 
 
 def answer(page: Page, value: str) -> None:
-    """Agree, choose a value, and send it."""
+    """Agree, choose a value, and send the report."""
     for words in ("I agree", value, "Review before sending", "Send it now"):
         found = page.get_by_role("button", name=words, exact=True)
         (found if found.count() else page.get_by_text(words, exact=True)).first.click()
@@ -159,7 +159,7 @@ def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Serv
 def test_a_page_that_is_a_file_uploads_from_nowhere(
     browser: Chromium, service: Service, page: Page, tmp_path: Path
 ) -> None:
-    """A page opened from the disk, without an origin, sends to the address that its author signed."""
+    """A page opened from the disk, without an origin, uploads to the address that its author signed."""
     signed = asked_now(addresses=(service.origin,))
     asked_at(service, signed)
     (tmp_path / "page.html").write_text(page_file(signed, NOW), encoding="utf-8")
@@ -206,7 +206,7 @@ def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: 
 
 
 def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service, page: Page) -> None:
-    """Without network, or while the service fails, the report waits, and the same bytes arrive later."""
+    """Without a network, or while the service fails, the report waits, and the same bytes arrive later."""
     signed = asked_now()
     page.clock.install()
     page.goto(asked_at(service, signed))

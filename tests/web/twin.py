@@ -1,4 +1,4 @@
-"""The same steps for a device in Python and one in a page: their inputs, and the results of Python's device."""
+"""The same steps for Python's device and for a page's device: the inputs, and the results of Python's device."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHANCE = 4096
 
 @dataclass(frozen=True)
 class Asked:
-    """A signed campaign, and the possible answers to it."""
+    """A signed campaign, and its possible answers."""
 
     data: bytes
     answers: tuple[str, ...]
@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Step:
-    """One action at a time of the clock, with its own random bytes."""
+    """One action at a time of the clock, with its random bytes."""
 
     now: int
     what: str
@@ -57,7 +57,7 @@ class Step:
 
 
 def _asked() -> list[Asked]:
-    """Return the campaigns of the answer vectors, and two with six values, with one and with three answers in a
+    """Return the campaigns of the answer vectors, and two with six values: one answer a period and three answers a
     period."""
     found = {}
     for case in json.loads((VECTORS / "answer.json").read_text(encoding="utf-8"))["cases"]:
@@ -77,8 +77,8 @@ def _asked() -> list[Asked]:
 
 
 def _choosing() -> list[Asked]:
-    """Return campaigns about the same six values: with one answer in a period and with three, with classes with priors,
-    and for people's own priors."""
+    """Return campaigns for the same six values: with one and with three answers a period, with classes with priors,
+    and for personal priors."""
     own = {"prior": {label: 1 + place for place, label in enumerate(LABELS)}}
     made: list[tuple[bytes, dict[str, Any]]] = [
         *((campaign(answers=answers, title=f"{answers} a week"), {}) for answers in (1, 3)),
@@ -107,7 +107,7 @@ HISTORIES: tuple[dict[str, int] | None, ...] = (
 
 
 def _caps(chance: random.Random) -> dict[str, Any]:
-    """Draw the caps of an owner, nanonats."""
+    """Return random caps of an owner, in nanonats."""
     caps: dict[str, Any] = {"lifetime": exact.NANONATS * chance.choice((9, 100, 100, 500))}
     if chance.random() < 0.3:
         caps["campaign"] = exact.NANONATS * chance.choice((7, 30, 100))
@@ -264,8 +264,8 @@ class Twin:
 
 
 def alike(what: str, given: Any) -> Any:
-    """Return the part of a step's result that both devices share: of a refusal's text the part about caps, and no
-    terms."""
+    """Return the part of a step's result that both devices have in common: no terms, and only a refusal's text about
+    caps."""
     if isinstance(given, dict) and "refused" in given:
         said = given["message"] if given["refused"] == "BudgetRefused" else ""
         return {"refused": given["refused"], "said": said}
@@ -280,10 +280,10 @@ Page = Callable[[list[dict[str, Any]]], tuple[list[Any], dict[str, Any]]]
 
 
 def difference(seed: int, page: Page) -> tuple[int, int]:
-    """Run the steps of a seed in both devices, and check that their results agree.
+    """Run the steps of a seed in both devices, and assert that their results agree.
 
     Returns:
-        The number of given answers, and the number of refused steps.
+        The number of answers given, and the number of refused steps.
     """
     secret = random.Random(-seed).randbytes(32)
     twin, done = Twin(secret), steps(seed)
