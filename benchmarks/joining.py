@@ -46,7 +46,7 @@ MOST = exact.MAX_LEVEL
 Asked = tuple[Notion, Channel]
 
 
-def dearest() -> dict[str, Callable[[], Asked]]:
+def most_expensive() -> dict[str, Callable[[], Asked]]:
     """Return makers of a notion and a channel, by name: the most expensive ones of each family, accepted or refused."""
     return {
         "hadamard, ldp, 2^20 values": lambda: (Ldp(MOST), Hadamard(2**63 + 2**62, 2**20)),
@@ -195,7 +195,7 @@ def join(data: bytes) -> tuple[float, float, str]:
 
 def run() -> Iterator[tuple[str, str]]:
     """Yield for each campaign its size, its audit steps beside the allowed number, its CPU seconds and its memory."""
-    for name, make in dearest().items():
+    for name, make in most_expensive().items():
         notion, channel = make()
         data = signed(notion, channel)
         share = max(notion.steps(channel) / MOST_STEPS, channel.held / MOST_HELD)

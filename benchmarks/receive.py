@@ -1,4 +1,4 @@
-"""The upload service: the cost of its most expensive requests, and the waiting time of other requests meanwhile.
+"""The upload service: the cost of its most expensive requests, and the waiting time of other requests beside them.
 
 The service `halftruth receive` runs in a process of its own on the loopback interface, with a study of a million
 counted rows. A cost is the processor time of this process.
@@ -105,7 +105,7 @@ def smallest(kind: Kind = Kind.REPORT) -> bytes:
     return b"".join(Envelope(kind, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
 
 
-def dearest(address: Address, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
+def most_expensive(address: Address, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
     """Return the most expensive requests that any client may make, by name."""
     size = len(reports) // DEVICES
     forged = b"".join(reports[at : at + size - 1] + b"\0" for at in range(0, len(reports), size))
@@ -141,7 +141,7 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
         folder = Path(name) / "study"
         signed, reports = prepare(folder, rows)
         with served(folder) as (process, address):
-            requests = dearest(address, signed, reports)
+            requests = most_expensive(address, signed, reports)
             status, said = ask(address, "POST", "/v1/counted", reports)
             if status == http.client.OK and b"false" in said:
                 raise RuntimeError("a counted report is not found")

@@ -161,7 +161,7 @@ def run() -> Iterator[tuple[str, str]]:
                     turns.take(study, batch)
         read = batch.stat().st_size
     if len(thread.left | threads.left | single.left | double.left) != 1:
-        raise RuntimeError("the engines do not leave the same rows, or do not make the same estimate of them")
+        raise RuntimeError("the engines left different rows, or their estimates differ")
     core = REPORTS_VERIFIED / single.ingest.wall
     verify, ingest = (single.verify, double.verify), (single.ingest, double.ingest)
     yield "speed-up of verification, 2 workers over 1 [at least 1.7]", f"{verify[0].wall / verify[1].wall:.2f}"

@@ -23,7 +23,7 @@ READABLE = 640
 """dp: maximum width of a column of text in a window of any width."""
 
 BROAD_WINDOW = 840
-"""dp: from this width on, the destinations stand at the side of the window, not below."""
+"""dp: from this width on, the destinations are at the side of the window, not at the bottom."""
 
 TEXT_SIZES = {"display": 30, "headline": 24, "title": 18, "body": 16, "small": 14}
 """sp, by role; they grow with the person's text size setting."""

@@ -131,7 +131,7 @@ class SigningKey:
     def for_campaign(cls, device_secret: bytes, campaign_id: bytes) -> SigningKey:
         """Derive the key of one device in one campaign: HMAC-SHA256(device secret, context || campaign id).
 
-        Without the device secret, the keys of two campaigns cannot be told from independent ones. So reports of one
+        Without the device secret, the keys of two campaigns look like independent keys. So reports of one
         device cannot be linked across campaigns.
 
         Args:

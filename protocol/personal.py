@@ -4,7 +4,7 @@ A declared prior is a few small integers, and a fixed rule turns them into the i
 samples and the study that decodes derive the same channel from the same declaration, so the channel is never sent. The
 author of a campaign with one prior for all people uses the rule too.
 
-The module report carries the declaration; notions.own states the privacy that it gets.
+The module report encodes the declaration in an enrolment; notions.own defines the privacy notion.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The texts of a campaign for people, their limits and translations (SPEC 7.1).
 
-Every text is signed. The campaign's own texts are in one language, and the campaign may state which. A translation
+Every text is signed. The campaign's own texts are in one language, which the campaign may name. A translation
 contains the texts in another language, and the domain's labels and units and the classes' names in the same order.
 Answers and counts always use the campaign's own labels, in every language.
 """

@@ -54,7 +54,7 @@ class OutboxContent:
 
     @classmethod
     def of(cls, device: Device, now: float) -> OutboxContent:
-        """Return the waiting envelopes at a time in UTC seconds."""
+        """Return the waiting envelopes; ``now`` is in UTC seconds."""
         from edge_sdk.disclosure.envelopes import outgoing
         from edge_sdk.transport.waiting import waiting
 

@@ -72,7 +72,7 @@ class StudyCard:
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyCard:
-        """Return the card of a joined campaign at a time in UTC seconds."""
+        """Return the card of a joined campaign; ``now`` is in UTC seconds."""
         from edge_sdk.presentation import label_translations, left, unit_of
 
         terms = device.terms(campaign_id, spoken())

@@ -7,7 +7,7 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
     look       look                  the colours worn now; look.wear(theme.DARK); in kv: look.accent, look.space
     words      Words                 a text that wraps: text, role (display headline title body small), colour
                Mono                  bytes and codes, in a fixed width
-    boxes      Page                  scrolls; its children stand in one column, READABLE wide at most
+    boxes      Page                  scrolls; its children are in one column, at most READABLE wide
                Card                  a rounded box, children below each other; tone (card tint alert_tint good_tint)
                Row, Gap, Rule        side by side; a distance; a thin line
                Loading               a bar that moves while a task runs

@@ -1,4 +1,4 @@
-"""The conditions of an answer: the campaign is joined and open, the person has agreed, and the caps hold.
+"""The conditions of an answer: the campaign is joined and open, the person has agreed, and no cap is exceeded.
 
 They depend on rows that no answer changes. So they are read once, and again only after another transaction of this
 device or of another process (``Store.cache``).

@@ -159,7 +159,7 @@ def fingerprint(secret: bytes) -> bytes:
 
 
 def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret: bytes | None) -> None:
-    """Refuse a folder without a database if a key store has a checkpoint of it, because its database was lost.
+    """Refuse a folder whose database was lost: a key store has its checkpoint or its secret.
 
     Raises:
         StoreRestored: the key store has a checkpoint.

@@ -15,7 +15,7 @@ class Hooks(Protocol):
         """Write rows before a commit; they are part of the transaction, and an exception undoes it."""
 
     def committed(self) -> None:
-        """Do what must follow a transaction, which is on the disk now.
+        """Update records outside the database, after a transaction is on the disk.
 
         Raises:
             StoreRestored
@@ -25,7 +25,7 @@ class Hooks(Protocol):
         """Discard the changes of a transaction that was rolled back."""
 
     def compacted(self) -> None:
-        """Erase deleted bytes outside of the database too, after they were erased in it.
+        """Erase deleted bytes outside the database, after they were erased in the database.
 
         Raises:
             StoreError: some old bytes may still exist.

@@ -61,7 +61,7 @@ def advice(error: sqlite3.Error, folder: Path | None) -> str:
 
 
 def is_code(error: sqlite3.Error, name: str) -> bool:
-    """Return whether ``error`` has SQLite's error code ``name``, or an extended code of it."""
+    """Return whether ``error`` has SQLite's error code ``name``, or one of its extended codes."""
     return str(getattr(error, "sqlite_errorname", "")).startswith(name)
 
 

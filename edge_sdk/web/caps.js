@@ -63,7 +63,7 @@ function natsText(nanonats) {
 /** The name of a cap in error messages. @param {Cap} cap */
 const nameOf = ({ kind, seconds }) => `the ${kind} cap${seconds ? ` of ${seconds} seconds` : ""}`;
 
-/** The caps, with the lifetime cap that holds by default. @param {Cap[]} caps @returns {Cap[]} */
+/** The caps; the default lifetime cap is added if none is set. @param {Cap[]} caps @returns {Cap[]} */
 const inForce = (caps) =>
   caps.some(({ kind }) => kind === "lifetime") ? caps : [{ kind: "lifetime", seconds: 0, nanonats: DEFAULT_LIFETIME }, ...caps];
 

@@ -7,7 +7,7 @@ import { CampaignError, ClosedEarly } from "./errors.js";
 /**
  * Verify a notice under the key of the campaign's author, then parse it.
  * @param {Uint8Array} data @param {import("./campaign.js").Campaign} campaign
- * @returns {Promise<number>} UTC seconds from which the campaign is closed; the earliest of several notices holds
+ * @returns {Promise<number>} UTC seconds from which the campaign is closed; the earliest of several notices applies
  * @throws {import("./errors.js").BadData} at the stage that fails
  */
 export async function openClosing(data, campaign) {

@@ -3,8 +3,8 @@
  *
  * One browser and one origin are one device, in any number of tabs. An answer is one transaction: charge, draw, memo,
  * signature and queued envelope are on the disk together before the report is returned. So no report leaves the device
- * before it is charged, even if the tab dies. The random bytes are drawn before the answer is read, always the same
- * number of them.
+ * before it is charged, even if the tab dies. The random bytes are drawn before the answer is read, and their number does
+ * not depend on it.
  */
 
 import { consentOf, give } from "./answering.js";
@@ -167,7 +167,7 @@ export class Device {
   }
 
   /**
-   * Close a joined campaign early, by its author's signed notice. The notice holds permanently, even after forgetting.
+   * Close a joined campaign early, by its author's signed notice. The notice stays valid, even after forgetting.
    * @param {Uint8Array} id @param {Uint8Array} data
    * @throws {import("./errors.js").BadData}
    */

@@ -78,7 +78,7 @@ function ownLevel(campaign, level) {
 }
 
 /**
- * The role of a person; a prior declared before holds.
+ * The role of a person; a prior that was declared before stays valid.
  * @param {Campaign} campaign @param {Declared | null} known
  * @param {{asClass?: string, prior?: Counts, level?: number | bigint}} asked
  * @returns {Promise<Role>}

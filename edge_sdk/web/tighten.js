@@ -8,7 +8,7 @@ const MOST = 10n ** 15n;
 
 /**
  * Add caps to a device; of two caps of the same kind, and of the same length if they are for windows, the lower one
- * holds.
+ * applies.
  * @param {import("./device.js").Device} device @param {Policy} policy
  * @returns {Promise<void>} once they are on the disk
  * @throws {RangeError} the policy has an invalid cap

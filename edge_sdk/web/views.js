@@ -207,7 +207,7 @@ export function requireFit(views, domain, classes) {
 }
 
 /**
- * The certificate of each view. Equal ones are computed once, and one limit of steps holds for all.
+ * The certificate of each view. Equal certificates are computed once, and all of them share one limit of steps.
  * @param {View[]} views @param {Notion} notion @param {Domain} domain
  * @returns {Certificate[]}
  */

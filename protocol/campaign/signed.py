@@ -112,7 +112,7 @@ def require_campaign(data: bytes) -> None:
         return
     if first.kind is not Kind.CAMPAIGN:
         kind = first.kind.name.lower()
-        raise CampaignError(f"the file holds an envelope of kind {kind}, not a campaign: name the campaign's file")
+        raise CampaignError(f"the file contains an envelope of kind {kind}, not a campaign: name the campaign's file")
 
 
 def _sealed(data: bytes) -> envelope.Envelope:

@@ -137,7 +137,7 @@ def test_the_papers_campaigns_are_within_the_limit() -> None:
     """LIP on projective geometry over 1,023 values, on windows over 43,750 values, and bits over 41,270 items with 64
     budgets are each within the limits of steps and of stored numbers."""
     for name in ("projective, lip, 1,023 values", "windows, lip, 43,750 values", "bits, minid, 64 classes of 65,536"):
-        notion, channel = joining.dearest()[name]()
+        notion, channel = joining.most_expensive()[name]()
         assert notion.steps(channel) <= MOST_STEPS
         assert channel.held <= MOST_HELD
 
@@ -230,10 +230,10 @@ def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", joining.dearest())
-def test_the_dearest_campaigns_are_refused_or_joined_in_time(name: str) -> None:
+@pytest.mark.parametrize("name", joining.most_expensive())
+def test_the_most_expensive_campaigns_are_refused_or_joined_in_time(name: str) -> None:
     """Every campaign of the benchmark is refused, or joined in little more than two seconds of processor time."""
-    notion, channel = joining.dearest()[name]()
+    notion, channel = joining.most_expensive()[name]()
     data = joining.signed(notion, channel)
     start = time.process_time()
     joining.join(data)

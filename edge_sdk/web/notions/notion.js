@@ -87,7 +87,7 @@ export class Notion {
   }
 
   /**
-   * The notion for the inputs of a view: the bound of two of them is the least bound of their values.
+   * The notion for the inputs of a view: the bound of two inputs is the least bound of any two values mapped to them.
    * @param {(x: number) => number} _inputOf the view's input for an input
    * @param {number} _size number of the view's inputs
    * @returns {Notion}

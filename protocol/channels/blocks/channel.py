@@ -87,7 +87,7 @@ INNER: dict[str, type[Channel]] = {
     family.family: family
     for family in (Constant, Table, RandomizedResponse, Hadamard, ProjectiveGeometry, Wave, GradedProjective)
 }
-"""The families that a block may hold."""
+"""The families of channels that are allowed inside a block."""
 
 
 @dataclass(frozen=True)

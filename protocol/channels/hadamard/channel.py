@@ -1,4 +1,4 @@
-"""Hadamard response: one bit about the input, however many inputs there are (SPEC 5.3).
+"""Hadamard response: an output reveals one bit about the input (SPEC 5.3).
 
 Input x has row x + 1 of Sylvester's Hadamard matrix of order K, the smallest power of two strictly larger than k. Row 0
 is all ones and carries no information, so it is not used. With probability ``truth`` the output is drawn uniformly from

@@ -48,8 +48,8 @@ class _Fold:
     last: int
 
     def steps(self, size: int, shift: int) -> tuple[int, int]:
-        """Return the smallest and the largest step that lead to one of the axis's ``size`` points, from any x with
-        x + shift on the axis."""
+        """Return the smallest and the largest step from an x to a point of this kind, if x and x + shift are two of the
+        ``size`` points of the axis."""
         return self.first - (size - 1) + max(shift, 0), self.last + min(shift, 0)
 
 
@@ -283,7 +283,7 @@ def _folds(size: int) -> tuple[_Fold, ...]:
 
 
 def _end(fold: _Fold, step: int, shift: int, size: int) -> int:
-    """Return the first point of ``fold`` that is reached by ``step`` from an x with x + shift on the axis."""
+    """Return the first point of ``fold`` that ``step`` reaches from an x, if x and x + shift are on the axis."""
     return max(fold.first, step - min(shift, 0))
 
 

@@ -179,8 +179,8 @@ class Geometry:
         """Return, for each point, the prior mass of the inputs orthogonal to it: K integers, exact.
 
         For an input with f coordinates ``rest`` after its leading 1, the product with a point depends only on the last
-        f + 1 coordinates (d, low) of the point: it is d + <rest, low>. So one table over (d, low) serves all points,
-        and of all multiples of a vector ``low`` only one is computed.
+        f + 1 coordinates (d, low) of the point: it is d + <rest, low>. So one table over (d, low) serves all points.
+        The entries of all multiples of a vector (d, low) are equal, so only one of them is computed.
 
         Args:
             law: an integer for each input; the inputs are the points from 0 on.
