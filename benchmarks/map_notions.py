@@ -32,7 +32,7 @@ SIDE = 5
 
 GRID = Grid(25_000_000, 51_000_000, -130_000_000, -60_000_000, 2_000_000)
 
-HEADS = ("notion", "what may show", "mechanism", "people", "cells / 5 x 5")
+HEADS = ("notion", "what a report may reveal", "mechanism", "people", "cells / 5 x 5")
 
 
 def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:

@@ -124,7 +124,7 @@ def lip_errors() -> str:
             choice, _ = best(question, list(found.values()), most_bits_of(question, None))
             rows.append([
                 f"{size}, zipf({exponent:g})", f"{eps:g}", f"{alone:.5f}",
-                f"{published.person_mse:.5f}" if published else "breaks its definition",
+                f"{published.person_mse:.5f}" if published else "not legal",
                 f"{found['lip-response'].person_mse:.5f}", f"{choice.person_mse:.5f} ({choice.mechanism.name})",
                 f"{lip_mse_bound(level(eps), prior):.5f}",
             ])  # fmt: skip
@@ -180,7 +180,7 @@ def projective_orders() -> str:
             least = min(subset_error(size, ones, nats) for ones in range(1, size // 2 + 1))
             errors = [(projective_error(size, q, t, nats) / least, q) for q, t, _ in geometries(size)]
             alone, (best, order) = min(one for one in errors if is_prime(one[1])), min(errors)
-            before = "" if is_prime(order) else f"{alone[0]:.3f}, now "
+            before = "" if is_prime(order) else f"{alone[0]:.3f}; "
             cells.append(f"{before}{best:.3f}, q = {order}")
         rows.append([f"{size:,}", *cells])
     return grid(["values", *(in_nats(eps) for eps in shown)], rows)
@@ -210,7 +210,9 @@ def graded_errors() -> str:
             *(f"{one.raw_mse / len(each):.3f}" for one in (plain, idue, ours)), f"{ours.raw_mse / idue.raw_mse:.3f}",
             f"{idue.channel.output_bits:,}", f"{ours.channel.output_bits}", f"{ours.channel.order}",
         ])  # fmt: skip
-    return grid(["nats (values)", "plain LDP", "IDUE", "graded", "over IDUE", "IDUE, bits", "graded, bits", "q"], rows)
+    return grid(
+        ["nats (values)", "plain LDP", "IDUE", "graded", "graded / IDUE", "IDUE, bits", "graded, bits", "q"], rows
+    )
 
 
 TABLES: dict[str, Callable[[], str]] = {
