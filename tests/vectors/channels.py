@@ -16,7 +16,7 @@ from tests.families.shapes import STEPS
 from tests.vectors.case import Case, number, wire
 
 NO_FAMILY = {
-    "no array": 1,
+    "not an array": 1,
     "empty": [],
     "unknown family": ["gaussian", 1],
     "family as bytes": [b"table", [[STEPS, 0], [0, STEPS]]],

@@ -114,7 +114,7 @@ def keys_cases() -> Iterator[Case]:
         "key of 33 bytes": ANALYST.public + b"\0",
         "key of no bytes": b"",
         "key with y = p": FIELD.to_bytes(32, "little"),
-        "key with y = p + 1, the identity in another form": (FIELD + 1).to_bytes(32, "little"),
+        "key with y = p + 1, a second encoding of the identity": (FIELD + 1).to_bytes(32, "little"),
         "key with y = 2^255 - 1": (2**255 - 1).to_bytes(32, "little"),
         **{f"key of small order {place}": y.to_bytes(32, "little") for place, y in enumerate(small)},
         "key of small order, its top bit set": (1 + 2**255).to_bytes(32, "little"),
@@ -132,12 +132,12 @@ def keys_cases() -> Iterator[Case]:
         "R is the identity, its top bit set": (1 + 2**255).to_bytes(32, "little") + good[32:],
         "one bit of R": bytes([good[0] ^ 1]) + good[1:],
         "one bit of S": good[:32] + bytes([good[32] ^ 1]) + good[33:],
-        "of another key": STRANGER.sign(message),
-        "of another message": ANALYST.sign(b"massage"),
+        "signature by another key": STRANGER.sign(message),
+        "signature of another message": ANALYST.sign(b"massage"),
     }
     for name, signature in refused_signatures.items():
         yield refused(name, ANALYST.public, signature, "signature")
-    yield refused("key that is no point of the curve", (2).to_bytes(32, "little"), good, "signature")
+    yield refused("key that is not a point of the curve", (2).to_bytes(32, "little"), good, "signature")
     line = keys.public_line(ANALYST.public)
     refused_files = {
         "public key file with a secret key": ANALYST.line(),
@@ -166,7 +166,7 @@ PAYLOADS = {
 
 def envelope_cases() -> Iterator[Case]:
     named = [(f"envelope of kind {int(kind)}", kind, payload) for kind, payload in PAYLOADS.items()]
-    for name, kind, payload in (*named, ("enrolment of the greatest length", Kind.ENROLMENT, bytes(1024))):
+    for name, kind, payload in (*named, ("enrolment of the maximum length", Kind.ENROLMENT, bytes(1024))):
         yield {
             "name": name,
             "envelope": envelope.seal(kind, ANALYST, payload).hex(),
@@ -188,7 +188,7 @@ def envelope_cases() -> Iterator[Case]:
     refused = [
         ("version 0", changed(0, 0), "envelope"),
         ("version 2", changed(0, 2), "envelope"),
-        ("version in a long form", good[:1] + b"\xcc\x01" + good[2:], "envelope"),
+        ("version in a longer encoding", good[:1] + b"\xcc\x01" + good[2:], "envelope"),
         ("kind 0", changed(1, 0), "envelope"),
         ("kind 5", changed(1, 5), "envelope"),
         ("kind as text", changed(1, "3"), "envelope"),
@@ -200,15 +200,15 @@ def envelope_cases() -> Iterator[Case]:
         ("four fields", bytes.fromhex(wire(body[:4])), "envelope"),
         ("six fields", bytes.fromhex(wire([*body, 0])), "envelope"),
         ("a map", bytes.fromhex("85") + good[1:], "envelope"),
-        ("five fields in a long form", bytes.fromhex("dc0005") + good[1:], "envelope"),
+        ("five fields in a longer encoding", bytes.fromhex("dc0005") + good[1:], "envelope"),
         (
-            "enrolment longer than it may be",
+            "enrolment above the length limit",
             bytes.fromhex(wire([1, 2, ANALYST.id, bytes(1025), bytes(64)])),
             "envelope",
         ),
-        ("report longer than it may be", bytes.fromhex("950103c408" + "00" * 8 + "c600010001"), "envelope"),
+        ("report above the length limit", bytes.fromhex("950103c408" + "00" * 8 + "c600010001"), "envelope"),
         ("4 GiB of payload claimed", bytes.fromhex("950103c408" + "00" * 8 + "c6ffffffff"), "envelope"),
-        ("payload length in a long form", good[:13] + b"\xc5\x00\x07" + good[15:], "codec"),
+        ("payload length in a longer encoding", good[:13] + b"\xc5\x00\x07" + good[15:], "codec"),
         ("nothing", b"", "codec"),
         ("cut short in its key id", good[:9], "codec"),
         ("cut short in its payload", good[:20], "codec"),
@@ -216,7 +216,7 @@ def envelope_cases() -> Iterator[Case]:
         ("a byte too many", good + b"\0", "codec"),
         ("key id of another key", changed(2, STRANGER.id), "envelope"),
         ("sealed by another key under this key's id", _signed_by(STRANGER, ANALYST.id), "signature"),
-        ("closing longer than it may be", bytes.fromhex(wire([1, 4, ANALYST.id, bytes(65), bytes(64)])), "envelope"),
+        ("closing above the length limit", bytes.fromhex(wire([1, 4, ANALYST.id, bytes(65), bytes(64)])), "envelope"),
         ("report as a closing", changed(1, 4), "signature"),
         ("report as an enrolment", changed(1, 2), "signature"),
         ("report as a campaign", changed(1, 1), "signature"),
@@ -251,15 +251,15 @@ def batch_cases() -> Iterator[Case]:
         ("noise between", [first, (b"\x95\x01\x03\xc4\x08", "envelope"), second]),
         ("noise that begins like an envelope", [first, (b"\x95\x01\x95\x01\x03", "envelope"), second]),
         ("noise after the last", [first, (b"\xff", "envelope")]),
-        ("one missing byte in the middle one", [first, (shortened, "envelope"), third]),
-        ("two damaged neighbours are one run", [first, (shortened + shortened, "envelope"), third]),
+        ("one byte missing in the middle envelope", [first, (shortened, "envelope"), third]),
+        ("two damaged neighbours in one run of garbage", [first, (shortened + shortened, "envelope"), third]),
         (
-            "one that lost its last byte takes the next one's first",
+            "an envelope without its last byte takes the first byte of the next",
             [unfinished + third[:1], (third[1:], "envelope"), first],
         ),
         ("cut short at the end", [first, (unfinished, "codec")]),
         ("cut short in its first bytes", [first, (second[:2], "codec")]),
-        ("nothing but noise", [(b"not a batch at all", "envelope")]),
+        ("noise only", [(b"not a batch at all", "envelope")]),
         ("first byte of the first lost", [(first[1:], "envelope"), second]),
         ("a length that reaches past the end", [(second[:13] + b"\xc5\x10\x00" + second[15:], "codec"), third]),
     ]
@@ -297,7 +297,7 @@ def domain_cases() -> Iterator[Case]:
         "date, clamped": domain.Dates(20_000, 20_002, clamp=True),
         "buckets below zero": domain.Buckets.of(["-0.2", "-0.1", "0"]),
         "items": domain.Items(3, ("bread", "milk", "eggs", "rye bread")),
-        "items by number, one told": domain.Items(1, 5),
+        "items by number, with a padding of 1": domain.Items(1, 5),
         "form": of_questions().domain,
     }
     for name, asked in kinds.items():
@@ -329,7 +329,7 @@ def _no_forms() -> dict[str, Any]:
         "form of 33 questions": ["form", [[f"q{place}", *ask[1:]] for place in range(33)]],
         "form with a field too many": ["form", [ask, ["b", *ask[1:]]], 0],
         "form of questions as text": ["form", "ab"],
-        "question that is no array": ["form", [ask, "b"]],
+        "question that is not an array": ["form", [ask, "b"]],
         "question without whether it can be skipped": ["form", [ask, ["b", *ask[1:3]]]],
         "two questions of one name": ["form", [ask, ask]],
         "question without a name": other(0, ""),
@@ -337,9 +337,9 @@ def _no_forms() -> dict[str, Any]:
         "question with a capital in its name": other(0, "B"),
         "question with a blank in its name": other(0, "b c"),
         "question with a name as bytes": other(0, b"b"),
-        "question with a letter that is none of a-z in its name": other(0, "\u00e9"),
+        "question with a letter outside a-z in its name": other(0, "\u00e9"),
         "question without a text": other(1, ""),
-        "question with a text of blanks": other(1, "  "),
+        "question with a blank text": other(1, "  "),
         "question with a text of 501 characters": other(1, "t" * 501),
         "question with a line break in its text": other(1, "a\nb"),
         "question of sets": other(2, ["items", 2, ["x", "y"]]),
@@ -349,11 +349,11 @@ def _no_forms() -> dict[str, Any]:
         "question with an empty domain": other(2, []),
         "question of one value": other(2, ["values", ["x"]]),
         "question with a semicolon in a value": other(2, ["values", ["x", "y;z"]]),
-        "question that can perhaps be skipped": other(3, 2),
+        "question with 2 as the mark that it can be skipped": other(3, 2),
         "question with the value skipped that can be skipped": [
             "form", [ask, ["b", "B?", ["values", ["x", "skipped"]], 1]],
         ],
-        "question that can be skipped beside 2^20 inputs": [
+        "question with 2^20 inputs that can be skipped too": [
             "form", [ask, ["b", "B?", ["number", 0, 0, 2**20 - 1, 1, 0, 0, ""], 1]],
         ],
     }  # fmt: skip
@@ -427,7 +427,7 @@ def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
         ("geo of noise on a line", line, LINE),
         ("geo of noise on a map of uneven gaps", uneven, MAP),
         ("geo of a table on a line of uneven gaps", notions.Geo.between(NAT, 1, [0, 1, 5], [0]), near),
-        ("geo of a channel too large to look at every pair", wide, Hadamard(truth_of(NAT), 601)),
+        ("geo of a channel too large to compare every pair", wide, Hadamard(truth_of(NAT), 601)),
         ("lip of projective", notions.Information(NAT, (5, 1, 1, 1, 2, 3, 1)), FANO),
         ("lip of subset", notions.Information(NAT, two), SETS),
         ("lip of bits", notions.Information(NAT, (1, 5, 2, 2)), TWO_CLASSES),
@@ -438,7 +438,7 @@ def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
         ("mutual information of a table with zeros", notions.MutualInformation(NAT, PRIOR), TABLE),
     ):
         audited = notions.certify(channel, replace(notion, level=20 * NAT)).audited
-        yield f"{name}, at its very level", replace(notion, level=audited), channel
+        yield f"{name}, at exactly its level", replace(notion, level=audited), channel
 
 
 def _less(notion: notions.Notion) -> notions.Notion:
@@ -486,7 +486,7 @@ def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
     yield "block of 2^20 values", notions.Block(level, runs), inside
     classes = notions.Classes.of(tuple(notions.Information(level - x, (1,) * 1024) for x in range(4)))
     four = Blocks(0, tuple((x + 1, 1024) for x in range(4)), (Hadamard(truth, 1024),) * 4)
-    yield "classes whose audits together take too much", classes, four
+    yield "classes whose audits together exceed the limit", classes, four
 
 
 def certificate_cases() -> Iterator[Case]:
@@ -522,8 +522,8 @@ def certificate_cases() -> Iterator[Case]:
     yield case("ldp of Hadamard response", notions.Ldp(NAT), PLAIN)
     yield case("ldp of k-ary response", notions.Ldp(NAT), RESPONSE)
     yield case("ldp of a table", notions.Ldp(two), half)
-    yield case("ldp with room to spare", notions.Ldp(20 * NAT), half)
-    yield case("ldp of a channel that tells nothing", notions.Ldp(10**6), CHANNELS["response that never tells"])
+    yield case("ldp below its level", notions.Ldp(20 * NAT), half)
+    yield case("ldp of a channel that reveals nothing", notions.Ldp(10**6), CHANNELS["response that never tells"])
     yield case("high-low", high, SENSITIVE)
     yield case("high-low of one input", one, MANGAT)
     yield case("block", blocks, BLOCKS)
@@ -532,11 +532,11 @@ def certificate_cases() -> Iterator[Case]:
     yield case("lip of a response", notions.Information(3 * NAT, PRIOR), RandomizedResponse(3, (ONE // 4,)))
     yield case("lip of a Hadamard channel", notions.Information(NAT, (1, 1, 1, 1, 1)), PLAIN)
     lip_level = notions.certify(LIP_TABLE, notions.Information(NAT, PRIOR)).audited
-    yield case("lip at its very level", notions.Information(lip_level, PRIOR), LIP_TABLE)
+    yield case("lip at exactly its level", notions.Information(lip_level, PRIOR), LIP_TABLE)
     yield case("lip with a ball of priors", notions.Information(2 * NAT, PRIOR, 10**8), LIP_TABLE)
     yield case("lip with the ball of all priors", notions.Information(2 * NAT, PRIOR, 10**9), LIP_TABLE)
     ball_level = notions.certify(LIP_TABLE, notions.Information(2 * NAT, PRIOR, 10**8)).ball
-    yield case("lip with a ball at its very level", notions.Information(ball_level, PRIOR, 10**8), LIP_TABLE)
+    yield case("lip with a ball at exactly its level", notions.Information(ball_level, PRIOR, 10**8), LIP_TABLE)
     for name, channel in (
         ("response", RandomizedResponse(2100, (cover_of(NAT, 2100),))),
         ("subset", subset(30, 8, NAT)),
@@ -547,9 +547,9 @@ def certificate_cases() -> Iterator[Case]:
     large = Hadamard(truth_of(NAT), 2047)
     ldp_level = notions.certify(large, notions.Ldp(20 * NAT)).audited
     even = notions.Information(ldp_level, (1,) * 2047, 5 * 10**7)
-    yield case("lip with a radius of a channel too large to walk over, which keeps ldp", even, large)
+    yield case("lip with a radius, of a channel too large to audit cell by cell that satisfies ldp", even, large)
     yield case(
-        "lip of projective of 2^20 - 1 outputs, which keeps ldp",
+        "lip of projective of 2^20 - 1 outputs that satisfies ldp",
         notions.Information(NAT, (1, 1)),
         projective(2, 2, 20, NAT),
     )
@@ -609,7 +609,7 @@ def certificate_cases() -> Iterator[Case]:
         ("high-low with too little cover", high, replace(SENSITIVE, cover=SENSITIVE.cover - 1)),
         ("high-low of one input with too little cover", one, replace(MANGAT, cover=MANGAT.cover - 1)),
         ("high-low with other inputs sensitive", notions.HighLow(NAT, 5, (0, 1, 2)), SENSITIVE),
-        ("block with the blocks drawn otherwise", notions.Block(NAT, ((0, 9),)), BLOCKS),
+        ("block with other blocks than the channel's", notions.Block(NAT, ((0, 9),)), BLOCKS),
         (
             "block one unit too truthful",
             blocks,
@@ -617,7 +617,11 @@ def certificate_cases() -> Iterator[Case]:
         ),
         ("pairwise with a zero where a bound is", notions.Matrix(two, matrix), line),
         ("lip a nanonat above its level", notions.Information(lip_level - 1, PRIOR), LIP_TABLE),
-        ("lip of a channel too large to walk over, ldp a nanonat above", replace(even, level=ldp_level - 1), large),
+        (
+            "lip of a channel too large to audit cell by cell, ldp a nanonat above",
+            replace(even, level=ldp_level - 1),
+            large,
+        ),
         ("lip of a ball a nanonat above its level", notions.Information(ball_level - 1, PRIOR, 10**8), LIP_TABLE),
         ("lip under another prior", notions.Information(lip_level, (98, 1, 1)), LIP_TABLE),
         ("lip with a zero", notions.Information(20 * NAT, PRIOR), line),
@@ -645,7 +649,7 @@ def certificate_cases() -> Iterator[Case]:
             RandomizedResponse(257, (cover_of(NAT, 257),)),
         ),
         *_too_much(),
-        ("own-lip with another channel, which keeps the level", own, RandomizedResponse(4, (for_all.cover[0] + 1,))),
+        ("own-lip with another channel that satisfies the level", own, RandomizedResponse(4, (for_all.cover[0] + 1,))),
         ("own-lip with a channel for another level", own, notions.OwnPrior(3 * NAT // 4, 4).response),
         ("own-lip that offers LDP at more than its level", notions.OwnPrior(NAT - 10, 10), OFFERED),
         ("own-lip that offers bits", notions.OwnPrior(20 * NAT, 4), TWO_CLASSES),
@@ -653,7 +657,7 @@ def certificate_cases() -> Iterator[Case]:
         ("own-lip with a channel for another prior", own, own.channel_of((1, 1, 1, 2))),
         ("transcript-lip with a channel for another prior", transcript, transcript.channel_of((1, 1, 1))),
         (
-            "transcript-lip with another channel, which keeps the level",
+            "transcript-lip with another channel that satisfies the level",
             transcript,
             RandomizedResponse(3, (at_first.cover[0] + 1, *at_first.cover[1:])),
         ),
@@ -663,12 +667,12 @@ def certificate_cases() -> Iterator[Case]:
             Blocks(0, ((1, 3), (2, 3)), (RandomizedResponse(3, (response.cover[0] - 1,)), LIP_TABLE)),
         ),
         (
-            "classes, the wave of the other's level",
+            "classes, a wave at the level of the other class",
             notions.Classes.of((notions.Ldp(NAT // 2), notions.Ldp(NAT))),
             Blocks(0, ((1, 6), (2, 6)), (WAVE, RandomizedResponse(6, (cover_of(NAT, 6),)))),
         ),
         (
-            "classes the other way round",
+            "classes in reverse order",
             notions.Classes.of((notions.Information(2 * NAT // 3, PRIOR), notions.Ldp(NAT))),
             Blocks(0, ((1, 3), (2, 3)), (response, LIP_TABLE)),
         ),
@@ -682,7 +686,7 @@ def certificate_cases() -> Iterator[Case]:
             two_classes,
             Blocks(0, ((1, 1), (2, 1)) * 3, (response, LIP_TABLE)),
         ),
-        ("classes in a channel of one", two_classes, Hadamard(truth_of(NAT // 10), 6)),
+        ("classes with a channel without blocks", two_classes, Hadamard(truth_of(NAT // 10), 6)),
         ("classes with open inputs", two_classes, in_blocks(NAT // 10, [1, 1, 1, 0, 0, 0])),
     ]
     for name, notion, channel in refused:
@@ -860,7 +864,7 @@ def campaign_cases() -> Iterator[Case]:
     yield described("education", terms())
     yield described("enrolled keys only", terms(enrolment="enrolled"))
     yield described("one second", terms(closes=OPENS + 1))
-    yield described("as many periods as there may be", terms(closes=OPENS + 2**20, period_seconds=1))
+    yield described("the maximum number of periods", terms(closes=OPENS + 2**20, period_seconds=1))
     yield described(
         "paragraphs and other scripts",
         terms(question="O\u00f9\u00a0?\n\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", purpose=""),
@@ -922,7 +926,7 @@ def campaign_cases() -> Iterator[Case]:
     def refused(name: str, data: bytes, stage: str, trust: list[str] = trusted) -> Case:
         return {"name": name, "campaign": data.hex(), "trusted": trust, "stage": stage}
 
-    yield refused("author nobody trusts", good, "campaign", [STRANGER.public.hex()])
+    yield refused("untrusted author", good, "campaign", [STRANGER.public.hex()])
     yield refused("nobody trusted", good, "campaign", [])
     yield refused("one bit of the payload", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature")
     yield refused("cut short", good[:-1], "codec")
@@ -931,7 +935,7 @@ def campaign_cases() -> Iterator[Case]:
     yield refused("a report", envelope.seal(Kind.REPORT, ANALYST, encode_campaign(terms())), "campaign")
     yield refused("a trusted key of small order", _small_order_campaign(), "key", [(1).to_bytes(32, "little").hex()])
     too_long = encode_campaign(terms(channel=Table.nearest(_wide_table(2000))))
-    yield refused("longer than a campaign may be", envelope.seal(Kind.CAMPAIGN, ANALYST, too_long), "campaign")
+    yield refused("above the length limit of a campaign", envelope.seal(Kind.CAMPAIGN, ANALYST, too_long), "campaign")
     fields = codec.decode(encode_campaign(terms()), limit=2**20)
     assert isinstance(fields, list)
     raised = Hadamard(truth_of(NAT + NAT // 1000), 5)
@@ -943,7 +947,7 @@ def campaign_cases() -> Iterator[Case]:
         ("a field missing", codec.encode(fields[:-1]), "campaign"),
         ("an unknown field", codec.encode([*fields, 0]), "campaign"),
         ("no title", _payload(title=""), "campaign"),
-        ("title of blanks", _payload(title=" \u00a0"), "campaign"),
+        ("blank title", _payload(title=" \u00a0"), "campaign"),
         ("title of two lines", _payload(title="Highest\neducation"), "campaign"),
         ("title of 201 characters", _payload(title="t" * 201), "campaign"),
         ("title as bytes", _payload(title=b"Highest education"), "campaign"),
@@ -951,26 +955,26 @@ def campaign_cases() -> Iterator[Case]:
         ("question with a control character", _payload(question="What\x1b[2J?"), "campaign"),
         ("question of 2,001 characters", _payload(question="q" * 2001), "campaign"),
         ("no organisation", _payload(organisation=""), "campaign"),
-        ("purpose that turns the line around", _payload(purpose="\u202e"), "campaign"),
+        ("purpose with a right-to-left override", _payload(purpose="\u202e"), "campaign"),
         ("domain of another size", _payload(domain=["values", ["a", "b"]]), "campaign"),
-        ("domain that cannot be", _payload(domain=["values", ["a"]]), "domain"),
-        ("notion without meaning", _payload(notion=["ldp", 0]), "notion"),
+        ("invalid domain", _payload(domain=["values", ["a"]]), "domain"),
+        ("invalid notion", _payload(notion=["ldp", 0]), "notion"),
         ("notion of another size", _payload(notion=["lip", NAT, [1, 1], 0]), "notion"),
-        ("channel that is none", _payload(channel=["hadamard", 0, 0, [1, 5]]), "channel"),
+        ("invalid channel", _payload(channel=["hadamard", 0, 0, [1, 5]]), "channel"),
         ("channel 0.1% above its level", _payload(channel=raised.encode()), "certificate"),
         ("level a nanonat below the channel's", _payload(notion=["ldp", NAT - 1]), "certificate"),
         ("closes when it opens", _payload(closes=OPENS), "campaign"),
         ("opens before 1970", _payload(opens=-1), "campaign"),
         ("closes after 2^40", _payload(closes=2**40 + 1), "campaign"),
-        ("periods of no length", _payload(period_seconds=0), "campaign"),
-        ("more periods than there may be", _payload(period_seconds=1), "campaign"),
+        ("periods of length 0", _payload(period_seconds=0), "campaign"),
+        ("more periods than allowed", _payload(period_seconds=1), "campaign"),
         ("no answers", _payload(answers_per_period=0), "campaign"),
         ("4,097 answers a period", _payload(answers_per_period=4097), "campaign"),
         ("a minimum of no reports", _payload(minimum_reports=0), "campaign"),
         ("enrolment 2", _payload(enrolment=2), "campaign"),
         ("enrolment as text", _payload(enrolment="open"), "campaign"),
         ("items of another size", _payload(domain=["items", 2, 4]), "campaign"),
-        ("names of classes where there are none", _payload(classes=["members", "guests"]), "campaign"),
+        ("names of classes for a campaign without classes", _payload(classes=["members", "guests"]), "campaign"),
         ("classes as text", _payload(classes="members"), "campaign"),
         ("classes without names", _payload(of_classes(), classes=[]), "campaign"),
         ("one name for two classes", _payload(of_classes(), classes=["members"]), "campaign"),
@@ -983,7 +987,7 @@ def campaign_cases() -> Iterator[Case]:
         ("class as a number", _payload(of_classes(), classes=["members", 2]), "campaign"),
         ("classes in a channel for one", _payload(of_classes(), channel=LIP_TABLE.encode()), "campaign"),
         (
-            "classes that are no blocks",
+            "classes with a channel without blocks",
             _payload(of_classes(), channel=Hadamard(truth_of(10**6), 6).encode()),
             "certificate",
         ),
@@ -1008,7 +1012,7 @@ def campaign_cases() -> Iterator[Case]:
         ("contact of two lines", _payload(contact="a\nb"), "campaign"),
         ("contact of 201 characters", _payload(contact="c" * 201), "campaign"),
         ("retention of 2,001 characters", _payload(retention="r" * 2001), "campaign"),
-        ("retention that turns the line around", _payload(retention="a\u200fb"), "campaign"),
+        ("retention with a right-to-left override", _payload(retention="a\u200fb"), "campaign"),
         *((f"notice: {name}", _payload(notice=text), "campaign") for name, text in REFUSED["notice"].items()),
         ("an unknown goal", _payload(goal="median"), "campaign"),
         ("a goal as a number", _payload(goal=1), "campaign"),
@@ -1044,7 +1048,7 @@ def campaign_cases() -> Iterator[Case]:
                 ("one too many", ["nein", "ja", "nein", "ja", "Stunden", "x"]),
                 ("two that are equal, of one question", ["nein", "nein", "nein", "ja", "Stunden"]),
                 ("one with a semicolon", ["nein; nie", "ja", "nein", "ja", "Stunden"]),
-                ("skipped, of a question that can be", ["nein", "ja", "skipped", "ja", "Stunden"]),
+                ("skipped, for a question that can be skipped", ["nein", "ja", "skipped", "ja", "Stunden"]),
                 ("a unit of 21 characters", ["nein", "ja", "nein", "ja", 21 * "h"]),
                 ("a unit with a blank at its end", ["nein", "ja", "nein", "ja", "Stunden "]),
                 ("a unit that is empty", ["nein", "ja", "nein", "ja", ""]),
@@ -1069,13 +1073,13 @@ def campaign_cases() -> Iterator[Case]:
             "campaign",
         ),
         (
-            "a unit for numbers without",
+            "a unit for numbers without a unit",
             _payload(of_hours(), domain=["number", 0, 0, 4, 1, 0, 0, ""], translations=[labelled(["Stunden"])]),
             "campaign",
         ),
         *((f"translation: {name}", _payload(informed(), **changes), "campaign") for name, changes in _mistranslated()),
         (
-            "own priors with the channel of somebody's",
+            "own priors with the channel of one person's prior",
             _payload(own_priors(), channel=notions.OwnPrior(NAT, 4).channel_of((3, 1, 1, 1)).encode()),
             "certificate",
         ),
@@ -1089,8 +1093,8 @@ def _mistranslated() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "a field missing", {"translations": [good[:-1]]}
     yield "a field too many", {"translations": [[*good, 0]]}
     yield "text in place of an array", {"translations": ["de"]}
-    yield "no array of them", {"translations": "de"}
-    yield "none for the campaign's own language", {"translations": [["en", *good[1:]]]}
+    yield "not an array", {"translations": "de"}
+    yield "one in the campaign's own language", {"translations": [["en", *good[1:]]]}
     yield "without a language", {"translations": [["", *good[1:]]]}
     yield "tag in upper case", {"translations": [["DE", *good[1:]]]}
     yield "of a campaign without a language", {"language": ""}
@@ -1100,15 +1104,15 @@ def _mistranslated() -> Iterator[tuple[str, dict[str, Any]]]:
                                           for one in range(33)]}  # fmt: skip
     yield "no title", {"translations": [["de", "", *good[2:]]]}
     yield "no question", {"translations": [["de", "T", " ", *good[3:]]]}
-    yield "organisation of blanks", {"translations": [[*good[:4], " ", *good[5:]]]}
+    yield "blank organisation", {"translations": [[*good[:4], " ", *good[5:]]]}
     yield "four labels for five values", {"translations": [[*good[:8], good[8][:4], []]]}
-    yield "labels that are equal", {"translations": [[*good[:8], ["a"] * 5, []]]}
-    yield "label that is empty", {"translations": [[*good[:8], ["a", "b", "c", "d", ""], []]]}
+    yield "equal labels", {"translations": [[*good[:8], ["a"] * 5, []]]}
+    yield "empty label", {"translations": [[*good[:8], ["a", "b", "c", "d", ""], []]]}
     yield "label with a blank at its end", {"translations": [[*good[:8], ["a", "b", "c", "d", "e "], []]]}
     yield "label with an invisible character", {"translations": [[*good[:8], ["a", "b", "c", "d", "d\u200b"], []]]}
     yield "label as a number", {"translations": [[*good[:8], ["a", "b", "c", "d", 5], []]]}
-    yield "classes of a campaign without", {"translations": [[*good[:9], ["Gäste"]]]}
-    yield "notice that is no link", {"translations": [[*good[:7], "http://library.example", [], []]]}
+    yield "names of classes for a campaign without classes", {"translations": [[*good[:9], ["Gäste"]]]}
+    yield "notice that is not an https link", {"translations": [[*good[:7], "http://library.example", [], []]]}
     for place, name in enumerate(("title", "question", "purpose", "organisation", "contact", "retention"), 1):
         yield (
             f"{name} with an invisible character",
@@ -1162,7 +1166,7 @@ def closing_cases() -> Iterator[Case]:
         ("payload is not msgpack", _sealed_closing(b"\xc1"), "codec"),
         ("payload with a byte too many", _sealed_closing(codec.encode([signed.id, 1]) + b"\0"), "codec"),
         ("another author", sealed(signed.id, OPENS + WEEK, by=STRANGER), "envelope"),
-        ("another author under this one's key id", _forged(codec.encode([signed.id, OPENS + WEEK])), "signature"),
+        ("another author under this author's key id", _forged(codec.encode([signed.id, OPENS + WEEK])), "signature"),
         ("a report", sealed(signed.id, OPENS + WEEK, kind=Kind.REPORT), "campaign"),
         ("the campaign itself", data, "campaign"),
         ("one bit of the payload", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature"),
@@ -1306,9 +1310,9 @@ def view_cases() -> Iterator[Case]:
         ("a matrix of levels, in pairs of neighbours", of_pairs()),
         ("a form, by single questions and pairs", of_questions()),
         ("a form, in two classes of two levels", in_classes(of_questions(2 * NAT), of_questions(NAT // 2))),
-        ("a form, in classes of which two are alike", in_classes(*map(of_questions, (NAT, NAT, NAT + 1)))),
+        ("a form, in classes of which two are equal", in_classes(*map(of_questions, (NAT, NAT, NAT + 1)))),
         ("a map at three resolutions, in two classes", in_classes(at_resolutions(), at_resolutions(2 * NAT))),
-        ("budgets, in pairs of neighbours, in two classes alike", in_classes(of_budgets(), of_budgets())),
+        ("budgets, in pairs of neighbours, in two equal classes", in_classes(of_budgets(), of_budgets())),
         ("matrices of levels, in pairs of neighbours, in two classes", in_classes(of_pairs(), of_pairs(2))),
         (
             "weights that sum to 2^32",
@@ -1358,14 +1362,14 @@ def view_cases() -> Iterator[Case]:
     left_out = notions.Graded.over([NAT, NAT, NAT, 2 * NAT, 2 * NAT], edges=[(NAT, NAT), (NAT, 2 * NAT)])
     apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
     refused: list[tuple[str, bytes, str]] = [
-        ("views that are no array", _payload(channel=["views", 1, [one]]), "view"),
-        ("channels that are no array", _payload(channel=["views", [whole], 1]), "view"),
+        ("views that are not an array", _payload(channel=["views", 1, [one]]), "view"),
+        ("channels that are not an array", _payload(channel=["views", [whole], 1]), "view"),
         ("a part missing", _payload(channel=["views", [whole, pairs]]), "view"),
         ("an unknown part", _payload(channel=["views", [whole, pairs], [one, three], 0]), "view"),
         ("no views", _several([], []), "view"),
-        ("a view that is no array", _several([1]), "view"),
+        ("a view that is not an array", _several([1]), "view"),
         ("a view without a channel", _several([[1, ["identity"]], pairs]), "view"),
-        ("one view of the answer as it is", _several([whole], [one]), "view"),
+        ("a single view of the unchanged answer", _several([whole], [one]), "view"),
         ("a weight of 0", _several([[0, ["identity"], 0], pairs]), "view"),
         ("a weight below 0", _several([[-1, ["identity"], 0], pairs]), "view"),
         ("a weight as text", _several([["1", ["identity"], 0], pairs]), "view"),
@@ -1373,25 +1377,25 @@ def view_cases() -> Iterator[Case]:
         ("weights with a common factor", _several([[4, ["identity"], 0], [6, ["coarse", 2], 1]]), "view"),
         ("one view of weight 2", _several([[2, ["coarse", 2], 0]], [three]), "view"),
         ("two equal views", _several([whole, [1, ["coarse", 2], 1], [3, ["coarse", 2], 1]]), "view"),
-        ("a map that is no array", _several([whole, [1, "coarse", 1]]), "view"),
+        ("a map that is not an array", _several([whole, [1, "coarse", 1]]), "view"),
         ("an empty map", _several([whole, [1, [], 1]]), "view"),
         ("an unknown map", _several([whole, [1, ["nearest", 2], 1]]), "view"),
         ("identity with a factor", _several([[1, ["identity", 1], 0], pairs]), "view"),
         ("coarse without a factor", _several([whole, [1, ["coarse"], 1]]), "view"),
         ("coarse by 1", _several([whole, [1, ["coarse", 1], 1]]), "view"),
         ("coarse by 2^20 + 1", _several([whole, [1, ["coarse", 2**20 + 1], 1]]), "view"),
-        ("a channel's number out of the list", _several([whole, [1, ["coarse", 2], 2]]), "view"),
-        ("a channel's number below 0", _several([whole, [1, ["coarse", 2], -1]]), "view"),
+        ("a channel number outside the list", _several([whole, [1, ["coarse", 2], 2]]), "view"),
+        ("a channel number below 0", _several([whole, [1, ["coarse", 2], -1]]), "view"),
         ("a channel that no view has", _several([whole], [one, three]), "view"),
         ("channels in another order", _several([pairs, whole]), "view"),
         ("a channel twice", _several([whole, [1, ["identity"], 1]], [one, one]), "view"),
-        ("a channel that is none", _several([whole, pairs], [one, ["response", 3, [2**63]]]), "channel"),
+        ("an invalid channel", _several([whole, pairs], [one, ["response", 3, [2**63]]]), "channel"),
         ("districts as numbers", _several([whole, [1, ["districts", 3, []], 1]]), "view"),
-        ("districts without names or none", _several([whole, [1, ["districts", halves], 1]]), "view"),
+        ("districts without a list of names", _several([whole, [1, ["districts", halves], 1]]), "view"),
         ("half a run", in_districts([*halves, 0]), "view"),
         ("an empty run", in_districts([0, 2, 1, 0, 2, 3]), "view"),
-        ("a run that goes on", in_districts([0, 1, 0, 1, 1, 1, 2, 2]), "view"),
-        ("a district that is left out", in_districts([0, 2, 2, 1, 1, 2]), "view"),
+        ("a run that is divided in two", in_districts([0, 1, 0, 1, 1, 1, 2, 2]), "view"),
+        ("a district without values", in_districts([0, 2, 2, 1, 1, 2]), "view"),
         ("one district", in_districts([0, 5]), "view"),
         ("a district for each value", in_districts([0, 1, 1, 1, 2, 1, 3, 1, 4, 1]), "view"),
         ("two names for three districts", in_districts(halves, ["a", "b"]), "view"),
@@ -1403,7 +1407,7 @@ def view_cases() -> Iterator[Case]:
         ("a name as a number", in_districts(halves, ["a", "b", 3]), "view"),
         ("a channel of other inputs than the view", _several([whole, [1, ["coarse", 3], 1]]), "campaign"),
         ("a channel of other inputs than the answer", _several([whole, pairs], [three, one]), "campaign"),
-        ("coarse until one value is left", _several([whole, [1, ["coarse", 5], 1]]), "campaign"),
+        ("coarse until one value remains", _several([whole, [1, ["coarse", 5], 1]]), "campaign"),
         ("districts of another number of values", in_districts([0, 2, 1, 1, 2, 3]), "campaign"),
         (
             "sets in pairs",
@@ -1428,7 +1432,7 @@ def view_cases() -> Iterator[Case]:
             "notion",
         ),
         (
-            "a matrix that bounds no two of a view",
+            "a matrix that bounds no pair of a view",
             _several([alone], [three], notion=["pairwise", NAT, apart]),
             "notion",
         ),
@@ -1467,9 +1471,9 @@ def _no_form_views() -> Iterator[tuple[str, bytes, str]]:
     yield "questions as a number", asking(pair(0, 1), ["questions", 2], laws=[six, nine]), "view"
     yield "questions with a part too many", asking(pair(0, 1), ["questions", [1, 2], 0], laws=[six, nine]), "view"
     yield "a question that the form does not have", asking(pair(0, 1), pair(2, 3), laws=[six, nine]), "campaign"
-    yield "a question that nobody is asked", asking(pair(0), pair(0, 1), laws=[two, six]), "campaign"
+    yield "a question in no view", asking(pair(0), pair(0, 1), laws=[two, six]), "campaign"
     yield "a channel of other inputs than the questions", asking(pair(0, 1), pair(1, 2), laws=[six, two]), "campaign"
-    yield "a form as it is", _payload(form, channel=whole), "campaign"
+    yield "a form with a channel of the whole answer and no views", _payload(form, channel=whole), "campaign"
     yield "a form and its whole answer", asking(pair(0, 1), ["identity"], laws=[six, whole]), "campaign"
     yield "a coarse form", asking(pair(0, 1), ["coarse", 2], laws=[six, nine]), "campaign"
     yield "districts of a form", asking(pair(0, 1), ["districts", [0, 9, 1, 9], []], laws=[six, two]), "campaign"
@@ -1508,12 +1512,12 @@ def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
 
     loud, quiet = (RandomizedResponse(6, (cover_of(level, 6),)).encode() for level in (NAT, NAT // 2))
     alone = RandomizedResponse(12, (cover_of(NAT // 2, 12),)).encode()
-    yield "a view without classes beside views with", asking(two, loud, nine), "campaign"
+    yield "a view without classes, and views with classes", asking(two, loud, nine), "campaign"
     yield "a view with one channel over all classes", asking(two, alone, nine), "certificate"
     backwards = blocks([1, 6, 2, 6], quiet, loud)
-    yield "a view with the classes the other way round", asking(two, backwards, nine), "certificate"
+    yield "a view with the classes in reverse order", asking(two, backwards, nine), "certificate"
     yield (
-        "a view with the second class as loud as the first",
+        "a view with the second class at the level of the first",
         asking(two, ["blocks", bytes(16), [1, 6, 2, 6], [loud], [0, 0]], nine),
         "certificate",
     )
@@ -1531,7 +1535,7 @@ def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
     pairs = in_classes(of_budgets(), of_budgets())
     of_six = [["minid", NAT, [NAT], [0, 6], []], ["minid", NAT, [NAT], [0, 6], []]]
     yield "classes of another number of values", _payload(pairs, notion=["classes", NAT, of_six]), "notion"
-    yield "classes of a view that bound no two of it", _no_bound_in_a_class(), "notion"
+    yield "classes that bound no pair of a view", _no_bound_in_a_class(), "notion"
 
 
 def _no_bound_in_a_class() -> bytes:
@@ -1573,7 +1577,7 @@ def report_cases() -> Iterator[Case]:
     ):
         yield sent(name, data, key, Report.of(campaign, made, period, slot, outputs), outputs)
     sets = seal_campaign(of_sets(), ANALYST)
-    for name, outputs in (("a word of two ones", [0b01010]), ("two words", [0b11000, 0b00011])):
+    for name, outputs in (("a word with two bits set", [0b01010]), ("two words", [0b11000, 0b00011])):
         yield sent(name, sets, key, Report.of(campaign_id(sets), of_sets(), 0, 0, outputs), outputs)
     coarse = seal_campaign(at_resolutions(), ANALYST)
     views, devices = open_campaign(coarse, [ANALYST.public]), {}
@@ -1587,7 +1591,7 @@ def report_cases() -> Iterator[Case]:
         name = f"an output of a wider view than that of {views.terms.views[view].channel.inputs} inputs"
         yield refused(name, coarse, devices[view], codec.encode([views.id, 0, 0, 1, pack([output], 4)]))
     narrow = codec.encode([views.id, 0, 0, 3, pack([3, 3, 3], 2)])
-    yield refused("an output as narrow as its own view", coarse, devices[1], narrow)
+    yield refused("an output in the width of its own view", coarse, devices[1], narrow)
     for bits, outputs in (
         (1, [1, 0, 1]), (3, [1, 2, 3, 4, 5]), (8, [255, 0]), (16, [43_749]), (21, [2**20, 1, 2]), (50, [2**49 + 1, 3]),
     ):  # fmt: skip
@@ -1625,12 +1629,12 @@ def report_cases() -> Iterator[Case]:
     foreign = codec.encode([campaign_id(wide), 0, 0, 1, pack([5], 3)])
     yield refused("an output the channel does not have", wide, key, foreign)
     for name, outputs, bits in (
-        ("a word of a one too few", [0b01000], 5),
-        ("a word of a one too many", [0b01110], 5),
-        ("a word of zeros", [0], 5),
-        ("a good word and a bad one", [0b11000, 0b11100], 5),
+        ("a word with one bit too few set", [0b01000], 5),
+        ("a word with one bit too many set", [0b01110], 5),
+        ("a word with no bit set", [0], 5),
+        ("a valid word and an invalid one", [0b11000, 0b11100], 5),
         ("a word of six bits", [0b000011], 6),
-        ("a word as the number of its set", [8], 4),
+        ("the number of a set in place of its word", [8], 4),
     ):
         yield refused(name, sets, key, codec.encode([campaign_id(sets), 0, 0, len(outputs), pack(outputs, bits)]))
 
@@ -1653,7 +1657,7 @@ def enrolment_cases() -> Iterator[Case]:
     own, offers = (own_terms, own_campaign, own_key), (offering_terms, offering_campaign, offering_key)
     most = own_terms.notion.level - 1
     for name, (one, data, by), prior, level in (
-        ("a device introduces itself", (plain_terms, plain_campaign, key), None, 0),
+        ("a device without a prior", (plain_terms, plain_campaign, key), None, 0),
         ("a device declares a prior", own, (1, 50, 7, 1), 0),
         ("a declared prior of weights that sum to 2^20", own, (2**20 - 3, 1, 1, 1), 0),
         ("a uniform declared prior", own, (1, 1, 1, 1), 0),
@@ -1693,7 +1697,7 @@ def enrolment_cases() -> Iterator[Case]:
 
     good = Enrolment(campaign, key.public).seal(key)
     refused = [
-        ("the key of somebody else", sealed([campaign, STRANGER.public]), "envelope"),
+        ("the key of another device", sealed([campaign, STRANGER.public]), "envelope"),
         ("a key of 31 bytes", sealed([campaign, key.public[:31]]), "report"),
         ("campaign id of 17 bytes", sealed([campaign + b"\0", key.public]), "report"),
         ("a field missing", sealed([campaign]), "report"),
@@ -1723,7 +1727,7 @@ def enrolment_cases() -> Iterator[Case]:
         ("a declared prior with a factor in common and a level", declaring([[2, 2, 2, 4], NAT // 2]), "report"),
         ("a level before the prior", declaring([NAT // 2, [1, 1, 1, 2]]), "report"),
         (
-            "an enrolment longer than it may be",
+            "an enrolment above the length limit",
             bytes.fromhex(wire([1, 2, key.id, codec.encode([campaign, key.public, [2**12] * 330]), bytes(64)])),
             "envelope",
         ),
@@ -1731,14 +1735,14 @@ def enrolment_cases() -> Iterator[Case]:
     for name, data, stage in refused:
         yield {"name": name, "enrolment": data.hex(), "stage": stage}
     for name, data, campaign_data in (
-        ("a prior where none is asked for", sealed([campaign, key.public, [1, 1, 1, 1, 2]]), plain_campaign),
+        ("a prior in a campaign without own priors", sealed([campaign, key.public, [1, 1, 1, 1, 2]]), plain_campaign),
         (
-            "no prior where one is asked for",
+            "no prior in a campaign for own priors",
             sealed([campaign_id(own_campaign), own_key.public], by=own_key),
             own_campaign,
         ),
         ("a declared prior of three values for a campaign of four", declaring([1, 2, 3]), own_campaign),
-        ("the campaign's level as one's own", declaring([[1, 1, 1, 2], most + 1]), own_campaign),
+        ("the campaign's level as a personal level", declaring([[1, 1, 1, 2], most + 1]), own_campaign),
         ("a level above the campaign's", declaring([[1, 1, 1, 2], most + 2]), own_campaign),
         ("a declared prior of five values for a campaign of four", declaring([1, 2, 3, 4, 5]), own_campaign),
     ):

@@ -16,7 +16,7 @@ def link_cases() -> Iterator[Case]:
         ("plain", f"https://study.example/s/{ID}#k={KEY}", "https://study.example", ""),
         ("with a code", f"https://study.example/s/{ID}#k={KEY}&c=Ab-_9", "https://study.example", "Ab-_9"),
         ("with a port and a path", f"https://study.example:8443/a/s/{ID}#k={KEY}", "https://study.example:8443/a", ""),
-        ("with a path that ends as a link does", f"https://x.example/s/s/{ID}#k={KEY}", "https://x.example/s", ""),
+        ("with a path that ends in /s", f"https://x.example/s/s/{ID}#k={KEY}", "https://x.example/s", ""),
         ("to this machine", f"http://127.0.0.1:8700/s/{ID}#k={KEY}", "http://127.0.0.1:8700", ""),
         ("for an app", f"halftruth://study.example/s/{ID}#k={KEY}&c=x", "https://study.example", "x"),
     ):
@@ -31,23 +31,23 @@ def link_cases() -> Iterator[Case]:
         }
     refused = {
         "empty": "",
-        "of no study": "https://study.example",
+        "without a campaign": "https://study.example",
         "to a list of campaigns": f"https://study.example/v1/campaigns/{ID}#k={KEY}",
         "without its key": f"https://study.example/s/{ID}",
         "cut off in its key": f"https://study.example/s/{ID}#k={KEY[:-1]}",
         "with a key that is too long": f"https://study.example/s/{ID}#k={KEY}A",
-        "with a key in its second spelling": f"https://study.example/s/{ID}#k={KEY[:-1]}x",
-        "with a key that is padded": f"https://study.example/s/{ID}#k={KEY}==",
-        "with a key in the other alphabet": f"https://study.example/s/{ID}#k={KEY.replace('_', '/').replace('-', '+')}",
+        "with a key in a second encoding": f"https://study.example/s/{ID}#k={KEY[:-1]}x",
+        "with a padded key": f"https://study.example/s/{ID}#k={KEY}==",
+        "with a key in standard base64": f"https://study.example/s/{ID}#k={KEY.replace('_', '/').replace('-', '+')}",
         "with an id in upper case": f"https://study.example/s/{ID.upper()}#k={KEY}",
         "with an id that is too short": f"https://study.example/s/{ID[2:]}#k={KEY}",
         "with a query": f"https://study.example/s/{ID}?from=mail#k={KEY}",
         "with an empty code": f"https://study.example/s/{ID}#k={KEY}&c=",
         "with a code that is too long": f"https://study.example/s/{ID}#k={KEY}&c={'x' * 65}",
-        "with a sign in its code": f"https://study.example/s/{ID}#k={KEY}&c=a%20b",
+        "with a percent sign in its code": f"https://study.example/s/{ID}#k={KEY}&c=a%20b",
         "with two codes": f"https://study.example/s/{ID}#k={KEY}&c=a&c=b",
         "with its code first": f"https://study.example/s/{ID}#c=a&k={KEY}",
-        "with something more": f"https://study.example/s/{ID}#k={KEY}&d=a",
+        "with an unknown part": f"https://study.example/s/{ID}#k={KEY}&d=a",
         "with another scheme": f"ftp://study.example/s/{ID}#k={KEY}",
         "with its scheme in upper case": f"HTTPS://study.example/s/{ID}#k={KEY}",
         "in plain http to another machine": f"http://study.example/s/{ID}#k={KEY}",
@@ -57,7 +57,7 @@ def link_cases() -> Iterator[Case]:
         "for an app, and with https": f"halftruth:https://study.example/s/{ID}#k={KEY}",
         "for an app, without a host": f"halftruth:///s/{ID}#k={KEY}",
         "with a second slash": f"https://study.example//s/{ID}#k={KEY}",
-        "with an end after it": f"https://study.example/s/{ID}#k={KEY} now",
+        "with text after the key": f"https://study.example/s/{ID}#k={KEY} now",
     }
     for name, link in refused.items():
         yield {"name": name, "link": link, "stage": "link"}
