@@ -108,10 +108,8 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_device(clock: Clock) -> Iterator[Callable[..., Device]]:
-    """Return a function that opens devices that trust ``AUTHOR``; they are closed after the test.
-
-    Each has seeded randomness, so that no test fails by chance; the system's randomness: test_black_box.
-    """
+    """Return a function that opens devices that trust ``AUTHOR``; they are closed after the test. Each has seeded
+    randomness, so that no test fails by chance; test_black_box uses the system's randomness."""
     opened = []
 
     def make(place: object = ":memory:", lifetime: float | None = 1000, **options: object) -> Device:

@@ -106,7 +106,7 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         lost += sum(not any(item.signature in row for (row,) in queued) for item in fresh)
         undercharged += charged - before < len(fresh) + len(kept)
         overcharged += charged - before > len(fresh) + len(kept) + 1
-    with Device.open(place) as device:  # more may wait than the queue takes at once
+    with Device.open(place) as device:  # more readings may wait than the outbox takes at once
         everything += exported(device, place.with_name("rest.htr"))
         while device.collected(campaign_id):
             device.bundle(campaign_id)

@@ -7,7 +7,6 @@ import math
 
 import pytest
 
-from edge_sdk import BudgetPolicy
 from edge_sdk.errors import ConsentMissing, QuotaReached, UnknownCampaign
 from edge_sdk.presentation import given
 from edge_sdk.timestamps import moment
@@ -48,7 +47,7 @@ def test_injected_bytes_give_the_channels_own_draw(open_device, clock):
 
 @pytest.mark.parametrize(("periods", "answers"), [(1, 1), (10, 1), (200, 300), (70_000, 2)])
 def test_room_is_made_for_the_longest_report_and_enrolment(open_device, clock, periods, answers):
-    """The reserved space is the length of a campaign's last report and of its enrolment."""
+    """The reserved space is the length of the report of a campaign's last slot, and that of its enrolment."""
     device = open_device()
     campaign_id = agreed(device, campaign(periods=periods, period_seconds=60, answers=answers))
     joined = device.records.member(campaign_id)
@@ -136,8 +135,8 @@ def test_the_memo_survives_a_restart(open_device, clock, place):
 
 @pytest.mark.parametrize("value", LABELS)
 def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock, value):
-    """For every answer the device draws the same number of random bytes in the same order, and the report has the same
-    length and cost (promise 9)."""
+    """For every answer, the device requests random bytes in the same sizes and order (secret, dither, draw), and the
+    report has the same length and cost (promise 9)."""
     dice = Dice()
     device = open_device(urandom=dice)
     receipt = device.answer(agreed(device, campaign()), value)
@@ -146,8 +145,9 @@ def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock,
 
 
 def test_whether_a_device_sends_never_depends_on_what_it_answered(open_device):
-    """After any earlier answers, reports of the same periods with the same lengths are sent, until the same end
-    (promise 9)."""
+    """For each of three sequences of answers, a device sends reports of the same periods and lengths, draws the same
+    numbers of random bytes, refuses or accepts another campaign in the same words, and ends at the same time (promise
+    9)."""
     seen = set()
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4]:
         clock, dice = Clock(), Dice()
@@ -182,7 +182,8 @@ def test_bytes_are_drawn_even_where_the_memo_needs_none(open_device, clock):
 
 @pytest.mark.parametrize("answered", [*itertools.product(("none", "master"), repeat=3)])
 def test_the_number_of_reports_is_the_number_of_asks(open_device, clock, answered):
-    """Equal and different values give the same number of reports, in the same slots, until the same end (promise 9)."""
+    """Equal and different values give the same number of reports, in the same slots; then every value is refused
+    (promise 9)."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, campaign(answers=3, enrolment="enrolled"))
@@ -211,7 +212,8 @@ def test_the_quota_of_a_period_is_kept(open_device, clock):
 
 @pytest.mark.parametrize("value", ["BACHELOR-SECRET", "", 7, 3.5, (1, 2), None, b"bytes"])
 def test_a_value_outside_the_domain_is_refused_and_never_repeated(open_device, clock, value):
-    """For a value outside the domain the error names the domain and not the value; nothing is charged."""
+    """A value outside the domain, also one of another type, is refused by an error without the value, and nothing is
+    charged or remembered."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     with pytest.raises(NotInDomain) as caught:
@@ -318,7 +320,8 @@ def test_consent_introduces_the_device_first_where_anyone_may_answer(open_device
 
 
 def test_nothing_shared_is_in_the_envelopes_of_two_campaigns(open_device, clock):
-    """Keys of two campaigns differ, and their envelopes share no key, key id or signature (promise 12)."""
+    """The enrolments for two campaigns have different keys and key ids; neither the enrolments nor the reports share
+    eight adjacent bytes of their payloads (promise 12)."""
     device = open_device()
     ids = [agreed(device, campaign(title)) for title in ("One question", "Another question")]
     first, second = (envelope.decode(device.enrolment(campaign_id)) for campaign_id in ids)
@@ -331,7 +334,8 @@ def test_nothing_shared_is_in_the_envelopes_of_two_campaigns(open_device, clock)
 
 
 def test_a_number_keeps_its_bucket(open_device, clock):
-    """The dither is drawn once for each campaign, so an unchanged number between two edges gives an unchanged input."""
+    """The dither is drawn once for each campaign, so an unchanged number between two edges is always the same input,
+    and is charged once."""
     device = open_device()
     campaign_id = agreed(device, campaign("Hours", Buckets.of([0, 10]), periods=50))
     for _ in range(50):
@@ -357,10 +361,10 @@ def test_preview_draws_and_charges_nothing(open_device, clock):
 
 
 def test_a_receipt_and_a_device_never_show_an_answer(open_device, clock):
-    """Texts of these objects, which may end in a log by accident, contain no value and no key."""
+    """The reprs of a receipt, a device and its budget, which may end in a log by accident, contain neither the value
+    nor the store's secret."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     shown = repr(device.answer(campaign_id, "bachelor")) + repr(device) + repr(device.budget)
     assert "bachelor" not in shown
     assert device._store.secret.hex() not in shown
-    assert repr(BudgetPolicy(lifetime=1))

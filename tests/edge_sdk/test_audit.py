@@ -55,8 +55,8 @@ def test_domains_with_distances_have_a_geo_level():
 
 
 def test_a_large_channel_gives_the_exact_belief():
-    """For 43,750 values the posterior belief after a Hadamard report is less than the level alone allows, and no
-    examined column allows more."""
+    """For 43,750 values, the posterior belief after a Hadamard report is less than the level alone allows, and at least
+    the belief after each of eight outputs."""
     odds = exact.exp_lower(10**9)
     channel = Hadamard((odds << 64) // (odds + (1 << 96)), 43_750)
     counts = {5: 40_000, 77: 100}

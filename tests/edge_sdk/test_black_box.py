@@ -74,7 +74,7 @@ QUESTIONS |= {
 
 
 def test_every_mechanism_is_measured() -> None:
-    """Every mechanism of the catalogue is measured below."""
+    """This file has a question for every mechanism of the catalogue, and for no others."""
     assert set(QUESTIONS) == {mechanism.name for mechanism in CATALOGUE}
 
 
@@ -154,9 +154,10 @@ def declared(channel: Channel, pair: tuple[int, int]) -> float:
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_the_measured_level_never_exceeds_the_declared_one(name: str) -> None:
-    """The lower confidence bound on eps of the device's real path is at most the integers' level of the worst pair.
+    """The lower confidence bound on epsilon, from reports of the device's real path, is at most the level of the worst
+    pair, which is computed from integers.
 
-    n: 600 reports of each of two inputs; alpha = 1e-6. A bound above it would mean that the device leaks more than it
+    n: 600 reports of each of two inputs; alpha = 1e-6. A higher bound would mean that the device leaks more than it
     declares. The long test also checks that the device adds no unnecessary noise, which takes more reports.
     """
     terms = campaign(name)
@@ -192,7 +193,7 @@ def test_the_measured_level_comes_near_the_declared_one(name: str) -> None:
     """With sixty times as many reports, the bound stays below the declared level and comes within a quarter of it.
 
     n: 40,000 reports of each of two inputs; alpha = 1e-6. For a correct device, the expected bound is five standard
-    errors above the lower end.
+    errors above the lower limit of the test.
     """
     terms = campaign(name)
     pair = exposed(terms)

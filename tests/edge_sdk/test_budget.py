@@ -14,7 +14,7 @@ from tests.edge_sdk.conftest import OPENS, WEEK, agreed, campaign
 
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, "much", 10**7, True])
-def test_a_cap_that_is_no_level_is_never_born(wrong):
+def test_a_cap_that_is_no_level_is_refused(wrong):
     """The constructor of a policy refuses a cap that is no privacy level."""
     for policy in ({"lifetime": wrong}, {"per_campaign": wrong}, {"window": (60, wrong)}):
         with pytest.raises(ValueError, match=r"number|cap"):
@@ -34,7 +34,7 @@ def test_a_cap_is_rounded_down():
 
 
 def test_a_device_without_a_word_from_its_owner_has_a_lifetime_cap(open_device, clock):
-    """Without a named cap, a device has a lifetime cap of eight nats."""
+    """If its owner names no cap, a device has a lifetime cap of eight nats."""
     device = open_device(budget=None)
     assert device.budget.remaining == 8.0
     device.join(campaign())
@@ -78,7 +78,8 @@ def test_caps_only_tighten(open_device, clock, place):
     "lower", [BudgetPolicy(lifetime=5), BudgetPolicy(per_campaign=5), BudgetPolicy(window=(WEEK, 1))]
 )
 def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, lower):
-    """If a cap is lowered below the reserved amount, no value is answered until a campaign is forgotten."""
+    """If a cap is lowered below the reserved amount, every value is refused from then on, also a value outside the
+    domain."""
     device = open_device()
     campaign_id = agreed(device, campaign())
     device.answer(campaign_id, "none")
@@ -117,7 +118,8 @@ def test_what_forgotten_campaigns_spent_weighs_on_the_window(open_device, clock)
 
 
 def test_a_carry_is_as_late_as_the_latest_charge(open_device, clock):
-    """If the clock is set back before a campaign is forgotten, its spending does not look older."""
+    """The spending of a forgotten campaign has the time of its latest charge, also if the clock is set back before the
+    campaign is forgotten."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
     campaign_id = agreed(device, campaign(periods=100))
     clock.now += 3 * WEEK

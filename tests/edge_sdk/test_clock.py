@@ -39,7 +39,7 @@ def test_a_unit_whose_clock_ran_ahead_goes_on_once_its_owner_says_so(world):
 
 
 def test_setting_the_clock_refills_no_budget(open_device, clock):
-    """For answers under any dates, each slot is filled once, and the lifetime cap holds."""
+    """Under dates in any order, each slot is filled once, and the lifetime cap holds."""
     device = open_device(lifetime=6)
     joined = agreed(device, campaign(periods=6))
     for week in (0, 4, 1, 5, 2, 0, 3, 4, 1):
@@ -52,7 +52,8 @@ def test_setting_the_clock_refills_no_budget(open_device, clock):
 
 
 def test_with_a_cap_for_a_window_what_was_answered_ahead_counts_beside_the_worst_case(open_device, clock):
-    """The clock is not set if a window's cap has no room for both its worst case and the answers of later dates."""
+    """The clock is not set if the cap of a window has no room for both the campaign's worst case and the answers that
+    were given under later dates."""
     device = open_device(budget=BudgetPolicy(lifetime=1000, window=(WEEK, 2)))
     joined = agreed(device, campaign(periods=10))
     clock.now = OPENS + 5 * WEEK
@@ -89,7 +90,7 @@ def test_the_command_shows_and_sets_the_clock(place, capsys):
 
 
 def test_a_closed_device_says_so(open_device):
-    """After ``close``, every use of the store raises an error about a closed device, and none about damage."""
+    """After ``close``, every use of the store raises StoreClosed; a second ``close`` does nothing."""
     device = open_device()
     joined = device.join(campaign()).campaign_id
     device.close()
@@ -112,8 +113,7 @@ def test_a_closed_device_says_so(open_device):
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", 1.5, [], object()])
 def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
-    """Every call answers a mistake of the calling program with the same kind of error, which names the expected
-    argument."""
+    """An argument of a wrong type raises TypeError in every call, and the error names the expected type."""
     device = open_device()
     agreed(device, campaign())
     calls = [lambda: device.join(wrong), lambda: device.tighten(wrong), lambda: device.answer(wrong, "none")]

@@ -37,8 +37,8 @@ def device(open_device):
 
 
 def test_nothing_is_answered_from_the_closing_on(device, clock):
-    """Before the notice's time answers are given as usual. From that time on, every value is refused in the same way,
-    and nothing is drawn, charged, stored or queued; earlier readings are still bundled."""
+    """Before the notice's time answers are given as usual. From that time on, every value, valid or not, is refused in
+    the same words, and nothing is charged or queued; an earlier reading is still bundled."""
     device.collect(ID, "bachelor")
     assert device.terms(ID).closed_early is None
     assert device.close_early(seal_closing(SIGNED, SOON, AUTHOR)).closed_early == SOON
@@ -82,8 +82,8 @@ def test_nobody_agrees_to_or_joins_a_closed_campaign(open_device, clock, place):
     ],
 )
 def test_a_forged_foreign_or_extending_notice_is_refused(device, clock, data, stage):
-    """A notice with another author's signature, a flipped bit, another kind of envelope, or a time that is not earlier
-    than the end is refused and changes nothing."""
+    """Bytes that are no closing notice of the campaign's author, and a time that is not earlier than the end, are
+    refused and change nothing."""
     with pytest.raises(BadData) as refused:
         device.close_early(data)
     assert refused.value.stage == stage
@@ -109,8 +109,8 @@ def test_a_notice_cannot_be_rolled_back_or_swapped(device, clock):
 
 
 def test_devices_learn_of_it_from_the_study(open_device, tmp_path):
-    """A study that has the notice sends it to devices that request it. Before that, or if a study sends another
-    author's notice, the device accepts nothing."""
+    """A study that has the notice sends it to a device that requests it. Before that, and for a campaign without an
+    address, the device learns of no closing."""
     study = Study.create(tmp_path / "lib")
     study.import_campaign(DATA, [AUTHOR.public], "education")
     device = open_device()

@@ -112,7 +112,7 @@ def test_a_whole_session(run, tmp_path):
 
 @pytest.mark.slow
 def test_a_session_for_people(run_apart):
-    """Without ``--json`` the same content is printed in lines; each command is a separate process, as people run
+    """Without ``--json`` the results are printed in lines for people; each command is a separate process, as people run
     them."""
     run = run_apart
     code, out, _ = run("join", "c.campaign", "--trust", "analyst.pub")
@@ -198,7 +198,7 @@ def test_budget_tightens_and_never_loosens(run):
 
 
 def test_help_helps(run):
-    """Every command is listed with a description."""
+    """The help has a line for each of the main commands."""
     code, out, _ = run("--help")
     assert code == 0
     commands = "join consent answer outbox ledger preview exposure audit forget enrolment budget adopt doctor run"
@@ -206,8 +206,8 @@ def test_help_helps(run):
         assert f"\n    {command} " in out, command
 
 
-def test_whoever_reads_may_have_had_enough(run, tmp_path):
-    """A reader that closes early causes no traceback, and the command is carried out."""
+def test_a_closed_output_stops_no_command(run, tmp_path):
+    """If the reader of the output has closed it, the command is carried out all the same and prints no traceback."""
     reading, writing = os.pipe()
     os.close(reading)
     words = [sys.executable, "-m", "edge_sdk", "--store", "store", "budget", "--lifetime", "3"]
@@ -248,7 +248,8 @@ def test_an_interrupted_command_says_so_in_a_line(tmp_path, capsys, monkeypatch)
 
 
 def test_a_command_is_parsed_alone_as_among_all():
-    """The parser of a single command, which is built faster, has the same help as the parser of all commands."""
+    """The parser of a single command, which is built faster, has the same help as the parser of all commands; the
+    general help lists every command."""
     for word in sorted(COMMANDS):
         outputs = []
         for parser in (_parser(word), _parser(None)):

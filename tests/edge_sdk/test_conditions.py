@@ -49,8 +49,9 @@ OPERATIONS = (
 @example([("answer", 0, 0, 0), ("forget", 0, 0, 0), ("consent", 1, 0, 0), ("answer", 0, 0, 0), ("answer", 0, 0, 1)])
 @example([("answer", 0, 0, value % 3) for value in range(6)] + [("export", 1, 0, 0), ("answer", 0, 0, 0)])
 def test_a_device_that_reads_conditions_once_does_the_same_as_one_that_reads_them_always(tmp_path_factory, operations):
-    """Two devices use one store, and any of them runs any operation. Every result (receipts byte by byte, refusals, the
-    budget and the queue) equals that of two devices whose cache is empty at every answer."""
+    """Two devices use one store, and each operation is run by either of them. Every result (receipts byte by byte,
+    refusals, the budget and the length of the queue) equals that of two devices whose cache is empty at every
+    answer."""
     once, each_time = (tmp_path_factory.mktemp("store") for _ in range(2))
     assert results(once, operations, always=False) == results(each_time, operations, always=True)
 
@@ -59,7 +60,7 @@ def results(folder, operations, always):
     """Return the result or refusal of each operation, with the budget and the length of the queue after it."""
     clock, found = Clock(), []
     with contextlib.ExitStack() as stack:
-        stack.enter_context(few_envelopes(7))  # two of them are enrolments
+        stack.enter_context(few_envelopes(7))  # two of these are enrolments
         if always:
             stack.enter_context(reads_always())
         devices = [
@@ -130,7 +131,8 @@ def reads_always():
 
 
 def test_of_two_unmet_conditions_the_earlier_one_is_named():
-    """A clock before the consent is refused before a cap that was lowered below the reserve, as the browser does."""
+    """If the clock is before the consent and a cap is below the reserved amount, the error names the clock, as in the
+    browser."""
     clock = Clock()
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(1000), clock=clock, urandom=Dice(1)) as device:
         asked = device.join(MANY).campaign_id
@@ -145,7 +147,8 @@ def test_of_two_unmet_conditions_the_earlier_one_is_named():
 
 
 def test_an_answer_reads_no_condition_again(monkeypatch):
-    """The second answer runs fewer SQL statements, because it reads neither consent nor caps nor the queue's length."""
+    """The second and the third answer run fewer queries than the first, because consent, caps and the queue's length
+    are cached."""
     device = Device.open(":memory:", [AUTHOR.public], BudgetPolicy(1000), clock=Clock(), urandom=Dice(1))
     asked = device.join(MANY).campaign_id
     device.consent(asked)
@@ -165,8 +168,8 @@ def test_an_answer_reads_no_condition_again(monkeypatch):
 
 
 def test_a_transaction_that_is_undone_leaves_nothing_in_the_cache(place, monkeypatch):
-    """If the commit of an answer fails, the cached queue length and checkpoint already include the answer, so both are
-    read again."""
+    """If the commit of an answer fails after queue and checkpoint were cached, the next transaction has the stored
+    queue length and checkpoint, not the cached ones."""
     device = Device.open(place, [AUTHOR.public], BudgetPolicy(1000), clock=Clock(), urandom=Dice(1))
     asked = device.join(MANY).campaign_id
     device.consent(asked)

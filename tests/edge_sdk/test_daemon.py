@@ -282,8 +282,8 @@ def test_what_cannot_work_is_refused_before_a_unit_begins(tmp_path, capsys, monk
     assert not (tmp_path / "unit" / "store").exists()
 
 
-def test_only_run_does_without_a_store(tmp_path, capsys):
-    """Every command except ``run`` requires ``--store``."""
+def test_a_command_of_a_device_needs_a_store(tmp_path, capsys):
+    """A command of a device, such as ``ledger``, is a usage error without ``--store``."""
     with pytest.raises(SystemExit) as refused:
         main(["ledger"])
     assert refused.value.code == 2
@@ -341,7 +341,7 @@ def reader():
 
 
 def test_a_program_is_read_and_what_it_says_to_standard_error_is_dropped(reader, capfd):
-    """The reading is the last line of standard output; a log file that receives standard error never contains a
+    """The reading is the last line of standard output; the program's standard error is discarded, so no log receives a
     reading."""
     script = "echo 1 2; echo 3.5 4; echo secret 3.5 >&2"
     assert reader(command=("sh", "-c", script), field=0)() == ("3.5", "")
@@ -417,8 +417,8 @@ def test_standard_input_gives_a_line_a_reading(reader, monkeypatch):
 
 
 def test_whether_a_number_is_reported_does_not_depend_on_it():
-    """Every number has an answer: outside the question's range, the nearest number inside it; the same holds for
-    positions."""
+    """By default every number, position and day has an answer: outside the question's range, the nearest one inside.
+    With ``outside = "skip"``, and for a text of another form, there is no answer."""
     for number in ("-1e300", "-0.001", "0", "3.3", "8", "8.0001", "1e300"):
         answer = answer_of(EDGES, number, Source())
         assert answer is not None
@@ -659,7 +659,7 @@ def test_before_it_opens_a_unit_waits_and_says_so(world):
 
 def test_after_its_end_a_unit_sends_what_it_has_and_ends(world):
     """The last bundle is sealed at the closing and sent at its moment; then there is no next step, also after a
-    restart. For a store that never joined, the unit says so."""
+    restart. A unit that never joined is refused after the end."""
     one = world(PLAIN + '[send]\nexport = "out"\nevery = 70000\n', load_average(periods=1))
     assert one.until(OPENS + PERIOD + 1)
     assert len(one.reports()) == 1
@@ -693,7 +693,7 @@ def test_a_campaign_whose_reports_build_on_each_other_is_answered_one_by_one(wor
 
 
 def test_a_source_without_a_reading_is_said_once_and_skipped(world):
-    """The log gives a reason without the value, once for each slot, and a line when the source works again."""
+    """The log gives a reason without the value once, not for each slot, and has a line when the source works again."""
     one = world(
         PLAIN + '[send]\nexport = "out"\nevery = 100\n',
         readings=lambda now: "much too secret" if now < OPENS + 2 * EVERY else "0.3",
@@ -798,7 +798,7 @@ def test_a_unit_does_not_agree_to_what_its_owner_did_not_allow(world):
 
 
 def test_the_log_never_says_a_value_or_what_was_spent(world):
-    """No event writes a reading, an answer, a level or the remaining budget to the log."""
+    """No event writes a reading, an answer, or the spent or remaining budget to the log."""
     marked = "7.531246"
     one = world(
         PLAIN.replace('file = "reading"', 'file = "reading"\noutside = "skip"')
@@ -829,8 +829,9 @@ def open_now(periods: int, seconds: int, answers: int, ahead: int = 0) -> bytes:
     )
 
 
-def test_a_signal_ends_a_unit_within_a_second_even_while_its_source_hangs(tmp_path):
-    """After SIGTERM the exit code is 0, and an unfinished reading is not answered."""
+def test_a_signal_ends_a_unit_at_once_even_while_its_source_hangs(tmp_path):
+    """SIGTERM ends a unit at once with exit code 0, although its source hangs; the unfinished reading is not
+    answered."""
     text = PLAIN.replace('file = "reading"', 'command = ["sleep", "100"]\ntimeout = 50\ninstead = "0"')
     file = written(tmp_path / "unit", text, open_now(100, 60, 1))
     with begun(file) as unit:
@@ -877,7 +878,8 @@ def test_in_the_journal_a_line_begins_with_its_level(tmp_path):
 
 
 def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
-    """Only a child process loads the modules for sending, and only one OpenSSL library is loaded."""
+    """A unit's process loads no module for networks, command lines or child processes, and not hashlib's copy of
+    OpenSSL."""
     file = written(tmp_path / "unit")
     program = (
         "import sys\nfrom edge_sdk.unit import daemon\ndaemon._spare_memory()\nfrom edge_sdk.unit.config import "
@@ -894,8 +896,8 @@ def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
     """After every kill -9, each reading that was on the disk is sent in its own slot with one output only. At most one
     reading for each kill was on the disk without a report. The charge equals the number of stored outputs.
 
-    30 kills find a fault that one kill in five shows with probability 99.8%; 1,000 kills find one that a kill in a
-    hundred shows.
+    A fault that shows after one kill in five is found by 30 kills with probability 99.8%, and one that shows after one
+    kill in a hundred by 1,000 kills.
     """
     done = subprocess.run(
         [sys.executable, "-m", "tests.edge_sdk.daemon_run", str(runs), "7", str(tmp_path / "unit")],

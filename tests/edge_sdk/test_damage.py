@@ -74,8 +74,8 @@ DAMAGES = {
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> None:
-    """A damaged store is reported as damaged; after adoption it has its caps and its keys, and its reserved amount is
-    spent."""
+    """A damaged store is reported as damaged. After adoption it has its caps and its secret, and its reserved amount
+    counts as spent; the damaged database is kept in a private folder."""
     answered(place, clock)
     secret = (place / SECRET_FILE).read_bytes()
     damage(place)
@@ -177,8 +177,8 @@ def test_a_foreign_checkpoint_counts_for_nothing(place, clock, tmp_path) -> None
 
 @pytest.mark.parametrize(("rounds", "seed"), [(50, 1), pytest.param(3000, 2, marks=pytest.mark.long)])
 def test_no_damage_lowers_what_was_spent(place, clock, tmp_path, rounds, seed) -> None:
-    """With any bytes changed, a device answers as before, or refuses with a message; after adoption its spent amount is
-    not lower."""
+    """With random bytes of its database changed, a store opens with its total unchanged, or is refused; an adoption
+    that succeeds does not lower the spent amount."""
     dice = random.Random(seed)
     answered(place, clock, answers=2)
     whole = {path.name: path.read_bytes() for path in place.iterdir()}
@@ -223,8 +223,8 @@ STEPS = (
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["headless", "a charge less", None])
 def test_a_kill_while_adopting_loses_nothing(place, clock, monkeypatch, damage) -> None:
-    """After a kill at any step of an adoption, a store that is opened or adopted again has spent the reserved
-    amount."""
+    """After a kill at any step of an adoption, a second adoption gives a store in which exactly the reserved amount is
+    spent."""
     answered(place, clock)
     if damage is None:
         (place / SECRET_FILE).unlink()

@@ -117,8 +117,8 @@ def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: byte
 
 
 def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
-    """A person's own level must be below the campaign's: an equal, a higher or a too small level, and a level without a
-    prior, are refused."""
+    """A person's own level must not be above the campaign's: a higher or a too small level, and a level without a
+    prior, are refused. A level equal to the campaign's is not declared."""
     device = open_device(lifetime=100)
     joined = device.join(of_own()).campaign_id
     assert device.declaration(joined, PRIOR, 1.0) == device.declaration(joined, PRIOR)
@@ -139,18 +139,20 @@ def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
 
 
 def test_the_public_list_is_even_or_three_quarters() -> None:
-    """The public list has k + 1 different priors, and each can be declared."""
+    """The public list has k + 1 different priors, and each can be declared: the uniform one, and for each value one in
+    which it has three quarters."""
     for size in (2, 3, 256):
         listed = personal.candidates(size)
         assert len(set(listed)) == size + 1
+        assert listed[0] == (1,) * size
         assert all(personal.declared(prior) == prior for prior in listed)
         assert [Fraction(prior[x], sum(prior)) for x, prior in enumerate(listed[1:])] == [Fraction(3, 4)] * size
 
 
 @pytest.mark.parametrize("channel", [NOTION.response, OFFERED], ids=["response", "offered"])
 def test_the_costliest_prior_of_a_list_is_no_cheaper_than_any(channel) -> None:
-    """The bound that is reserved before the draw holds for every prior of the list; it also holds for all orders of
-    other priors."""
+    """The bound that is reserved before the draw holds for every prior of the list. The cost of a prior does not depend
+    on the order of its weights."""
     most = NOTION.most_cost(LISTED, channel)
     assert most >= max(NOTION.certificate_of(prior, channel).cost for prior in LISTED)
     some = list(permutations((1, 2, 3, 5, 8, 13)))[::60]
@@ -227,7 +229,8 @@ def test_what_is_refused_does_not_depend_on_the_prior_drawn(open_device, data: b
 
 
 def test_a_prior_is_chosen_at_a_level_and_where_one_is_asked_for(open_device) -> None:
-    """For campaigns without own priors, invalid levels and histories of other values, nothing is declared."""
+    """A choice is refused for a campaign without own priors, an invalid level, and a history of other values; then
+    nothing is declared."""
     device = open_device(lifetime=100)
     with pytest.raises(CampaignError, match="asks for no prior"):
         device.choose_prior(device.join(campaign()).campaign_id, 1.0)

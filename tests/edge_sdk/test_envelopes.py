@@ -46,9 +46,8 @@ def channels(channel) -> bytes:
     ids=["open", "enrolled", "classes", "own prior", "transcript"],
 )
 def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, data, role):
-    """The shown bytes of a campaign, including the enrolment, equal the exported file, and the lengths of their parts
-    sum to its length. A preview states a lower bound on the length beforehand, and the exact length if the report has
-    full length."""
+    """The shown bytes of a campaign, including the enrolment, equal the exported file, and so do their parts. A preview
+    before the answer states an upper bound on the length; a preview after the answer states it exactly."""
     device = open_device()
     joined = device.join(data).campaign_id
     unseen = device.preview(joined, "none")
@@ -185,7 +184,7 @@ def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
 
 
 def test_shares_are_exact_fractions(open_device):
-    """The probabilities and beliefs of a preview are fractions of integers, and no float decides them."""
+    """The probabilities and the beliefs of a preview are exact fractions of the channel's integers."""
     device = open_device()
     joined = device.join(campaign()).campaign_id
     preview = device.preview(joined, "master")

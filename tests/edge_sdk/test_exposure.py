@@ -69,8 +69,8 @@ def odds(channels: list[Table], x: int, other: int) -> Fraction | None:
 @settings(max_examples=60)
 @given(st.lists(st.tuples(tables(), st.integers(0, 2)), min_size=1, max_size=3))
 def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_far(drawn) -> None:
-    """For every pair, every value and the worst pair, the enumerated outputs of all draws reach the bound and never
-    exceed it."""
+    """For every pair, every value and the worst pair, the enumerated outputs of all draws never exceed the bound, and
+    reach it up to a nanonat for each draw."""
     found = together(*drawn)
     channels = [table for table, times in drawn for _ in range(times)]
     levels = {}
@@ -93,8 +93,8 @@ def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_f
 @given(st.lists(tables(), min_size=1, max_size=2))
 def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> None:
     """Over all outputs and all pairs of answer sequences, with an answer for each report, the odds change by at most
-    the sum that is compared with the caps, and reach it. So a bound for pairs of constant answers cannot replace a cap;
-    it is at most that sum."""
+    the sum that is compared with the caps, and by as much up to a nanonat for each report. So a bound for pairs of
+    constant answers cannot replace a cap; it is at most that sum."""
     found = together(*((table, 1) for table in drawn))
     worst, infinite = Fraction(0), False
     for course, other in product(product(range(3), repeat=len(drawn)), repeat=2):
@@ -197,8 +197,8 @@ def test_budgets_of_values_add_up() -> None:
 
 @pytest.mark.slow
 def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() -> None:
-    """The worst pair is bounded immediately; the bound of a value is exact if that is cheap, and never below that of
-    one of its pairs."""
+    """For 43,750 values, the bound of the worst case is the charged level up to 100 nanonats, and names no pair; it is
+    at least the bound of a value, which is at least that of a pair with this value."""
     domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
     numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
     hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
@@ -252,8 +252,8 @@ def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock
 
 
 def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, clock):
-    """The bound of a transcript is the sum of the losses of the channels that were used, and at most the sum of their
-    LDP levels."""
+    """The bound of a transcript is at most the sum of the LDP levels of the channels that were used. After forgetting,
+    it is twice the declared level for each report."""
     notion = TranscriptPrior(NAT // 2, PRIOR)
     device = open_device()
     data = signed("Mood", notion, notion.channel_of(PRIOR))

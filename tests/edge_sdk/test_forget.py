@@ -77,7 +77,7 @@ def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, cl
 
 
 def test_what_remains_after_forgetting_does_not_tell_what_was_answered(open_device, clock):
-    """After ten answers with one value, or with six different values, forgetting leaves the same budget (promise 9)."""
+    """After ten answers with one, four or six different values, forgetting leaves the same budget (promise 9)."""
     left = []
     for changes in (1, 4, 6):
         clock.now = OPENS
@@ -93,7 +93,7 @@ def test_what_remains_after_forgetting_does_not_tell_what_was_answered(open_devi
 
 
 def test_forgetting_after_a_few_answers_releases_the_rest(open_device, clock):
-    """After any two answers, two costs stay counted, and the rest of the worst case is released."""
+    """After two answers, even equal ones, two costs stay counted, and the rest of the worst case is released."""
     device = open_device(lifetime=20)
     campaign_id = agreed(device, campaign())
     for period in range(2):

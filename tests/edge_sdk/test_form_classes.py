@@ -69,8 +69,8 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
 
 @each
 def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int, place: int) -> None:
-    """The reserved amount is the cost of all draws of the class in this view. The cost of a draw is charged once for
-    each answer, also if the answer is requested again (promises 7 and 8)."""
+    """The reserved amount is the cost of all draws of the class in this view. An answer that is repeated in later
+    periods is charged once, the cost of a draw (promises 7 and 8)."""
     device = open_device(urandom=dice_of(DATA, view))
     campaign_id = agreed(device, DATA, as_class=CLASSES[place])
     cost = SIGNED.terms.certificate_of(place, view).cost
@@ -92,13 +92,13 @@ def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int,
 
 
 def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
-    """A device may agree as a class or not depending only on the class, not on its view (promise 9)."""
+    """The person's class, and not the device's view, decides if the budget has room for the consent (promise 9)."""
     most, least = (exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2))
     assert least < most
     for view, (level, refused) in itertools.product(range(len(MAPS)), ((NAT, CLASSES[:1]), (22 * NAT // 10, CLASSES))):
         device = open_device(urandom=dice_of(DATA, view), budget=BudgetPolicy(lifetime=most))
         joined = device.join(DATA).campaign_id
-        # Its six draws leave room for nothing, or only for guests.
+        # The six draws of this campaign leave room only for guests, or for no class.
         agreed(device, campaign(level=level))
         for name in refused:
             with pytest.raises(BudgetRefused):

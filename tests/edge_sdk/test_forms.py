@@ -117,7 +117,7 @@ def test_the_asked_questions_are_shown_after_consent_alone(open_device, view):
 @each_view
 def test_what_does_not_fit_the_asked_questions_costs_nothing(member, view):
     """A question that is not asked, a missing answer to one that cannot be skipped, and an answer outside its domain
-    are refused with the question's name, in every way of answering; nothing is drawn, stored, charged or queued."""
+    are refused with the question's name, in every way of answering; nothing is stored, charged or queued."""
     device, campaign_id, _ = member(asking(enrolment="enrolled"), view)
     right = {name: WHOLE[name] for name in NAMES[view]}
     unasked = next(name for name in WHOLE if name not in NAMES[view])
@@ -224,8 +224,8 @@ def test_a_form_of_32_questions_is_answered(open_device):
 
 
 def test_every_question_of_a_form_is_told_in_its_parts(open_device):
-    """An app gets all questions of a form in order, like questions of separate campaigns, also before consent; every
-    label of a question is a valid answer."""
+    """An app gets all questions of a form in order, also before consent; each has the kind, the labels, the ends and
+    the cells of a question of its own."""
     device = open_device()
     found = questions(device, device.join(asking()).campaign_id)
     assert [(one.name, one.text, one.kind, one.skippable) for one in found] == [

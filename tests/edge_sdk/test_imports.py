@@ -19,7 +19,7 @@ FOREIGN = "numpy", "scipy", "click", "rich", "nacl", "deltalake", "aggregator", 
     "statement", ["import edge_sdk", "import edge_sdk.__main__, edge_sdk.device, edge_sdk.campaigns.joined"]
 )
 def test_a_device_loads_no_numpy_and_no_desktop(statement):
-    """No import of the device loads a module of the aggregator."""
+    """Importing the device loads no package that only the desk, the app or the tests need."""
     code = f"{statement}\nimport sys\nprint([name for name in {FOREIGN!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -47,7 +47,8 @@ print([name for name in {unused!r} if name in sys.modules])"""
 
 
 def test_no_two_files_of_the_device_import_each_other():
-    """No two files import each other, also counting imports inside functions and imports for types only."""
+    """The imports between the device's files form no circle, also counting imports inside functions and imports for
+    types only."""
     root = Path(edge_sdk.__file__).parents[1]
     files = {".".join(path.relative_to(root).with_suffix("").parts): path for path in root.glob("edge_sdk/**/*.py")}
     imported = {

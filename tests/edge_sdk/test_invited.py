@@ -116,7 +116,8 @@ def failing(link, study):
     ],
 )
 def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
-    """Another campaign, another key and a missing study each give one sentence, and nothing is stored."""
+    """Another campaign, another key and a missing study are each refused by an error of one line, and nothing is
+    stored."""
     link, study = link_to(DATA), Answering(DATA)
     spoil(link, study)
     with pytest.raises(error, match=why) as refused:
@@ -126,6 +127,7 @@ def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
 
 
 def test_a_study_that_is_offline_is_told_in_one_sentence():
+    """If no server listens at the address of a link, the error names the host."""
     with pytest.raises(NoResponse, match="no answer from 127"):
         fetch_invited(link_to(DATA, "http://127.0.0.1:9"))
 

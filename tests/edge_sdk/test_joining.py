@@ -59,7 +59,7 @@ def test_the_terms_tell_where_reports_go_and_whom_to_ask(open_device, clock):
 
 
 def test_every_signed_address_can_be_sent_to():
-    """For every address that the protocol accepts, the sender connects to the host that the terms show."""
+    """For every address in the campaigns of the vectors, the sender connects to the host that the terms show."""
     cases = json.loads((Path(generate.__file__).parent / "campaign.json").read_text(encoding="utf-8"))["cases"]
     signed = {one for case in cases for one in case.get("addresses", ())}
     assert len(signed) >= 8
@@ -194,8 +194,8 @@ def test_a_campaign_that_is_over_is_not_joined_and_one_to_come_is(open_device, c
 
 
 def test_another_edition_of_a_campaign_takes_nothing_over(open_device, clock):
-    """If an author signs the campaign again, with the same or later dates, it is another campaign: the accepted terms
-    stay, the other campaign has no consent, and its worst case is reserved in addition."""
+    """If an author signs the campaign again with other terms, it is another campaign: the accepted terms stay, the new
+    campaign has no consent, and its worst case must fit beside the first one's."""
     device = open_device(lifetime=13.0)
     agreed = device.join(campaign(level=10**9))
     device.consent(agreed.campaign_id)
@@ -231,7 +231,7 @@ def test_a_stored_campaign_is_audited_again_when_it_is_used(open_device, clock, 
 
 
 def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
-    """Every command refuses a campaign that was never joined."""
+    """Terms, consent, enrolment, preview, history and forgetting refuse a campaign that was never joined."""
     device = open_device()
     for ask in (
         device.terms,
@@ -247,7 +247,7 @@ def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
 
 
 def test_stored_campaigns_open_like_fresh_ones(open_device, clock, place):
-    """A stored campaign opens like a fresh one, because the store has the signed bytes."""
+    """The store has the signed bytes of a campaign, which open again under the stored author's key."""
     data = campaign()
     with open_device(place) as device:
         device.join(data)

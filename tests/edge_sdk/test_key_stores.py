@@ -220,7 +220,8 @@ each_key_store = pytest.mark.parametrize("make", KEY_STORES.values(), ids=KEY_ST
 
 @each_key_store
 def test_a_key_store_keeps_what_it_was_given(make, place, ring, phone) -> None:
-    """A key store returns a secret and a checkpoint as they were written; a checkpoint never decreases."""
+    """A key store returns a secret and a checkpoint as they were written; it refuses an older checkpoint, and one of
+    another store."""
     place.mkdir(parents=True)
     key_store: KeyStore = make(place)
     assert key_store.secret() is None
@@ -334,7 +335,8 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, 
 
 
 def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) -> None:
-    """A folder is refused under a login without its keyring entry; after adoption it has new keys and its old total."""
+    """A folder is refused under a login without its keyring entry; after adoption its reserved amount is spent, and it
+    opens again."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
     ring.entries.clear()
     with pytest.raises(StoreRestored, match="missing"):
@@ -346,7 +348,7 @@ def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) ->
 
 @pytest.mark.parametrize("name", ["keyring.backends.fail", "keyring.backends.null"])
 def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
-    """Without a real keyring no store is created, and the error says what to do."""
+    """Without a keyring that protects a secret, opening a store with a keyring is refused."""
     before = keyring.get_keyring()
     try:
         keyring.set_keyring(__import__(name, fromlist=["Keyring"]).Keyring())
@@ -367,8 +369,8 @@ def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place
 
 
 def test_a_locked_keyring_says_so(place, clock, ring) -> None:
-    """A locked keyring is not reported as a restored store, and the keyring's own error text is not repeated; an answer
-    given meanwhile is stored."""
+    """A locked keyring is reported as locked and not as a restored store; an answer that is given while it is locked is
+    stored, and doctor says that the checkpoint is behind."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
     with Device.open(place, clock=clock) as device:
         clock.now += WEEK
@@ -419,7 +421,8 @@ def test_a_new_key_in_each_opening_that_counts(place, clock, phone) -> None:
 
 
 def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch) -> None:
-    """If a whole folder is restored byte by byte, with its checkpoint, no key can decrypt its secret any more."""
+    """If a whole folder is restored byte by byte, with its checkpoint, no key can decrypt its secret any more; after
+    adoption its reserved amount is spent."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     use(place, clock)
     held = {path: path.read_bytes() for path in place.iterdir()}
@@ -434,8 +437,8 @@ def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch)
 
 
 def test_a_backup_on_a_new_phone_is_noticed(place, clock, phone, tmp_path, monkeypatch) -> None:
-    """A restored app is refused if the Keystore has no key or another key; after adoption it has new keys and its old
-    total."""
+    """A restored app is refused if the Keystore has no key or another key; after adoption its reserved amount is
+    spent."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     use(place, clock)
     held = shutil.copytree(place, tmp_path / "backup")
@@ -463,8 +466,8 @@ def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
 
 
 def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, monkeypatch) -> None:
-    """If the app dies at any moment, some key can decrypt the file; old keys that a crash left are deleted when the
-    next key is made."""
+    """If the app dies while the wrapping key is replaced, the secret can still be decrypted; old keys that a crash left
+    are deleted when the next key is made."""
     with Device.open(place) as device:
         secret = device._store.secret
     for turn in range(9):

@@ -209,8 +209,8 @@ def test_a_file_goes_to_one_study(open_device, tmp_path):
     [None, "0", {}, [2], [-1], [1, 0], [0, 0], [0.0], [True], ["0"], [None], [[0]], [10**30]],
 )
 def test_a_receipt_that_does_not_fit_what_was_sent_is_none(open_device, refused):
-    """A receipt whose positions are not in order, or not in the upload, counts as a failed attempt, and everything
-    stays queued."""
+    """A receipt with invalid positions, another number of envelopes or another digest counts as a failed attempt, and
+    everything stays queued."""
     device = open_device()
     device.answer(agreed(device), "none")
     before = waiting(device)
@@ -335,7 +335,7 @@ TestUpload = Upload.TestCase
 
 
 def test_a_crash_between_two_addresses_loses_nothing(open_device, place, monkeypatch):
-    """Envelopes that the first address stored but that are still queued are sent again, and so are those that it
+    """If the process dies after a receipt and before the queue is changed, every envelope stays queued, stored or
     refused."""
     device = open_device(place)
     device.answer(agreed(device), "none")

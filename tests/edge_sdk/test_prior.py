@@ -62,8 +62,8 @@ SENSITIVE = Blocks.over(1 << 120, [0, *[1] * 90], lambda k: Hadamard(3 << 62, k)
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_preview_walks_through_no_words(name):
-    """A channel whose outputs are all words of its bits is previewed immediately: the figures are exact, and the belief
-    is below 1."""
+    """A channel whose outputs are all words of its bits is previewed without an enumeration of the words: the figures
+    are exact, and the belief is below 1."""
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
     notion = Ldp(20 * exact.NANONATS)
@@ -81,7 +81,8 @@ def test_a_preview_walks_through_no_words(name):
 
 @pytest.mark.parametrize("name", ["bits", "bits of two classes"])
 def test_the_belief_after_bits_is_of_the_own_one_alone(name):
-    """The posterior of a value is highest after the word in which only its bit is set, by Bayes' rule in floats."""
+    """The previewed posterior of a value is its posterior after the word in which only its bit is set, computed by
+    Bayes' rule in floats."""
     channel = LARGE[name]
     a, b = channel.own[0] / 2**32, channel.other[0] / 2**32
     others = (
@@ -125,8 +126,8 @@ def test_an_open_value_may_be_known():
     ids=["response", "subset", "hadamard"],
 )
 def test_channels_of_one_level_say_how_often_a_wrong_answer_fits(channel, percent):
-    """The reports of three channels of 1 nat fit the true answer in 35, 57 and 73 of 100 cases, and a wrong answer in
-    12, 28 and 50; the former are rounded up and the latter down."""
+    """The reports of three channels of 1 nat fit the true answer in 36, 58 and 74 of 100 cases, rounded up, and a wrong
+    answer in 12, 28 and 50, rounded down."""
     truth, wrong = fits(channel, 3)
     assert (math.ceil(100 * truth), math.floor(100 * wrong)) == percent
     assert truth > wrong

@@ -333,8 +333,8 @@ def test_what_waits_of_a_closed_campaign_is_bundled(open_device, clock, tmp_path
 
 
 def test_collecting_refuses_what_answering_refuses(open_device, clock):
-    """For values outside the domain, caps below the reserved amount and unknown campaigns, nothing is drawn, charged
-    or kept."""
+    """Collecting a value outside the domain or under a cap below the reserved amount is refused, and so is bundling for
+    an unknown campaign; nothing is charged or kept."""
     device = open_device()
     campaign_id = agreed(device, hourly(4))
     with pytest.raises(NotInDomain):
@@ -405,7 +405,7 @@ def test_what_the_outbox_has_no_room_for_stays_collected(open_device, clock, tmp
 
 
 def test_a_full_outbox_stops_answers_and_not_collecting(open_device, clock):
-    """While the outbox is full, readings are still collected, and they are bundled when there is room."""
+    """While the outbox is full, answers and bundles are refused, and readings are still collected."""
     device = open_device()
     campaign_id = agreed(device, hourly(4096))
     for _ in range(MOST_ENVELOPES):
@@ -441,7 +441,8 @@ def test_a_failure_half_way_seals_nothing(open_device, clock, monkeypatch, tmp_p
 
 
 def test_two_processes_collect_and_bundle_one_store(open_device, clock, place, tmp_path):
-    """Each output is in exactly one bundle, whichever process collected or bundled it."""
+    """Each reading is in exactly one bundle, independently of which of two devices on one store collected or bundled
+    it."""
     one, other = open_device(place), open_device(place)
     campaign_id = agreed(one, hourly(8))
     for device in (one, other, one, other):
@@ -453,7 +454,7 @@ def test_two_processes_collect_and_bundle_one_store(open_device, clock, place, t
 
 
 def test_a_receipt_of_a_collected_answer_tells_no_answer(open_device, clock):
-    """A text that may end in a log by accident contains no value."""
+    """The repr of a receipt, which may end in a log by accident, does not contain the value."""
     device = open_device()
     campaign_id = agreed(device, hourly())
     assert "master" not in repr(device.collect(campaign_id, "master"))

@@ -97,7 +97,7 @@ def test_an_older_checkpoint_is_brought_up(answered, place) -> None:
 
 
 def test_a_folder_restored_as_new_files_is_refused(answered, place) -> None:
-    """Files that replace deleted ones are refused as a copy, even if they get the inodes of the old files."""
+    """If the files are deleted and restored as new ones, the store is refused as a copy."""
     answered()
     held = files(place)
     answered()
@@ -222,7 +222,8 @@ def test_another_machine_is_refused(place) -> None:
 
 
 def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tmp_path) -> None:
-    """If a file system invents its inodes, no store is refused because of them; doctor says what cannot be detected."""
+    """If neither the files nor the machine can be identified, a copy is not refused, and doctor says that copies are
+    not detected."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
     monkeypatch.setattr("edge_sdk.rollback.host_identity.MACHINE_ID", "/nowhere")
     answered()
@@ -369,8 +370,8 @@ def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, 
 @pytest.mark.parametrize("slot", [0, 1])
 @pytest.mark.parametrize("kept_bytes", [0, 7, 100, 130])
 def test_a_torn_checkpoint_leaves_the_one_before(answered, place, slot, kept_bytes) -> None:
-    """If one slot is half written, the other slot has the checkpoint before it, and the store is ahead of that
-    checkpoint."""
+    """If either slot is half written, the store opens, because the other slot has a whole checkpoint; an older database
+    is still refused."""
     answered(2)
     path = place / CHECKPOINT_FILE
     assert path.stat().st_size == 2 * SLOT_BYTES
@@ -539,8 +540,7 @@ def test_more_caps_than_a_checkpoint_holds_are_a_mistake(open_device, place) -> 
 
 @pytest.mark.parametrize("outside", [False, True])
 def test_forgetting_leaves_no_old_byte_in_the_checkpoint(answered, open_device, place, tmp_path, outside) -> None:
-    """After forgetting, both slots contain the remaining state; hashes over deleted rows, and earlier reservations, are
-    gone."""
+    """After forgetting, both slots contain the same checkpoint, and the hash of no earlier one."""
     elsewhere = tmp_path / "unit.checkpoint"
     key_store = FileKeyStore(place, elsewhere if outside else None)
     answered(3, key_store=key_store)
@@ -642,11 +642,13 @@ def test_a_healthy_store_is_not_adopted(answered, place) -> None:
 
 
 def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
-    """A copy on another machine can be adopted; its reserved amount counts as spent, and its secret is the same."""
+    """A copy of a folder can be adopted: its reserved amount counts as spent, its secret is the original's, and the
+    original does not change."""
     answered(2)
     copy = shutil.copytree(place, tmp_path / "copy")
     with Device.adopt(copy, clock=lambda: OPENS) as device:
         assert device.budget.spent == 6
+        assert device._store.secret == (place / SECRET_FILE).read_bytes()
     assert spent(copy) == 6
     assert spent(place) == 2
 
@@ -654,9 +656,11 @@ def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
 def test_a_store_whose_secret_is_lost_goes_on_with_new_keys(answered, place) -> None:
     """A lost secret cannot be recovered, so an adopted store has new keys, and keeps the spent amount."""
     answered(2)
+    lost = (place / SECRET_FILE).read_bytes()
     (place / SECRET_FILE).unlink()
     with Device.adopt(place, clock=lambda: OPENS) as device:
         assert device.budget.spent == 6
+        assert device._store.secret != lost
     assert spent(place) == 6
 
 
@@ -676,7 +680,7 @@ def test_adopting_leaves_no_answer_in_the_files(answered, open_device, place) ->
 
 
 def test_the_command_line_adopts_and_says_so(answered, place, tmp_path, capsys) -> None:
-    """For a restored store every command fails with one line that says what to do; adopt does it, or says that there
+    """For a restored store a command fails with one line that says what to do; ``adopt`` does it, or says that there
     was nothing to adopt."""
     run = ["--store", str(place), "--json"]
     checkpoint = tmp_path / "unit.checkpoint"

@@ -94,7 +94,7 @@ def test_a_class_is_asked_for(open_device) -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int) -> None:
-    """Reservation, charge, exposure, draw and every output are those of the person's class."""
+    """Reservation, charge, terms, preview and every output are those of the person's class."""
     data, device = of_classes(), open_device()
     joined = agreed(device, data, as_class=NAMES[place])
     cost = nanonats(data, place)
@@ -114,8 +114,8 @@ def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int
 
 @pytest.mark.parametrize("place", range(2))
 def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> None:
-    """With two classes that have a wave channel each, exposure, charge, belief and output are those of the wave of the
-    person's class; a number outside the range is refused without a charge."""
+    """With two classes that have a wave channel each, the preview, the charge and the output are those of the wave of
+    the person's class; a number outside the range is refused without a charge."""
     levels, names = (NAT, 2 * NAT), ("town", "village")
     waves = tuple(wave(20, 2, level) for level in levels)
     notion = Classes.of(tuple(map(Ldp, levels)))
@@ -188,8 +188,8 @@ def test_reports_of_a_class_tell_nothing_but_the_class(open_device) -> None:
 
 
 def test_the_choice_is_charged_and_kept(open_device, place) -> None:
-    """The choice of a class reserves and charges its level in addition to the worst case of the class, and is never
-    drawn again."""
+    """The choice of a class reserves and charges its level in addition to the worst case of the class. It is not drawn
+    again until the campaign is forgotten, and a draw after that is charged again."""
     data, dice = of_classes(), Dice(4)
     with open_device(place, urandom=dice) as device:
         joined = device.join(data).campaign_id
@@ -270,7 +270,8 @@ def test_the_choice_counts_in_a_window(open_device) -> None:
 
 
 def test_a_choice_needs_priors_and_a_level(open_device) -> None:
-    """A choice is refused for classes without priors, campaigns without classes, invalid levels and unknown values."""
+    """A choice is refused for classes without priors, campaigns without classes, invalid levels, unknown values and
+    negative counts."""
     device = open_device()
     for data in (of_levels(), campaign()):
         with pytest.raises(CampaignError, match="no classes with priors"):
@@ -311,7 +312,8 @@ def test_a_declared_prior_makes_the_channel(open_device) -> None:
 
 
 def test_a_prior_is_asked_for_whole(open_device) -> None:
-    """Consent without a prior, with one that misses a value, or with one of other values is refused."""
+    """Consent without a prior is refused, and so is a prior that misses a value, has an invalid weight or has a value
+    outside the domain."""
     device = open_device()
     joined = device.join(of_own()).campaign_id
     with pytest.raises(ConsentMissing, match="weight for every value"):
@@ -363,7 +365,8 @@ def test_a_refused_consent_declares_nothing(open_device) -> None:
 
 
 def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
-    """Two rounds of one question cost the sum of their LDP levels in one ledger, for any prior of the second round."""
+    """Two rounds of one question cost the sum of their LDP levels in one ledger, also if the second one declares
+    LIP."""
     first = campaign()
     notion = Information(NAT, (70, 10, 8, 7, 3, 2))
     second = made(title="Round two", notion=notion, channel=personal.lip_response(notion.prior, NAT))
@@ -423,5 +426,6 @@ def test_a_role_is_part_of_what_was_joined(open_device) -> None:
     secret."""
     joined = Joined.open(of_classes(), [AUTHOR.public], bytes(range(32)))
     assert not joined.complete
-    assert "SigningKey" not in repr(joined) or bytes(range(32)).hex() not in repr(joined)
+    assert bytes(range(32)).hex() not in repr(joined)
+    assert repr(bytes(range(32))) not in repr(joined)
     assert joined.channel == personal.lip_response(PRIORS[1], LEVELS[1]), "the costliest, before a class is named"

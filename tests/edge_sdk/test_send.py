@@ -329,8 +329,8 @@ def test_a_clock_that_went_back_does_not_silence_a_device(open_device):
     ("asked", "waits"), [("7200", 7200), ("1", 60), ("9" * 5000, MOST_SECONDS), ("-5", 60), ("x", 60)]
 )
 def test_a_device_waits_as_long_as_it_is_asked_and_a_day_at_most(open_device, asked, waits):
-    """After every temporary refusal, the device waits until the later of the drawn moment and Retry-After, at most a
-    day."""
+    """After a status that is neither a receipt nor a final refusal, the device waits until the later of the drawn
+    moment and Retry-After, at most a day."""
     for status in (429, 503, 507, 302, 404, 413, 408):
         device = open_device(urandom=lambda n: b"\xff" * n)
         agreed(device)
@@ -385,8 +385,8 @@ def test_when_and_how_much_is_sent_is_the_same_for_every_answer(open_device, clo
 
 
 def test_what_a_study_refuses_for_good_is_kept_and_not_sent_again(open_device, place, tmp_path):
-    """After status 400 at the stage codec or envelope, an upload is kept, reported as refused each time and never
-    retried; other uploads continue."""
+    """After status 400 at the stage envelope, an upload is kept, reported as refused each time and never retried; other
+    uploads continue."""
     device = open_device(place)
     first = agreed(device)
     agreed(device, SECOND)

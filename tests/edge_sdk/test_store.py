@@ -27,7 +27,7 @@ def answering(open_device, clock, place):
 
 
 def test_the_folder_and_its_files_are_the_owners_alone(answering, place):
-    """Only the owner can read the secret and the answers."""
+    """Only the owner may read the folder and its files."""
     assert place.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
     assert sorted(path.name for path in place.iterdir())[:3] == [CHECKPOINT_FILE, SECRET_FILE, DATABASE_FILE]
@@ -59,7 +59,7 @@ def test_the_secret_is_made_once(open_device, place):
     ],
 )
 def test_a_secret_that_is_not_the_stores_is_refused(open_device, place, change, error, text):
-    """A secret that belongs to another store is detected (promise 10)."""
+    """A missing secret, and one that belongs to another store, are detected (promise 10)."""
     open_device(place).close()
     change(place / SECRET_FILE)
     with pytest.raises(error, match=text):
@@ -140,7 +140,7 @@ except StoreError as error:
 
 
 def test_a_store_that_cannot_be_written_says_so(answering, place):
-    """For a store of another owner, or a read-only store, the error says what to check."""
+    """For a store that this process must not write, the error says so, without a traceback."""
     answering[0].close()
     for folder in (place, *place.parents[:4]):
         folder.chmod(0o555)
@@ -174,7 +174,7 @@ def test_a_damaged_store_is_refused_with_advice(answering, place, damage):
 
 @pytest.mark.parametrize("version", [VERSION + 1, 99])
 def test_a_store_of_another_format_is_refused(open_device, place, version):
-    """A store with the format of another release is refused and not changed."""
+    """A store with the format of a later release is refused, and the error names this format."""
     open_device(place).close()
     with sqlite3.connect(place / DATABASE_FILE) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
@@ -205,7 +205,8 @@ def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
 
 
 def test_a_locked_store_waits_and_then_says_who_is_in_the_way(answering, open_device, place, monkeypatch):
-    """While another process writes, a device waits; after a time limit it raises an error, with nothing changed."""
+    """While another connection writes, an answer waits; after a time limit it is refused with an error about another
+    process, and nothing is charged."""
     device, campaign_id = answering
     monkeypatch.setattr("edge_sdk.store.sqlite.WAIT_SECONDS", 0.05)
     impatient = open_device(place)
@@ -239,8 +240,8 @@ def test_processes_share_a_store(open_device, place):
 
 
 def test_opening_a_store_again_gives_up_no_lock(answering, open_device, place):
-    """While a connection is open, no other process behaves as the last connection, even if this process opens the
-    store's files again."""
+    """If a process opens a store a second time, its first connection keeps its lock: another process that opens and
+    closes the store does not delete the write-ahead log."""
     open_device(place).close()
     program = "import sys; from edge_sdk import Device; Device.open(sys.argv[1]).close()"
     subprocess.run([sys.executable, "-c", program, str(place)], check=True)

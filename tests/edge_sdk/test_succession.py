@@ -81,7 +81,7 @@ def test_a_dearer_worst_case_is_not_followed(open_device, clock):
 
 def test_a_unit_follows_its_study_by_itself(world, tmp_path):
     """With ``follow = true``, a unit whose campaign is over queries its study, by a real process, and continues with
-    the next campaign, also after a restart; without the option, the unit ends."""
+    the next campaign, also after a restart. The option is off by default."""
     # A time in the far future: the child process uses the real clock.
     opens = 10**10
     first = load_average(opens=opens, periods=1)

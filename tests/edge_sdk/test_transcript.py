@@ -187,8 +187,8 @@ def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
 
 
 def test_nothing_that_is_seen_depends_on_the_answer(agreed, clock) -> None:
-    """For every answer and all earlier answers, the same number of random bytes is drawn and reports have the same
-    length."""
+    """For each of three sequences of answers, the same numbers of random bytes are drawn, and the reports have the same
+    lengths."""
     data, seen = made(), set()
     for answers in ([0, 0, 0], [0, 3, 5], [5, 5, 1]):
         dice = Dice()

@@ -146,8 +146,8 @@ def test_a_retry_with_another_answer_of_the_district_is_the_same_bytes(member, v
 @each_view
 @pytest.mark.parametrize("value", LABELS)
 def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, value, view):
-    """For every answer and every view, random bytes are drawn in the same order, and the report has the same length and
-    cost (promise 9)."""
+    """For every answer and every view, random bytes are requested in the same sizes and order, and the report has the
+    same length and cost (promise 9)."""
     device, campaign_id, dice = member(asking(), view)
     receipt = device.answer(campaign_id, value)
     assert dice.asked == [32, DITHER_BYTES, 8]

@@ -342,7 +342,8 @@ def folder():
 
 def test_three_years_of_two_people(folder):
     """One person repeats an answer for three years, and another always gives a new one. Their reports have the same
-    slots and lengths and use the same random bytes, and neither is charged more than was reserved."""
+    slots and lengths, their devices make the same requests for random bytes, and neither is charged more than was
+    reserved."""
     clock = Clock()
     lives = [Life(folder / f"{number}", clock, BudgetPolicy(lifetime=13)) for number in range(2)]
     for life in lives:
