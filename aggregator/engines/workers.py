@@ -64,7 +64,7 @@ class Workers:
         deadline = time.monotonic() + ANSWER_SECONDS
         while True:
             answers: Mapping[str, Any] = self.client.run(question, *arguments, on_error="return")
-            # A worker that was lost meanwhile raises OSError here; other workers do its work.
+            # For a worker that was lost meanwhile, the answer is an OSError; other workers do its work.
             found = {worker: answer for worker, answer in sorted(answers.items()) if not isinstance(answer, OSError)}
             if found:
                 return found

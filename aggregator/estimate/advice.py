@@ -1,4 +1,4 @@
-"""Warnings of an estimate that a reader must know before using the estimate."""
+"""Warnings of an estimate, to be read before using the estimate."""
 
 from __future__ import annotations
 

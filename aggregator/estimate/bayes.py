@@ -39,14 +39,14 @@ FAR = 64.0
 """A raw estimate of more than this many standard errors is not changed, because shrinkage could hardly improve it."""
 
 CROWD = 5.0
-"""The number of values within about one standard error of a share at which they are shrunk halfway towards it."""
+"""Values are shrunk halfway towards a share if about this many values lie within a standard error of the share."""
 
 SURE = 2.0
-"""A value with a share of this many standard errors takes half the usual part of the correction of the sum."""
+"""If a value's share is this many standard errors, the correction of the sum changes it half as much as usual."""
 
 ROUNDS = 300
 LEANING = 1.0
-"""The common distribution counts for this many values in the distribution of an octave."""
+"""In the distribution of an octave, the common distribution has the weight of this many values."""
 
 BIN = 1 / 16
 """Raw estimates are binned before the fit, in bins with this width in standard errors."""
@@ -74,7 +74,7 @@ BEYOND = 9.0
 def empirical_bayes(raw: Floats, se: Floats) -> Floats:
     """Return the posterior mean of each share under the distribution of shares that fits the raw estimates best.
 
-    The means do not sum to one. The difference is distributed over the values in proportion to
+    The means need not sum to one. The difference is distributed over the values in proportion to
 
         m(x) / (1 + (m(x) / (SURE se(x)))^4)      for a mean m(x),
 

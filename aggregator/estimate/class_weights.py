@@ -47,8 +47,8 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
         if not got.all():
             name = margin.names[int(np.argmin(got))]
             raise MarginRefused(
-                f"nobody of class {name!r} has answered, so its part of the population is unknown: wait for reports, "
-                "or put it in a group with another class"
+                f"nobody in group {name!r} has answered, so the answers of this part of the population are unknown: "
+                "wait for reports, or merge the group with another one"
             )
     found = members.copy()
     for _ in range(MAX_ROUNDS):

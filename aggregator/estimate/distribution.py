@@ -19,7 +19,7 @@ raised to it."""
 
 
 def project(raw: Floats, reported: Reported | None = None, variances: Floats | None = None) -> Floats:
-    """Return the distribution nearest to ``raw``: max(raw - c v, 0), with c such that it sums to one.
+    """Return the distribution nearest to ``raw``: max(raw - c v, 0), with c such that the sum is one.
 
     Args:
         raw: (k,) unbiased shares.

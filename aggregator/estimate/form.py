@@ -138,7 +138,7 @@ class Margin(SharesEstimate):
 
     @cached_property
     def share(self) -> Floats:
-        """Consistent distribution by the method that ``default_method`` returns, shape (a,)."""
+        """Consistent distribution, shape (a,): empirical Bayes for many values with much noise, else the projection."""
         noise = math.sqrt(float(np.mean(self.variances))) * len(self.raw)
         crowded = len(self.raw) >= CROWD and noise >= NOISY  # false if the errors are NaN
         return empirical_bayes(self.raw, self.se) if crowded else project(self.raw)

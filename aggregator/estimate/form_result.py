@@ -55,7 +55,7 @@ class FormEstimate:
         reports: the number of reports of the views that are used.
         level: the confidence level of the intervals.
         skipping: the questions that may be skipped; people who skipped one are excluded.
-        warnings: sentences that a reader must know before using the estimate.
+        warnings: sentences to read before using the estimate.
         association: the test of association of two questions; None for one question.
         within: for two questions and each value of the first: the shares of the second among the people with this
             value.
@@ -221,7 +221,7 @@ class _Survey:
         by_class = [margin.question is None for margin in margins]
         if any(by_class) and not all(by_class):
             raise MarginRefused(
-                "margins by class and by questions of a form cannot be combined: leave out one kind, or ask for each "
+                "margins by class and by questions of a form cannot be combined: leave out one kind, or select one "
                 "class with --where"
             )
         self.by_class = any(by_class)

@@ -1,7 +1,7 @@
 """Checks that a tally comes from enough devices to be estimated.
 
-A campaign promises that nothing is estimated from fewer than a minimum number of devices. So devices are counted by
-their keys, and not their reports: a unit with a thousand readings is one device. For a class whose devices have several
+A campaign promises that nothing is estimated from fewer than a minimum number of devices. So the keys of the devices
+are counted, not the reports: a unit with a thousand readings is one device. For a class whose devices have several
 reports each, only a lower bound on the number of devices is known, and the bound is used.
 """
 

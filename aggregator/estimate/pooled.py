@@ -4,8 +4,8 @@ The share of a value is the sum over the classes of the share of people who are 
 report is evidence for the class of its device only. So each class is decoded by its channel, and the estimates are
 added; no similarity between classes is assumed.
 
-Its subclasses are in ``classes`` (named classes), ``personal`` (a class for each declared prior) and ``transcript``
-(channels that depend on earlier reports).
+The subclasses of ``Pooled`` are in ``classes`` (named classes), ``personal`` (a class for each declared prior) and
+``transcript`` (channels that depend on earlier reports).
 """
 
 from __future__ import annotations

@@ -36,11 +36,11 @@ VALUE_KINDS = {
     "date": "date",
     "items": "item",
 }
-"""The name of a value in tables for programs, by kind of domain."""
+"""The name of a value in machine-readable tables, by kind of domain."""
 
 ROUNDED = (
-    "a share is of the answers rounded to that number, not of a bin between two: each device rounds its answer to one "
-    "of the two numbers around it at random, the nearer one more often, so that means and sums are unbiased"
+    "each share is that of the answers rounded to this number, not that of a bin. A device rounds its answer at random "
+    "to one of the two numbers around the answer, more often to the nearer one, so means and sums are unbiased"
 )
 
 
@@ -97,7 +97,7 @@ class Estimate(Shares):
         rejected: the number of refused envelopes by reject class.
         version: the version of the study's table from which the tally was read.
         influence: the effect that forged reports can have.
-        warnings: sentences that a reader must know before using the estimate.
+        warnings: sentences to read before using the estimate.
         devices: the number of devices that sent the reports; None if unknown, for a class whose devices have several
             reports each.
         where: the class of people; None for everybody.

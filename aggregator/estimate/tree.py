@@ -347,7 +347,8 @@ def project_inside(raw: Floats, variances: Floats, parent: Integers, share: Floa
     sums, widths = (_running(numbers[order], first, of) for numbers in (raw, v))
     c = (sums - share[of]) / widths
     kept = height[order] > c
-    # The first number of each parent is kept, even if rounding or a share of 0 says otherwise.
+    # The first number of each parent is always kept. Because of rounding, or for a share of 0, the comparison may fail
+    # for it.
     kept[first] = True
     last = np.maximum.reduceat(np.where(kept, np.arange(len(raw)), 0), first)
     inside: Floats = np.maximum(raw - c[last][parent] * v, 0)

@@ -111,7 +111,7 @@ class Candidate:
             ratio = self.mean_variance / choice.mean_variance
             return "the same error of the mean" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error of the mean"
         if choice.mechanism.name == WAVE:
-            return "has no estimate of the order of values"
+            return "is designed for single values, not for their order"
         if math.isnan(self.error) or math.isnan(choice.error):
             return "has no unbiased estimate"
         ratio = self.error / choice.error
@@ -274,15 +274,15 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
         return f"least exact error among {len(short)} usable mechanisms"
     reason = f"least error of one person's posterior under the prior, among {len(short)} usable mechanisms"
     if math.isnan(choice.raw_mse):
-        reason += "; it has no unbiased estimate, so no error bars"
+        reason += "; it has no unbiased estimate, so there are no error bars"
     surer = [
         one for one in short if one.raw_mse < choice.raw_mse or math.isnan(choice.raw_mse) > math.isnan(one.raw_mse)
     ]
     if surer:
         surest = min(surer, key=lambda one: one.raw_mse)
-        reason += f"; for shares that do not depend on the prior, take {surest.mechanism.name}"
+        reason += f"; for shares that do not depend on the prior, use {surest.mechanism.name}"
         if not math.isnan(choice.raw_mse):
-            reason += f", with {surest.raw_mse / choice.raw_mse:.2g} times its squared error"
+            reason += f", whose unbiased estimate has {surest.raw_mse / choice.raw_mse:.2g} times the squared error"
     return reason
 
 

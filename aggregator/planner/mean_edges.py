@@ -18,7 +18,7 @@ from protocol.errors import DomainError
 from protocol.notions import Ldp
 
 EDGES = (2, 3, 5, 9)
-"""The tried numbers of evenly spaced values."""
+"""The numbers of evenly spaced values that are tried."""
 
 AS_GOOD = 1.02
 """Fewer values are used if the standard error is at most this times the least standard error. They need fewer bits,

@@ -101,7 +101,7 @@ def choose_padding(
         raise ValueError("a padding is chosen from a sample of sets, but the sample is empty")
     sizes = np.array([len(basket) for basket in baskets])
     held = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
-    # For each item that somebody holds, the size of that person's set.
+    # For each item that somebody has, the size of that person's set.
     among = np.repeat(sizes, sizes)
     shares = np.bincount(held, minlength=items) / len(baskets)
 

@@ -74,7 +74,7 @@ class PlanRow:
 
 
 class Plan(tuple[PlanRow, ...]):
-    """The mechanisms for a question: the chosen mechanism first, then others in the order of their errors, and at last
+    """The mechanisms for a question: the chosen mechanism first, then others in the order of their errors, and finally
     mechanisms that do not apply."""
 
     __slots__ = ()

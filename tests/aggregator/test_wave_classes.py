@@ -214,7 +214,7 @@ def test_a_class_without_reports_counts_for_nothing():
     alone = asked((wave(K, NANONATS),), Ldp(NANONATS))
     same = ordered(alone, Tally.of(tally.counts[: alone.terms.channel.outputs]), quantiles=PARTS, above=14)
     assert ordered(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
-    with pytest.raises(HalftruthError, match="nobody of class 'b'"):
+    with pytest.raises(HalftruthError, match="nobody in group 'b'"):
         ordered(signed, tally, quantiles=PARTS, margins=[margin((0.5, 0.5))])
     with pytest.raises(NotShared, match="heads"):
         estimate(signed, tally, pool="precision")

@@ -378,7 +378,7 @@ def test_what_cannot_be_weighted_is_refused_in_words() -> None:
         Calibration(AnsweredForm(views, form_of()), [known(0, half), known(0, half)])
     terms, tally = test_classes.TALLIES["mixed-4000"]
     alone = Tally.of(np.where(np.arange(len(tally.counts)) < 8, tally.counts, 0))
-    with pytest.raises(MarginRefused, match="nobody of class 'open' has answered"):
+    with pytest.raises(MarginRefused, match="nobody in group 'open' has answered"):
         estimate(terms, alone, margins=by_class(0.5, 0.5))
     with pytest.raises(MethodRefused, match="projection or linear"):
         estimate(*test_classes.TALLIES["lip-4000"], margins=by_class(0.5, 0.3, 0.2), method="map")

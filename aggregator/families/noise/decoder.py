@@ -33,8 +33,8 @@ class NoiseDecoder(TableDecoder):
     def _inverse(self) -> Floats:
         if self.inputs > MOST_INVERTED:
             raise NotInvertible(
-                f"noise over {self.inputs} points cannot be inverted; at most {MOST_INVERTED} points can; use method "
-                "'mmse' or 'map' with a prior"
+                f"no unbiased estimate is computed for noise over {self.inputs} points, only for at most "
+                f"{MOST_INVERTED}: use method 'mmse' or 'map' with a prior"
             )
         try:
             inverse = np.asarray(np.linalg.inv(self._law), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The Wasserstein mechanism: the geo-indistinguishability, and so the noise, that implies Pufferfish privacy.
+"""The Wasserstein mechanism: noise with a level of geo-indistinguishability that implies Pufferfish privacy.
 
 Assume that in every scenario the distribution of answers given one secret can be transported to the distribution given
 the other secret by moves of at most W steps. Then noise of level / W per step limits the ratio of each output's

@@ -30,8 +30,8 @@ class SubsetDecoder(Decoder):
         # q* is the expected number of other ones, divided by k - 1. p* - q* is computed without cancellation.
         self._outside = (one * d - mine) / (one * (k - 1))
         self._gap = (mine * k - one * d) / (one * (k - 1))
-        # These are the probabilities that two bits are set: that of the input and another one, and those of two other
-        # values. Given the bit of the input, the rest of a set is uniform.
+        # These are the probabilities that two bits are both set: first the bits of the true input and of another value,
+        # then the bits of two other values. Given the bit of the true input, the rest of a set is uniform.
         self._with_own = mine * (d - 1) / (one * (k - 1))
         self._two_others = (mine * (d - 1) * (d - 2) + (one - mine) * d * (d - 1)) / (one * (k - 1) * (k - 2))
 

@@ -85,8 +85,8 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
         trace (sum of w_j v_j v_j' / (p . v_j))^-1 - |p|^2,      convex in w
 
     The first rays v_j come from all subsets S: such a ray is 1 on S, and has the lowest or the highest possible numbers
-    elsewhere. If all levels are equal, there are no other rays. Otherwise linear programs find rays that improve the
-    design, by the dual prices of the design, until no ray improves it. The result is within a millionth of the optimum
+    elsewhere. If all levels are equal, there are no other rays. Otherwise linear programs search for rays that improve
+    the design, by the dual prices of the design, until they find none. The result is within a millionth of the optimum
     over the rays found, and never worse than LDP at the smallest level.
 
     Args:

@@ -40,7 +40,7 @@ def half_width(size: int, level: int) -> int:
 
     This b maximises a bound on the mutual information of input and output. It is about k / 2 for small levels, and
     small for large levels. Near this b, the error depends little on b. A half width is permitted if k - 1 and 2 b + 1
-    have no common factor, because only then a row can sum to exactly 2^128.
+    have no common factor, because only then can a row sum to exactly 2^128.
 
     Args:
         size: k, the number of values.

@@ -208,7 +208,7 @@ class WindowsDecoder(Decoder):
         if self.inputs > MOST_INPUTS or self.inputs * self.features > MOST_CELLS:
             raise NotInvertible(
                 f"an unbiased estimate of {self.inputs} values from {self.features} outputs is not computed for "
-                "windows of this size; use method 'map' (reports outweigh the prior) or 'mmse' (the prior is right)"
+                "windows of this size; use method 'mmse' if the prior is right, otherwise 'map'"
             )
         information = np.empty((self.inputs, self.inputs))
         for chunk in self._chunks():

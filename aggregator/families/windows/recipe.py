@@ -85,8 +85,8 @@ class _Split:
         """The classes of the linear program: one class for each heavy input, then one class for the tail."""
         heavy, tail = self.law[self.heavies], self.law[self.tail]
         mass = np.append(heavy, tail.sum())
-        # Let an arc be the part p of the circle. The ends of windows that cover phi lose p / (3 phi (1 - phi)) of its
-        # variance.
+        # Let an arc be the part p of the circle. At the ends of windows that cover phi, the arc's lift loses the part p
+        # / (3 phi (1 - phi)) of its variance.
         ends = np.clip(1 - tail / tail.sum() / (3 * self.edge * (1 - self.edge)), 0, 1) if len(tail) > 1 else 0 * tail
         fluid = float((tail**2 * ends).sum())
         square = np.append(heavy**2, float((tail**2).sum()) - fluid)
@@ -236,7 +236,7 @@ def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, flo
 
 
 def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
-    """Return the design of the best mixture, or with probability ``part`` of a mixture that distinguishes all
+    """Return the design of the best mixture, mixed with probability ``part`` with a mixture that distinguishes all
     inputs."""
     mixture = split.mixture
     if part:
@@ -275,7 +275,7 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
     singles = []
     for x in split.singles:
         p = float(split.law[x])
-        own = 1 - split.low * (1 - p)  # P(x) u(x) in Theorem 3
+        own = 1 - split.low * (1 - p)  # Q(x|x) of the published rule (Jiang, Li, Tandon 2020, Theorem 3)
         singles.append(Single(x, round(whole * own), round(whole * p * split.low)))
     types = []
     for lifts, weight, (span, high, low) in zip(plan.mixture.lifts, plan.mixture.weights, plan.shapes, strict=True):
