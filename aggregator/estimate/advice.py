@@ -20,8 +20,8 @@ MOVED = 5e-4
 """Shares that differ by less than this are reported as equal."""
 
 UNKNOWN = 0.5
-"""If a standard error is above this, the interval covers nearly all possible shares, so the reports say nothing
-about the value."""
+"""If a standard error is above this, the interval covers nearly all possible shares, so the reports contain
+almost no information about the value."""
 
 WITHOUT_BARS = "shares without error bars"
 """Start of the warning about shares without standard errors."""

@@ -106,7 +106,7 @@ class DistrictDifference(DifferenceFigures):
 class Difference(DifferenceFigures):
     """The differences of the values' shares: the later side minus the earlier side.
 
-    Simultaneous intervals hold for all values, and for all differences that were computed together.
+    The level of simultaneous intervals applies to all values, and to all differences that were computed together.
 
     Attributes:
         names: the names of both sides.
@@ -193,9 +193,9 @@ def difference(
         method: the method of both sides' consistent distributions; the difference uses the unbiased estimates.
         paired: whether both tallies use the same groups of devices and may share devices; if False, they must share
             none.
-        only: whether a single value or district was requested; simultaneous intervals then hold for this value or
-            district alone.
-        steps: the number of differences for which simultaneous intervals hold together.
+        only: whether a single value or district was requested; the level of simultaneous intervals then applies to this
+            value or district alone.
+        steps: the number of differences to which the level of simultaneous intervals applies.
     Raises:
         NotComparable: the sides have different values.
         NotEnough: fewer devices on a side than its campaign's minimum.

@@ -97,8 +97,8 @@ class AnsweredShares:
 class FormDifference(DifferenceFigures):
     """Differences of shares among the people who answered: the second side minus the first.
 
-    A difference is NaN if a side's estimated share of people who answered is not above zero. Simultaneous intervals
-    hold for all differences that were computed together.
+    A difference is NaN if a side's estimated share of people who answered is not above zero. The level of simultaneous
+    intervals applies to all differences that were computed together.
 
     Attributes:
         names: the names of both sides.
@@ -150,7 +150,7 @@ def form_difference(
         before, after: the unbiased shares of both sides, for the same rows.
         level: the confidence level of the intervals.
         paired: whether both sides use the same groups of devices and may share devices; if False, they must share none.
-        together: the number of differences for which simultaneous intervals hold together.
+        together: the number of differences to which the level of simultaneous intervals applies.
     """
     se, ends = (same_devices if paired else apart)(before, after)
     raw = after.raw - before.raw

@@ -30,8 +30,8 @@ class FormSides(Generic[Name]):
     Attributes:
         sides: the names and estimates of the sides with enough devices; at least one.
         few: the names of the sides with too few devices.
-        differences: the differences between sides; for classes, between each class and the first. Simultaneous
-            intervals hold for all differences together, including differences from the sides in ``few``.
+        differences: the differences between sides; for classes, between each class and the first. The level of
+            simultaneous intervals applies to all differences together, including differences from the sides in ``few``.
     """
 
     sides: tuple[tuple[Name, FormEstimate], ...]

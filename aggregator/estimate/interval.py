@@ -27,8 +27,8 @@ class Intervals(NamedTuple):
     """Intervals of k estimates. All arrays have the shape (k,).
 
     Attributes:
-        low, high: the interval of each figure by itself.
-        simultaneous_low, simultaneous_high: simultaneous intervals, whose level holds for all figures together
+        low, high: the interval of each estimate by itself.
+        simultaneous_low, simultaneous_high: simultaneous intervals, whose level applies to all estimates together
             (Bonferroni).
     """
 

@@ -3,9 +3,9 @@
 Classes share no device, so their intervals are combined by their squares, as in ``change``. Periods share devices, and
 a device repeats its output while its answer stays the same, so the quantiles of two periods have an unknown
 correlation. For any correlation, the standard error of a difference is at most the sum of the two standard errors. So
-the interval of a difference between periods extends from the later period's lower end minus the earlier period's upper
-end to the later period's upper end minus the earlier period's lower end. The interval is conservative; if the periods
-share no device, it is at most 1.4 times as wide as necessary.
+the lower end of a difference between periods is the later period's lower end minus the earlier period's upper end, and
+the upper end is the later period's upper end minus the earlier period's lower end. The interval is conservative; if the
+periods share no device, it is at most 1.4 times as wide as necessary.
 
 ``ordered`` estimates a single side, and ``present.ordered_course`` prints the result.
 """

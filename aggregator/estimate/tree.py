@@ -1,7 +1,7 @@
 """Estimates at several resolutions from surveys of different people, one survey for each resolution.
 
 Each view asks different people for a district of one size. If each district of a resolution lies in one district of the
-next coarser resolution, the resolutions form a tree, and the best linear unbiased estimate of every district takes two
+next coarser resolution, the resolutions form a tree. The best linear unbiased estimate of every district then takes two
 passes through the tree (Hay, Rastogi, Miklau, Suciu 2010, sec. 4; here variances may differ):
 
     up      z = w raw + (1 - w) sum of the children's z,     w = V_c / (V + V_c)

@@ -49,8 +49,8 @@ class Trend:
         points: the spans in the requested order; at least one has an estimate.
         change: the change between the two requested spans, by default the first and the last with an estimate; None if
             only one span has an estimate.
-        steps: the changes from each span with an estimate to the next, if requested; their simultaneous intervals hold
-            for all values and all steps together, including steps of spans without an estimate.
+        steps: the changes from each span with an estimate to the next, if requested; the level of their simultaneous
+            intervals applies to all values and steps together, including steps of spans without an estimate.
         only: the requested value or district; None for all.
     """
 
@@ -159,7 +159,7 @@ def trend(
         where: a class of people; None for everybody.
         ends: the two spans of the change; by default the first and the last with an estimate.
         steps: whether to return the change from each span to the next as well.
-        only: a value or district; simultaneous intervals then hold for this value or district alone.
+        only: a value or district; the level of simultaneous intervals then applies to this value or district alone.
         truths: the true shares of a rehearsal, one array for each span or one for all spans.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.

@@ -3,7 +3,7 @@
 People who answer are seldom a representative sample. If the population's shares of some groups are known, reports of an
 underrepresented group get larger weights (post-stratification: Holt, Smith 1979; several margins: raking, Deming,
 Stephan 1940, and calibration, Deville, Särndal 1992). Weighting removes the nonresponse bias as far as the groups
-explain it, but the variance grows by the design effect, and a forged report of a group with a larger weight has more
+explain it. But the variance grows by the design effect, and a forged report of a group with a larger weight has more
 influence.
 
 ``class_weights`` computes weights of classes, which are public; ``form_weights`` computes weights by questions of a
@@ -61,7 +61,8 @@ class Weighting:
         reported: for each margin, (G,), the shares of its groups among the reports.
         least, most: the smallest and the largest weight of a report; the mean weight is 1.
         design_effect: the mean variance of the weighted shares, divided by the mean variance of the unweighted shares;
-            NaN if the latter is 0. For the wave mechanism, the variances are those of the mean.
+            NaN if the unweighted shares have the variance 0. For the wave mechanism, the variances are those of the
+            mean.
         people_per_report: the largest number of people that one report counts for in a raw estimate; NaN for the wave
             mechanism.
         people_unweighted: ``people_per_report`` without weights.

@@ -1,7 +1,7 @@
 """Plan a question for classes of people: expected errors of each class and of all together, and the people needed.
 
 Each class has a separate channel and level. The estimate for everybody is the mean of the classes' estimates, weighted
-by the sizes of the classes, so a noisy class counts as much as an accurate class of the same size. The errors assume
+by the sizes of the classes. So a noisy class counts as much as an accurate class of the same size. The errors assume
 classes of equal size.
 
 The error of a share or a mean is exact. Errors of deciles and ranges are simulated, as in ``goals``.

@@ -1,17 +1,17 @@
 """Plan a form: the expected standard errors of each question, and the weakest association that can be detected.
 
-The table of two questions with a and b values, from the n reports of its view, has noise with the standard deviation
-sigma in each of the (a - 1)(b - 1) free numbers of its interaction. The largest singular value of noise alone exceeds t
-sigma in 1 of 20 tables (simulated); the test of association uses this threshold. Noise raises the singular value of a
-pattern of strength s to about
+The interaction of two questions with a and b values has (a - 1)(b - 1) free numbers. Each of these numbers, estimated
+from the n reports of the view that asks both questions, has noise with the standard deviation sigma. The largest
+singular value of noise alone exceeds t sigma in 1 of 20 tables (simulated); the test of association uses this
+threshold. Noise raises the singular value of a pattern of strength s to about
 
     sqrt((s^2 + (a - 1) sigma^2) (s^2 + (b - 1) sigma^2)) / s,        with a standard deviation of about sigma
 
 (Benaych-Georges, Nadakuditi 2012). So the pattern is found with probability .8 if this value is .84 sigma above t
 sigma. For even margins and Cramer's V, s = V sqrt(min(a, b) - 1) / sqrt(a b). V is 0 without association, and 1 if one
 answer determines the other; .1 is called weak, .3 medium, .5 strong (Cohen 1988, with V for w). For the 36 tables of
-nine questions of UCI Adult, this formula predicted 3, 6, 15, 10 and 30 associations, and in one simulation the test
-found 7, 10, 18, 17 and 30 (with 48,842 people at 1, 2 and 4 nats, and 10^6 people at 1 and 4 nats).
+nine questions of UCI Adult, this formula predicted 3, 6 and 15 associations with 48,842 people at 1, 2 and 4 nats, and
+10 and 30 with 10^6 people at 1 and 4 nats. In one simulation, the test found 7, 10, 18, 17 and 30.
 
 All errors are for evenly distributed answers, which are nearly the worst case.
 """

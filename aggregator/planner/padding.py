@@ -2,8 +2,8 @@
 
 Padding to l multiplies every estimate by l, so the noise grows with l. An item of a set with more than l items counts
 only as l / (size of the set). This causes a bias, which falls with l. Noise and bias can be computed from a sample of
-sets before anybody has answered. The best l depends on the level, the number of people and the estimator as much as on
-the sets, so no fixed percentile of the set sizes is best (Gu et al. 2020, sec. VII-B, leave this open).
+sets before anybody has answered. The best l depends as much on the level, the number of people and the estimator as on
+the sets. So no fixed percentile of the set sizes is best (Gu et al. 2020, sec. VII-B, leave this open).
 
 The error is that of the default estimate: the projection, or empirical Bayes for many values with much noise. The
 default estimate removes most of the noise of rare items, so its best l is larger than that of the unbiased estimate.

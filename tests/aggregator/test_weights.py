@@ -397,7 +397,7 @@ FILES = {
     "value": ('shares = { north = 0.5, sauth = 0.3, west = 0.2 }', "'sauth'; did you mean 'south'"),
     "missing": ('shares = { north = 0.5, south = 0.5 }', "no number for 'west'"),
     "negative": ('shares = { north = 1.2, south = 0.1, west = -0.3 }', "not above zero"),
-    "both": ('shares = { north = 1 }\npeople = { north = 1 }', "either shares or people"),
+    "both": ('shares = { north = 1 }\npeople = { north = 1 }', "has both shares and people"),
     "group": ('groups = { coast = ["east"] }\nshares = { coast = 1 }', "no value 'east'"),
     "twice": ('groups = { a = ["north"], b = ["north"] }\nshares = { a = 1 }', "in two groups"),
     "everybody": ('groups = { a = ["north", "south", "west"] }\nshares = { a = 1 }', "single group of everybody"),

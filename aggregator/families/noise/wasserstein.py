@@ -1,9 +1,9 @@
 """The Wasserstein mechanism: noise with a level of geo-indistinguishability that implies Pufferfish privacy.
 
 Assume that in every scenario the distribution of answers given one secret can be transported to the distribution given
-the other secret by moves of at most W steps. Then noise of level / W per step limits the ratio of each output's
-probabilities given the two secrets to e^level, because this probability changes by at most the factor e^level if an
-answer moves by W steps.
+the other secret by moves of at most W steps. With noise of level / W per step, an answer that moves by W steps changes
+the probability of an output by at most the factor e^level. So the probabilities of an output given the two secrets have
+a ratio of at most e^level.
 
 ``protocol.levels`` defines the scenarios and computes the level of a finished channel under them;
 ``aggregator.author.pufferfish_file`` reads the file.

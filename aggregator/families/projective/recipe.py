@@ -61,7 +61,7 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
         if max_bits is None or bits <= max_bits
     ]
     if not offers:
-        raise ChannelError(f"no projective space of at most 2^{max_bits} points holds {size} values")
+        raise ChannelError(f"no projective space of at most 2^{max_bits} points has {size} points: allow more bits")
     return _geometry(size, level, offers)
 
 
@@ -100,9 +100,9 @@ def projective_for_high_low(size: int, sensitive: int, level: int, part: float |
     """Return projective geometry response for the sensitive values, with the best field order for the whole high-low
     channel.
 
-    With a larger order, a report says more about a sensitive value, but other values give sensitive outputs more often.
-    So the best order depends on the share of people with a sensitive value. If this share is not given, the order
-    minimises the largest ratio of its error to the best error, over the shares s / k and ``USUAL_PARTS``.
+    With a larger order, a report reveals more about a sensitive value, but other values give sensitive outputs more
+    often. So the best order depends on the share of people with a sensitive value. If this share is not given, the
+    order minimises the largest ratio of its error to the best error, over the shares s / k and ``USUAL_PARTS``.
 
     Args:
         size: k, the number of all values.

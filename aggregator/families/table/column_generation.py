@@ -35,7 +35,7 @@ _PATIENCE = 8
 _CLOSE = 2e-5
 """Generation ends when ``_PATIENCE`` rounds together add less than this part of the gain."""
 _PRICED = 1e-7
-"""A corner is added if its reduced cost promises more than this part of the gain."""
+"""A corner is added if its reduced cost is more than this part of the gain."""
 _TRIES = 400
 _ADDED = 200
 _KEPT = 3000
@@ -46,8 +46,8 @@ _LEAST_WEIGHT = 1e-12
 class Coordinates:
     """Variables of the linear program: n classes of inputs, and the range of their lifts.
 
-    A class of many small inputs is a *fluid*: its inputs need not have equal lifts, so a mean lift l between a and b
-    adds (a + b) l - a b times the sum of squared probabilities, as if each input had lift a or b.
+    A class of many small inputs is a *fluid*: each of its inputs has the lift a or b, and the mean of these lifts is
+    the variable l. Such a class adds (a + b) l - a b times the sum of squared probabilities.
 
     Attributes:
         mass: (n,) the prior mass of each class.
