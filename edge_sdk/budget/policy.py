@@ -217,7 +217,7 @@ class Budget:
 
     @property
     def spent(self) -> float:
-        """The nats that reports have cost so far."""
+        """Nats spent so far."""
         return exact.nats(self.spent_nanonats)
 
     @property

@@ -129,7 +129,7 @@ class Checkpoint:
 
 @lru_cache(maxsize=4)
 def _decodings(record: bytes) -> list[Checkpoint | None]:
-    """Return a list for a record's checkpoint: empty, until the record is encoded or decoded.
+    """Return the cache of a record's checkpoint: a list, empty until the record is encoded or decoded.
 
     At every answer a device reads the last two records that it wrote, from the store and from both slots of a file.
     """

@@ -4,7 +4,7 @@
     trust = ["analyst.pub"]                 # public keys of the authors that the owner trusts
     campaign = "load.campaign"              # joined and consented to at the first start
     consent = true                          # the owner read its terms (run CONFIG --check) and agrees
-    follow = false                          # true: agrees to the study's next one too, if it costs no more: succession
+    follow = false                          # true: also agree to the study's next campaign (see succession)
 
     [budget]                                # caps; they are stored, and can only be tightened
     lifetime = 8.0                          # nats

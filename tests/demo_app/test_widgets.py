@@ -305,7 +305,7 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
     gallery.wait("chances:truth")
     texts = gallery.texts()
     assert {
-        "Units of your privacy budget used by reports: 1.5",
+        "Units of your privacy budget spent so far: 1.5",
         "Units reserved for studies that you agreed to: 2.25",
         "Units left: 4.25 of 8",
     } <= set(texts)

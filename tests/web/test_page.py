@@ -73,7 +73,7 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     visitor.heading("Your report has arrived.")
     assert visitor.touches == 4
     assert len(visitor.browser.study.came) == 1
-    assert "Units of your privacy budget used by reports: 1" in visitor.text
+    assert "Units of your privacy budget spent so far: 1" in visitor.text
     assert "asks again on" in visitor.text
 
 
@@ -306,7 +306,7 @@ def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visito
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "answered with status 500" in visitor.text
-    assert "Units of your privacy budget used by reports: 1" in visitor.text
+    assert "Units of your privacy budget spent so far: 1" in visitor.text
     with visitor.page.expect_download() as saved:
         visitor.touch("Save the report as a file")
     path = saved.value.path()
