@@ -68,7 +68,7 @@ def exported(device: Device, path: Path) -> list[envelope.Envelope]:
 
 
 def filled(item: envelope.Envelope) -> list[tuple[int, int]]:
-    """Return the (period, slot) of each output in a report."""
+    """Return the (period, slot) of each output in a report; an enrolment has none."""
     if item.kind is not Kind.REPORT:
         return []
     report = Report.decode(item.unverified)
@@ -76,7 +76,7 @@ def filled(item: envelope.Envelope) -> list[tuple[int, int]]:
 
 
 def run(runs: int, seed: int, place: Path) -> dict[str, int]:
-    """Run all children; return the numbers of sent, charged and queued outputs."""
+    """Run all children; return the numbers of sent, charged and queued outputs, and the numbers of faults."""
     dice = random.Random(seed)
     data = campaign("Where", DOMAIN, periods=runs + 1, period_seconds=PERIOD, answers=MOST_ANSWERS)
     with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=10**6), clock=lambda: OPENS) as device:

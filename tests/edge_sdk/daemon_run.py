@@ -72,8 +72,8 @@ def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int)
 
 
 def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
-    """Run all children; return the number of readings that were on the disk, and the number of outputs that were
-    sent."""
+    """Run all children; return the numbers of kills, of readings that were on the disk and of sent outputs, and the
+    numbers of faults."""
     dice = random.Random(seed)
     periods = 20 * runs
     data = campaign("Load", Buckets.of(EDGES), periods=periods, period_seconds=PERIOD, answers=READINGS)

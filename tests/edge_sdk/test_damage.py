@@ -26,7 +26,8 @@ RESERVED = 6 * 10**9
 
 
 def answered(place, clock, answers: int = 3) -> bytes:
-    """Make a closed store with one campaign of 6 nats, ``spent`` of them spent; return the campaign's id."""
+    """Make a closed store with a campaign that may cost 6 nats and has the given number of answers; return the
+    campaign's id."""
     policy = BudgetPolicy(lifetime=20, window=(100, 15))
     with Device.open(place, [AUTHOR.public], policy, clock=clock) as device:
         campaign_id = agreed(device, campaign("Distinctive title"))

@@ -191,7 +191,7 @@ def signed(data: bytes) -> list[int]:
 
 @pytest.fixture
 def phone(monkeypatch):
-    """Make this process look like an app on a phone."""
+    """Make this process look like an app on a phone; return the phone's Keystore."""
     made = Keystore()
     monkeypatch.setitem(sys.modules, "jnius", made)
     monkeypatch.setenv("ANDROID_ARGUMENT", "/data/app")
@@ -487,7 +487,7 @@ def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, 
 
 
 def interrupted(*arguments: object) -> None:
-    """The process dies at this call."""
+    """End the process at this call."""
     raise KeyboardInterrupt
 
 

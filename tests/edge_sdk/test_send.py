@@ -68,7 +68,7 @@ class Network:
 
 
 class Answer:
-    """Return a response of a study's server."""
+    """A response of a study's server."""
 
     def __init__(self, status: int, said: bytes = b"", after: str | None = None) -> None:
         self.status, self.said, self.after = status, said, after
@@ -123,8 +123,8 @@ def study(tmp_path):
 
 
 def count(study):
-    """Ingest the uploads; return the number of counted reports of each campaign, and the number of refused
-    envelopes."""
+    """Ingest the uploads; return the number of counted reports of each campaign, and the numbers of refused envelopes
+    by reason."""
     files = inbox.waiting(study.path)
     done = ingest(study, files, now=OPENS + 5000 * PERIOD - 1, threads=1)
     signed = [open_campaign(data, [AUTHOR.public]) for data in (DATA, SECOND)]

@@ -81,7 +81,7 @@ def _refused() -> dict[str, Any]:
 
 
 def _rands(channel: Blocks, x: int) -> list[bytes]:
-    """Yield random bytes with the cover's number on both sides of its thresholds, or the inner channel's draws after
+    """Return random bytes with the cover's number on both sides of its thresholds, or the inner channel's draws after
     its largest value."""
     block = channel.block_of[x]
     edges = {0, channel.cover - 1, channel.cover, channel.hidden - 1, channel.hidden, WIDE - 1}

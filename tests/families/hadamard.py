@@ -16,7 +16,7 @@ def truth_of(level: int) -> int:
 
 
 def _rands(channel: Hadamard, x: int) -> list[bytes]:
-    """Yield random bytes with three uniform parts, and the first number at both ends and on both sides of its
+    """Return random bytes with three uniform parts, and the first number at both ends and on both sides of its
     threshold."""
     width = channel.rand_bytes - 8
     tails = [bytes(width), bytes([0xA5] * width), bytes([0xFF] * width)]

@@ -37,8 +37,8 @@ def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: 
 
 
 def _refused() -> dict[str, Any]:
-    """Yield refused wire forms: each is a channel of two arcs, a heavy input and a single, with the one difference that
-    its name states."""
+    """Return refused wire forms: each is a channel of two arcs, a heavy input and a single, with the one difference
+    that its name states."""
     unit = ONE // 100
     good: dict[str, Any] = {
         "arcs": [3, 0, 5, 0], "cells": 3, "orders": 2, "heavies": [1], "singles": [3, 4 * unit, unit],
@@ -107,8 +107,8 @@ def _refused() -> dict[str, Any]:
 
 
 def _points(channel: Windows, x: int) -> list[bytes]:
-    """Yield draws with the first number on both sides of every window and single, and the second on both sides of every
-    cell border inside."""
+    """Return draws with the first number on both sides of every window and single, and the second on both sides of
+    every cell border inside."""
     rare = channel.arcs[x] > 0
     lengths = []
     for each in channel.types:

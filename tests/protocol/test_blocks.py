@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from protocol import channels, codec, exact, notions
-from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse, Table
+from protocol.channels import Bits, Blocks, Channel, Hadamard, RandomizedResponse, Table
 from protocol.channels.blocks.channel import BLOCKS_SCALE, INNER, OPEN, Constant, largest_weight
 from protocol.channels.projective.channel import ProjectiveGeometry
 from protocol.errors import ChannelError, Uncertified
@@ -65,8 +65,8 @@ class TestBlocks(ChannelLaws):
     st.integers(0, 2**128 // 20) | st.just(0),
 )
 def test_any_blocks(blocks: list[int], kind: str, cover: int) -> None:
-    """Any assignment of inputs to blocks gives a channel with the losses of brute force, or is refused for one stated
-    reason."""
+    """Any assignment of inputs to blocks gives a channel with the losses of brute force, or raises a ChannelError if
+    the blocks do not fit together."""
     counts = Counter(blocks)
     sizes = [count for block, count in counts.items() if block]
     if cover:
@@ -92,7 +92,7 @@ def test_any_blocks(blocks: list[int], kind: str, cover: int) -> None:
     "inner", [*(made for made in CHANNELS.values() if isinstance(made, tuple(INNER.values()))), PLANE, Constant()]
 )
 def test_the_largest_weight_is_the_largest(inner: Channel) -> None:
-    """``largest_weight`` is the greatest cell of the dense matrix, over 2^128."""
+    """``largest_weight`` is the greatest cell of the dense matrix, scaled to rows that sum to 2^128."""
     assert largest_weight(inner) == max(map(max, weights(inner))) << BLOCKS_SCALE - inner.scale
 
 
@@ -125,10 +125,10 @@ def test_a_map_in_blocks_is_certified_quickly() -> None:
 
 
 def test_blocks_hold_no_unary_channels_and_no_blocks() -> None:
-    """A channel outside the inner families raises a ChannelError at construction."""
-    inner = Blocks(0, ((1, 2), (0, 1)), (Hadamard(ONE - 1, 2),))
-    with pytest.raises(ChannelError, match="inner channel must be one of"):
-        Blocks(0, ((1, 3), (0, 1)), (inner,))
+    """A unary channel, and a channel of blocks, raise a ChannelError as the inner channel of a block."""
+    for inner in (Blocks(0, ((1, 2), (0, 1)), (Hadamard(ONE - 1, 2),)), Bits.over([(1 << 31, 1 << 30)] * 3)):
+        with pytest.raises(ChannelError, match="inner channel must be one of"):
+            Blocks(0, ((1, 3), (0, 1)), (inner,))
 
 
 def test_a_constant_lives_in_blocks_only() -> None:

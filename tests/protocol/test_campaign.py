@@ -132,7 +132,8 @@ def test_no_signed_text_hides_anything(unseen: str) -> None:
 
 
 def test_there_is_no_campaign_without_a_certificate() -> None:
-    """A channel one unit above its level makes no campaign, and a certificate cannot be passed in or changed."""
+    """A channel one unit above its level makes no campaign; a certificate cannot be passed in, and no field can be
+    changed."""
     with pytest.raises(Uncertified):
         made(channel=Hadamard(truth_of(NAT) + 1, 5))
     with pytest.raises(TypeError):
@@ -248,7 +249,7 @@ def test_periods(opens: int, length: int, period: int, data: st.DataObject) -> N
 
 
 def test_worst_case() -> None:
-    """A device pays at most min(k, periods * answers) draws, each at the certificate's cost."""
+    """The worst case of a device is min(k, periods * answers) draws, each at the certificate's cost."""
     assert made().periods == 5
     assert made().worst_case == 5 * NAT
     assert made(closes=OPENS + WEEK, answers_per_period=2).worst_case == 2 * NAT

@@ -54,7 +54,7 @@ def weights(channel: Channel) -> list[list[int]]:
 
 
 def test_the_grid_holds_every_family() -> None:
-    """The grid has every family, also at the sizes at which all draws are enumerated."""
+    """The grids of small and of large channels each have every family."""
     assert {channel.family for channel in GRID.values()} == set(FAMILIES)
     assert {channel.family for channel in LARGE.values()} == set(FAMILIES)
 
@@ -62,7 +62,7 @@ def test_the_grid_holds_every_family() -> None:
 @grid
 def test_outputs_are_numbered_and_counted(channel: Channel) -> None:
     """Outputs need exactly their number of bits. A unary channel has a count for each input's bit, other channels one
-    for each output. Only outputs that some input can give are accepted."""
+    for each output. Every output that some input can give is accepted; a number outside the outputs is not."""
     assert 1 << channel.output_bits >= channel.outputs > 1 << channel.output_bits - 1
     assert channel.features == (channel.inputs if channel.unary else channel.outputs)
     assert channel.outputs == 1 << channel.inputs or not channel.unary

@@ -88,7 +88,7 @@ def test_the_witness_is_a_ratio_of_the_whole_channel() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_one_class_above_its_level_fails_all(place: int) -> None:
-    """A campaign is refused if one class is a billionth above its level, also if the others keep theirs."""
+    """A campaign is refused if one class is ten nanonats above its level, also if the others keep theirs."""
     channels = list(CHANNELS)
     worse = NOTIONS[place].level + 10
     channels[place] = personal.lip_response(PRIORS[place], worse) if place < 2 else personal.choice(K, worse)
@@ -158,7 +158,7 @@ def test_round_trip() -> None:
     ],
 )
 def test_classes_and_notion_and_channel_fit(changes) -> None:
-    """A class has one name, one notion and one block of k inputs."""
+    """A campaign is refused unless each class has one name, one notion and one block of k inputs."""
     with pytest.raises(CampaignError):
         campaign(**changes)
 

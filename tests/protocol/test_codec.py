@@ -44,8 +44,7 @@ def twin(data: bytes) -> object:
 
 
 def accepted(data: bytes) -> None:
-    """Return whether bytes are accepted; check that accepted bytes re-encode to themselves and decode to the value that
-    msgpack gives."""
+    """Check that bytes are refused, or re-encode to themselves and decode to the value that msgpack gives."""
     try:
         value = codec.decode(data, limit=LIMIT)
     except CodecError:
@@ -114,8 +113,8 @@ def test_every_long_form_of_a_length_is_refused(length: int) -> None:
     "data", [b"\xdb" + b"\xff" * 4, b"\xc6" + b"\xff" * 5, b"\xdd" + b"\xff" * 5, b"\xdd\xff\xff\xff\xff\xc0"]
 )
 def test_claimed_lengths_are_not_allocated(data: bytes) -> None:
-    """Five bytes that state a length of four gigabytes, or of four billion elements, are refused within a few kilobytes
-    of memory."""
+    """A few bytes that state a length of four gigabytes, or of four billion elements, are refused within a few
+    kilobytes of memory."""
     tracemalloc.start()
     try:
         with pytest.raises(Truncated):

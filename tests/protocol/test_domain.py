@@ -202,6 +202,8 @@ def test_evenly_spaced_numbers_are_buckets(asked: NumberRange) -> None:
 
 @given(dates, st.integers(-(10**4), 10**4))
 def test_a_day_becomes_the_last_listed_day_before_it(asked: Dates, away: int) -> None:
+    """A day between the ends is the last listed day up to it. A day outside is refused, or becomes the nearest end if
+    the campaign clamps."""
     day = datetime.date(1970, 1, 1) + datetime.timedelta(min(max(asked.low + away, -719_162), 2_932_896))
     since = (day - datetime.date(1970, 1, 1)).days
     if asked.low <= since <= asked.high:
@@ -238,6 +240,7 @@ def test_the_calendar_is_pythons(day: datetime.date) -> None:
 
 @given(st.builds("{:04}-{:02}-{:02}".format, st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32)))
 def test_a_text_is_a_day_where_python_says_so(text: str) -> None:
+    """A text is a day exactly if the standard library reads it as one; other texts raise a ValueError."""
     try:
         day = datetime.date.fromisoformat(text)
     except ValueError:
@@ -283,7 +286,7 @@ def test_errors_do_not_repeat_the_answer(asked: Domain, answer: Answer) -> None:
 
 @pytest.mark.parametrize("text", ["s3cret", "83117,s3cret", "1,2,83117"])
 def test_parsing_does_not_repeat_the_answer(text: str) -> None:
-    """The error for an invalid text does not repeat the text."""
+    """The error for an invalid text, or for a place outside the domain, does not repeat the text."""
     for asked in (Grid(0, 10, 0, 10, 1), Buckets((0, 1), 0)):
         with pytest.raises(NotInDomain) as refused:
             asked.index(asked.parse(text), ZERO)

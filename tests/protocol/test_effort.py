@@ -36,7 +36,7 @@ AT_FIRST = 20_000
 
 
 def instructions(work: Any) -> int:
-    """Return the number of interpreter instructions that a call runs in this project's code."""
+    """Return the number of interpreter instructions that a call runs in Python code."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
@@ -83,9 +83,9 @@ def test_the_steps_counted_bound_saying_a_notion_of_a_views_inputs(kind: str, ma
 
 
 def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
-    """A campaign of 191 bytes whose audit would take minutes is refused in less than a hundredth of the allowed
-    instructions; the error has the limit and the number of steps. The same holds for one that would need too much
-    memory."""
+    """A campaign of 191 bytes whose audit would take minutes is refused with fewer instructions than a hundredth of the
+    allowed steps; the error has the limit and the number of steps. A campaign that would need too much memory is
+    refused too."""
     channel = joining._windows(2, 65_535, 256, 1)
     data = joining.signed(Ldp(MOST), channel)
     assert len(data) < 200
@@ -145,7 +145,7 @@ def test_the_papers_campaigns_are_within_the_limit() -> None:
 @pytest.mark.parametrize("weights", [0, 3])
 def test_the_size_is_checked_before_anything_is_decoded(weights: int) -> None:
     """A payload of a million bytes that is not a LIP campaign with enough weights for this size is refused by its size,
-    in a thousandth of the instructions that decoding would take."""
+    with fewer than 20,000 instructions."""
     notion: codec.Value = ["lip", NAT, [1] * weights, 0] if weights else ["ldp", NAT]
     payload = codec.encode(["T", "Q?", "", "O", ["values", ["a", "b"]], notion, "", [0] * 10**6, *[0] * 13])
     data = seal(Kind.CAMPAIGN, joining.AUTHOR, payload)
@@ -158,7 +158,8 @@ def test_the_size_is_checked_before_anything_is_decoded(weights: int) -> None:
 
 
 def test_a_million_numbered_items_take_no_table() -> None:
-    """The inputs of numbered items are computed, so the cost of an answer does not depend on the number of items."""
+    """The inputs of numbered items are computed, so an answer costs few instructions even if there are a million
+    items."""
     domain = Items(5, 2**20 - 5)
     assert instructions(lambda: domain.members(("1", "1048571"))) < 1000
     assert domain.members((1, "1048571")) == (0, 2**20 - 6)
@@ -232,7 +233,7 @@ def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> No
 @pytest.mark.long
 @pytest.mark.parametrize("name", joining.most_expensive())
 def test_the_most_expensive_campaigns_are_refused_or_joined_in_time(name: str) -> None:
-    """Every campaign of the benchmark is refused, or joined in little more than two seconds of processor time."""
+    """Every campaign of the benchmark is refused or joined in less than four seconds of processor time."""
     notion, channel = joining.most_expensive()[name]()
     data = joining.signed(notion, channel)
     start = time.process_time()

@@ -139,7 +139,7 @@ def check_batch(data: bytes) -> None:
 
 @given(st.lists(st.sampled_from(SEALED), max_size=6))
 def test_batches_concatenate(parts: list[bytes]) -> None:
-    """The items of two batches, one after the other, are the items of each."""
+    """Envelopes one after the other are read as exactly these items."""
     items = list(envelope.read_batch(b"".join(parts)))
     assert [written(item) for item in items if isinstance(item, Envelope)] == parts
 
@@ -203,8 +203,8 @@ class Watched(bytes):
     ids=["large payloads", "no signatures", "large arrays", "beginnings", "arrays of arrays"],
 )
 def test_looking_for_envelopes_is_linear(hostile: bytes) -> None:
-    """For many beginnings of envelopes that each claim megabytes, the number of copied bytes is about the number of
-    bytes."""
+    """For many beginnings of envelopes that each claim megabytes, the reader copies at most 32 times the length of the
+    batch."""
     data = Watched(hostile * (100_000 // len(hostile)))
     for _ in envelope.read_batch(data):
         pass
@@ -220,7 +220,7 @@ def test_empty_batch() -> None:
 
 
 def test_keys_of_campaigns_differ() -> None:
-    """A device's keys in two campaigns, and two devices' keys in one campaign, have nothing in common."""
+    """The public keys of two devices in eight campaigns are all different; a secret of a wrong length is refused."""
     derived = {
         SigningKey.for_campaign(secret, bytes([number] * 16)).public
         for secret in (bytes(32), bytes([1] * 32))

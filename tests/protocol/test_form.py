@@ -126,8 +126,8 @@ def test_promise_22_on_a_small_form() -> None:
 
 
 def test_each_question_has_a_dither_of_its_own() -> None:
-    """Two equal questions of a number are rounded by separate dithers of SPEC 4: over 2,000 dithers each pair of
-    roundings is as frequent as for independent dithers, within 6 standard errors (a chance of 2 in 10^9)."""
+    """Two equal questions of a number are rounded by separate dithers of SPEC 4: over 2,000 dithers both are rounded up
+    as often as by independent dithers, within 6 standard errors (a chance of 2 in 10^9)."""
     half = domain.Buckets.of([0, 1])
     form = Form((FormQuestion("a", "A?", half), FormQuestion("b", "B?", half)))
     count = 0
@@ -175,6 +175,7 @@ def test_refusals_name_the_question_and_never_the_answer(answer: Answer, named: 
     ["s3cret", "s3cret=1", "vote", "vote=yes;s3cret", "vote=yes;vote=s3cret", "age=s3cret", "age=", "day=83117"],
 )
 def test_texts_that_are_no_answer_are_not_repeated(text: str) -> None:
+    """A text that is no answer to the asked questions is refused, and neither the error nor its causes repeat it."""
     with pytest.raises(NotInDomain) as refused:
         Questions((0, 1)).index(FORM, FORM.parse(text), ZERO)
     assert_silent(refused.value)

@@ -139,8 +139,8 @@ def test_wire_round_trip() -> None:
     ],
 )
 def test_a_notion_without_meaning_is_refused(arguments: tuple[int, int, tuple[()], tuple[()]]) -> None:
-    """The stage notion refuses a missing level or unit, a single point, gaps of zero, gaps that are not in runs or
-    lowest terms, and too many points."""
+    """A notion without a level or a unit is refused, and so are a single point, gaps of zero, gaps that are not in runs
+    or lowest terms, and too many points."""
     with pytest.raises(NotionError):
         Geo(*arguments)
 

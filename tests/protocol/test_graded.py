@@ -118,8 +118,8 @@ def test_a_policy_graph_leaves_pairs_out() -> None:
 
 
 def test_budgets_of_one_class_each() -> None:
-    """The level is the largest bound of an existing pair; the largest of three budgets that one value each has bounds
-    no pair."""
+    """The level is the largest bound of a pair. If a single value has the largest budget, MinID-LDP bounds no pair by
+    this budget, and AvgID-LDP bounds its pairs by averages."""
     notion = Graded.over([3 * NAT, NAT, 2 * NAT])
     assert notion.level == 2 * NAT
     assert Graded.over([3 * NAT, NAT, 3 * NAT]).level == 3 * NAT
@@ -168,7 +168,7 @@ def test_what_is_no_notion(
 
 
 def test_what_cannot_be_asked_for() -> None:
-    """A notion with an unknown function, an edge of an unused budget, or too many classes is refused."""
+    """A notion with an unknown function, an edge of an unused budget, too many classes or no edges is refused."""
     with pytest.raises(NotionError, match="minid or avgid"):
         Graded.over([NAT, NAT], "maxid")
     with pytest.raises(NotionError, match="edge"):

@@ -201,7 +201,7 @@ def test_windows_of_every_shape_say_what_their_cells_say(name: str) -> None:
 
 
 def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
-    """Return the number of outputs whose posterior equals the prior, without outputs of probability zero."""
+    """Return the number of outputs for each set of (weight, prior mass) parts, without outputs of probability zero."""
     found: Counter[object] = Counter()
     for column in columns:
         if column.marginal:
@@ -241,7 +241,8 @@ def test_a_report_of_bits_fits_the_inputs_whose_bit_is_set() -> None:
 
 @grid
 def test_delta_is_brute_force(channel: Channel) -> None:
-    """delta(eps) is the largest excess of any pair over all sets of outputs; only e^eps is rounded."""
+    """delta(eps) is the largest excess of any pair over all sets of outputs; only e^eps is rounded. At eps = 0 it is
+    the total-variation distance."""
     rows = matrix(channel)
     previous = Fraction(1)
     for level in (0, NAT // 10, NAT // 2, NAT, 3 * NAT):
@@ -270,8 +271,7 @@ def test_delta_is_brute_force(channel: Channel) -> None:
 
 @grid
 def test_delta_is_zero_from_the_ldp_level_on(channel: Channel) -> None:
-    """At the LDP level delta is zero; 0.1% below that level it is positive; at eps = 0 it is the total-variation
-    distance."""
+    """At the LDP level delta is zero, and 0.1% below that level it is positive."""
     structure = structure_of(channel)
     level = levels.ldp(structure).nanonats
     if level is None:
@@ -538,7 +538,8 @@ def test_maximal_leakage_is_brute_force(channel: Channel) -> None:
 
 
 def test_logarithms_are_above() -> None:
-    """log_above exceeds the logarithm by less than two of its units, for both signs and for huge numbers."""
+    """log_above is at least the logarithm and exceeds it by at most two of its units, for both signs and for huge
+    numbers."""
     draw = random.Random(SEED)
     for _ in range(300):
         numerator, denominator = (draw.getrandbits(draw.randint(1, 300)) + 1 for _ in range(2))
@@ -587,8 +588,8 @@ def test_pufferfish_of_the_values_themselves_is_ldp(channel: Channel) -> None:
 
 
 def test_pufferfish_passes_over_what_cannot_be() -> None:
-    """A secret without weight in a scenario is not compared there; if no pair is compared in any scenario, the request
-    is refused."""
+    """A secret without weight in a scenario is not compared there. A request in which no pair is compared, and one with
+    invalid secrets, pairs or scenarios, are refused."""
     channel = GRID["response of two"]
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("no b", ((1, 0), (0, 0))), Scenario("both", ((1, 1), (1, 1)))))
     assert levels.pufferfish(structure_of(channel), asked).level.nanonats == 0
@@ -740,8 +741,8 @@ def test_projective_pairs_are_brute_force() -> None:
 
 
 def test_bits_are_brute_force() -> None:
-    """Deltas, beliefs, identifiability and, under a uniform prior, all levels computed by columns equal those computed
-    from all words."""
+    """The levels of bits equal those that are computed from all words. For 3,000 bits, mutual information is refused as
+    too large, and the LIP levels are computed under any prior."""
     half, low, high = 1 << 31, 1 << 30, 3 << 30
     equal = Bits.over([(half, low)] * 4)
     mixed = Bits.over([(half, low), (high, low), (half, low), (half, 1 << 20)])

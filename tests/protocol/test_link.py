@@ -71,7 +71,7 @@ def test_no_second_text_is_the_same_link(link: Link, data) -> None:
     ],
 )
 def test_a_wrong_link_is_told_in_one_sentence(text: str, why: str) -> None:
-    """The error names the problem, and repeats no code."""
+    """The error names the problem in one line, and repeats no code."""
     with pytest.raises(LinkRefused, match=why) as refused:
         Link.parse(text)
     assert "\n" not in str(refused.value)

@@ -25,6 +25,7 @@ def citations(text: str) -> set[str]:
 
 
 def test_every_citation_is_a_heading() -> None:
+    """Every number of MATH.md that a file cites is a heading there."""
     cited = {number: path for path in files() for number in citations(path.read_text(encoding="utf-8"))}
     assert len(cited) > 20  # proves that the pattern still finds citations
     assert not {number: path for number, path in cited.items() if number not in HEADINGS}
@@ -40,4 +41,5 @@ def test_every_citation_is_a_heading() -> None:
     ],
 )
 def test_what_counts_as_a_citation(text: str, numbers: set[str]) -> None:
+    """Single numbers, lists and ranges are found in a text as citations."""
     assert citations(text) == numbers

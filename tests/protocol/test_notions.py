@@ -79,7 +79,7 @@ def brute(channel: Channel, bounds: dict[tuple[int, int], int]) -> tuple[bool, i
 
 
 def bounds_of(notion: Notion, k: int) -> dict[tuple[int, int], int]:
-    """Yield every bounded pair of different inputs, from the definition of the notion."""
+    """Return every bounded pair of different inputs and its bound, from the definition of the notion."""
     pairs = [(x, other) for x in range(k) for other in range(k) if x != other]
     if isinstance(notion, HighLow):
         return {pair: notion.level for pair in pairs if pair[0] in notion.sensitive}
@@ -230,7 +230,7 @@ def test_lip_of_a_response_is_that_of_its_table() -> None:
 
 
 def test_the_witness_is_the_pair_that_exceeds() -> None:
-    """If several bounds are nearly reached, the named one is exceeded, and the text names no person's value."""
+    """If several bounds are nearly reached, the error names the pair whose bound is exceeded, and its output."""
     wide, narrow = 3 * NAT, NAT
     table = Table.nearest([
         [Fraction(8, 10), Fraction(1, 10), Fraction(1, 10)],
@@ -314,7 +314,7 @@ def test_a_certificate_says_what_was_declared_and_audited(name: str) -> None:
 
 @grid
 def test_a_channel_that_tells_all_keeps_no_notion(name: str) -> None:
-    """The identity channel keeps no notion, except one that bounds a mean, at a level that is high enough."""
+    """The identity channel keeps no notion; mutual information, which bounds a mean, refuses it at the lowest level."""
     notion, channel = GRID[name]
     k = channel.inputs
     identity = Table(tuple(tuple(1 << 62 if x == y else 0 for y in range(k)) for x in range(k)))

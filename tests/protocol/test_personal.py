@@ -55,7 +55,7 @@ def test_every_declared_prior_has_a_certified_channel(weights: list[int], level:
 
 @given(priors, levels)
 def test_the_rule_is_the_closed_form(weights: list[int], level: int) -> None:
-    """The integers are c_m = max(P_m, 1 - b P_m) / (b - 1 + S) rounded up, over 2^64."""
+    """The integers over 2^64 are c_m = max(P_m, 1 - b P_m) / (b - 1 + S), within a relative error of 10^-9."""
     whole, factor = sum(weights), math.exp(level / NAT)
     least = [max(weight / whole, 1 - factor * weight / whole) for weight in weights]
     channel = personal.lip_response(weights, level)
@@ -68,8 +68,7 @@ def test_the_rule_is_the_closed_form(weights: list[int], level: int) -> None:
     [(), (1,), (0, 1), (-1, 2), (2, 4), (2**20, 1), (1,) * 257],
 )
 def test_what_cannot_be_declared_is_refused(weights: tuple[int, ...]) -> None:
-    """Weights that are too few, too many, all zero, too large or not in lowest terms are refused; the error text
-    repeats no weight."""
+    """Weights that are too few, too many, zero, negative, too large or not in lowest terms are refused."""
     with pytest.raises(ReportError):
         personal.require_declared(weights)
 
@@ -142,7 +141,7 @@ def test_a_campaign_may_offer_ldp_and_nothing_weaker() -> None:
 
 @given(st.lists(st.integers(0, 50), min_size=3, max_size=3), st.integers(2, 6))
 def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], classes: int) -> None:
-    """nearest minimises the distance computed in fractions, and does not depend on the scale of a prior."""
+    """nearest minimises the total-variation distance, and does not depend on the scale of a prior."""
     offered = [(1 + place, 2, 1 + (7 * place) % 5) for place in range(classes)]
     place = personal.nearest(counts, offered)
     assert personal.nearest(counts, [tuple(3 * weight for weight in prior) for prior in offered]) == place
@@ -158,8 +157,8 @@ def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], clas
 
 @pytest.mark.parametrize("level", [exact.MIN_LEVEL, NAT, 5 * NAT])
 def test_the_choice_of_a_class_keeps_its_level(level: int) -> None:
-    """The channel that chooses a class keeps LDP at the charged level, and its own level is within a millionth of
-    it."""
+    """The channel that chooses a class keeps LDP at the charged level, and its own level is at most a millionth of a
+    nat lower."""
     audited = certify(personal.choice(5, level), Ldp(level)).audited
     assert level - 1000 <= audited <= level
 

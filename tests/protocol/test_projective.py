@@ -44,7 +44,7 @@ class TestProjective(OneRunLaws):
 
 @grid
 def test_a_channel_takes_few_bytes(channel: ProjectiveGeometry) -> None:
-    """The wire form has about 25 bytes for any number of inputs and outputs."""
+    """The wire form of every channel has fewer than 40 bytes."""
     assert len(codec.encode(channel.encode())) < 40
 
 
@@ -168,7 +168,7 @@ def test_primes() -> None:
 
 
 def test_points_are_limited() -> None:
-    """The largest space with at most 2^24 points is accepted; the next larger space is refused."""
+    """A space with 2^24 - 1 points is accepted; one with more than 2^24 is refused."""
     assert geometry(2, 2, 24, NAT).outputs == MAX_POINTS - 1
     with pytest.raises(ChannelError):
         geometry(2, 3, 16, NAT)

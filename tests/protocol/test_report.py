@@ -77,7 +77,7 @@ def test_what_does_not_fit_the_campaign_is_no_report(period: int, slot: int, out
     ],
 )
 def test_reports_are_valid_at_birth(fields: tuple[bytes, int, int, int]) -> None:
-    """The constructor of a report refuses the same fields as the decoder."""
+    """The constructor of a report refuses fields outside their limits."""
     with pytest.raises(ReportError):
         Report(*fields, packed=b"")
 

@@ -44,7 +44,7 @@ def law(channel, x: int, y: int) -> Fraction:
 
 
 def paths(notion: TranscriptPrior, outputs: tuple[int, ...], periods: tuple[int, ...]) -> dict[tuple[int, ...], tuple]:
-    """Yield P(values of all periods) and P(values and outputs) for every path of values, computed from the model
+    """Return P(values of all periods) and P(values and outputs) for every path of values, computed from the model
     alone."""
     k, whole = len(notion.prior), sum(notion.prior)
     stays = 1 - Fraction(notion.drift, personal.DRIFT_ONE)

@@ -191,7 +191,8 @@ def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
     ],
 )
 def test_views_without_meaning_are_refused(made: Any) -> None:
-    """The author's constructor refuses the same campaigns as the decoder."""
+    """The constructors refuse views with invalid or unreduced weights, invalid maps, equal labels, or no view at
+    all."""
     with pytest.raises(ViewError):
         made()
 
