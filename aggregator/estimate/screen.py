@@ -35,7 +35,7 @@ FALSE_ALARM = 1e-4
 """The largest probability, for each test, of an alarm from honest reports."""
 
 EVEN = 1e-9
-"""Raw shares whose sum is this close to one sum to one by construction, as in randomised response."""
+"""If the sum of raw shares is this close to one, it is one by construction, as in randomised response."""
 
 CANDIDATES = 4
 """The number of outputs with the largest statistics that the residual test tests, at a limit that is valid for all

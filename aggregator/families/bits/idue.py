@@ -10,9 +10,9 @@ ln((1-b)/(1-a)) for each class. Then
 The worst-case error of opt0 (eq. 8) is the largest of t convex functions. Newton's method inside a logarithmic barrier
 finds the unique optimum, and needs numpy only.
 
-    opt0   u and v free                                   (eq. 8)
-    opt1   u = v: ones and zeros flip equally often, as in RAPPOR (eq. 10)
-    opt2   a = 1/2, as in OUE                              (eq. 11)
+    opt0   u and v free                                              (eq. 8)
+    opt1   u = v: ones and zeros flip equally often, as in RAPPOR    (eq. 10)
+    opt2   a = 1/2, as in OUE                                        (eq. 11)
 
 The optimum is rounded to 32 bits, a downwards and b upwards; the certificate then verifies the level.
 """

@@ -1,12 +1,12 @@
 """The decoder of channels in blocks: inner decoders for the blocks, and counts of own outputs for the open inputs.
 
-Inner decoders do not need shares that sum to one, so each block is decoded by itself. The number of reports in block 1
-that come from open inputs is estimated from the outputs of the open inputs. Let tau be the probability that an open
-input gives an output of block 1. Then each report of an open output corresponds to tau / (1 - tau) reports in block 1,
-uniform over its m outputs,
+Inner decoders do not need shares that sum to one, so each block is decoded by itself. An open input gives an output of
+block 1 with probability tau, and otherwise its own output. So each report of an own output corresponds to
+tau / (1 - tau) reports in block 1 that come from open inputs. These hidden reports are uniform over the m outputs of
+block 1,
 
     p[x] = share[own output of x] / (1 - tau)                                       x open
-    p[block 1] = L(share[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of the open inputs' shares
+    p[block 1] = L(share[block 1] - hidden / m),  hidden = tau / (1 - tau) * sum of the shares of own outputs
 
 So a report of an open input's own output adds ``aside`` = -tau / (1 - tau) * mean over y of L[y, x] to each x of block
 1. With Hadamard response inside, ``aside`` is 0, and this is the published estimate (Acharya et al. 2020, eq. 15-16 and
