@@ -271,7 +271,7 @@ class HalftruthApp(App):
 
     @property
     def idle(self) -> bool:
-        """Return whether no task runs and the screen is complete."""
+        """True if no task runs and the screen is complete."""
         view = self.root.ids.screens.current_screen if self.root else None
         return not (self._doing or self._fetching) and getattr(view, "filled", True)
 

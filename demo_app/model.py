@@ -126,7 +126,7 @@ class Model:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the store is open."""
+        """True if the store is open."""
         return self._opened is not None
 
     @property

@@ -118,7 +118,7 @@ class Commitment:
 
     @classmethod
     def once(cls, cost: int) -> Commitment:
-        """The commitment with only a single draw."""
+        """Return the commitment with only a single draw."""
         return cls(cost, 1, 1, 1, 1)
 
     @property

@@ -63,8 +63,8 @@ class Agreements(Session):
         agree(self.records, joined, now, self._urandom, as_class, prior, level)
 
     def choose_class(self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None) -> str:
-        """Record the consent under a class chosen at random; most likely is the class whose prior is nearest to the
-        person's history.
+        """Record the consent under a class chosen at random; the class whose prior is nearest to the person's history
+        is the most likely.
 
             P(nearest class) = e^level / (e^level + C - 1),   P(each other class) = 1 / (e^level + C - 1)
 
@@ -114,8 +114,8 @@ class Agreements(Session):
     def choose_prior(
         self, campaign_id: bytes, level: float, history: Mapping[str, int] | None = None
     ) -> dict[str, int]:
-        """Record the consent under a declared prior chosen at random from a public list; most likely is the prior
-        nearest to the person's history.
+        """Record the consent under a declared prior chosen at random from a public list; the prior nearest to the
+        person's history is the most likely.
 
             P(nearest prior) = e^level / (e^level + k),   P(each of the k others) = 1 / (e^level + k)
 

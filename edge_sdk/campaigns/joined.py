@@ -232,7 +232,7 @@ class Joined:
 
     @cached_property
     def longest_report(self) -> int:
-        """Return the length in bytes of the longest report with one output; no report is made."""
+        """The length in bytes of the longest report with one output; no report is made."""
         campaign = self.campaign
         last = campaign.periods - 1
         empty = bytes(packed_bytes(1, campaign.output_bits))
@@ -240,8 +240,7 @@ class Joined:
 
     @property
     def longest_enrolment(self) -> int:
-        """Return the length of the enrolment in bytes, before a prior is declared the maximum length; nothing is
-        signed."""
+        """The length of the enrolment in bytes; the maximum if the prior is not declared yet. Nothing is signed."""
         length = sealed_bytes(len(self._enrolment().encode()))
         size = self.campaign.notion.size if isinstance(self.campaign.notion, OwnPrior) else 0
         if self.role.prior is not None or not size:

@@ -37,7 +37,7 @@ class KeyStore(ABC):
 
     @property
     def address(self) -> str:
-        """Return the key store's name and, after a blank, its location."""
+        """The key store's name and, after a blank, its location."""
         return self.name
 
     @abstractmethod

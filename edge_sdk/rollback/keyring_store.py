@@ -43,7 +43,7 @@ class KeyringKeyStore(KeyStore):
 
     @property
     def address(self) -> str:
-        """Return the key store's name and the entry's name."""
+        """The key store's name and the entry's name."""
         return f"{self.name} {self.entry}"
 
     def secret(self) -> bytes | None:

@@ -127,7 +127,7 @@ class Channel(ABC):
         return inputs
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
-        """Number of audit steps of ``loss`` for two sets of inputs returned by ``apart`` (SPEC 6.11)."""
+        """Return the number of audit steps of ``loss`` for two sets of inputs returned by ``apart`` (SPEC 6.11)."""
         return PAIR_STEPS
 
     @property

@@ -70,7 +70,7 @@ class Structure:
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        """Return the inputs grouped by kind; the profile of two different inputs depends only on their kinds."""
+        """The inputs grouped by kind; the profile of two different inputs depends only on their kinds."""
         self.require_steps(self.channel.inputs, "comparing all its inputs")
         return [(x,) for x in range(self.channel.inputs)]
 

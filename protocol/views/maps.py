@@ -120,11 +120,11 @@ class Coarse(Map):
             raise ViewError(f"the factor of a coarse map must lie in 2 .. {MAX_VALUES}, not {self.factor}")
 
     def rows(self, domain: Grid) -> int:
-        """Number of rows of squares."""
+        """Return the number of rows of squares."""
         return -(-domain.rows // self.factor)
 
     def columns(self, domain: Grid) -> int:
-        """Number of columns of squares."""
+        """Return the number of columns of squares."""
         return -(-domain.columns // self.factor)
 
     def inputs(self, domain: Domain) -> int:

@@ -130,7 +130,7 @@ class Bits(Channel):
 
     @cached_property
     def _ranks(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Return the rank of each class by a / b, and by (1 - b) / (1 - a); the largest ratio has rank 0."""
+        """The rank of each class by a / b, and by (1 - b) / (1 - a); the largest ratio has rank 0."""
         pairs = list(zip(self.own, self.other, strict=True))
         # The inverse ratios b / a and (1 - a) / (1 - b) are ranked instead, because they never divide by zero.
         return _places([Fraction(b, a) for a, b in pairs]), _places([Fraction(S - a, S - b) for a, b in pairs])

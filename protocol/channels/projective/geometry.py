@@ -163,7 +163,7 @@ class Geometry:
         return found
 
     def mass_steps(self, inputs: int) -> int:
-        """Number of audit steps of ``masses`` for this number of inputs (SPEC 6.11)."""
+        """Return the number of audit steps of ``masses`` for this number of inputs (SPEC 6.11)."""
         entries = sum(used * self.firsts[free] for free, used in self._used(inputs))
         return 3 * entries // 4 + 4 * self.points * len(list(self._used(inputs)))
 

@@ -27,7 +27,7 @@ class SetsStructure(Structure):
     @property
     @abstractmethod
     def counts(self) -> tuple[int, int, int]:
-        """Return the number of sets, of sets that contain an input, and of sets that contain two given inputs."""
+        """The number of sets, of sets that contain an input, and of sets that contain two given inputs."""
 
     @abstractmethod
     def raised(self, x: int) -> int:
