@@ -264,11 +264,11 @@ def sweep(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "(limits are not given)",
-            f"randomised response at {LEVELS[-1]:g} nats of LDP has {skewed['ldp'][top]:.2f}; of LIP "
-            f"{skewed['lip'][top]:.2f}, at most {math.log(sum(PRIOR) / min(PRIOR)):.2f} of them by belief gained, the "
-            f"rest by belief lost; of maximal leakage {skewed['maximal-leakage'][top]:.2f} of at most "
-            f"{math.log(len(PRIOR)):.2f}; of mutual information {skewed['mutual-information'][top]:.2f} of at most "
-            f"{entropy:.2f}",
+            f"randomised response at {LEVELS[-1]:g} nats of LDP has a LIP level of {skewed['lip'][top]:.2f}, because a "
+            "report may lower the probability of a value that much; a report raises it by at most "
+            f"{math.log(sum(PRIOR) / min(PRIOR)):.2f}. The maximal leakage is {skewed['maximal-leakage'][top]:.2f} and "
+            f"cannot exceed {math.log(len(PRIOR)):.2f}; the mutual information is "
+            f"{skewed['mutual-information'][top]:.2f} and cannot exceed {entropy:.2f}",
             "average-case levels cannot exceed the information in the answers; the same number of nats is a strict "
             "promise under one notion and none under another",
         ),
@@ -365,14 +365,14 @@ def utility(setting: Setting) -> ExperimentResult:
             + "; ".join(
                 f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in found.items()
             ),
-            "not with today's channels; only the convex programme of the average-case channel is expensive, and the "
-            "author solves it once",
+            "this is not so for today's channels: only the convex programme of the average-case channel is expensive, "
+            "and the author solves it once",
         ),
         Finding(
             "mutual information allows no closed-form mechanism (Def. 5)",
             f"at a cap of {half.asked:g} nats the optimum never answers {_never(half.channel)} of {len(PRIOR)} values",
-            f"it is found by convex optimisation. It saves information on rare values (the rarest has {least:.0%}): "
-            "people with these values answer like others, so a histogram lacks these values",
+            f"the optimum is found by convex optimisation. It saves information on rare values (the rarest has "
+            f"{least:.0%}): people with these values answer like others, so a histogram lacks these values",
         ),
     )
     verdict = (
@@ -475,7 +475,8 @@ def relations(setting: Setting) -> ExperimentResult:
     findings += (
         Finding(
             "random sampling translates into randomised response",
-            "it is a randomised response: with the prior as its cover weights, that has the same probabilities, up to "
+            "random sampling is a randomised response: with the prior as cover weights, both have the same "
+            "probabilities, up to "
             f"{sampled:.0e}",
             "no difference; for an even prior it is k-ary randomised response itself",
         ),

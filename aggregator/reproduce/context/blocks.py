@@ -101,7 +101,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
             "the exact squared error of LDP (Hadamard) is "
             + ", ".join(f"{ratio:.2f}" for ratio in ratios)
             + f" times that with {', '.join(map(str, BLOCKS))} blocks, people spread evenly",
-            "no difference: the noise of a report falls on the k/m values of its block alone",
+            "no difference: the noise of a report affects only the k/m values of its block",
         ),
         Finding(
             f"Geo(λ): p(i) ∝ (1 - λ)^i λ, drawn for λ = {DECAY:g}",
@@ -129,9 +129,9 @@ def figure_2(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
     zipf = last[list(everything)[1]]
     verdict = (
-        f"If the block may be known, say so: with {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} values, 1 nat and "
-        f"{PEOPLE[-1]:,} people (Zipf law) the estimate is {zipf[1]:.3f} away instead of LDP's {zipf[0]:.3f}; with the "
-        f"best channel inside and empirical Bayes {zipf[2]:.3f}."
+        f"If everybody may know the block, declare the blocks: with {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} "
+        f"values, 1 nat and {PEOPLE[-1]:,} people (Zipf law) the estimate is {zipf[1]:.3f} away instead of "
+        f"LDP's {zipf[0]:.3f}; with the best channel inside and empirical Bayes {zipf[2]:.3f}."
     )
     return ExperimentResult(panels, findings, verdict)
 
@@ -216,7 +216,8 @@ def block_gains(setting: Setting) -> ExperimentResult:
             "the best of our channels has at most "
             + ", ".join(f"{ratio:.2f} (blocks of {VALUES // m})" for m, ratio in beside.items())
             + " times its error at the levels drawn",
-            "subset selection takes a bit for each value; projective geometry takes the logarithm of their number",
+            "subset selection needs one bit for each value; projective geometry needs only the logarithm of their "
+            "number",
         ),
         Finding(
             "a factor of m is saved in the number of people",

@@ -71,5 +71,6 @@ def in_few_bits(points: Sequence[OfPoints], unary: Sequence[Exact], size: int, l
         "the ratio of the total errors of our graded projective response and of IDUE is "
         + ", ".join(f"{ratio:.2f} at {eps:g}" for ratio, eps in zip(ratios, levels, strict=True))
         + f" nats, in {bits[0]} to {bits[-1]} bits instead of {size:,}",
-        "two weights for each class of items on a symmetric design; no published mechanism takes so few bits",
+        "the channel has two weights for each class of items, on a symmetric design; no published mechanism needs as "
+        "few bits",
     )

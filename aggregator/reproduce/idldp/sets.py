@@ -190,7 +190,7 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
         Finding(
             "at small levels its precision may be below OUE-PS's; at larger ones it is the highest",
             f"for the top {most} it is above OUE-PS's {_sides(found, 'IDUE-PS', 'OUE-PS', BY_EPS)}, for the top {many} "
-            f"{_sides(wide, 'IDUE-PS', 'OUE-PS', BY_EPS)} (levels in nats): for {most} "
+            f"{_sides(wide, 'IDUE-PS', 'OUE-PS', BY_EPS)} (levels in nats). For the top {most} it is "
             + ", ".join(
                 f"{precise_at('IDUE-PS', eps):.2f} beside {precise_at('OUE-PS', eps):.2f} at {eps:g}"
                 for eps in (1.0, 2.0, 4.0)
@@ -229,7 +229,7 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "with k of 10 or 20 the precision of IDUE-PS may be below OUE-PS's; with larger k it is the highest",
-            f"it is above OUE-PS's {_sides(found, 'IDUE-PS', 'OUE-PS', BY_K)} (k): "
+            f"its precision is above OUE-PS's {_sides(found, 'IDUE-PS', 'OUE-PS', BY_K)} (values of k): "
             + ", ".join(
                 f"{found['IDUE-PS'][BY_K.index(k)][0]:.2f} beside {found['OUE-PS'][BY_K.index(k)][0]:.2f} at {k}"
                 for k in (10, 20, 100)
@@ -445,7 +445,7 @@ def padding(setting: Setting) -> ExperimentResult:
             "IDUE-PS has less error than OUE-PS",
             f"with empirical Bayes for both and that best padding, its part of OUE-PS's error at {PADDED:g} nats is "
             + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds),
-            f"means of {setting.repeats} surveys, in which it matters which of the few large counts have the "
+            f"these are means of {setting.repeats} surveys, and depend on which of the few large counts have the "
             "smallest budget; the padding and the estimate make far larger differences than the mechanism",
         ),
         Finding(

@@ -412,7 +412,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
             "(budgets by item take a bit for each item)",
             "the ratio of the REs of our graded projective response and of IDUE is, over all k, "
             + ", ".join(f"at most {most:.2f} ({label})" for label, most in short.items()),
-            "a point of a projective geometry instead of a word of bits",
+            "a report is a point of a projective geometry, and not a word of bits",
         ),
     )
     best = parts["Retail"]
@@ -497,7 +497,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
                 for share in (0.01, 0.05, 0.2, 0.6)
             )
             + f" sensitive items, the others at 2 eps, in {points.bits} bits instead of {people.size:,}",
-            "a point of a projective geometry instead of a word of bits",
+            "a report is a point of a projective geometry, and not a word of bits",
         ),
         Finding(
             "(the estimate is the unbiased one)",
@@ -507,7 +507,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"At {eps:g} nats IDUE gains {1 - ratio[at[0.05]]:.0%} of OUE's squared error with 5% sensitive items, "
+        f"At {eps:g} nats IDUE saves {1 - ratio[at[0.05]]:.0%} of OUE's squared error with 5% sensitive items, "
         f"{1 - ratio[at[0.2]]:.0%} with 20%, {1 - ratio[at[0.4]]:.0%} with 40%, if all others have twice the budget."
     )
     return ExperimentResult(tuple(panels), findings, verdict, people.label)

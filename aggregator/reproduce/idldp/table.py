@@ -100,8 +100,8 @@ def table_1(setting: Setting) -> ExperimentResult:
             "RAPPOR 10 n, OUE 9.9 n in total",
             f"RAPPOR {rows['RAPPOR'][1]:.3f} n, OUE {rows['OUE'][1]:.3f} n with one c; opt1 {rows['opt1'][1]:.3f} n, "
             f"opt2 {rows['opt2'][1]:.3f} n",
-            "no difference. opt2 gains nothing over OUE here: with a = 1/2, the four others together gain exactly "
-            "what the one loses, because e^eps is 4 as well",
+            "no difference. opt2 gains nothing over OUE here: with a = 1/2, the four other items together gain "
+            "exactly what HIV loses, because e^eps is 4, too",
         ),
         Finding(
             "opt0 is not convex, so it is for few levels only",
@@ -180,7 +180,7 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "Theorem 4: IDUE-PS keeps min of the two sets' budgets, ln of the mean of e^eps over the padded set",
-            f"confirmed: over all {len(tight)} pairs of sets of 3 items padded to 2, by the law of each of the "
+            f"confirmed: over all {len(tight)} pairs of sets of 3 items padded to 2, by the probability of each of the "
             f"{2**domain.size} outputs, "
             + ("none is above it" if over < 1e-9 else f"one is above it by {over:.3g} nats"),
             "no difference",

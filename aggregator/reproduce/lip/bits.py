@@ -101,7 +101,7 @@ def legality(setting: Setting) -> ExperimentResult:
             "the lift of an output on its own symbol is (1 - (1 - P) e^-eps) / P",
         ),
         Finding(
-            "its experiments: P1 = 0.1, 0.01 and 0.99; 20 even values; P1 uniform in 0 .. 1",
+            "the experiments: P1 = 0.1, 0.01 and 0.99; 20 even values; P1 uniform in 0 .. 1",
             f"legal from {legal_from(bit('0.1')):.2f}, {legal_from(bit('0.01')):.2f} and {legal_from((1,) * 20):.2f} "
             f"nats on; it is not legal for {2 / (math.exp(1) + 1):.1%} of uniform priors at 1 nat, and for "
             f"{2 / (math.exp(2) + 1):.1%} at 2",
@@ -190,8 +190,8 @@ def example_1(setting: Setting) -> ExperimentResult:
             "the unary encoding with p = 1/2 is the better LDP mechanism; q* = 1 - e^eps/2; "
             f"error 25 / (1/2 - q)^2, which is {25 / (0.5 - 1 / (math.e + 1)) ** 2:.4g} at 1 nat",
             f"{people * unbiased(rare_bit(1), prior):.4g} at 1 nat with q = 1/(e^eps + 1)",
-            f"q is misprinted, and the printed error assumes that everybody says yes; with {share:.0%} of them it is "
-            f"smaller. For one bit, plain randomised response has {people * unbiased(warner(1), prior):.4g}",
+            f"q is misprinted, and the printed error assumes that everybody says yes; if {share:.0%} of them do, the "
+            f"error is smaller. For one bit, plain randomised response has {people * unbiased(warner(1), prior):.4g}",
         ),
         Finding(
             "expected errors",

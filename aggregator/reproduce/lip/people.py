@@ -122,7 +122,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
-            f"with legal channels and {many:,} people it does at "
+            f"confirmed with legal channels and {many:,} people at "
             + ("every level drawn" if len(between) == len(levels) else f"{len(between)} of {len(levels)} levels drawn"),
             "no difference except for the channels",
         ),
@@ -144,13 +144,14 @@ def figure_8(setting: Setting) -> ExperimentResult:
                 f"{found.mse:.3g} with N = {number}, P1 = {share:g} (devices {number * alone:.3g})"
                 for number, share, found, alone in global_prior
             ),
-            "the range is narrower where P1 is far from 1/2: e^-eps bounds the belief in a no from above as well",
+            "the range is narrower where P1 is far from 1/2: e^eps also bounds the probability of each answer from "
+            "above",
         ),
         Finding(
             "each simulation is run 10,000 times",
             f"simulated surveys up to {SIMULATED:g} nats are within {max(off):.1f} standard errors of the exact error",
-            f"{setting.repeats:,} surveys at each level, or fewer with {DRAWS:,} people in all; everybody's channel "
-            "is the one that their device derives",
+            f"{setting.repeats:,} surveys at each level, or as many as {DRAWS:,} people allow; each person has "
+            "the channel that their device derives",
         ),
     )
     verdict = (
@@ -416,8 +417,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         Finding(
             "districts without earlier check-ins are never reported",
             f"{int((~seen).sum())} of {len(places.last):,} users checked in last in one of these",
-            "they are left out of the figure: a value of prior zero is outside the notion. A campaign gives it a small "
-            "share",
+            "the figure leaves out these users, because the notion excludes a prior of zero. A campaign gives such a "
+            "value a small share",
         ),
         Finding(
             "the estimate is the mean of everybody's posterior (MMSE)",

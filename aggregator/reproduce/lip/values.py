@@ -91,7 +91,7 @@ def figure_6a(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"For sums of {size} values LIP pays: at 1 nat the legal optimum has "
+        f"LIP reduces the error of sums of {size} values: at 1 nat the legal optimum has "
         f"{math.sqrt(errors['best'][at[1.0]] / errors['ldp'][at[1.0]]):.0%} of the error of k-ary LDP with the same "
         "priors."
     )
@@ -314,12 +314,12 @@ def figure_7(setting: Setting) -> ExperimentResult:
         Finding(
             "context-aware LDP lies between LIP at eps and at eps/2",
             "the best LDP channel has less error than even the published channel at eps/2 " + _spans(smaller, levels),
-            "k-ary response is not the best LDP channel of 20 values",
+            "k-ary response is not the best LDP channel for 20 values",
         ),
         Finding(
             "the published channel is the optimum",
-            f"our channels stay within {gap['uniform']:.1%} (even) and {gap['Zipf']:.1%} (Zipf) of the gain that the "
-            "bound allows",
+            f"the gain of our channels is at most {gap['uniform']:.1%} (even) and {gap['Zipf']:.1%} (Zipf) smaller "
+            "than the gain that the bound allows",
             "the bound itself is not always reached by any channel; the optimum is a linear program over posteriors",
         ),
         Finding(
