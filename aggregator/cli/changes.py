@@ -168,9 +168,13 @@ def compare(
     study = Study.open(shell.study_folder(ctx))
     form = "json" if as_json else form
     if classes is not None and len(campaigns) != 1:
-        raise click.UsageError("--classes compares two classes of one campaign: name only one campaign")
+        raise click.UsageError(
+            f"--classes compares two classes of one campaign: name one campaign, not {len(campaigns)}"
+        )
     if classes is None and len(campaigns) != 2:
-        raise click.UsageError("name two campaigns, or one campaign and two of its --classes")
+        raise click.UsageError(
+            f"name two campaigns, not {len(campaigns)}; or name one campaign and two of its --classes"
+        )
     asked = [study.campaign(name) for name in campaigns]
     questions = asked_of_form(question, pair)
     of_one: list[tuple[str, object]] = [("method", method), ("plot", plot), ("mean", mean)]

@@ -178,8 +178,8 @@ def estimate(
     and --weights print one number instead.
 
     For numbers, dates and ordered values, --quantiles, --cdf, --bins, --above and --between print quantiles and shares
-    of ranges. They can be combined with --mean, with --plot, which draws the distribution function, and with --by
-    period or --by class, which print these numbers for each period or class, and the differences.
+    of ranges. They can be combined with --mean, and with --plot, which draws the distribution function. With --by
+    period or --by class, the command prints these numbers for each period or class, and the differences.
 
     With --by period and none of these options, the command prints the estimate of each period and the change from the
     first to the last. --between A,B compares two other periods, --steps adds the change from each period to the next,

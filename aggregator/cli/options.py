@@ -62,7 +62,9 @@ class SpanList(click.ParamType[list[Span]]):
 
 def _engine_name(_ctx: click.Context, _parameter: click.Parameter, name: str) -> str:
     if not is_engine(name):
-        raise click.BadParameter(f"{name!r} is no engine: write local, dask, dask://HOST:PORT or dask+tls://HOST:PORT")
+        raise click.BadParameter(
+            f"{name!r} is not an engine: write local, dask, dask://HOST:PORT or dask+tls://HOST:PORT"
+        )
     return name
 
 

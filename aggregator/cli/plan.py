@@ -102,8 +102,9 @@ def plan(
     For a draft with [views], the first table assumes that every device is asked for the answer itself; a second table
     lists the views. If [views] has neither shares nor devices, the planner chooses the shares for --reports.
     """
-    if [draft is None, size is None, ends is None].count(False) != 1:
-        raise click.UsageError("give either a DRAFT, or --epsilon with --values or --number")
+    described = [draft is None, size is None, ends is None].count(False)
+    if described != 1:
+        raise click.UsageError(f"{described} of DRAFT, --values and --number are given: give exactly one of them")
     if draft is not None:
         if any(option is not None for option in (epsilon, sensitive, blocks, prior, radius)):
             raise click.UsageError(

@@ -55,7 +55,7 @@ def receive(
     A device gets a receipt when its upload is on the disk. Addresses of clients and times of uploads are not recorded.
     """
     if (tls_cert is None) != (tls_key is None):
-        raise click.UsageError("--tls-cert and --tls-key need each other: give both, or leave out both")
+        raise click.UsageError("only one of --tls-cert and --tls-key is given: give both, or leave out both")
     if forwarded_for is not None:
         _require_address(forwarded_for)
     study = Study.open(shell.study_folder(ctx))
@@ -66,7 +66,8 @@ def receive(
         running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
     except ssl.SSLError:
         raise Failure(
-            "--tls-cert and --tls-key cannot be used: not PEM files, or the key is not the certificate's",
+            "--tls-cert and --tls-key cannot be used: they are not PEM files, or the key does not belong to the "
+            "certificate",
             BAD_DATA,
         ) from None
     try:

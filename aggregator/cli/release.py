@@ -45,7 +45,9 @@ def anonymity(
         signed = study.campaign(what)
         found = judge_views([view.channel for view in signed.terms.views], study.tally(signed).by_view)
     else:
-        raise click.UsageError("give --known columns for a file, or --study for a campaign")
+        raise click.UsageError(
+            "neither --known nor --study is given: a file needs --known columns, a campaign needs --study"
+        )
     if at_least_l is not None and found.l is None:
         raise click.UsageError("--at-least-l needs --sensitive")
     if as_json:

@@ -25,6 +25,8 @@ def named_campaign(ctx: click.Context, what: str, author: Path | None) -> Known:
     if author is not None:
         return Known(Path(what).stem, open_campaign(shell.campaign_file(Path(what)), [shell.public_key(author)]))
     if ctx.obj is None:
-        raise click.UsageError("give --study for a campaign of a study, or --author for a signed campaign's file")
+        raise click.UsageError(
+            "neither --study nor --author is given: a campaign of a study needs --study, a signed file needs --author"
+        )
     study = Study.open(shell.study_folder(ctx))
     return study.known(study.campaign(what).id.hex())

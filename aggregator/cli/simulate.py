@@ -89,7 +89,8 @@ def simulate(
     data = shell.campaign_file(file)
     terms = unverified_campaign(data)
     if (truth_file is None) == (priors_file is None):
-        raise click.UsageError("give either --truth or, for a campaign with declared priors, --priors")
+        given = "neither --truth nor --priors is given" if truth_file is None else "--truth and --priors are both given"
+        raise click.UsageError(f"{given}: give --truth or, for a campaign with declared priors, --priors")
     if held_file is not None and priors_file is None:
         raise click.UsageError("--held needs --priors: with --truth, the file states the answers")
     truth, held = _people_of(terms, truth_file, priors_file, seed)

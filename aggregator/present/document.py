@@ -46,8 +46,8 @@ class NoMap(HalftruthError, ValueError):
 def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
     """Return a row for each value with its campaign, class and period; then a row for each coarser district.
 
-    The resolution of a row is the number of values on each side of its district (1 for a value itself), or the name of
-    the map, such as ``districts``. The finest comes first.
+    A row's resolution is the number of values on each side of its district, 1 for a single value, or the name of the
+    map, such as ``districts``. The finest comes first.
 
     Args:
         period: the period of the estimate; None for each device's latest answer.

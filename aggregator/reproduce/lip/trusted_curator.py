@@ -104,8 +104,8 @@ def least_error(law: Floats, low: float, high: float) -> float:
 
 
 def _tail(law: Floats, above: Floats) -> tuple[Floats, float]:
-    """Return the part of each atom that is pooled, (n + 1,), such that the mean of the pool is at the end of the range,
-    and the squared error of the pool.
+    """Return the part of each atom in the pool whose mean is at the end of the range, (n + 1,), and the pool's squared
+    error.
 
     Args:
         above: (n + 1,) the distance of each atom above the end, in increasing order.
