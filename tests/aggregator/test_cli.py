@@ -275,7 +275,7 @@ def test_empty_input_is_a_warning(session, tmp_path):
 
 def test_a_batch_in_place_of_a_campaign_is_refused(session):
     """A batch in place of a campaign is refused, and the error names its kind."""
-    assert "holds an envelope of kind report, not a campaign" in run("audit", session / "batch.htr", code=65).stderr
+    assert "contains an envelope of kind report, not a campaign" in run("audit", session / "batch.htr", code=65).stderr
     found = json.loads(run("audit", session / "batch.htr", "--json", code=65).stdout)
     assert found["certified"] is False
 
