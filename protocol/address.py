@@ -1,7 +1,7 @@
 """Check the addresses of a study and links to web pages, which an author signs (SPEC 7.1).
 
-An address has exactly one valid spelling: no other text leads to the same host. So the device connects to exactly the
-address shown to the person. This module opens no connection.
+A host has exactly one valid spelling: no other text is accepted for the same name or IP address. So the device connects
+to exactly the host shown to the person. This module opens no connection.
 """
 
 from __future__ import annotations

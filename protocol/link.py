@@ -1,7 +1,7 @@
 """Links that invite people to a study by mail, on paper or in a chat (SPEC 7.4).
 
-A link has one spelling, so a device connects to exactly the address shown to the person. It names the study's address,
-the campaign and the author's key. So a device with the link can check everything that it then downloads.
+A link names the study's address, the campaign and the author's key. So a device with the link can check everything that
+it then downloads, and it connects to exactly the host shown to the person.
 
 This module opens no connection.
 """

@@ -1,4 +1,4 @@
-/** Addresses of studies, and links for people; each has one spelling only (SPEC 7.1). */
+/** Addresses of studies, and links for people; a host in them has only one spelling (SPEC 7.1). */
 
 import { CampaignError } from "./errors.js";
 

@@ -64,7 +64,7 @@ class Hadamard(Channel):
         draw = int.from_bytes(rand[:8], "big")
         row = x + 1
         column = int.from_bytes(rand[8:], "big") & (self.outputs - 1)
-        # Changing the column at the lowest set bit of the row changes the sign, and a uniform column stays uniform.
+        # Flipping the column's bit at the lowest set bit of the row changes the sign; a uniform column stays uniform.
         wrong = ((row & column).bit_count() & 1) ^ (draw >= self.truth)
         return column ^ (row & -row) * wrong
 

@@ -180,7 +180,7 @@ class Geometry:
 
         For an input with f coordinates ``rest`` after its leading 1, the product with a point depends only on the last
         f + 1 coordinates (d, low) of the point: it is d + <rest, low>. So one table over (d, low) serves all points.
-        The entries of all multiples of a vector (d, low) are equal, so only one of them is computed.
+        The entries of all nonzero multiples of (d, low) are equal, so only one of them is computed.
 
         Args:
             law: an integer for each input; the inputs are the points from 0 on.
