@@ -1,4 +1,4 @@
-"""Run ``halftruth`` in this process."""
+"""Runs of ``halftruth`` in this process, and checks of its error messages."""
 
 from __future__ import annotations
 

@@ -18,21 +18,21 @@ END_OF_HEAD = b"\r\n\r\n"
 
 
 class Fault(Enum):
-    """The fault of one connection."""
+    """What happens to one connection: the request or the response is dropped, truncated or delayed."""
 
     NONE = auto()
     DROPPED_REQUEST = auto()
     """The request is read and not forwarded."""
     DROPPED_RESPONSE = auto()
-    """The server has answered; the answer is lost."""
+    """The server answers, and the answer is dropped."""
     SERVER_ERROR = auto()
-    """503, and the server never sees the request."""
+    """The client gets 503, and the request is not forwarded."""
     TRUNCATED_REQUEST = auto()
     """Half of the body reaches the server."""
     TRUNCATED_RESPONSE = auto()
-    """Half of the answer comes back."""
+    """Half of the answer is returned."""
     SLOW = auto()
-    """Everything, a few bytes at a time."""
+    """Request and answer are sent in small pieces."""
 
 
 class FaultProxy:
@@ -106,7 +106,7 @@ def _pieces(data: bytes) -> Iterator[bytes]:
 
 @contextmanager
 def fault_proxy(upstream: tuple[str, int], faults: Iterable[Fault]) -> Iterator[FaultProxy]:
-    """A running proxy."""
+    """Context manager that runs a proxy for an upstream address with a list of faults."""
     proxy = FaultProxy(upstream, faults)
     proxy.thread.start()
     try:

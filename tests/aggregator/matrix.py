@@ -1,4 +1,4 @@
-"""A channel as a matrix of floats."""
+"""The matrix of a channel in floats."""
 
 from __future__ import annotations
 

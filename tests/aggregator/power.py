@@ -33,7 +33,7 @@ class Disk:
             os.close(again)
 
     def survives(self, path: Path) -> bool:
-        """Return True if this name in its folder survives a power failure."""
+        """Return True if the name of a path is in the last synced state of its folder."""
         return path.name in self.folders.get(path.parent.stat().st_ino, {})
 
     def left_of(self, folder: Path, out: Path) -> Path:

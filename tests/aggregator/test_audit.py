@@ -81,7 +81,7 @@ def run(terms: Campaign, folder, *words: object, code: int = 0) -> str:
 
 
 def test_the_numbers_of_randomised_response(tmp_path):
-    """For k-ary randomised response every level has a closed form, and audit --json gives it."""
+    """The levels of k-ary randomised response in audit --json are their closed forms."""
     k, odds = 4, math.e
     truth, lie = odds / (odds + k - 1), 1 / (odds + k - 1)
     found = json.loads(run(campaign(response(k)), tmp_path, "--json", "--epsilon", "0.25", "--ball", "0.05"))
@@ -480,7 +480,7 @@ def test_the_command_says_and_enforces(tmp_path):
 
 @pytest.mark.parametrize("notion", [Ldp(NAT), Information(3 * NAT, (2,) + (1,) * 16_470)])
 def test_a_witness_of_many_bits_is_printed_in_hexadecimal(tmp_path, notion):
-    """The output of a unary channel has as many hexadecimal digits as its bits need, at any number of bits."""
+    """The output of a unary channel is printed with as many hexadecimal digits as its number of bits needs."""
     channel = oue(16_471, NAT)
     terms = campaign(channel, notion, Items(1, 16_470))
     found = audit(terms, ask(terms)).as_json()

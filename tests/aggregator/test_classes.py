@@ -73,7 +73,7 @@ def of_own() -> Campaign:
 
 
 def tallies() -> dict[str, tuple[Campaign, Tally]]:
-    """A tally of each kind, with few and with many reports."""
+    """Return a tally for LIP classes and one for classes of mixed families, each with few and with many reports."""
     generator = np.random.default_rng(5)
     blocks = Blocks(0, ((1, K), (2, K)), (hadamard(K, NAT), randomized_response(K, 2 * NAT)))
     mixed = campaign(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=blocks, classes=("careful", "open"))
@@ -107,7 +107,7 @@ def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
 
 
 def left_inverses(terms: Campaign, tally: Tally) -> list[np.ndarray]:
-    """Return the unbiased decoding matrix of each class, (m, k)."""
+    """Return (m, k) the unbiased decoding matrix of each class."""
     if isinstance(tally, PersonalTally):
         return [np.linalg.inv(law) for law in dense(terms, tally)]
     return [np.array([decoder_of(one).adjoint(unit) for unit in np.eye(K)]).T for one in terms.channel.channels]

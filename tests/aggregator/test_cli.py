@@ -86,7 +86,7 @@ def test_the_json_of_audit_is_the_contract(session):
 
 
 def test_the_json_of_estimate_is_the_contract(session):
-    """estimate --format json has the keys that scripts rely on; the consistent shares are a distribution."""
+    """estimate --format json has exactly the documented keys, and the consistent shares are a distribution."""
     found = json.loads(run("--study", session / "lib", "estimate", "education", "--format", "json").stdout)
     assert {"campaign", "reports", "values", "rejected", "influence"} <= found.keys()
     assert found["reports"] == 400

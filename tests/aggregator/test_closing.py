@@ -1,4 +1,4 @@
-"""Laws of closing a campaign early: only its author can shorten it, and every study and service obeys."""
+"""Laws of closing a campaign early: only its author can shorten it, and every study and service applies the notice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER = SigningKey(bytes([8]) * 32)
 
 
 def notice(closes, signed=PLAIN, key=AUTHOR):
-    """Return a notice signed with ``key``."""
+    """Return a closing notice signed with ``key``."""
     return envelope.seal(Kind.CLOSING, key, Closing(signed.id, closes).encode())
 
 
@@ -44,7 +44,7 @@ def study(tmp_path):
 
 
 def counted(study, *reports, now=NOW):
-    """Ingest a batch; return the number accepted and the refusals."""
+    """Ingest a batch; return the number of accepted reports and the refusals."""
     batch = study.path.parent / f"{len(list(study.path.parent.iterdir()))}.htr"
     batch.write_bytes(b"".join(reports))
     found = ingest(study, [batch], now=now)
@@ -53,7 +53,7 @@ def counted(study, *reports, now=NOW):
 
 @given(st.integers(-(2**41), 2**41))
 def test_a_notice_never_extends(closes):
-    """A notice with any signed time either fails to open, or closes before the campaign does and adds no period."""
+    """A notice with any signed time either cannot be opened, or closes the campaign earlier and adds no period."""
     terms = PLAIN.terms
     try:
         found = open_closing(notice(closes), PLAIN)
@@ -165,7 +165,8 @@ def test_the_service_hands_it_out(study):
 
 
 def test_an_author_closes_and_the_desk_obeys(study, tmp_path):
-    """close signs a notice, inspect shows its claims, import accepts it without --trust, and status shows the time."""
+    """close signs a notice, inspect shows its contents, import accepts it without --trust, and status shows the
+    closing time."""
     (tmp_path / "c.campaign").write_bytes(PLAIN.data)
     (tmp_path / "a.key").write_text(AUTHOR.line())
     (tmp_path / "b.key").write_text(OTHER.line())

@@ -136,7 +136,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
     ],
 )
 def test_what_a_code_does_not_fit_is_refused(study, code, body, status, stage):
-    """A refused upload leaves the code unused."""
+    """If the upload with a code is refused, the code stays unused."""
     with served(study) as address:
         answered, answer = post(address, body(), headers={"halftruth-code": code})
     assert (answered, answer["stage"]) == (status, stage)

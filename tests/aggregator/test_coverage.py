@@ -98,7 +98,7 @@ def baskets():
 
 
 def of_items(mechanism, people, surveys, rng):
-    """Survey item sets: each device reports one of five places of its basket, or a dummy at an empty place."""
+    """Survey item sets: each device reports one of the five places of its padded basket; empty places have dummies."""
     _, channel = chosen(mechanism, Question(BASKET, Ldp(2 * NANONATS)))
     (kinds, truth), terms, found = baskets(), campaign(channel, domain=BASKET), []
     for _ in range(surveys):

@@ -1,4 +1,4 @@
-"""The demonstration shows all people, every attack in its class, and three pictures."""
+"""The demonstration counts all people, refuses every attack under its class, and draws three pictures and a poster."""
 
 import dataclasses
 import os

@@ -196,7 +196,7 @@ def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
     ],
 )
 def test_a_wrong_study_or_translation_is_named(entries, named):
-    """An error in [study] or [text.LANGUAGE] names the entry or the rule."""
+    """The error for an invalid [study] or [text.LANGUAGE] names the entry or the rule."""
     with pytest.raises(BadData, match=re.escape(named)):
         drafted(DRAFT + entries)
 
@@ -233,7 +233,7 @@ def test_auto_takes_the_recipe_of_smaller_error():
     ],
 )
 def test_every_notion_has_a_recipe(entries, family):
-    """A draft of every notion becomes a certified campaign of the family meant for it."""
+    """A draft of every notion becomes a certified campaign with a channel of the expected family."""
     assert isinstance(drafted(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
 
 
@@ -358,7 +358,8 @@ def test_gaussian_noise_is_as_wide_as_asked():
 
 
 def test_pufferfish_scenarios_become_noise_as_wide_as_the_secrets_move_answers(tmp_path):
-    """A Pufferfish file becomes geo-indistinguishability at epsilon for the largest effect of a secret on an answer."""
+    """A Pufferfish file becomes geo-indistinguishability with level epsilon at the largest effect of a secret on an
+    answer."""
     scenario = {"name": "one", "joint": {"ill": {"0": 1, "1": 1}, "well": {"2": 1, "4": 1}}}
     (tmp_path / "scenarios.json").write_text(
         json.dumps({"secrets": ["ill", "well"], "scenarios": [scenario]}), encoding="utf-8"
@@ -515,7 +516,7 @@ def test_the_published_lip_channel_is_refused_where_it_breaks_its_definition():
 
 
 def test_a_table_above_its_level_is_refused():
-    """A table whose level is above the declared one never becomes a campaign."""
+    """A draft with a table whose level is above the declared one is refused."""
     rows = "rows = [[0.7,0.1,0.1,0.1],[0.1,0.7,0.1,0.1],[0.1,0.1,0.7,0.1],[0.1,0.1,0.1,0.7]]"
     with pytest.raises(Uncertified):
         drafted(DRAFT + f'[mechanism]\nname = "table"\n{rows}')

@@ -48,7 +48,7 @@ def test_discrete_laplace_of_a_thousand_points_keeps_ldp():
 
 
 def test_discrete_laplace_is_the_truncated_geometric_law():
-    """Rows are those of the truncated geometric mechanism (Ghosh, Roughgarden, Sundararajan 2009, Def. 2.1)."""
+    """Each row is the truncated geometric distribution (Ghosh, Roughgarden, Sundararajan 2009, Def. 2.1)."""
     size, level = 6, NAT // 2
     channel, a = discrete_laplace(size, level), math.exp(-0.5)
     for x in range(size):
@@ -109,7 +109,8 @@ def test_planar_noise_falls_off_with_the_distance():
 
 
 def test_planar_noise_on_a_line_is_discrete_laplace():
-    """With one row or one column the noise is that of a line, and the nearest neighbours set the level of a step."""
+    """With one row or one column, planar noise is discrete Laplace noise on a line, and the nearest neighbours set
+    the level of a step."""
     notion = geo_over(Buckets.of([0, 1, "2.5", 10]), NAT, "numbers")
     assert planar(notion) == discrete_laplace(4, NAT)
     assert certify(planar(notion), notion).audited == NAT

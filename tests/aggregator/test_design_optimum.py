@@ -51,7 +51,10 @@ def pair(e12, e21):
 
 @pytest.mark.parametrize(("e12", "e21"), [(NAT, 2 * NAT), (3 * NAT, NAT // 10), (10**6, 20 * NAT), (1, 1), (NAT, NAT)])
 def test_the_binary_optimum_is_theorem_2(e12, e21):
-    """Q* as printed (Acharya et al. 2020, eq. 9), certified at both levels, with both bounds met up to the integers."""
+    """The binary optimum is Q* as printed (Acharya et al. 2020, eq. 9), and certified at both levels.
+
+    Both bounds are reached up to the precision of the integers.
+    """
     table = binary_optimum(e12, e21)
     b, a = math.exp(e21 / NAT), math.exp(-e12 / NAT)
     printed = np.array([[b - 1, 1 - a], [a * (b - 1), b * (1 - a)]]) / (b - a)

@@ -739,7 +739,7 @@ def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
 
 
 def blind(flag):
-    """On a worker: find no file while ``flag`` exists."""
+    """On a worker: pretend that no file exists while ``flag`` exists."""
     real = ranges.part
 
     def part(path, begin, size):

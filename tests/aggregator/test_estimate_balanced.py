@@ -28,7 +28,7 @@ CHANNELS = {
     "RAPPOR": unary.rappor(4, NANONATS),
     "OUE": unary.oue(5, 2 * NANONATS),
     "three classes": Bits.over([(HALF, S // 4), (S - 5, S // 3), (HALF, S // 4), (S // 5, 1)]),
-    "what is not sensitive": unary.utility_rappor(4, [1, 3], NANONATS),
+    "values that are not sensitive": unary.utility_rappor(4, [1, 3], NANONATS),
 }
 
 

@@ -143,9 +143,9 @@ def test_what_is_known_exactly_stays():
 
 LAWS = {
     "even": np.full(1000, 1 / 1000),
-    "half of them": np.repeat([1 / 500, 0], 500),
+    "half of the values": np.repeat([1 / 500, 0], 500),
     "two levels": np.repeat([10 / 1900, 1 / 1900], [100, 900]),
-    "one holds half": np.repeat([0.5, 0.5 / 999], [1, 999]),
+    "one value has half": np.repeat([0.5, 0.5 / 999], [1, 999]),
 }
 
 

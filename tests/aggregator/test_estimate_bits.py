@@ -21,8 +21,8 @@ CHANNELS = {
     "OUE": unary.oue(5, 2 * NANONATS),
     "OUE, two values": unary.oue(2, NANONATS),
     "three classes": Bits.over([(HALF, S // 4), (S - 5, S // 3), (HALF, S // 4), (S // 5, 1)]),
-    "what is not sensitive": unary.utility_rappor(4, [1, 3], NANONATS),
-    "as it is": Bits((S,), (0,), ((0, 3),)),
+    "values that are not sensitive": unary.utility_rappor(4, [1, 3], NANONATS),
+    "without noise": Bits((S,), (0,), ((0, 3),)),
 }
 
 

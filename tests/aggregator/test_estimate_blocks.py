@@ -41,16 +41,16 @@ CHANNELS = {
     "response": in_blocks(MIXED, NANONATS, randomized_response),
     "uneven response": in_blocks(MIXED, NANONATS, uneven_response),
     "table": in_blocks(MIXED, NANONATS, table),
-    "a family each": in_blocks(
+    "each block of another family": in_blocks(
         [0, 0, 1, 1, 1, 2, 2, 2, 2, 3], NANONATS,
         lambda size, level: {2: hadamard, 3: table, 4: uneven_response}[size](size, level),
     ),
-    "equal blocks, and nobody open": in_blocks([0, 1, 0, 1, 1, 0], NANONATS, table),
+    "equal blocks without open inputs": in_blocks([0, 1, 0, 1, 1, 0], NANONATS, table),
     "hiding in Hadamard": high_low(9, [1, 2, 5], NANONATS, hadamard),
     "hiding in a response": high_low(6, [1, 2, 4], NANONATS, randomized_response),
     "hiding in an uneven response": Blocks(2**120, ((0, 1), (1, 3), (0, 1)), (uneven_response(3, 0),)),
     "hiding in a table": high_low(7, [0, 1, 4], 4 * NANONATS, table),
-    "hiding in a table, often": Blocks(2**125, ((1, 3), (0, 2)), (table(3, 0),)),
+    "hiding in a table, mostly": Blocks(2**125, ((1, 3), (0, 2)), (table(3, 0),)),
     "hiding behind one input": high_low(4, [2], NANONATS, hadamard),
 }  # fmt: skip
 
@@ -213,10 +213,10 @@ def test_each_block_gets_its_best_channel(level):
 
 
 def test_the_gain_in_a_block_is_the_gain_of_a_plain_channel():
-    """A report contributes the same in blocks of 16 as in a plain channel of 16: at eps = 4 response gains a factor of
-    10.9 (MATH 5.3).
+    """The error of one report, before the squares of the shares are subtracted, is the same in blocks of 16 as in a
+    plain channel of 16.
 
-    The error is that contribution less the squares of the shares.
+    At eps = 4 randomised response has 1/10.9 of the error of Hadamard response for 16 values (MATH 5.3).
     """
     blocks, level = [x // 16 for x in range(64)], 4 * NANONATS
     builders = [hadamard, randomized_response]

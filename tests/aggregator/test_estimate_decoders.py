@@ -52,7 +52,7 @@ TABLES = {
     "square table": random_table(4, 4, 1),
     "wide table": random_table(5, 9, 2),
     "binary table": random_table(2, 2, 3),
-    "table with an output nobody emits": Table(((2**62 - 1, 1, 0), (1, 2**62 - 1, 0))),
+    "table with an output of weight 0": Table(((2**62 - 1, 1, 0), (1, 2**62 - 1, 0))),
 }
 CHANNELS = PLAIN | MIXED | RESPONSE | TABLES | {f"blocks: {name}": channel for name, channel in BLOCKS.items()}
 

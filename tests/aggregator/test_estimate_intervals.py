@@ -71,10 +71,10 @@ class Case:
 
     @cached_property
     def steps(self):
-        """The staircase with no report, and the effect of one report with each feature on it, (m, s, k).
+        """Return the staircase without reports, and (m, s, k) the effect of one report with each feature on the counts
+        of its steps.
 
-        The counts of the steps are linear in those of the features, so one report with each feature determines them
-        all.
+        These counts are linear in the counts of the features, so one report with each feature determines them all.
         """
         ones = np.eye(len(self.left_inverse[0]), dtype=np.int64)
         ground = self.decoder.staircase(np.zeros(len(ones), dtype=np.int64), 1)
@@ -93,7 +93,8 @@ def case(channel):
 
 
 def channels_under_test():
-    """Name -> builder of the case. A family joins the grid by a line here; unary ones with 2^k small."""
+    """Return a builder of the case for each name. A new family is added here by one line; unary channels need a
+    small 2^k."""
     return {
         "randomised response k=2": lambda: case(randomized_response(2, E1)),
         "randomised response k=6": lambda: case(randomized_response(6, E1)),

@@ -26,7 +26,7 @@ def channel(request):
 
 
 def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel):
-    """forward, forward_squares, backward, invert, adjoint, variances and ceiling are those of the dense matrices."""
+    """forward, forward_squares, backward, invert, adjoint, variances and ceiling equal those of the dense matrices."""
     decoder, law = NoiseDecoder(channel), dense(channel)
     inverse = np.linalg.inv(law)
     p, w = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)

@@ -64,7 +64,7 @@ def test_a_share_that_nothing_is_known_of_is_warned_of():
 
 @pytest.mark.parametrize("k", [2, 3, 10, 1000])
 def test_projection_is_the_nearest_distribution(k):
-    """The projection is a distribution, and its distance obeys (raw - p) . (q - p) <= 0 for every distribution q."""
+    """The projection p is a distribution, and (raw - p) . (q - p) <= 0 for every distribution q, so none is nearer."""
     for _ in range(20):
         raw = RNG.normal(1 / k, 1 / np.sqrt(k), k)
         p = distribution.project(raw)
@@ -306,7 +306,7 @@ def test_a_singular_lip_channel_is_estimated_without_error_bars():
 
 @pytest.mark.parametrize("asked", [LDP, LIP, terms(hadamard(6, NANONATS))])
 def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
-    """Ten equal forged reports among 1,010 raise no raw share by more than the stated influence."""
+    """If 10 of 1,010 reports are forged and equal, no raw share rises by more than the stated influence."""
     decoder = decoder_of(asked.channel)
     honest = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000).counts
     found = estimate(asked, Tally.of(honest + 10 * np.eye(asked.channel.outputs, dtype=np.int64)[-1]))

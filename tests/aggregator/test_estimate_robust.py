@@ -53,10 +53,11 @@ def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
 
 @pytest.mark.parametrize("n", [200, 20_000])
 def test_honest_reports_fit(n):
-    """None of 100 honest batches raises an alarm: channels with many outputs; uniform, skewed or one value only.
+    """No honest batch raises an alarm: 100 batches of channels with many outputs, for uniform, skewed and single-value
+    populations.
 
-    Each of three tests has alpha 1e-4, so an alarm has probability 3e-2 at most; the seed is fixed. A test that rejects
-    one honest batch in 25 fails with probability 98%.
+    The three tests of a batch have alpha 1e-4 each, so an alarm has probability 3e-2 at most; the seed is fixed. A test
+    that rejects one honest batch in 25 fails with probability 98%.
     """
     rng = np.random.default_rng(22)
     for channel in (TRIPLES, GEOMETRY):

@@ -125,7 +125,10 @@ def test_honest_bits_pass(channel, n):
 
 
 def test_honest_subsets_pass():
-    """At most 3 of 1,000 honest batches of subsets raise an alarm; counts are drawn over all 126 subsets."""
+    """At most 3 of 1,000 honest batches of subsets raise an alarm, with counts drawn over all 126 subsets.
+
+    Each test has alpha 1e-4. A failure means that the dependence of the bits of a subset is ignored.
+    """
     channel, rng, n = subset_selection(9, NANONATS), np.random.default_rng(14), 2000
     words = [y for y in range(1 << 9) if channel.emits(y)]
     bits = np.array([[y >> (8 - x) & 1 for x in range(9)] for y in words])

@@ -1,4 +1,5 @@
-"""Smoothed shares of ordered numbers: the kernel, the merged channel, the split of the reports, and the distance."""
+"""Smoothed shares of ordered numbers: the kernel, the merged channel, the split of the reports, and the distance to
+the truth."""
 
 from __future__ import annotations
 

@@ -100,13 +100,14 @@ def test_forward_and_backward_multiply_with_the_response(channel):
 
 
 def test_forward_squares(one_hot):
-    """forward_squares(p) = p Q^2."""
+    """For outputs counted whole, forward_squares(p) = p Q^2."""
     p = RNG.normal(size=one_hot.inputs)
     np.testing.assert_allclose(decoder_of(one_hot).forward_squares(p), p @ dense(one_hot) ** 2, atol=1e-12)
 
 
 def test_bits_have_no_squares(subset):
-    """The bits of a subset are not one-hot, so the decoder has no mean of squared output probabilities."""
+    """forward_squares is refused for subsets: several bits of an output may be set, so squared output probabilities
+    do not exist."""
     assert not SubsetDecoder.one_hot
     with pytest.raises(ValueError, match="d bits set"):
         decoder_of(subset).forward_squares(np.ones(subset.inputs))

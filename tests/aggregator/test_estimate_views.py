@@ -85,7 +85,7 @@ CAMPAIGNS = {
     "squares in squares": (GRID, Coarse(4), Coarse(2), Identity()),
     "two resolutions": (GRID, Coarse(4), Identity()),
     "stripes across squares": (GRID, Coarse(3), CROSSING, Identity()),
-    "nobody is asked for the cell": (GRID, Coarse(4), Coarse(2)),
+    "no view of the cells": (GRID, Coarse(4), Coarse(2)),
     "no view of the tree lies in the districts": (GRID, Coarse(3), CROSSING),
 }
 
@@ -232,10 +232,10 @@ def covered(terms, people, numbers, surveys, seed):
 
 
 def test_intervals_hold_in_a_few_surveys():
-    """In 30 surveys of 3,000 people the coverage of 95% intervals is at least 93%, and all intervals of a resolution
-    hold in 26.
+    """In 30 surveys of 3,000 people the coverage of 95% intervals is at least 93%.
 
-    The seed is fixed. A failure means that the stated errors are too small.
+    All intervals of a resolution contain the truth in at least 26 surveys. The seed is fixed. A failure means that the
+    stated errors are too small.
     """
     held = covered(campaign(GRID, Coarse(4), Coarse(2), Identity()), PEOPLE, [600, 900, 1500], 30, 9)
     assert (held[:, 0] > 0.93).all(), held

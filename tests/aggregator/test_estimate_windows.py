@@ -26,7 +26,7 @@ invertible = pytest.mark.parametrize("channel", INVERTIBLE.values(), ids=INVERTI
 
 @grid
 def test_passes_are_matrix_products(channel):
-    """forward, forward_squares and backward multiply with Q, with Q^2 and with Q'."""
+    """forward multiplies with Q, forward_squares with Q^2 and backward with the transpose of Q."""
     Q, decoder = dense(channel), WindowsDecoder(channel)
     for _ in range(5):
         p, w = RNG.dirichlet(np.full(channel.inputs, 0.3)), RNG.normal(size=channel.outputs)

@@ -32,7 +32,7 @@ PIECE, CHUNK = 2**15, 500
 
 
 def strangers(rng: random.Random, number: int) -> bytes:
-    """Return reports under unknown keys."""
+    """Return reports signed with keys that the study does not have."""
     sealed = report(0, PLAIN)
     return b"".join(sealed[:5] + rng.randbytes(8) + sealed[13:] for _ in range(number))
 

@@ -23,7 +23,7 @@ BODIES = st.one_of(
 
 @st.composite
 def envelopes(draw: st.DrawFn) -> bytes:
-    """An envelope, well-formed or nearly so."""
+    """A valid or nearly valid envelope."""
     version = draw(st.sampled_from([1, 1, 1, 1, 0, 2]))
     kind = draw(st.sampled_from([1, 2, 3, 3, 3, 0, 4]))
     key_id = bytes(draw(st.sampled_from([8, 8, 8, 8, 7, 9])))

@@ -527,13 +527,13 @@ def mutations(study, seed: int, number: int) -> None:
 
 
 def test_mutated_envelopes_never_crash(study):
-    """20,000 mutated envelopes: no exception, and accepted + rejected = read."""
+    """An ingest of 20,000 mutated envelopes raises no exception, and accepted + rejected = read."""
     mutations(study, 1, 20_000)
 
 
 @pytest.mark.long
 def test_a_million_mutated_envelopes_never_crash(study):
-    """1,000,000 mutated envelopes: no exception, and accepted + rejected = read."""
+    """An ingest of 1,000,000 mutated envelopes raises no exception, and accepted + rejected = read."""
     mutations(study, 2, 1_000_000)
 
 

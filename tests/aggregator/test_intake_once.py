@@ -30,7 +30,7 @@ def take(study: Path, file: Path) -> IngestResult:
 
 
 def take_together(study: Path, files: list[Path]) -> list[IngestResult]:
-    """Ingest every file in a separate process, at the same time."""
+    """Ingest every file in a separate process, all at the same time."""
     with PROCESSES.Pool(len(files)) as pool:
         pool.starmap(time.sleep, [(0,)] * len(files))
         return pool.starmap(take, [(study, file) for file in files], chunksize=1)
@@ -77,7 +77,7 @@ def test_processes_with_different_files_lose_nothing(tmp_path):
 
 
 def take_slowly(study: Path, file: Path, pipe: Connection) -> None:
-    """Send "ready", and ingest in many commits."""
+    """In a separate process: send "ready", and ingest in many commits."""
     pipe.send("ready")
     ingest(Study.open(study), [file], now=NOW, threads=1, chunk_reports=50, piece_bytes=6000)
 

@@ -21,7 +21,7 @@ KEY = SigningKey(bytes(range(32)))
 
 
 def slow(public: bytes, signature: bytes, message: bytes) -> bool:
-    """Return the protocol's verdict."""
+    """Return the protocol's verdict on a signature."""
     try:
         keys.verify(public, signature, message)
     except BadData:

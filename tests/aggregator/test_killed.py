@@ -59,7 +59,7 @@ def furnished(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def held(furnished):
-    """The contents of that study; no test changes it."""
+    """The contents of the study that ``furnished`` made; no test changes it."""
     return holds(furnished)
 
 
@@ -295,7 +295,7 @@ WRITING: dict[str, Callable[[Path], object]] = {
 
 
 def full() -> None:
-    """Limit every file to 300 bytes."""
+    """Limit every file that this process writes to 300 bytes."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 

@@ -44,7 +44,7 @@ def test_floats_choose_as_the_integers_do():
 
 
 def test_the_decoder_is_that_of_the_dense_channels():
-    """Forward, backward, posterior mean and the unbiased estimate are those of each person's matrix."""
+    """forward, backward, posterior mean and the unbiased estimate equal those computed from each person's matrix."""
     priors, generator = np.array([FLAT, STEEP]), np.random.default_rng(2)
     channels = [NOTION.channel_of(prior, OFFERED) for prior in (FLAT, STEEP)]
     assert channels == [personal.lip_response(FLAT, NAT), OFFERED]

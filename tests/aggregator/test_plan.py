@@ -251,7 +251,7 @@ def test_mechanisms_that_do_not_serve_are_listed_on_request():
 
 
 def test_the_command_draws_its_curve(tmp_path):
-    """`plan --plot` writes a picture, and the table names the choice."""
+    """`plan --plot` writes a picture, and the table still names the chosen mechanism."""
     shown = run("plan", "--values", 8, "--epsilon", 1, "--sensitive", 3, "--plot", tmp_path / "plan.png")
     assert (tmp_path / "plan.png").stat().st_size > 10_000
     assert "high-low" in shown.output

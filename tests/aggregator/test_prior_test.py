@@ -44,8 +44,8 @@ def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong
     """The test warns in 20 of 20 surveys of 8,000 reports if the prior of 20 values is off by .175 in total variation.
 
     With a right prior it warns in at most 12 of 2,000 surveys. alpha is .001, so 12 or more have probability 10^-6 if
-    the test has its nominal level. Rare cells may double the rate; in their case the limit is .01. A failure means that
-    the test has a wrong level or no power.
+    the test has its nominal level; rare outputs may double the rate. A failure means that the test has a wrong level or
+    no power.
     """
     _, surveys = wrong
     decoder = decoder_of(lip().channel)

@@ -328,7 +328,7 @@ MISSPOKEN = [
 
 
 def spoken(data):
-    """Return status, headers and body of a response."""
+    """Return status, headers and body, parsed from the bytes of a response."""
     head, _, body = data.partition(b"\r\n\r\n")
     first, *lines = head.decode("ascii").split("\r\n")
     headers = dict(line.lower().split(": ", 1) for line in lines)
@@ -457,7 +457,7 @@ def test_no_connection_outlives_its_time(study, monkeypatch):
 
 
 def test_a_hundred_at_once(study):
-    """100 devices that upload at the same time get 100 receipts and leave 100 files and 100 counted reports."""
+    """If 100 devices upload at the same time, there are 100 receipts, 100 files and 100 counted reports."""
     bodies = [sent(number, OPEN, number % 16) for number in range(100)]
     with served(study) as address, ThreadPoolExecutor(100) as pool:
         answers = list(pool.map(lambda body: post(address, body), bodies))

@@ -182,7 +182,7 @@ class Bench:
     # The operations
 
     def plain(self, batch: list[Sealed]) -> None:
-        """Ingest, and assert that every verdict is the model's."""
+        """Ingest a batch, and assert that every verdict is the model's."""
         result = self.ingest(batch)
         assert Counter(result.rejected) + Counter(accepted=result.accepted) == self.model.take(batch)
         self.agree()

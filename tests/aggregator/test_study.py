@@ -123,7 +123,7 @@ def test_keys_of_small_order_are_not_enrolled(study):
 
 
 def test_a_key_id_belongs_to_its_first_key(study, monkeypatch):
-    """A second public key with the id of a registered one is refused, and so is one in the same batch."""
+    """A second public key with the id of a registered key is refused, also if both are in the same batch."""
     import numpy as np
 
     from aggregator.intake.columns import key_column

@@ -93,7 +93,7 @@ def contents(study):
 
 @pytest.fixture(scope="module")
 def before(furnished):
-    """The status and the tallies of that study."""
+    """The status and the tallies of the study before a test changes it."""
     return contents(Study.open(furnished))
 
 
@@ -401,7 +401,7 @@ def data_of(path):
 
 
 def gone(path):
-    """Remove the table."""
+    """Remove all files of the table."""
     shutil.rmtree(path)
 
 

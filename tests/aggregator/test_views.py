@@ -54,7 +54,7 @@ WEIGHTS = (2, 3, 5)
 
 @lru_cache
 def campaign(answers: int = 1) -> SignedCampaign:
-    """A campaign of three views: 4 squares as numbers, 9 as bits, and 36 cells as numbers."""
+    """A campaign of three views: 4 squares and 36 cells, reported as numbers, and 9 squares, reported as bits."""
     level = exact.NANONATS
     views = (
         View(WEIGHTS[0], Coarse(3), randomized_response(4, level)),
@@ -72,7 +72,7 @@ def view_of(number, signed):
 
 
 def report(number, signed, outputs, *, period=0, slot=0, bits=None):
-    """Return a device's report of outputs, whether or not its view has them."""
+    """Return a device's report of outputs, which its view need not have."""
     packed = pack(outputs, bits or signed.terms.output_bits)
     return Report(signed.id, period, slot, len(outputs), packed).seal(device(number, signed))
 
