@@ -18,7 +18,7 @@ END_OF_HEAD = b"\r\n\r\n"
 
 
 class Fault(Enum):
-    """What happens to one connection: the request or the response is dropped, truncated or delayed."""
+    """The fault of one connection: its request or response is dropped, truncated or delayed."""
 
     NONE = auto()
     DROPPED_REQUEST = auto()

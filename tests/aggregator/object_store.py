@@ -32,7 +32,7 @@ ENVIRONMENT = {
     "AWS_REGION": "us-east-1",
     "AWS_ALLOW_HTTP": "true",
 }
-"""And AWS_ENDPOINT_URL, the store's address."""
+"""The environment of every client; AWS_ENDPOINT_URL, the address of the store, is added."""
 
 
 @contextmanager

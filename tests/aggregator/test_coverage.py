@@ -47,7 +47,7 @@ CASES = {
     "a mean, `hadamard`, 2,000 people": ("mean", "hadamard", 2000),
     "a mean, `geometric`, 2,000 people": ("mean", "geometric", 2000),
 }
-"""The simulated cases: a kind, a mechanism, and people, or the part that changed."""
+"""The simulated cases: kind of survey, mechanism, and number of people or fraction of changed devices."""
 
 SURVEYS = 400
 

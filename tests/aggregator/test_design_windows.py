@@ -38,7 +38,7 @@ ZIPF = {
                           (1000, 1, 2), (1000, 1, 7), (1000, 1.5, 10)]
 }  # fmt: skip
 SHORT = ("zipf 1.5, k = 20, eps = 5", "zipf 1.5, k = 1000, eps = 10")
-"""In short, a small and a large Zipf prior are enough beside the other shapes; the ends of the levels follow below."""
+"""The Zipf priors of the short form, a small and a large one; the test of the ends of the levels follows below."""
 SHARES = {
     **{name: one if name in SHORT else pytest.param(*one, marks=pytest.mark.long) for name, one in ZIPF.items()},
     "zipf 1, k = 20, all singles": (zipf(20, 1), 7, 0.9999),

@@ -896,7 +896,7 @@ def test_the_protocol_of_completion_answers(desk):
 
 
 SILENT = {"demo", "completion"}
-"""Commands that no script reads as JSON: a story for people, and a script for shells."""
+"""Commands without --json: the output of demo is for people, and that of completion is a shell script."""
 
 
 def commands():

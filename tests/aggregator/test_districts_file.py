@@ -13,7 +13,7 @@ from aggregator.author.districts_file import ELSEWHERE, DistrictsError, read_dis
 from protocol.domain import Grid
 
 GRID = Grid(0, 6_000_000, 0, 8_000_000, 1_000_000)
-"""Cells of a degree, 6 rows and 8 columns, with centres at .5 degrees."""
+"""6 rows and 8 columns of cells of one degree, with centres at half degrees."""
 
 
 def written(folder, features):

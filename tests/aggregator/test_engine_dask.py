@@ -56,7 +56,7 @@ from tests.aggregator.test_intake_known import offer
 from tests.aggregator.test_views import filled
 
 PIECE = 6_000
-"""Bytes, about sixty reports."""
+"""Size of a piece in bytes: about sixty reports."""
 
 
 @pytest.fixture(scope="module")

@@ -47,7 +47,7 @@ def test_forward_and_backward_multiply_with_the_response(channel):
     np.testing.assert_allclose(decoder.forward(p), p @ response, atol=1e-12)
     np.testing.assert_allclose(decoder.backward(w), response @ w, atol=1e-12)
     assert not decoder.one_hot
-    with pytest.raises(ValueError, match="features"):
+    with pytest.raises(ValueError, match="several bits"):
         decoder.forward_squares(p)
 
 

@@ -28,7 +28,7 @@ from protocol.views import Coarse, Identity, View, plain_views
 from tests.aggregator.test_estimate_smoothed import shapes
 
 Z = 1.6448536269514722
-"""Of 90% intervals."""
+"""The normal quantile of 90% intervals."""
 
 
 def asked(channel: Channel, domain: Domain) -> Campaign:

@@ -192,7 +192,7 @@ CASES = {
         high_low(100, range(10), NANONATS, hadamard), range(10, 100)
     ),
 }  # fmt: skip
-"""By row of the table in ESTIMATES.md, the channel and the values that are attacked; None: any."""
+"""The channel and the attacked values of each row of the table in ESTIMATES.md; None for random values."""
 
 SIZES = (10_000, 100_000, 1_000_000)
 

@@ -237,7 +237,7 @@ def drawn(terms: Campaign, law: Floats, people: Sequence[int], rng: np.random.Ge
 
 
 UNRELATED = np.multiply.outer(np.multiply.outer([0.4, 0.3, 0.2, 0.1], [0.3, 0.5, 0.2]), [0.5, 0.3, 0.2])
-"""(4, 3, 3) a law of age, vote (the last: skipped) and home without association."""
+"""(4, 3, 3) a distribution of age, vote and home without association; the last vote is "skipped"."""
 
 FIGURES = ("share", "raw", "se", "low", "high", "simultaneous_low", "simultaneous_high")
 

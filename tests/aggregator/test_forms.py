@@ -40,7 +40,7 @@ FORM = Form(
 )
 TRUTH = np.array([[[0.10, 0.10], [0.15, 0.05], [0.03, 0.02]], [[0.02, 0.03], [0.05, 0.25], [0.01, 0.04]],
                   [[0.04, 0.03], [0.02, 0.03], [0.02, 0.01]]])  # fmt: skip
-"""(3, 3, 2) the share of each answer to all questions."""
+"""(3, 3, 2) the share of each combination of answers."""
 
 ASKED = ((0, 1), (0, 2), (1,))
 

@@ -21,7 +21,7 @@ NAT = exact.NANONATS
 SEED = 20261122
 K = 12
 BUDGETS = ((0.5, 2.0), (1.0, 3.0))
-"""Of the first value and of the others, in each class of people, in nats."""
+"""The budgets of the first value and of the other values in each class of people, in nats."""
 NOTIONS = tuple(Graded.over([int(first * NAT), *[int(rest * NAT)] * (K - 1)], "minid") for first, rest in BUDGETS)
 
 

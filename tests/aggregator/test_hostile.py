@@ -74,7 +74,7 @@ FLOODS: dict[str, tuple[Callable[[random.Random, int], bytes], str]] = {
     "enrolments": (enrolments, "bad-signature"),
 }
 LONG = "scraps"
-"""In short, test_intake_framing holds garbage to time as its bytes, and what waits for more to one envelope."""
+"""The flood of the long form only: test_intake_framing has short tests of the time and memory that garbage takes."""
 
 
 def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, float]:

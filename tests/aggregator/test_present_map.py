@@ -25,7 +25,7 @@ from tests.aggregator.test_estimate_views import CROSSING, GRID, campaign, count
 ROOT = Path(__file__).parents[2]
 SHARP = np.full(77, 0.1 / 74)
 SHARP[[12, 13, 60]] = 0.5, 0.1, 0.3
-"""Most people in three cells."""
+"""A map with most people in three cells."""
 
 
 def found(n, *maps, seed=1):

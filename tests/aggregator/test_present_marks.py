@@ -19,7 +19,7 @@ from tests.aggregator.test_estimate_views import CROSSING, GRID, campaign, count
 from tests.aggregator.test_present_map import SHARP, found
 
 LARGE = Grid(0, 25_000_000, 0, 17_500_000, 100_000)
-"""43,750 cells."""
+"""A map of 43,750 cells."""
 
 
 def plain(grid, people, n):

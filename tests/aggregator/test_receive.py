@@ -324,7 +324,7 @@ MISSPOKEN = [
     (b"GET / HTTP/1.1\r\nhost: x\r\n" + b"a: b\r\n" * 200 + b"\r\n", 431, "request"),
     (b"GET /v1/campaigns/ HTTP/1.1\r\nhost: elsewhere.example\r\n\r\n", 404, "path"),
 ]
-"""Requests that no client of the service makes, and how they are refused."""
+"""Requests that no client of the service makes, with the status and stage of each refusal."""
 
 
 def spoken(data):

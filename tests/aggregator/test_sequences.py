@@ -31,7 +31,7 @@ DEVICES, PERIODS = 3, (0, 1)
 SHAPES = [(slot, count) for slot in range(3) for count in range(1, 4 - slot)]
 OF_DEVICE = len(PERIODS) * len(SHAPES)
 OF_WORLD = DEVICES * OF_DEVICE
-"""Reports of a world, the subject of one sequence of operations. Worlds share a study, and nothing else."""
+"""Reports of a world, which goes through one sequence of operations. Worlds have only the study in common."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from tests.aggregator.fleet import campaign, report, study
 
 HEAVY = {"numpy", "scipy", "pyarrow", "deltalake", "nacl", "starlette", "uvicorn", "matplotlib", "dask", "obstore"}
-"""Libraries of the desk that take a tenth of a second or more to load, or that only few commands use."""
+"""Libraries that take a tenth of a second or more to import, or that only few commands use."""
 
 PROGRAM = """
 import atexit, sys

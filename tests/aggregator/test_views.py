@@ -48,7 +48,7 @@ from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, device, enrolment
 
 GRID = Grid(0, 600_000, 0, 600_000, 100_000)
-"""6 x 6 cells."""
+"""A grid of 6 x 6 cells."""
 WEIGHTS = (2, 3, 5)
 
 

@@ -39,7 +39,7 @@ epsilon = 1.0
 opens = 2026-12-01
 closes = 2027-03-01
 """
-"""20 x 30 cells."""
+"""A grid of 20 x 30 cells."""
 
 
 def read(views, draft=DRAFT):

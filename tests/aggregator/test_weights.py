@@ -41,7 +41,7 @@ SIZES = (2, 3, 4)
 PAIRS = tuple(itertools.combinations(range(len(SIZES)), 2))
 NAMES = ("sex", "region", "work")
 MANY = 2**48
-"""A number of people whose expected counts are without noise up to 1e-12."""
+"""A number of people so large that expected counts have no noise above 1e-12."""
 
 
 def form_of(sizes: tuple[int, ...] = SIZES, skippable: tuple[int, ...] = ()) -> Form:

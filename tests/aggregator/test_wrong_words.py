@@ -37,14 +37,14 @@ COMMAND = {
     "doctor": [],
     "completion": ["bash"],
 }
-"""Each command with words that are right; but receive, demo and reproduce, which go on for long."""
+"""Valid arguments for each command except receive, demo and reproduce, which run for long."""
 
 WORDS = [
     "", "\0", "-1", "0", "1e400", "9" * 400, "nan", "inf", "1e-300", "=1", "1,2", "0-9,3", "x" * 5000, "\udcff",
     "\x1b[31m", "folder", "noise", "empty", "missing", "draft", "batch", "counts", "campaign", "s3://",
 ]  # fmt: skip
 LEFT_ALONE = ("--engine",)
-"""Options whose words start processes."""
+"""Options whose values start processes; they are never replaced."""
 
 
 def run(*words):

@@ -57,7 +57,7 @@ def _file(name: str) -> dict[str, Any]:
 
 
 REFUSED = _file("refused.toml")
-"""Input that must be refused, by the part that refuses it and by name."""
+"""Inputs that must be refused, by topic and by name of the case."""
 
 ANSWERS = _file("answers.toml")
-"""The inputs of answers, and the refused answers, by the domain's name."""
+"""Answers with their inputs, and refused answers, by the name of the domain."""

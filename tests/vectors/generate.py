@@ -823,7 +823,7 @@ def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
 
 
 LANGUAGES = ("en", "de-AT", "pt_BR", "fr")
-"""Of readers."""
+"""The languages of readers, for the texts that a campaign shows."""
 
 
 def _shown(texts: Texts) -> list[Any]:

@@ -56,7 +56,7 @@ MEAN_THE_SAME = (
     "((a) => a instanceof Array && 1 in a)([1, 2])",
     "(() => { label: for (const x of [1, 2]) { for (;;) { if (x > 1) break label; continue label } } })()",
 )
-"""Values whose blank space, comments, line ends and slashes decide what they are."""
+"""Expressions whose value depends on blank space, comments, line ends or slashes."""
 
 
 @needs_node
@@ -126,7 +126,7 @@ globalThis.result = (async () => JSON.stringify([
   pairs.map(({ x: y, ...z }) => ({ y, z })),
 ]))();
 """
-"""A module in which names are declared, used and hidden in every way, and properties have the same names."""
+"""A module in which names are declared, used and shadowed in every way, and properties have the same names."""
 
 
 @needs_node

@@ -19,7 +19,7 @@ from tests.web.test_core import CASES, NODE, Case, run
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs node")
 
 TOLD = (0, 1, 2, 3, 6, 16, 17, 18, 21)
-"""Fields that are one text each: they are changed less often than the numbers."""
+"""Fields with one text each; they are changed less often than the numbers."""
 
 
 def parts(value: Any, *path: int) -> list[tuple[int, ...]]:
@@ -29,7 +29,7 @@ def parts(value: Any, *path: int) -> list[tuple[int, ...]]:
 
 
 DOMAIN, TRANSLATIONS = 4, 20
-"""Fields that are judged together."""
+"""Fields that are checked together."""
 
 
 def edited(payload: bytes, chance: random.Random, fields: tuple[int, ...]) -> bytes:

@@ -20,7 +20,7 @@ from tests.vectors import generate
 VECTORS = Path(__file__).parents[1] / "vectors"
 TRUST = (AUTHOR.public, generate.ANALYST.public)
 CHANCE = 4096
-"""Random bytes of one step, of which each draw takes the first."""
+"""Number of random bytes of one step; each draw takes its bytes from the beginning."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ WRONG: tuple[dict[str, Any], ...] = (
     {"asClass": "strangers"}, {"asClass": "workers"}, {"prior": {"none": 1}}, {"prior": {"none": -1}},
     {"prior": {"nowhere": 1}}, {"prior": dict.fromkeys(LABELS, 3)}, {"level": 10**12}, {"level": 3 * 10**8},
 )  # fmt: skip
-"""Statements of a person that some campaigns refuse."""
+"""Choices at the consent, which campaigns of other kinds refuse."""
 HISTORIES: tuple[dict[str, int] | None, ...] = (
     None,
     None,
