@@ -34,7 +34,7 @@ def sources(package: str) -> list[Path]:
 
 
 def imports(parsed: ast.AST) -> Iterator[str]:
-    """Return the full names of the modules and objects that a file imports, at any depth, also under TYPE_CHECKING."""
+    """Yield the full names of the modules and objects that a file imports, at any depth, also under TYPE_CHECKING."""
     for node in ast.walk(parsed):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -153,7 +153,7 @@ def test_words_are_the_fields_own() -> None:
 
 
 def test_every_file_opens_with_its_purpose() -> None:
-    """A module begins with a docstring whose first line is a sentence."""
+    """A module begins with a docstring whose first line ends as a sentence does."""
     for path in modules().values():
         purpose = ast.get_docstring(tree(path))
         assert purpose, path

@@ -70,6 +70,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(built: tuple[Pa
 
 
 def test_the_source_archive_holds_what_the_wheel_is_built_of(built: tuple[Path, Path]) -> None:
+    """The source archive has the project file, README, licence, SPEC.md and the packages' code."""
     with tarfile.open(built[1]) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", "protocol/SPEC.md", "edge_sdk/device.py"} <= names

@@ -38,8 +38,8 @@ def test_a_face_has_all_its_names_and_no_others(name):
 
 
 def documented(face):
-    """Yield (name, function) for each function of a face and each public method and property of its classes, including
-    those inherited within the package."""
+    """Yield (name, function, whether a property) for each function of a face and each public method and property of its
+    classes, including those inherited within the package."""
     for word in face.__all__:
         found = getattr(face, word)
         members = {word: found}

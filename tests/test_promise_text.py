@@ -158,8 +158,8 @@ def test_every_notion_has_its_sentences_in_every_language() -> None:
 
 
 def test_the_direction_that_high_low_leaves_open_is_told() -> None:
-    """For high-low, every program says that an answer that is not sensitive is not protected, and how much it may
-    reveal."""
+    """For high-low, the promise says in both languages that an answer that is not sensitive is not protected; if
+    nothing bounds a report, it says that the report may reveal the answer for certain."""
     notion, channel = made("high-low", NAT)
     certificate = notions.certify(channel, notion)
     assert certificate.ldp is not None

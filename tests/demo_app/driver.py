@@ -188,8 +188,8 @@ class Driver:
         yield from self._arrived(widget)
 
     def _uncovered(self, widget: Any, finger: Finger, what: str) -> None:
-        """Return whether the widget is topmost at the place: the last widget drawn there is this one, its child or
-        its parent."""
+        """Raise NotDone unless the widget is topmost at the finger's place: the last widget drawn there is this one,
+        its child or its parent."""
         width, height = EventLoop.window.size
         x, y = finger.sx * (width - 1), finger.sy * (height - 1)
         there = [
@@ -452,7 +452,7 @@ def _is_modal(widget: Any) -> bool:
 
 
 def _above(widget: Any) -> list[Any]:
-    """Yield the containers of a widget, from the inside."""
+    """Return the containers of a widget, from the inside."""
     found = []
     while widget.parent is not None and widget.parent is not widget:
         widget = widget.parent

@@ -154,8 +154,8 @@ def of(terms):
 
 
 def test_a_study_that_its_author_closed_is_over(model, study, clock):
-    """A closing notice that arrives while sending closes the study on every screen; an answer is refused with a
-    notice."""
+    """A closing notice that arrives while sending is shown at once. From its time on the study is over, and an answer
+    is refused with a notice."""
     terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
     model.consent(of(terms))
     assert model.send().sent == 1
@@ -413,8 +413,8 @@ def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
 
 
 def test_no_answer_changes_how_much_leaves_of_a_form(tmp_path):
-    """For every answer or omission, a device is asked the same number of questions and sends the same number of
-    bytes."""
+    """If a person answers a question or leaves it out, the device is asked the same questions and sends the same number
+    of bytes, in every view."""
     data, sizes = asking(), set()
     typed = ({"vote": "yes", "age": "skipped", "home": "0.5,1.5"}, {"vote": "no", "age": "18", "home": "0,0"})
     for view, names in enumerate(FORM_NAMES):
@@ -431,7 +431,7 @@ def test_no_answer_changes_how_much_leaves_of_a_form(tmp_path):
 
 
 def test_a_value_that_the_question_does_not_allow_charges_nothing(model, tmp_path):
-    """A value outside the domain is refused before anything is drawn, and the notice does not repeat it."""
+    """A value outside the domain is refused without a charge, and the notice does not repeat it."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
     for ask in (model.leaving, model.answer):
@@ -501,8 +501,8 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
 
 
 def test_a_statement_is_shown_before_it_is_made_and_holds_after_forgetting(model, tmp_path):
-    """The preview of a declaration has the belief and cost that are then reserved; the declaration holds, is shown,
-    and cannot be typed again."""
+    """The preview of a declaration has its beliefs, and the worst case that is then reserved; the declaration holds
+    after forgetting, is shown, and cannot be typed again."""
     terms = joined(model, tmp_path, of_own())
     model.lower(lifetime=30.0)
     weights = weights_of(dict.fromkeys(LABELS, "") | {"none": "70"})
@@ -527,8 +527,8 @@ def test_a_statement_is_shown_before_it_is_made_and_holds_after_forgetting(model
 
 
 def test_a_statement_is_chosen_by_what_the_phone_knows(model, tmp_path):
-    """The choice of a class is offered with its cost, depends on earlier answers, and charges the shown amount at
-    once."""
+    """The choice of a prior is offered with the number of earlier answers on which it depends and the probability of
+    the nearest class; it charges the shown level at once."""
     other = of(joined(model, tmp_path, campaign("The same, asked by others")))
     model.consent(other)
     model.answer(other, "none")
@@ -587,8 +587,8 @@ def test_every_number_of_answers_that_can_be_typed_can_be_declared():
 
 
 def test_a_class_is_chosen_by_what_the_phone_knows(model, tmp_path):
-    """The choice of a prior is offered with its cost, depends on earlier answers, and charges the shown amount at
-    once."""
+    """The choice of a class is offered with its worst case, the number of earlier answers on which it depends and the
+    probability of the nearest class; it charges the shown level at once."""
     terms = joined(model, tmp_path, of_classes())
     assert terms.fitting.known == 0
     other = of(joined(model, tmp_path, campaign("The same, asked by others")))
@@ -609,8 +609,7 @@ def test_a_class_is_chosen_by_what_the_phone_knows(model, tmp_path):
 
 
 def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path):
-    """A strength of the choice is offered only if it fits under the caps and the study has classes that can be
-    distinguished."""
+    """Only those strengths of the choice are offered that fit under the caps; if none fits, none is offered."""
     terms = joined(model, tmp_path, of_classes())
     model.lower(lifetime=terms.terms.worst_case + 1.2)
     assert [one.level for one in model.agreement(of(terms)).fitting.strengths] == [0.5, 1.0]
@@ -675,8 +674,7 @@ def test_a_cap_is_lowered_and_never_raised(model):
 
 
 def test_what_is_not_acknowledged_waits(model, tmp_path, study, clock):
-    """If a study is down, the queue stays unchanged and shows the time of the next attempt; before that time nothing is
-    sent."""
+    """If a study is down, the queue stays unchanged and shows the time of the next attempt, at which it is sent."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
     model.answer(of(terms), "none")
@@ -816,7 +814,8 @@ def test_a_link_that_leads_elsewhere_is_a_notice(tmp_path, clock, study, spoil, 
 
 
 def test_what_the_app_brings_is_trusted_and_stays(tmp_path, clock):
-    """Campaigns of an author whose key is part of the app can be joined, and the key is shown as part of the app."""
+    """Campaigns of an author whose key is part of the app can be joined; the key is shown as part of the app and cannot
+    be removed."""
     model = Model(tmp_path / "store", [LINE], clock=clock)
     model.open()
     assert [author.brought for author in model.authors()] == [True]
@@ -827,7 +826,7 @@ def test_what_the_app_brings_is_trusted_and_stays(tmp_path, clock):
 
 @pytest.mark.parametrize("name", ["", "missing.campaign", "a\0b", "."])
 def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
-    """A file that is not a campaign gives a notice to the person, and nothing is joined."""
+    """A path of no readable file gives a notice to the person."""
     with pytest.raises(NotAFile) as refused:
         model.read(tmp_path / name)
     assert notice_of(refused.value).key == "file"
@@ -930,7 +929,7 @@ def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
 
 
 def test_settings_come_back(tmp_path):
-    """Saved settings are loaded; the others have their defaults."""
+    """Saved settings are loaded; without a file, all settings have their defaults."""
     assert Settings.load(tmp_path) == Settings()
     chosen = Settings("de", "dark")
     chosen.save(tmp_path / "made")

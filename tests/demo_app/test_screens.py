@@ -53,7 +53,7 @@ def now() -> int:
 
 
 def one(title: str, **options: object) -> bytes:
-    """Return a campaign that is open from now on for one more day."""
+    """Return a campaign that opened a day ago, by default with two periods of a week."""
     return campaign(title, **{"opens": now() - DAY, "periods": 2, "period_seconds": WEEK} | options)
 
 
@@ -346,8 +346,8 @@ def test_the_way_back_leads_home_and_then_out(number, folder):
 
 
 def test_the_heap_is_searched_while_the_person_reads(number, folder):
-    """While pages are opened, Python's full garbage collection never runs. It runs once nothing was touched for a
-    while, and never visits objects that live as long as the app."""
+    """While pages are opened, Python's full garbage collection never runs; it runs once nothing was touched for a
+    while."""
     searches = "__import__('gc').get_stats()[2]['collections']"
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("studies:page")
@@ -366,8 +366,8 @@ def test_the_heap_is_searched_while_the_person_reads(number, folder):
 
 
 def test_what_was_left_is_gone(number, folder):
-    """After any number of visits to each screen and of answered dialogs, the number of live widgets is the same as
-    after the first visit."""
+    """After a second visit to each screen and a second answered dialog, the number of live widgets is the same as after
+    the first."""
     widgets = (
         "(__import__('gc').collect(), sum(issubclass(type(one), __import__('kivy.uix.widget').uix.widget.Widget)"
         " for one in __import__('gc').get_objects()))[1]"
@@ -407,7 +407,8 @@ def test_what_was_left_is_gone(number, folder):
 
 
 def test_what_cannot_be_sent_waits_and_is_said(number, folder):
-    """Nothing is sent over an insecure connection; refused envelopes stay, and the screen shows the next attempt."""
+    """An address without https is refused. Envelopes that could not be sent stay, and the screen shows the next
+    attempt."""
     with socket.socket() as taken, Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         taken.bind(("127.0.0.1", 0))  # no server listens there
         screen.wait("studies:page")

@@ -115,6 +115,7 @@ def test_a_link_from_another_program_is_handed_over(phone: Phone) -> None:
 
 
 def test_a_phone_in_night_mode_is_dark(phone: Phone) -> None:
+    """The app is dark exactly if the phone is in night mode."""
     assert is_dark()
     phone.mode = 0x11
     assert not is_dark()
@@ -147,6 +148,7 @@ def test_only_the_systems_yes_unlocks(phone: Phone, result: int, good: bool) -> 
 
 
 def test_a_phone_without_a_lock_locks_nobody_out(phone: Phone) -> None:
+    """On a phone without a lock, unlocking succeeds at once and starts no request."""
     phone.secure = False
     unlocked: list[bool] = []
     unlock("why", unlocked.append)
@@ -154,6 +156,7 @@ def test_a_phone_without_a_lock_locks_nobody_out(phone: Phone) -> None:
 
 
 def test_a_reminder_opens_the_calendar_and_names_no_study(phone: Phone, tmp_path: Path) -> None:
+    """A reminder starts the calendar with the given title and a quarter of an hour, and writes no file."""
     assert remind("halftruth asks again", 1_800_000_000, tmp_path) is None
     [(intent, number)] = phone.started
     assert (intent.action, intent.data, number) == (Intent.ACTION_INSERT, "events", None)

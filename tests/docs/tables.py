@@ -49,7 +49,7 @@ def grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def choices() -> str:
-    """Return the table of the mechanisms that ``auto`` selects, with the runner-up's larger error."""
+    """Return the table of the mechanisms that ``auto`` selects, with the bits of an output."""
 
     def cell(question: Question) -> str:
         rows = [row for row in plan(question, 1) if row.candidate is not None]

@@ -35,7 +35,7 @@ def cells() -> list[str]:
 
 
 def printed_code() -> dict[str, str]:
-    """Yield all Python code shown to users: programs, notebook cells, and the Python blocks of README and the
+    """Return all Python code shown to users: programs, notebook cells, and the Python blocks of README and the
     guides."""
     code = {path.name: path.read_text(encoding="utf-8") for path in EXAMPLES.glob("*.py")}
     code[NOTEBOOK.name] = "\n".join(cells())

@@ -22,6 +22,7 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}-{page.stem}")
 def test_links_and_paths_lead_somewhere(page: Path) -> None:
+    """Every link to a file or a heading leads to one that exists, and so does every path in code type."""
     text = page.read_text(encoding="utf-8")
     for target, anchor in LINK.findall(text):
         if "://" in target or target.startswith("mailto:"):

@@ -28,7 +28,7 @@ SLOWEST = 10.0
 
 
 def thrown(target: str, number: int, seed: int) -> None:
-    """Yield mutations of the target's seeds, and mutations of these."""
+    """Run a target on mutations of its seeds; fail if its law is broken or an input takes too long."""
     rng = random.Random(seed)
     seeds = seeds_of(target)
     assert len(seeds) >= 5
@@ -48,16 +48,14 @@ def thrown(target: str, number: int, seed: int) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_mutations_meet_the_law_of_their_target(target):
-    """For thousands of mutations of every vector, with a fixed seed, no exception except BadData is raised, and fast
-    and slow decoders agree."""
+    """The law of each target holds for hundreds or thousands of mutations of its seeds, the same in each run."""
     thrown(target, SHORT.get(target, 500), 1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_million_mutations_meet_the_law_of_their_target(target):
-    """For a million mutations of all vectors together, no exception except BadData is raised, and fast and slow
-    decoders agree."""
+    """The laws of all targets hold for a million mutations of their seeds together."""
     thrown(target, 50_000 if "campaign" in target else 215_000, 2)
 
 
@@ -74,8 +72,7 @@ def head(kind: Kind, claim: bytes) -> bytes:
     "claim", [b"\xc6\xff\xff\xff\xff", b"\xc6\x7f\xff\xff\xff", b"\xc5\xff\xff", b"\xdd\xff\xff\xff\xff"]
 )
 def test_what_an_envelope_claims_is_not_allocated(kind, claim):
-    """Stated lengths up to 4 GiB without the bytes are refused, or treated as incomplete, within a few kilobytes of
-    memory."""
+    """Stated lengths up to 4 GiB without the bytes are refused, or treated as incomplete, within 64 KiB of memory."""
     data = head(kind, claim)
     tracemalloc.start()
     try:
@@ -88,7 +85,7 @@ def test_what_an_envelope_claims_is_not_allocated(kind, claim):
 
 
 def bombs() -> dict[str, bytes]:
-    """Yield campaigns of a few bytes that state a huge size; their other fields fit this size."""
+    """Return campaigns of a few bytes, by name, that state a huge size; their other fields fit this size."""
     found = {}
     for number, seed in enumerate(seeds_of("campaign")):
         fields = codec.decode(seed, limit=2**20)
@@ -105,7 +102,7 @@ def bombs() -> dict[str, bytes]:
 
 
 def test_sizes_that_a_campaign_claims_are_not_allocated():
-    """Domains, notions and channels of 2^20 to 2^64 values in a few bytes are refused immediately, within 16 MiB of
+    """Domains, notions and channels of 2^20 to 2^64 values in a few bytes are judged within 10 seconds and 16 MiB of
     memory."""
     claims = bombs()
     assert len(claims) > 30
@@ -121,7 +118,8 @@ def test_sizes_that_a_campaign_claims_are_not_allocated():
 
 
 def test_depth_in_an_envelope_is_refused():
-    """A campaign, a report and an enrolment of a million nested arrays raise BadData, not a recursion error."""
+    """A campaign and a report of 60,000 nested arrays, and an enrolment of 1,000, raise BadData, not a recursion
+    error."""
     deep = b"\x91" * 60_000
     for target in ("campaign", "report"):
         TARGETS[target](deep)

@@ -26,7 +26,7 @@ GERMAN = Texts(
 
 
 def study(**changes: object) -> bytes:
-    """Return a signed campaign of randomised response that opened recently and has ten periods of a week."""
+    """Return a signed campaign of randomised response that opened recently, by default with one period of ten weeks."""
     domain = changes.setdefault("domain", Values(LABELS))
     assert isinstance(domain, Domain)
     fields = {

@@ -20,8 +20,8 @@ FAULTS = 'faults(JSON.parse(require("fs").readFileSync(0))).then((found) => cons
 
 @needs_node
 def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
-    """The linked script gives the stated results for the vectors of domains, certificates, campaigns, reports and
-    answers."""
+    """The linked script also gives the stated results for the vectors of the codec, domains, certificates, campaigns,
+    reports and answers."""
     script = tmp_path / "linked.cjs"
     script.write_text(bundle(HERE / "bundled.mjs") + FAULTS, encoding="utf-8")
     cases = {topic: CASES[topic] for topic in ("codec", "domain", "certificate", "campaign", "report", "answer")}

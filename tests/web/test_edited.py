@@ -23,7 +23,7 @@ TOLD = (0, 1, 2, 3, 6, 16, 17, 18, 21)
 
 
 def parts(value: Any, *path: int) -> list[tuple[int, ...]]:
-    """Yield the paths of all values inside a value."""
+    """Return the paths of all values inside a value."""
     below = enumerate(value) if isinstance(value, list) else ()
     return [path, *(found for place, part in below for found in parts(part, *path, place))]
 

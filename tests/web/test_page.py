@@ -54,8 +54,8 @@ def answering(visitor: Visitor, data: bytes, answer: str) -> None:
 
 def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     """A person gets from the link to the sent report with four touches: agree, choose, look, send. Before the first
-    touch the page shows organisation, purpose, promise, cost and its limits; after the last one it shows the spent and
-    the remaining amounts."""
+    touch the page shows organisation, purpose, promise, cost and its limits; after the last one it shows the spent
+    amount and the date of the next question."""
     visitor.open(document(studies.WEEKLY), f"#k={PRINT}")
     for words in (
         "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
@@ -197,7 +197,7 @@ def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
 
 
 def edited(data: bytes) -> bytes:
-    """Return a campaign with one byte of the channel changed, signed again by another author."""
+    """Return a campaign with one bit of its signature flipped."""
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
@@ -222,7 +222,8 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("state", quick(STATES))
 def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> None:
-    """For each value that cannot be answered the page shows the reason, and nothing is charged or sent."""
+    """In each state in which no answer is possible, the page shows the reason and no button to agree, and nothing is
+    sent."""
     data, given, heading = STATES[state]
     if "script" in given:
         visitor.page.add_init_script(given["script"])
@@ -274,6 +275,8 @@ def test_what_was_spent_is_not_denied(visitor: Visitor) -> None:
 
 
 def test_a_study_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
+    """A person can agree to a study before it opens; then the page shows the date of the opening, and no button to
+    answer."""
     visitor.open(document(studies.UPCOMING))
     assert "Opens on" in visitor.text
     visitor.touch("I agree")

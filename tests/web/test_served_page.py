@@ -82,7 +82,8 @@ class Service:
             self.listening.close()
 
     def counted(self) -> tuple[int, dict[str, int]]:
-        """Return the accepted and refused reports among the uploads since the last call."""
+        """Ingest the uploads since the last call; return the number of accepted reports, and the numbers of refused
+        ones by reason."""
         files = inbox.waiting(self.study.path)
         found = ingest(self.study, files, now=int(time.time()))
         inbox.archive(self.study.path, files)

@@ -138,7 +138,7 @@ def _choice_in(one: Asked) -> str:
 
 
 def steps(seed: int, length: int = 40) -> list[Step]:
-    """Yield the steps of a person with two campaigns, in any order, with a clock that may go back."""
+    """Return the steps of a person with two campaigns, in any order, with a clock that may go back."""
     chance = random.Random(seed)
     chooses = seed % 3 == 0
     some = [CHOOSING[2 + seed // 3 % 3], chance.choice(CHOOSING[:2])] if chooses else chance.sample(ASKED, 2)
