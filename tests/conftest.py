@@ -119,6 +119,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the slow files first and the others in the order of their names; the order within a file stays."""
     gone = [name for name in SLOWEST_FIRST if not (TESTS / name).is_file()]
     if gone:
-        raise pytest.UsageError(f"tests/conftest.py orders files that are not there: {', '.join(gone)}")
+        raise pytest.UsageError(f"SLOWEST_FIRST in tests/conftest.py names files that do not exist: {', '.join(gone)}")
     places = {TESTS / name: place for place, name in enumerate(SLOWEST_FIRST)}
     items.sort(key=lambda item: (places.get(item.path, len(places)), item.path))

@@ -39,7 +39,7 @@ def imports(parsed: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute: a reader sees the package"
+            assert node.level == 0, "an import is relative; write the full name of the module"
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 

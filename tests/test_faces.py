@@ -60,10 +60,10 @@ def test_what_a_face_offers_is_documented(name):
         assert said, word
         takes = set(signature.parameters) - {"self", "cls"}
         assert not takes or "Args:\n" in said or "The arguments are those of" in said, (
-            f"{word} does not say what it takes"
+            f"the docstring of {word} has no Args section"
         )
         returns = not is_property and signature.return_annotation not in (None, "None")
-        assert not returns or "Returns:\n" in said, f"{word} does not say what it returns"
+        assert not returns or "Returns:\n" in said, f"the docstring of {word} has no Returns section"
 
 
 @each_face

@@ -142,7 +142,7 @@ class Driver:
         yield from self._settle()
         widget = self._find(what) or self._hidden(what)
         if widget is None:
-            raise NotDone(f"nothing is called or reads {what!r}; there are {self._names()}")
+            raise NotDone(f"no visible widget has the name or the text {what!r}; there are {self._names()}")
         for above in _above(widget):
             if hasattr(above, "scroll_to") and not hasattr(above, "data"):
                 above.scroll_to(widget, animate=False)
@@ -196,7 +196,7 @@ class Driver:
             seen for seen, box in self._shown() if box[0] <= x <= box[0] + box[2] and box[1] <= y <= box[1] + box[3]
         ]
         if widget not in there:
-            raise NotDone(f"{what!r} cannot be touched where it is")
+            raise NotDone(f"{what!r} is not visible at the touched place")
         if not any(above is widget for above in there[-1].walk_reverse()) and there[-1] not in list(widget.walk()):
             raise NotDone(f"{what!r} is covered by {there[-1]!r}")
 
@@ -271,7 +271,7 @@ class Driver:
         widget = self._find(what)
         field = next((part for part in widget.walk() if hasattr(part, "select_all")), None)
         if field is None or not field.focus:
-            raise NotDone(f"{what!r} took no focus when it was touched")
+            raise NotDone(f"{what!r} did not get the focus when it was touched")
         field.select_all()
         yield from self.key("backspace")
         yield from self.type(text)
@@ -303,7 +303,7 @@ class Driver:
         yield from self._settle()
         widget = self._find(what) or self._hidden(what)
         if widget is None:
-            raise NotDone(f"nothing is called or reads {what!r}; there are {self._names()}")
+            raise NotDone(f"no visible widget has the name or the text {what!r}; there are {self._names()}")
         value = widget
         for part in prop.split("."):
             value = getattr(value, part)
@@ -381,7 +381,7 @@ class Driver:
         self._last = 0.0  # the time of the screenshot must not count as a frame's
         yield
         if not made:
-            raise NotDone("the window gave no picture")
+            raise NotDone("the window saved no picture")
         Path(made).replace(target)
 
     def call(self, expression: str) -> Play:

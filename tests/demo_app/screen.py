@@ -293,9 +293,9 @@ class Screen:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise ScreenError(f"the program answers no more, at {verb} {arguments}; it wrote:\n{self.log()}")
+            raise ScreenError(f"the program stopped answering at {verb} {arguments}; it wrote:\n{self.log()}")
         number, trouble, value = json.loads(line)
-        assert number == self._asked, "requests are answered in turn"
+        assert number == self._asked, "the answer belongs to another request"
         if trouble:
             raise ScreenError(f"{verb} {arguments}: {trouble}\n{self.log()}")
         return value

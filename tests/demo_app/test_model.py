@@ -713,7 +713,7 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
         assert len(sealed) == 2
         assert all(bytes.fromhex(named) in one.unverified for one in sealed)
     for answers in model.history().answers:
-        assert model.counted(answers).counted == (True,), "each study is asked about its own report"
+        assert model.counted(answers).counted == (True,), "a study was asked about a report of another study"
     model.close()
 
 

@@ -61,7 +61,7 @@ def received(folder: Path):
     with subprocess.Popen(run, cwd=folder, env=surroundings, stdout=subprocess.PIPE, text=True) as running:
         try:
             found = re.search(r"http://[0-9.:]+", running.stdout.readline())
-            assert found, "the service says where it listens"
+            assert found, "the service did not print its address"
             yield found[0]
         finally:
             running.send_signal(signal.SIGTERM)

@@ -367,7 +367,10 @@ def test_notices_come_one_after_another(gallery: Screen) -> None:
 
 def test_what_fails_says_so(number: str) -> None:
     """A missing widget, and a program that cannot start, each fail a test with a message that names the cause."""
-    with Screen(number, GALLERY) as screen, pytest.raises(ScreenError, match="nothing is called or reads 'nobody'"):
+    with (
+        Screen(number, GALLERY) as screen,
+        pytest.raises(ScreenError, match="no visible widget has the name or the text 'nobody'"),
+    ):
         screen.tap("nobody")
     with pytest.raises(ScreenError, match="No module named"), Screen(number, "tests.demo_app.nothing"):
         pass

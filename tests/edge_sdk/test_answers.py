@@ -1,4 +1,4 @@
-"""An answer: its draw, cost and repetition, and other effects that do not depend on its value."""
+"""An answer: its draw, cost and repetition, and the effects that must not depend on its value."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_answer_makes_one_signature_and_a_preview_none(open_device, clock, mo
     )
     device = open_device()
     data = campaign()
-    signed.clear()  # removes the signature of the campaign
+    signed.clear()  # without the signature of the campaign itself
     campaign_id = agreed(device, data)
     assert len(signed) == 1
     device.preview(campaign_id, "none")

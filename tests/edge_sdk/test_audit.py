@@ -1,4 +1,4 @@
-"""The audit on the device: the aggregator's numbers from the same integers, and levels under a person's history."""
+"""The audit on the device: the levels of a campaign, and its levels under a person's history."""
 
 from __future__ import annotations
 

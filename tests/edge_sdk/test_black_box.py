@@ -1,4 +1,4 @@
-"""The privacy level, measured from outside on the reports of the device's real path (promise 6)."""
+"""The privacy level, measured on the reports that a device really makes (promise 6)."""
 
 from __future__ import annotations
 

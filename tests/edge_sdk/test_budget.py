@@ -157,7 +157,7 @@ def test_the_ledger_tells_what_happened(open_device, clock):
     device.forget(campaign_id)
     assert [(entry.kind.name, entry.nats) for entry in device.ledger] == [
         ("RESERVE", 6.0),
-        ("CARRY", 3.0),  # as if all values had been different
+        ("CARRY", 3.0),  # forgetting counts all values as different
         ("RELEASE", 3.0),
     ]
     assert {entry.campaign_id for entry in device.ledger} == {campaign_id}

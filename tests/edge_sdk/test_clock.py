@@ -34,8 +34,8 @@ def test_a_unit_whose_clock_ran_ahead_goes_on_once_its_owner_says_so(world):
         assert owner.set_clock() == []
     one.until(OPENS + 5 * PERIOD + 1)
     sealed = set(one.reports())
-    assert {(period, 0, 4) for period in range(1, 5)} <= sealed, "and each period's bundle is made when it is over"
-    assert len(one.asked) == 2 + 4 * 4, "slot 0 of period 5 is not read again"
+    assert {(period, 0, 4) for period in range(1, 5)} <= sealed, "the bundle of a period that is over is missing"
+    assert len(one.asked) == 2 + 4 * 4, "slot 0 of period 5 was read again"
 
 
 def test_setting_the_clock_refills_no_budget(open_device, clock):

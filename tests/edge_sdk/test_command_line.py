@@ -43,7 +43,7 @@ def folder(tmp_path):
 def said(code, out, err):
     """Check that a command ended without a traceback; return its output."""
     assert "Traceback" not in err
-    assert code in (0, 2) or err.count("\n") == 1, "one clear line"
+    assert code in (0, 2) or err.count("\n") == 1, "the error must be one line"
     return code, out, err
 
 

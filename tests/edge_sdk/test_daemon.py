@@ -583,7 +583,9 @@ def test_two_units_of_two_campaigns_share_a_store(world):
     for name, one in (("out", first), ("theirs", second)):
         left = b"".join(path.read_bytes() for path in sorted((folder / name).iterdir()))
         sealed = list(read_batch(left + b"".join(waits[one.unit.campaign_id])))
-        assert all(one.unit.campaign_id in item.unverified for item in sealed), "no enrolment is swapped"
+        assert all(one.unit.campaign_id in item.unverified for item in sealed), (
+            "an envelope of another campaign was sent"
+        )
         assert [item.kind for item in sealed].count(Kind.ENROLMENT) == 1
         found = reports(left + b"".join(waits[one.unit.campaign_id]))
         assert sorted(found) == [(period, 0, 4) for period in range(5)]
@@ -629,7 +631,7 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     assert one.log.count(f"the clock shows a time before the latest reading: {silent}") == 1
     advice = one.device.doctor()["clock in 'Load'"]
     assert f"a unit answers again at {moment(OPENS + PERIOD)}; " in advice
-    assert advice.endswith("clock --set"), "the way out is named"
+    assert advice.endswith("clock --set"), "the advice does not end with the command"
     one.until(OPENS + PERIOD + EVERY + 1)
     assert one.log[-1] == "the clock is set"
     assert not any("clock" in name for name in one.device.doctor())
@@ -906,7 +908,7 @@ def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
         text=True,
     )
     found = json.loads(done.stdout)
-    assert found["killed"] > 0.8 * runs, "most children die, or nothing is tested"
+    assert found["killed"] > 0.8 * runs, "too few children died"
     assert found["reported"] > runs
     assert (found["lost"], found["conflicting"], found["undercharged"], found["overcharged"]) == (0, 0, 0, 0)
     assert found["unreported"] <= found["killed"]
@@ -939,7 +941,7 @@ def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
                 pause = 0
             if steps % 10 == 0:
                 one.again()
-            with one.device._store.transaction():  # makes the next attempt due, as a real clock has hardly moved
+            with one.device._store.transaction():  # makes the next attempt due, because the real clock has hardly moved
                 one.device._store.execute("UPDATE upload SET not_before = 0")
             one.now += pause
     os.close(stop)

@@ -88,7 +88,9 @@ def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int,
     exposure = device.exposure(campaign_id)
     assert exposure.worst.nanonats == exposure.about(answer).nanonats == cost
     device.forget(campaign_id)
-    assert device.budget.spent_nanonats == cost * min(MAPS[view].inputs(FORM), 4), "as if each answer was another one"
+    assert device.budget.spent_nanonats == cost * min(MAPS[view].inputs(FORM), 4), (
+        "forgetting must count every answer as a new one"
+    )
 
 
 def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:

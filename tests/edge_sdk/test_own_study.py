@@ -172,7 +172,7 @@ def test_without_an_address_nothing_leaves_and_it_is_named(open_device, tmp_path
         device.join(DATA, ELSEWHERE)
     assert outcomes(device.outbox.send(now=OPENS, opener=Network(Answer(503)))) == [Outcome.FAILED]
     device.set_address(joined, ELSEWHERE)
-    assert device.outbox.send(now=OPENS, opener=network).envelopes == 1, "another address is tried at once"
+    assert device.outbox.send(now=OPENS, opener=network).envelopes == 1, "another address must be tried at once"
 
 
 def test_a_signed_address_is_not_overruled(open_device):
@@ -371,7 +371,7 @@ def test_the_commands_name_what_stays(tmp_path, capsys):
         capsys.readouterr()
     assert main([*store, "outbox", "send", "--campaign", ids[1]]) == 1
     assert "no address" in capsys.readouterr().err
-    assert main([*store, "outbox", "send", "https://study.example"]) == 1, "nothing belongs there"
+    assert main([*store, "outbox", "send", "https://study.example"]) == 1, "no envelope belongs to this address"
     assert main([*store, "outbox", "export", str(tmp_path / "out.htr")]) == 1
     assert ids[1] in capsys.readouterr().err
     assert main([*store, "outbox", "--json"]) == 0

@@ -208,7 +208,7 @@ def test_the_choice_is_charged_and_kept(open_device, place) -> None:
         device.forget()
         device.join(data)
         device.choose_class(joined, 0.7, {"none": 9})
-        assert device.budget.spent_nanonats == 1_400_000_000, "forgetting does not make a second draw free"
+        assert device.budget.spent_nanonats == 1_400_000_000, "a second draw after forgetting must be charged"
 
 
 def test_the_choice_follows_its_channel(open_device) -> None:
@@ -371,7 +371,7 @@ def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
     notion = Information(NAT, (70, 10, 8, 7, 3, 2))
     second = made(title="Round two", notion=notion, channel=personal.lip_response(notion.prior, NAT))
     costs = [nanonats(data, 0) for data in (first, second)]
-    assert costs[1] > NAT, "a LIP level would not add up; what is charged is the LDP level"
+    assert costs[1] > NAT, "the LDP level must be charged, because LIP levels do not add up"
     device = open_device()
     for data in (first, second):
         joined = agreed(device, data)
@@ -428,4 +428,6 @@ def test_a_role_is_part_of_what_was_joined(open_device) -> None:
     assert not joined.complete
     assert bytes(range(32)).hex() not in repr(joined)
     assert repr(bytes(range(32))) not in repr(joined)
-    assert joined.channel == personal.lip_response(PRIORS[1], LEVELS[1]), "the costliest, before a class is named"
+    assert joined.channel == personal.lip_response(PRIORS[1], LEVELS[1]), (
+        "before a class is named, the costliest one must count"
+    )

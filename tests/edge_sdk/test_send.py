@@ -247,7 +247,7 @@ def test_a_crash_between_the_receipt_and_the_queue_sends_the_same_file_again(stu
         with Device.open(place, clock=lambda: OPENS) as again:
             assert len(again.outbox) == 2
             early = again.outbox.send(now=OPENS - 0.5, opener=never)
-            assert outcomes(early) == [Outcome.WAITING], "a crash is a failure: the next attempt waits as well"
+            assert outcomes(early) == [Outcome.WAITING], "a crash counts as a failure, so the next attempt must wait"
             assert again.outbox.send(now=early.again).envelopes == 2
         assert kept(study) == once
         assert len(once) == 1

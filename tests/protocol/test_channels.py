@@ -367,7 +367,7 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
         counts, means = [*counts, draws - sum(counts)], [*means, together]
     if len(counts) == 1:
         return 1.0
-    # The classes expected less than five times in all are left out, so the other means are scaled to their sum.
+    # Outputs that are expected fewer than five times together are left out, so the other means are scaled.
     means = [mean * sum(counts) / sum(means) for mean in means]
     return float(stats.chisquare(counts, means).pvalue)
 
