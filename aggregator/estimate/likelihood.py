@@ -189,7 +189,9 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedV
         ValueError: the channel has more than ``MOST_CELLS`` cells.
     """
     if decoder.inputs * decoder.features > MOST_CELLS:
-        raise ValueError(f"the channel's matrix has more than {MOST_CELLS} cells")
+        raise ValueError(
+            f"the channel's matrix has {decoder.inputs * decoder.features:,} cells; at most {MOST_CELLS:,} are inverted"
+        )
     channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
     law = p @ channel
     seen = law > 0

@@ -141,7 +141,7 @@ def consistent(
         start = empirical_bayes(*linear) if linear else even if prior is None else prior
         return _settled(likelihood.em(decoder, share, reports, start), warnings)
     if linear is None:
-        raise ValueError(f"method {method!r} needs an unbiased estimate")
+        raise ValueError(f"method {method!r} needs an unbiased estimate, and none exists: use 'em'")
     if method == "empirical-bayes":
         return empirical_bayes(*linear)
     if method == "linear":

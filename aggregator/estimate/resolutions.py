@@ -159,7 +159,7 @@ class Views:
         return cls(tuple(asked), _largest_chain(asked))
 
     def combined(self) -> list[Combined | None]:
-        """Return the linear estimate of each view's districts; None if no view distinguishes them."""
+        """Return the linear estimate of each view's districts; None if no view with reports distinguishes them."""
         found: list[Combined | None] = [None] * len(self.asked)
         for place, each in zip(self.tree, self._combine(self.tree), strict=True):
             found[place] = each

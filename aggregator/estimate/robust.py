@@ -30,7 +30,7 @@ SETTLED = 1e-5
 
 
 def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | None = None) -> Floats:
-    """Return the shares fitted to the reduced counts, and projected by ``distribution.project``.
+    """Return the unbiased shares of the reduced counts, projected by ``distribution.project``.
 
     Args:
         decoder: the decoder of the campaign.

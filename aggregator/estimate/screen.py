@@ -92,8 +92,8 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
     y = int(frequent[np.argmin(tail)])
     expected, count = n * most[y], int(counts[y])
     return (
-        f"{'output' if decoder.one_hot else 'bit'} {y} occurs {count:,} times, but honest devices send it at "
-        f"most {math.ceil(expected):,} times: about {(count - expected) / n:.1%} of the reports look forged"
+        f"{'output' if decoder.one_hot else 'bit'} {y} occurs {count:,} times, but honest devices are expected to send "
+        f"it at most {math.ceil(expected):,} times: about {(count - expected) / n:.1%} of the reports look forged"
     )
 
 

@@ -27,10 +27,12 @@ class Span(NamedTuple):
 
 
 def require_ends(ends: tuple[Span, Span] | None, spans: Sequence[Span]) -> None:
-    """Refuse two ends of a change that are the same span, or not among the estimated spans; None is accepted.
+    """Refuse two ends of a change that are the same span, or not among ``spans``; None is accepted.
 
     Raises:
         ValueError
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
-        raise ValueError("the ends of the change are the same span, or not among the estimated spans")
+        raise ValueError(
+            f"the ends of a change must be two different spans of the course, not {ends[0].name} and {ends[1].name}"
+        )

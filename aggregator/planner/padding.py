@@ -7,8 +7,8 @@ the sets. So no fixed percentile of the set sizes is best (Gu et al. 2020, sec. 
 
 The error is that of the default estimate: the projection, or empirical Bayes for many values with much noise. The
 default estimate removes most of the noise of rare items, so its best l is larger than that of the unbiased estimate.
-Its error has no closed form, and is simulated from the distribution of the raw estimates, with the same random numbers
-for every l. The error of the unbiased estimate is exact.
+Its error has no closed form, and is simulated from normal raw estimates, with the same random numbers for every l. The
+error of the unbiased estimate is exact.
 
 The author provides the sample: public sets, or the sets of an earlier campaign. ``protocol.domain.items`` does the
 padding.
@@ -98,7 +98,7 @@ def choose_padding(
         ValueError: ``baskets`` or ``lengths`` is empty.
     """
     if not baskets:
-        raise ValueError("a padding is chosen from a sample of sets, but the sample is empty")
+        raise ValueError("the sample of sets is empty; the padding is chosen from the sizes of its sets")
     sizes = np.array([len(basket) for basket in baskets])
     held = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
     # For each item that somebody has, the size of that person's set.

@@ -53,8 +53,7 @@ class ReferenceMap:
         """
         if not sizes or any(fine < coarse for coarse, fine in zip([1, *sizes], sizes, strict=False)):
             raise ValueError(
-                "the resolutions are not in order: begin with the coarsest, and let the number of districts "
-                "never decrease"
+                "the resolutions are not in order: begin with the coarsest; the number of districts must not decrease"
             )
         self.fans = [max(1, round(fine / coarse)) for coarse, fine in zip([1, *sizes], sizes, strict=False)]
         self.shares: list[Floats] = []
@@ -132,11 +131,11 @@ def best_weights(
     Returns:
         Integers that sum to ``PARTS``, at least 1 up to the wanted resolution and 0 for finer resolutions.
     Raises:
-        ValueError: ``wanted`` is not the index of a resolution, or is not below ``PARTS``.
+        ValueError: the index of the finest wanted resolution is out of range, or not below ``PARTS``.
     """
     count = len(sizes) if wanted is None else wanted + 1
     if not 0 < count <= min(len(sizes), PARTS):
-        raise ValueError(f"wanted must be below the {len(sizes)} resolutions and below {PARTS}; it is {wanted}")
+        raise ValueError(f"the finest wanted resolution must be 0 to {min(len(sizes), PARTS) - 1}, not {count - 1}")
     reference = ReferenceMap(sizes[:count])
 
     def error(weights: Sequence[int]) -> float:

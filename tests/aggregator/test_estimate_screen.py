@@ -168,7 +168,7 @@ def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
     decoder = decoder_of(Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter))))
     assert not screen(decoder, np.array([700, 300]), 1000)
     (finding,) = screen(decoder, np.array([100, 900]), 1000)
-    assert "output 1 occurs 900 times, but honest devices send it at most 750 times" in finding
+    assert "output 1 occurs 900 times, but honest devices are expected to send it at most 750 times" in finding
 
 
 # Detection rates

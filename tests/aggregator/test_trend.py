@@ -111,7 +111,7 @@ def test_steps_and_ends_are_differences():
     one = trend(SIGNED, SPANS, tallies, only=Place(FINEST, 2))
     np.testing.assert_array_equal(one.change.simultaneous_low, one.change.low)
     assert len(one.as_json()["change"]["values"]) == 1
-    with pytest.raises(ValueError, match="the same span"):
+    with pytest.raises(ValueError, match="must be two different spans"):
         trend(SIGNED, SPANS, tallies, ends=(SPANS[0], Span(7, 7)))
     with pytest.raises(ValueError, match="truth"):
         trend(SIGNED, SPANS, tallies, truths=[P, P])

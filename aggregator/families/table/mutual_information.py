@@ -68,7 +68,7 @@ def mutual_information_table(
         raise NotionError(
             "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
             if allowed > 0
-            else "the bound on the mutual information must be above zero"
+            else f"the bound on the mutual information must be above zero, not {exact.in_nats(cap)}"
         )
     r = law
     for _ in range(45):
