@@ -26,10 +26,10 @@ from edge_sdk.texts.page import texts_of_page
 from protocol.campaign import Campaign, SignedCampaign
 
 _NO_SCRIPT = (
-    ("en", "This page perturbs your answer in your browser, before it leaves. It needs JavaScript for that."),
+    ("en", "This page changes your answer at random before it sends anything. It needs JavaScript for that."),
     (
         "de",
-        "Diese Seite verrauscht Ihre Antwort in Ihrem Browser, bevor sie ihn verlässt. Dafür braucht sie JavaScript.",
+        "Diese Seite verändert Ihre Antwort zufällig, bevor sie etwas sendet. Dafür braucht sie JavaScript.",
     ),
 )
 _NOT_YET = (
@@ -39,8 +39,8 @@ _NOT_YET = (
     ),
     (
         "de",
-        "Wenn dieser Text bleibt, läuft die Seite nicht: Sie kam nicht heil an, oder JavaScript ist aus. Laden Sie sie "
-        "neu.",
+        "Wenn dieser Text bleibt, läuft die Seite nicht: Sie wurde nicht vollständig geladen, oder JavaScript ist aus. "
+        "Laden Sie sie neu.",
     ),
 )
 _NOBODY = "'none'"

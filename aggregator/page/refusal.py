@@ -22,12 +22,13 @@ _LATER = (
     (
         "en",
         "Not now",
-        "The study has too many visitors, or is briefly not available. Load this page again in a minute.",
+        "The study has too many visitors, or it is briefly not available. Load this page again in a minute.",
     ),
     (
         "de",
         "Im Moment nicht",
-        "Die Umfrage hat zu viele Besucher, oder sie steht kurz still. Laden Sie diese Seite in einer Minute neu.",
+        "Die Umfrage hat zu viele Besucher, oder sie ist kurz nicht erreichbar. Laden Sie diese Seite in einer Minute "
+        "neu.",
     ),
 )
 

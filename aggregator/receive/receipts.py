@@ -138,8 +138,9 @@ class CountedQuery:
     def counted(self, known: Mapping[str, Answers], verifier: Verifier) -> list[bool]:
         """Return, for each report in order, whether the study has counted it.
 
-        False means only that its outputs are not in the study: the report may wait in the inbox, may have been refused,
-        or may never have arrived. The answer does not reveal whether the key is registered in the study.
+        A report with an invalid signature gets False. For other reports, False means only that the outputs are not in
+        the study: the report may wait in the inbox, may have been refused, or may never have arrived. The answer does
+        not reveal whether the key is registered in the study.
         """
         verdicts = np.zeros(len(self.sealed), dtype=np.bool_)
         for campaign in set(self.campaigns) & known.keys():
