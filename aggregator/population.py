@@ -1,6 +1,6 @@
 """Known shares of the population (margins), by class or by a question of a form.
 
-The analyst writes them as a TOML file. It is not signed, and no device reads it.
+The analyst writes them as a TOML file, which is not signed and which no device reads.
 
     [[margin]]
     by = "class"                                  # or the name of a question of the form

@@ -91,7 +91,8 @@ class Truth:
     def shares(self, domain: Domain) -> NDArray[np.float64]:
         """Return the distribution over the domain's inputs.
 
-        A number that devices round randomly counts for the two inputs around it, in proportion to its closeness.
+        A number that devices round randomly counts in part for each of the two inputs around it, so that the mean is
+        kept.
 
         Args:
             domain: the campaign's domain.

@@ -3,8 +3,8 @@
 Claims of the author are ignored; every number is computed again from the channel's integers. Levels are exact and
 rounded up; errors are floats, for display.
 
-``audit`` returns the levels that the campaign declares. With a ``SurveyRequest`` it also returns the channel's levels
-under every other notion.
+``audit`` returns the levels of the campaign's certificate. With a ``SurveyRequest`` it also returns the channel's
+levels under every other notion.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Audit:
         terms: the campaign.
         raw_mse: expected squared error of the unbiased histogram of one report, summed over values, for people spread
             evenly; divide by n for n reports. With item sets, it is the error of the shares of people who hold each
-            item; with classes, that of the shares of everybody. None without an unbiased estimate.
+            item; with classes, the error of the shares of everybody. None without an unbiased estimate.
         people_per_report: the largest number of people that one report can count for in the unbiased estimate; None
             without an unbiased estimate.
         mse: LIP only: expected squared error of one person's histogram if the prior is right, summed over values (for

@@ -1,7 +1,7 @@
 """Chooses a longer step for numbers in the pairs of a form.
 
 The table of another question and a number with many values would be mostly noise. So a number in a pair gets a longer
-step. It keeps the largest number of values for which, with evenly spread people, the standard error of a cell is at
+step. The number of its values is the largest at which, with evenly spread people, the standard error of a cell is at
 most the share of a cell. If the number is in several pairs, the median of these limits decides. The number has 4 to 16
 values, and its highest value may exceed the highest answer by less than a step. The person may still give any number of
 the range; it counts as the nearest value.

@@ -63,7 +63,7 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
 def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, as_json: bool) -> None:
     """Sign a notice that closes CAMPAIGN before its time; it cannot be taken back or moved to a later one.
 
-    Import the notice into the study. The study then refuses reports of periods that begin after the closing, and
+    Import the notice into the study. The study then refuses reports of periods that begin at or after the closing, and
     devices that fetch the notice from the study stop answering. Reports that were counted stay counted.
     """
     key = shell.secret_key(key_file)

@@ -54,7 +54,7 @@ COMMANDS = {
     ),
     "enrol": CommandEntry("desk", "Register device keys.", "--study lib enrol devices.pub"),
     "revoke": CommandEntry(
-        "desk", "Refuse all further reports of some device keys.", "--study lib revoke stolen.pub --from-period 3"
+        "desk", "Refuse further reports under the given device keys.", "--study lib revoke stolen.pub --from-period 3"
     ),
     "invite": CommandEntry(
         "invite",

@@ -26,7 +26,7 @@ from aggregator.study import Study
     type=click.IntRange(0, 10**6),
     default=RETENTION // HOUR,
     show_default=True,
-    help="Hours to keep unused files.",
+    help="Hours for which unused files are kept.",
 )
 @click.option(
     "--alone",

@@ -270,8 +270,8 @@ def sure_places(found: Difference) -> list[Place]:
 def foremost_places(found: Difference, rows: int) -> list[Place]:
     """Return the values to draw; with views, the districts and values that differ significantly.
 
-    At most ``rows`` of them are returned, the most significant, the coarsest first. If none differs significantly, the
-    most significant ones of the coarsest resolution are returned. Without views, see ``foremost``.
+    At most ``rows`` are returned: the most significant ones, in order from the coarsest resolution. If none differs
+    significantly, the most significant ones of the coarsest resolution are returned. Without views, see ``foremost``.
     """
     if not found.coarser:
         return [Place(FINEST, x) for x in foremost(found, rows)]
