@@ -155,7 +155,7 @@ export class Campaign {
     this.outputBits = this.views.reduce((bits, { channel }) => Math.max(bits, channel.outputBits), 0);
   }
 
-  /** The notion, if each report is designed for what the device's earlier reports revealed; else null. */
+  /** The notion, if the channel of a report depends on the device's earlier reports; else null. */
   get transcript() {
     return this.notion instanceof Transcript ? this.notion : null;
   }
