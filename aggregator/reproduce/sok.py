@@ -197,10 +197,11 @@ def notions(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
     rare = found["truth once in 100"].as_json()["levels"]
     verdict = (
-        "Choose a point-wise notion: a channel that tells the truth once in a hundred times has a mutual information "
-        f"of {rare['mutual-information']:.3f} nats and a maximal leakage of {rare['maximal-leakage']:.3f}, less than "
-        f"randomised response at 1 nat ({_nats('mutual-information')(found['randomised response'])} and "
-        f"{_nats('maximal-leakage')(found['randomised response'])}), and reveals one answer in a hundred."
+        "Choose a point-wise notion: a channel that sends the true answer once in a hundred times has a mutual "
+        f"information of {rare['mutual-information']:.3f} nats and a maximal leakage of "
+        f"{rare['maximal-leakage']:.3f}, less than randomised response at 1 nat ("
+        f"{_nats('mutual-information')(found['randomised response'])} and "
+        f"{_nats('maximal-leakage')(found['randomised response'])}), although it reveals one answer in a hundred."
     )
     return ExperimentResult((), tuple(rows), verdict)
 
@@ -365,20 +366,22 @@ def utility(setting: Setting) -> ExperimentResult:
             + "; ".join(
                 f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in found.items()
             ),
-            "this is not so for today's channels: only the convex programme of the average-case channel is expensive, "
+            "this is not so for today's channels: only the convex program of the average-case channel is expensive, "
             "and the author solves it once",
         ),
         Finding(
             "mutual information allows no closed-form mechanism (Def. 5)",
-            f"at a cap of {half.asked:g} nats the optimum never answers {_never(half.channel)} of {len(PRIOR)} values",
-            f"the optimum is found by convex optimisation. It saves information on rare values (the rarest has "
-            f"{least:.0%}): people with these values answer like others, so a histogram lacks these values",
+            f"at a cap of {half.asked:g} nats {_never(half.channel)} of {len(PRIOR)} values are never an output of the "
+            "optimum",
+            "the optimum is found by convex optimisation, and ignores rare values (the rarest has "
+            f"{least:.0%}) to leak less: people with these values answer like others, so a histogram lacks these "
+            "values",
         ),
     )
     verdict = (
-        f"Average-case protection buys little and costs the promise: at {half.leak:.2f} nats of mutual information a "
-        f"person's error is {half.error:.3f} instead of LIP's {same:.3f}, and the worst case is {_or_none(kept)} nats "
-        "of LDP."
+        "Average-case protection reduces the error little and bounds no single output: at "
+        f"{half.leak:.2f} nats of mutual information a person's error is {half.error:.3f} instead of LIP's {same:.3f}, "
+        f"and the worst case is {_or_none(kept)} nats of LDP."
     )
     return ExperimentResult(panels, findings, verdict)
 
@@ -482,8 +485,8 @@ def relations(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"In {setting.repeats:,} random channels none broke the order mutual information, LIP, LDP, twice LIP: promise "
-        "LDP or LIP, and the others follow."
+        f"In {setting.repeats:,} random channels mutual information was never above LIP, LIP never above LDP, and LDP "
+        "never above twice LIP: a promise of LDP or LIP bounds the others."
     )
     return ExperimentResult((), findings, verdict)
 

@@ -84,8 +84,9 @@ def estimators(setting: Setting) -> ExperimentResult:
     pairs = {name: (found[zipf, CROWD, name, "projection"], found[zipf, CROWD, name, "empirical-bayes"])
             for name in channels}  # fmt: skip
     verdict = (
-        f"Take empirical Bayes, the default for many values: at {CROWD:,} people, 1 nat and a Zipf law it is "
-        + "; ".join(f"{ours:.3f} away instead of {theirs:.3f} ({name})" for name, (theirs, ours) in pairs.items())
+        f"Use empirical Bayes, the default for many values: for {CROWD:,} people, 1 nat and a Zipf law its distance "
+        "from the truth and that of the projection are "
+        + "; ".join(f"{ours:.3f} and {theirs:.3f} ({name})" for name, (theirs, ours) in pairs.items())
         + "."
     )
     return ExperimentResult(panels, findings, verdict)

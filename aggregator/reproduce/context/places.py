@@ -138,9 +138,9 @@ def table_1(setting: Setting) -> ExperimentResult:
     low, high = far[GRIDS[0], "hadamard", "projection"], far[GRIDS[-1], "hadamard", "projection"]
     ours = far[GRIDS[-1], "best", "empirical-bayes"]
     verdict = (
-        f"Where everybody may know the {GRIDS[-1][0]} x {GRIDS[-1][1]} districts and only the cell within is private, "
-        f"the map of check-ins is {high:.3f} away instead of LDP's {low:.3f} at 1 nat (a part of Gowalla); with our "
-        f"channels and empirical Bayes {ours:.3f}."
+        f"If everybody may know the district ({GRIDS[-1][0]} x {GRIDS[-1][1]} of them) and only the cell within it is "
+        f"private, the map of check-ins is {high:.3f} from the truth instead of LDP's {low:.3f} at 1 nat (a part of "
+        f"Gowalla), and {ours:.3f} with our channels and empirical Bayes."
     )
     if places.whole:
         verdict = verdict.replace("a part of Gowalla", "all of Gowalla")
@@ -166,7 +166,7 @@ def figure_3(setting: Setting) -> ExperimentResult:
         Finding(
             "a map of the check-ins; most are along the coasts and in the large cities",
             f"{int(np.count_nonzero(places.counts)):,} of {len(places.counts):,} cells are in use; the most popular "
-            f"holds {truth.max():.1%} of the check-ins, the 100 most popular {truth[top].sum():.0%}",
+            f"has {truth.max():.1%} of the check-ins, the 100 most popular {truth[top].sum():.0%}",
             "the paper's map shows all of Gowalla" if not places.whole else "the same data",
         ),
         Finding(
@@ -177,8 +177,8 @@ def figure_3(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"At 1 nat LDP finds {hits[0]} of the 100 most popular cells of {len(places.counts):,}, blocks of "
-        f"{GRIDS[-1][0]} x {GRIDS[-1][1]} districts {hits[1]}."
+        f"At 1 nat LDP finds {hits[0]} of the 100 most popular cells of {len(places.counts):,}, and blocks of "
+        f"{GRIDS[-1][0]} x {GRIDS[-1][1]} districts find {hits[1]}."
     )
     return ExperimentResult(panels, findings, verdict, places.label)
 

@@ -115,9 +115,9 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
     )
     first, at = HIGH_LOW[0], {eps: error[*HIGH_LOW[0], "projective", eps] for eps in FEW}
     verdict = (
-        f"If only {first[0]} of {VALUES:,} values are sensitive and {first[1]:.0%} of the people hold one, declare "
-        f"them: at 1 nat plain LDP has {error[*first, 'ldp', 1.0] / at[1.0]:.0f} times the squared error; projective "
-        "geometry instead of Hadamard matters at large levels (the error at 4 nats is smaller by a factor of "
-        f"{error[*first, 'hadamard', 4.0] / at[4.0]:.1f})."
+        f"If only {first[0]} of {VALUES:,} values are sensitive and {first[1]:.0%} of the people have one of "
+        f"them, use notion `high-low`: at 1 nat plain LDP has {error[*first, 'ldp', 1.0] / at[1.0]:.0f} times "
+        "the squared error; projective geometry instead of Hadamard matters at large levels (the error at 4 nats "
+        f"is smaller by a factor of {error[*first, 'hadamard', 4.0] / at[4.0]:.1f})."
     )
     return ExperimentResult(panels, findings, verdict)

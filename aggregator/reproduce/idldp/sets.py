@@ -209,8 +209,8 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"To name the {most} most frequent of {people.size:,} items, rank IDUE-PS by empirical Bayes: at 2 nats its "
-        f"precision is {precise_at(BAYES, 2.0):.2f}, by raw counts {precise_at('IDUE-PS', 2.0):.2f}, OUE-PS's "
-        f"{precise_at('OUE-PS', 2.0):.2f}."
+        f"precision is {precise_at(BAYES, 2.0):.2f}; by raw counts it is {precise_at('IDUE-PS', 2.0):.2f}, and "
+        f"that of OUE-PS {precise_at('OUE-PS', 2.0):.2f}."
     )
     return ExperimentResult(panels, findings, verdict, people.label)
 

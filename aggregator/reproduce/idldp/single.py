@@ -185,7 +185,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
             f"opt2 {at('uniform', 'IDUE opt2', one) / at('uniform', 'IDUE', one) - 1:.0%} and "
             f"{at('uniform', 'IDUE opt2', -1) / at('uniform', 'IDUE', -1) - 1:.0%} (uniform); even the better of the "
             f"two is up to {better:.0%} above opt0",
-            "neither is near-optimal at every level: opt1 is at small levels, and opt2 is mostly the same as OUE. "
+            "opt1 is near-optimal only at small levels, and opt2 is mostly the same as OUE. "
             "Opt0 can be solved in its convex form, so neither is needed",
         ),
         Finding(
@@ -201,7 +201,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
             f"{at('uniform', BAYES, one) / at('uniform', 'IDUE', one):.1%} at 1 nat and "
             f"{at('uniform', BAYES, two) / at('uniform', 'IDUE', two):.1%} at 2 (uniform), "
             f"{at('power law', BAYES, one) / at('power law', 'IDUE', one):.0%} and "
-            f"{at('power law', BAYES, two) / at('power law', 'IDUE', two):.0%} (power law); from OUE's "
+            f"{at('power law', BAYES, two) / at('power law', 'IDUE', two):.0%} (power law); from OUE's reports "
             f"{at('uniform', PLAIN_BAYES, one) / at('uniform', 'OUE', one):.1%} and "
             f"{at('power law', PLAIN_BAYES, one) / at('power law', 'OUE', one):.0%} at 1",
             "empirical Bayes learns the typical size of a share from all items together; this changes the total "
@@ -216,10 +216,10 @@ def figure_2(setting: Setting) -> ExperimentResult:
         in_few_bits(points["uniform"], exactly_idue["uniform"], EVEN, levels),
     )
     verdict = (
-        "Budgets by item pay off if few items are sensitive: with 5% of them at eps, 5% at 1.2 eps and the rest at 2 "
-        f"eps, IDUE has {at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} of OUE's squared error at 1 nat "
-        f"and {at('uniform', 'IDUE', two) / at('uniform', 'OUE', two):.0%} at 2; our graded projective response has "
-        f"{at('uniform', LABEL, one) / at('uniform', 'IDUE', one):.2f} and "
+        "Budgets by item reduce the error if few items are sensitive: with 5% of them at eps, 5% at 1.2 eps and the "
+        f"rest at 2 eps, IDUE has {at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} of OUE's squared error "
+        f"at 1 nat and {at('uniform', 'IDUE', two) / at('uniform', 'OUE', two):.0%} at 2; our graded projective "
+        f"response has {at('uniform', LABEL, one) / at('uniform', 'IDUE', one):.2f} and "
         f"{at('uniform', LABEL, two) / at('uniform', 'IDUE', two):.2f} times IDUE's, in {points['uniform'][one].bits} "
         f"bits instead of {EVEN:,}."
     )
@@ -503,7 +503,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
             "(the estimate is the unbiased one)",
             f"empirical Bayes has {found['mse', BAYES][1] / found['mse', main][1]:.1%} of the total error with "
             f"{shares[1]:.0%}; of RE({most}) {found['re', BAYES][1] / found['re', main][1]:.0%}",
-            f"the item of rank {most} is held by {int(people.counts[top[-1]])} of {len(people):,} people",
+            f"{int(people.counts[top[-1]])} of {len(people):,} people have the item of rank {most}",
         ),
     )
     verdict = (

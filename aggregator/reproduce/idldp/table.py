@@ -117,8 +117,8 @@ def table_1(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"Table I's IDUE is better than printed: {low:.2f} n to {high:.2f} n in total, not 8.68 n to 8.86 n, which is "
-        f"what its two-digit probabilities give; OUE has {rows['OUE'][1]:.2f} n."
+        f"Table I's IDUE is better than printed: {low:.2f} n to {high:.2f} n in total, not 8.68 n to 8.86 n, the "
+        f"printed variances of its two-digit probabilities; OUE has {rows['OUE'][1]:.2f} n."
     )
     return ExperimentResult((), findings, verdict)
 

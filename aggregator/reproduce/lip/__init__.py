@@ -20,7 +20,7 @@ from aggregator.reproduce.lip.values import figure_6a, figure_6b, figure_7
 EXPERIMENTS = (
     Experiment("legality", "A9", "The priors for which the published channel is legal", legality, 4000, 1000),
     Experiment("numbers", "A9", "Claimed and true errors of one bit", numbers),
-    Experiment("report-error", "A6", "Eq. 22, Proposition 3: a report as it stands", report_error, 4000, 1000),
+    Experiment("report-error", "A6", "Eq. 22, Proposition 3: the error of a single report", report_error, 4000, 1000),
     Experiment("example1", "A9", "Example 1 (fig. 2): a survey of 100 people", example_1, 10_000, 400),
     Experiment("fig5", "A9", "Fig. 5: with and without a prior", figure_5),
     Experiment("fig6-cns", "A9", "Fig. 6 of the first version: half the level of LIP against LDP", figure_6_cns),

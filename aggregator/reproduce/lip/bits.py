@@ -91,7 +91,7 @@ def legality(setting: Setting) -> ExperimentResult:
             "Theorems 2, 3, 5: optimal and eps-LIP for every prior",
             f"legal exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
             f"random priors of 2 to 8 values ({legal:,} of them legal), by the exact level of the integers",
-            "Lemma 3 takes for granted that the diagonal entry stays feasible; step 3 of the binary proof "
+            "Lemma 3 assumes without proof that the diagonal entry stays feasible; step 3 of the binary proof "
             "drops the two constraints that are violated",
         ),
         Finding(
@@ -184,7 +184,7 @@ def example_1(setting: Setting) -> ExperimentResult:
         Finding(
             f"E_LDP = 100 e^eps / (e^eps + 1)^2, which would be {people * math.e / (math.e + 1) ** 2:.3g} at 1 nat",
             f"{people * unbiased(warner(1), prior):.4g}",
-            "a misprint: the square of e^eps - 1 belongs in the denominator, as in eq. 25",
+            "a misprint: the denominator must be the square of e^eps - 1, as in eq. 25",
         ),
         Finding(
             "the unary encoding with p = 1/2 is the better LDP mechanism; q* = 1 - e^eps/2; "
@@ -256,9 +256,9 @@ def figure_5(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        "A prior in the estimate is worth more than LIP in the channel: at 1 nat and an even prior it takes LDP's "
-        f"error from {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} to "
-        f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f}, and legal LIP takes it to "
+        "A prior in the estimate reduces the error more than LIP in the channel: at 1 nat and an even prior, LDP has "
+        f"{math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} without the prior and "
+        f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f} with it, and legal LIP has "
         f"{math.sqrt(of_bit(lip_response((1, 1), level(1)), (1, 1))):.3f}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)

@@ -111,8 +111,8 @@ def figure_8(setting: Setting) -> ExperimentResult:
             "everybody is protected at eps",
             f"of {many:,} people the published channel protects {legal[many, 1.0]:.1%} at 1 nat, "
             f"{legal[many, 2.0]:.1%} at 2, {legal[many, 4.0]:.1%} at 4",
-            "a person is not protected if their prior of either answer is below 1/(e^eps + 1): this is so for a part "
-            f"2/(e^eps + 1) of uniform priors, {2 / (math.e + 1):.1%} at 1 nat",
+            "a person is not protected if their prior of either answer is below 1/(e^eps + 1). This is the case for "
+            f"2/(e^eps + 1) of all uniform priors, {2 / (math.e + 1):.1%} at 1 nat",
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
@@ -530,7 +530,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"Do not rely on a prior that may be wrong: if {wrong:.0%} of the people are elsewhere, MMSE stays "
+        f"Do not rely on a prior that may be wrong: if it is wrong for {wrong:.0%} of the people, MMSE stays "
         f"{mmse[-1]:.2f} from the "
         f"truth for any number of people, while LDP at the same eps comes within {bayes[-1]:.2f} with {crowds[-1]:,} "
         "people."

@@ -104,8 +104,8 @@ def report_error(setting: Setting) -> ExperimentResult:
         ),
     )  # fmt: skip
     verdict = (
-        "Squared and absolute error have one best channel, whose reports are distributed as the answers, exactly where "
-        f"the published channel is legal; at 1 nat and P1 = 0.1 a legal report is a yes {_yes(one, skewed):.0%} of the "
-        "time."
+        "Exactly where the published channel is legal, it has both the least squared and the least absolute error, and "
+        "its reports have the distribution of the answers. It is not legal at 1 nat and P1 = 0.1: there the legal "
+        f"optimum reports a yes with probability {_yes(one, skewed):.0%}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)

@@ -91,7 +91,7 @@ def figure_6a(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"LIP reduces the error of sums of {size} values: at 1 nat the legal optimum has "
+        f"For sums of {size} values LIP has less error than LDP: at 1 nat the legal optimum has "
         f"{math.sqrt(errors['best'][at[1.0]] / errors['ldp'][at[1.0]]):.0%} of the error of k-ary LDP with the same "
         "priors."
     )
@@ -168,7 +168,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
             f"{BROKEN}: for an even prior, k <= e^eps + 1 = {math.e + 1:.2f}",
         ),
         Finding(
-            "eps/2-LIP overtakes eps-LDP as the domain grows",
+            "eps/2-LIP has less error than eps-LDP if the domain is large enough",
             f"the published channel at eps/2 has less error from {theirs[0]} values on; the legal optimum at eps/2 "
             + (f"from {overtakes[0]} on" if overtakes else "nowhere up to 20"),
             "k-ary response reveals little in a large domain; a channel made for sums distinguishes large and small "
