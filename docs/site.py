@@ -15,7 +15,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("edge_sdk", "aggregator", "protocol")
 OUTSIDE = {"index.md": "README.md", "protocol/SPEC.md": "protocol/SPEC.md", "protocol/MATH.md": "protocol/MATH.md"}
-"""By its place on the site, a page that lies elsewhere in the repository."""
+"""Pages of the repository outside this folder, by their path on the site."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
 _PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
 
@@ -30,13 +30,13 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Turn links between files of the repository into links of the site; of a file that is not on it the text stays."""
+    """Turn links between files of the repository into links of the site, and links to other files into their text."""
     place = page.file.src_uri
     return _LINK.sub(lambda link: _link(*link.groups(default=""), place), _PICTURE.sub(r"\1", markdown))
 
 
 def reference(package: str) -> str:
-    """A page with every name that a package exports, described by its docstring."""
+    """Return a page with every name that a package exports, described by its docstring."""
     module = importlib.import_module(package)
     about, _, rest = (module.__doc__ or "").partition("\n\n")
     lines = [f"# {package}", "", about, "", rest]
@@ -47,7 +47,7 @@ def reference(package: str) -> str:
 
 
 def _link(text: str, target: str, anchor: str, place: str) -> str:
-    """A link of the page at ``place``."""
+    """Return a link of the page at ``place``, or its text if the target is not on the site."""
     folder = (ROOT / OUTSIDE.get(place, f"docs/{place}")).parent
     wanted = (folder / target).resolve().relative_to(ROOT).as_posix()
     inside = next((page for page, source in OUTSIDE.items() if source == wanted), wanted.removeprefix("docs/"))
