@@ -275,6 +275,10 @@ MECHANISMS = (
     ),
     Mechanism("idue-opt1", "the same with symmetric bits", "Gu et al. 2020, opt1", BITS, _graded("opt1")),
     Mechanism(
-        "idue-opt2", "the same, the true value's bit set half the time", "Gu et al. 2020, opt2", BITS, _graded("opt2")
+        "idue-opt2",
+        "the same; the bit of the true value is set with probability 1/2",
+        "Gu et al. 2020, opt2",
+        BITS,
+        _graded("opt2"),
     ),
 )
