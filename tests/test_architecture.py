@@ -105,7 +105,7 @@ EFFECTS = {
 """Modules of the standard library through which files, network, clock and chance come in."""
 
 
-def test_the_ground_is_pure() -> None:
+def test_the_protocol_has_no_effects() -> None:
     """protocol uses no file, clock, network or random source; all of them are arguments."""
     forbidden = {"open", "input", "print", "exec", "eval", "compile", "__import__"}
     for path in sources("protocol"):
@@ -137,7 +137,7 @@ def test_importing_a_device_imports_no_numpy(package: str) -> None:
 BANNED = {"utils", "util", "helpers", "helper", "manager", "base", "common", "misc"}
 
 
-def test_no_file_is_called_after_nothing() -> None:
+def test_no_module_is_called_utils() -> None:
     """A module's name states its subject; names such as utils, helpers, manager and base are refused."""
     for module in modules():
         assert not set(module.lower().replace(".", "_").split("_")) & BANNED, module

@@ -652,7 +652,7 @@ def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
         assert secret not in repr(exposure)
 
 
-def test_what_nothing_bounds_is_said(model, tmp_path):
+def test_an_unbounded_exposure_is_shown(model, tmp_path):
     """If one report may exclude an answer, the exposure has no number, and the screen says that an observer may be
     certain."""
     notion, channel = HighLow(10**9, 6, (0, 3)), high_low(10**9, [1, 0, 0, 1, 0, 0])
@@ -928,7 +928,7 @@ def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
 # Settings
 
 
-def test_settings_come_back(tmp_path):
+def test_settings_are_loaded_again(tmp_path):
     """Saved settings are loaded; without a file, all settings have their defaults."""
     assert Settings.load(tmp_path) == Settings()
     chosen = Settings("de", "dark")

@@ -345,7 +345,7 @@ def test_the_way_back_leads_home_and_then_out(number, folder):
         assert screen.call("app.root.ids.screens.current") == "studies"
 
 
-def test_the_heap_is_searched_while_the_person_reads(number, folder):
+def test_garbage_is_collected_while_the_person_reads(number, folder):
     """While pages are opened, Python's full garbage collection never runs; it runs once nothing was touched for a
     while."""
     searches = "__import__('gc').get_stats()[2]['collections']"
@@ -365,7 +365,7 @@ def test_the_heap_is_searched_while_the_person_reads(number, folder):
             time.sleep(0.05)
 
 
-def test_what_was_left_is_gone(number, folder):
+def test_visited_screens_leave_no_widgets(number, folder):
     """After a second visit to each screen and a second answered dialog, the number of live widgets is the same as after
     the first."""
     widgets = (

@@ -108,7 +108,7 @@ def test_bars_tell_where_to_go(gallery: Screen) -> None:
     assert not gallery.read("studies", "here")
 
 
-def test_one_of_a_few(gallery: Screen) -> None:
+def test_an_answer_is_chosen_from_a_short_list(gallery: Screen) -> None:
     """A short list has no search field; a touch chooses its row and no other."""
     show(gallery, "choice")
     assert not gallery.seen("levels:search")
@@ -120,7 +120,7 @@ def test_one_of_a_few(gallery: Screen) -> None:
     gallery.shot("gallery-phone-chosen")
 
 
-def test_one_of_many_is_searched(gallery: Screen) -> None:
+def test_a_long_list_is_searched(gallery: Screen) -> None:
     """Typed words filter a long list, in any order; the reported index is that in the whole list."""
     show(gallery, "many")
     gallery.fill("jobs:search", "437 occ")
@@ -146,7 +146,7 @@ def test_five_hundred_rows_scroll_smoothly(gallery: Screen) -> None:
     assert gallery.texts() != before
 
 
-def test_any_of_many(gallery: Screen) -> None:
+def test_items_are_selected(gallery: Screen) -> None:
     """A touch selects an item, and a second touch removes it; the number of selected items is shown, also during a
     search."""
     show(gallery, "items")
@@ -316,7 +316,7 @@ def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
     assert gallery.read("belief:after", "caption") == "48%"
 
 
-def test_what_can_happen_is_never_nobody(gallery: Screen) -> None:
+def test_a_small_probability_is_shown_as_fewer_than_one(gallery: Screen) -> None:
     """A small probability is shown as "fewer than 1" with a dot; certainty and near certainty are shown as 100."""
     show(gallery, "pictures")
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"

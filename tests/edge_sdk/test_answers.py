@@ -181,7 +181,7 @@ def test_bytes_are_drawn_even_where_the_memo_needs_none(open_device, clock):
 
 
 @pytest.mark.parametrize("answered", [*itertools.product(("none", "master"), repeat=3)])
-def test_the_number_of_reports_is_the_number_of_asks(open_device, clock, answered):
+def test_the_number_of_reports_is_the_number_of_answers(open_device, clock, answered):
     """Equal and different values give the same number of reports, in the same slots; then every value is refused
     (promise 9)."""
     dice = Dice()

@@ -19,7 +19,7 @@ from protocol.keys import public_line
 from tests.edge_sdk.conftest import AUTHOR, LABELS, campaign
 
 
-def test_without_a_history_nobody_knows_anything():
+def test_without_a_history_the_prior_is_uniform():
     """Before the first answer, levels are computed under a uniform prior and equal the closed forms of randomised
     response."""
     found = audit(unverified_campaign(campaign()))
@@ -99,7 +99,7 @@ def test_a_file_is_audited_before_it_is_joined(folder, capsys):
     assert after["levels"]["ldp"] == 1.0
 
 
-def test_it_is_said_to_people(folder, capsys):
+def test_the_audit_is_printed_for_people(folder, capsys):
     """Without --json each level is printed on a line in nats; for a level that is not computed, the line gives the
     reason."""
     shown = run(capsys, "audit", "c.campaign")

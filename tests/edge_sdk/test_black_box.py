@@ -211,7 +211,7 @@ def test_a_million_reports_of_a_tight_mechanism() -> None:
     assert 0.95 * limit <= found <= limit
 
 
-def test_the_measure_sees_a_channel_that_leaks() -> None:
+def test_a_leaking_channel_is_detected() -> None:
     """The same measurement of a channel of 1.2 nats gives a bound above 1, so the tests above can fail."""
     leaky = RandomizedResponse(2, (round(2**64 / (math.exp(1.2) + 1)),))
     draws = 20_000

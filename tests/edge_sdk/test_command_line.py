@@ -197,7 +197,7 @@ def test_budget_tightens_and_never_loosens(run):
     assert {(cap["kind"], cap["nats"]) for cap in shown} == {("lifetime", 4.0), ("campaign", 2.0), ("window", 0.5)}
 
 
-def test_help_helps(run):
+def test_the_help_lists_the_commands(run):
     """The help has a line for each of the main commands."""
     code, out, _ = run("--help")
     assert code == 0

@@ -677,7 +677,7 @@ def test_after_its_end_a_unit_sends_what_it_has_and_ends(world):
         late.unit.step()
 
 
-def test_without_a_way_out_a_unit_ends_when_all_is_sealed(world):
+def test_without_a_destination_a_unit_ends_when_all_is_sealed(world):
     """Without a destination, the unit ends when all readings are sealed; a person exports the waiting envelopes."""
     one = world(data=load_average(periods=1))
     assert not one.until(OPENS + PERIOD + 10)
@@ -773,7 +773,7 @@ def test_an_upload_that_hangs_is_given_up(world, monkeypatch):
     assert one.log[1:] == ["the upload was given up after 0 seconds"]
 
 
-def test_what_the_owner_forbids_is_not_read_past(world, tmp_path):
+def test_a_lowered_cap_and_forgetting_stop_a_unit(world, tmp_path):
     """A cap that is lowered below the reserved amount stops all readings; forgetting ends the unit."""
     one = world()
     one.until(OPENS + 1)
@@ -981,7 +981,7 @@ def test_a_unit_lives_from_its_opening_to_its_end(tmp_path):
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
-def test_the_service_is_one(tmp_path):
+def test_systemd_accepts_the_service(tmp_path):
     """systemd accepts every line of the packaged unit file."""
     text = (UNITS / "halftruth-device.service").read_text()
     assert "/opt/halftruth/bin/python -m edge_sdk run /etc/halftruth/unit.toml" in text

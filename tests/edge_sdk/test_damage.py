@@ -136,7 +136,7 @@ def test_forgetting_deletes_what_was_moved_aside(place, clock, everything) -> No
 
 
 @pytest.mark.parametrize("damage", [headless, scrambled, cut])
-def test_nothing_is_adopted_that_nobody_can_count(place, clock, damage) -> None:
+def test_a_store_whose_spending_is_unknown_is_not_adopted(place, clock, damage) -> None:
     """With neither database nor checkpoint the spent amount is unknown, so adoption is refused and moves nothing."""
     answered(place, clock)
     damage(place)
@@ -156,7 +156,7 @@ def test_a_checkpoint_is_not_needed_where_the_database_is_whole(place, clock) ->
     Device.open(place).close()
 
 
-def test_the_database_says_what_the_checkpoint_has_lost(place, clock) -> None:
+def test_the_database_replaces_a_lost_checkpoint(place, clock) -> None:
     """A database that is damaged in other places still has its totals, so a store with a lost checkpoint can be
     adopted."""
     answered(place, clock)

@@ -71,7 +71,7 @@ def test_what_a_declaration_tells_is_bayes_over_every_output(open_device, data: 
     assert device.budget.reserved_nanonats == preview.worst_case_nanonats
 
 
-def test_a_declaration_that_holds_is_told(open_device) -> None:
+def test_the_first_declaration_stays(open_device) -> None:
     """After forgetting, the first declaration still holds, and another declaration is refused."""
     device = open_device(lifetime=100)
     joined = agreed(device, of_own(), prior=PRIOR)
@@ -228,7 +228,7 @@ def test_what_is_refused_does_not_depend_on_the_prior_drawn(open_device, data: b
         device.choose_prior(device.join(data).campaign_id, 1.0)
 
 
-def test_a_prior_is_chosen_at_a_level_and_where_one_is_asked_for(open_device) -> None:
+def test_an_invalid_choice_of_a_prior_is_refused(open_device) -> None:
     """A choice is refused for a campaign without own priors, an invalid level, and a history of other values; then
     nothing is declared."""
     device = open_device(lifetime=100)

@@ -127,7 +127,7 @@ def test_what_waits_is_shown_campaign_by_campaign(open_device):
     assert outgoing(device, first) == found[2:]
 
 
-def test_the_parts_of_a_report_stand_where_they_stand(open_device, clock):
+def test_the_parts_of_a_report_are_shown_in_order(open_device, clock):
     """The display shows the key, the campaign, the output and the signature of a report at the offsets of the
     format."""
     device = open_device()

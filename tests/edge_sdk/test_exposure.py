@@ -112,7 +112,7 @@ def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> N
         assert found.worst.nanonats <= level
 
 
-def test_whoever_changes_may_be_told_by_more_than_any_pair() -> None:
+def test_changing_answers_can_reveal_more_than_any_pair_of_constant_ones() -> None:
     """One campaign hides c, and distinguishes a from b by 2 nats; another hides a, and distinguishes b from c by 2
     nats. Constant answers differ by less than 3.5 nats; first a then b, against first b then c, differs by the 4 nats
     that both campaigns charged."""
@@ -196,7 +196,7 @@ def test_budgets_of_values_add_up() -> None:
 
 
 @pytest.mark.slow
-def test_43750_values_are_never_compared_pair_by_pair_where_that_takes_long() -> None:
+def test_43750_values_are_bounded_without_comparing_all_pairs() -> None:
     """For 43,750 values, the bound of the worst case is the charged level up to 100 nanonats, and names no pair; it is
     at least the bound of a value, which is at least that of a pair with this value."""
     domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)

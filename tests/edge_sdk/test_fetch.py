@@ -114,7 +114,7 @@ def test_the_requests_are_the_studys_own(open_device):
 
 
 @pytest.mark.parametrize("url", ["http://study.example", "ftp://study.example", "study.example", "", "https://a b"])
-def test_nothing_is_asked_where_it_could_be_read(url):
+def test_no_request_goes_to_an_insecure_address(url):
     """An address that is not https, or a missing one, is refused before any request; http is allowed for this machine
     only."""
     network = Network({"campaigns": []})

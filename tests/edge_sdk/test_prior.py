@@ -80,7 +80,7 @@ def test_a_preview_walks_through_no_words(name):
 
 
 @pytest.mark.parametrize("name", ["bits", "bits of two classes"])
-def test_the_belief_after_bits_is_of_the_own_one_alone(name):
+def test_the_belief_after_bits_is_that_after_a_single_bit(name):
     """The previewed posterior of a value is its posterior after the word in which only its bit is set, computed by
     Bayes' rule in floats."""
     channel = LARGE[name]
@@ -93,7 +93,7 @@ def test_the_belief_after_bits_is_of_the_own_one_alone(name):
 
 
 @pytest.mark.parametrize("name", [*LARGE, "sensitive"])
-def test_the_truth_is_sampled(name):
+def test_draws_fit_as_often_as_the_preview_says(name):
     """In n = 4,000 draws of one value, the share of its likeliest outputs, or of words with its bit, is the stated one,
     within six standard errors. A failure would mean that the preview describes another channel."""
     channel = LARGE.get(name, SENSITIVE)

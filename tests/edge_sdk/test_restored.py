@@ -143,7 +143,7 @@ def test_a_second_checkpoint_outlives_the_folder(answered, place, tmp_path) -> N
 
 
 @pytest.mark.parametrize("away", ["inside", "outside"])
-def test_a_checkpoint_that_is_gone_is_missed(answered, place, tmp_path, away) -> None:
+def test_a_missing_checkpoint_is_refused(answered, place, tmp_path, away) -> None:
     """A store that has charged anything requires its checkpoint in every place where it was stored."""
     outside = tmp_path / "unit.checkpoint"
     answered(key_store=FileKeyStore(place, outside))
@@ -165,7 +165,7 @@ def test_the_checkpoint_of_another_store_is_refused(answered, open_device, place
         spent(place)
 
 
-def test_a_lost_database_is_missed(open_device, place) -> None:
+def test_a_lost_database_is_refused(open_device, place) -> None:
     """A secret and a checkpoint without their database do not make a new device; after adoption it is the old device
     with its keys."""
     with open_device(place) as device:
@@ -221,7 +221,7 @@ def test_another_machine_is_refused(place) -> None:
     open_store(place, os.urandom, machine=lambda: b"one").close()
 
 
-def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tmp_path) -> None:
+def test_copies_that_cannot_be_detected_are_reported(monkeypatch, answered, place, tmp_path) -> None:
     """If neither the files nor the machine can be identified, a copy is not refused, and doctor says that copies are
     not detected."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
@@ -235,7 +235,7 @@ def test_what_is_unknown_is_said_and_not_missed(monkeypatch, answered, place, tm
     assert spent(tmp_path / "copy") == 1
 
 
-def test_an_instance_is_missed_only_where_it_was_known() -> None:
+def test_a_machine_is_compared_only_if_it_was_known() -> None:
     """A machine that changes from unknown to known is accepted; a change from known to unknown, or to another machine,
     is refused."""
     unknown, one, two = HostIdentity(), HostIdentity(b"1" * 16, b"1" * 16), HostIdentity(b"1" * 16, b"2" * 16)

@@ -471,7 +471,7 @@ def test_a_second_process_does_not_send_what_is_on_its_way(open_device, place):
 # Addresses
 
 
-def test_nothing_is_sent_where_it_could_be_read(open_device):
+def test_nothing_is_sent_to_an_insecure_address(open_device):
     """Only https and this machine are accepted; other addresses are refused before any request or change."""
     device = open_device()
     agreed(device)

@@ -112,7 +112,7 @@ def test_within_a_period_the_same_value_is_the_same_report(agreed, clock) -> Non
     assert len(device.outbox) == 4  # one enrolment and three reports
 
 
-def test_what_was_told_is_known_in_both_currencies(agreed, clock) -> None:
+def test_a_transcript_sums_declared_and_ldp_levels(agreed, clock) -> None:
     """The transcript reports the sum of the charged levels, and the sum of the LDP levels of the channels that were
     used."""
     data = made()

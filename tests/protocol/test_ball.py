@@ -105,7 +105,7 @@ def test_the_declared_level_is_kept_over_the_ball() -> None:
         certify(channel, Information(centre - 1, PRIOR, 5 * 10**7))
 
 
-def test_the_radius_travels() -> None:
+def test_the_radius_is_encoded() -> None:
     """The radius is the fourth field of the notion's wire form, 0 for a notion without a ball, and at most 1."""
     for notion in (Information(NAT, PRIOR), Information(NAT, PRIOR, 1), Information(NAT, PRIOR, RADIUS_UNITS)):
         wire = codec.decode(codec.encode(notion.encode()), limit=2**10)

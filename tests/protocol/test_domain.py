@@ -67,7 +67,7 @@ domains: st.SearchStrategy[Domain] = labels | grids | buckets | ordered | ranges
 
 
 @given(domains, st.sampled_from([ZERO, MOST]))
-def test_labels_lead_back(asked: Domain, dither: bytes) -> None:
+def test_labels_are_read_back(asked: Domain, dither: bytes) -> None:
     """index(parse(label(x))) = x for every input of every domain, under every dither; labels are all different."""
     names = [asked.label(x) for x in range(asked.size)]
     assert [asked.index(asked.parse(name), dither) for name in names] == list(range(asked.size))

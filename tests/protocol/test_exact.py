@@ -35,7 +35,7 @@ def test_exp_lower_stays_below_far_out(level: int) -> None:
         assert exact.exp_lower(level) <= truth < exact.exp_lower(level) * (1 + Decimal(2) ** -60)
 
 
-def test_exp_of_nothing() -> None:
+def test_exp_of_zero_and_of_invalid_levels() -> None:
     """e^0 is exactly 1, a negative level is refused, and so is a level for which the upper bound is not proved."""
     assert exact.exp_lower(0) == 1 << EXP_BITS
     with pytest.raises(ValueError, match="negative"):
@@ -89,7 +89,7 @@ def test_a_float_is_its_shortest_decimal(value: float) -> None:
     assert exact.rational(value) == Fraction(repr(value))
 
 
-def test_floats_of_other_kinds() -> None:
+def test_a_subclass_of_float_is_read_as_a_float() -> None:
     """A subclass of float with another repr, such as numpy's, is read like a float."""
 
     class Boastful(float):
@@ -122,7 +122,7 @@ def test_floats_of_other_kinds() -> None:
         b"1",
     ],
 )
-def test_what_is_no_number_is_refused_in_silence(value: object) -> None:
+def test_what_is_no_number_is_refused_and_not_repeated(value: object) -> None:
     """Infinities, NaN, fractions, other scripts and other types are refused in a text that does not repeat them."""
     with pytest.raises(ValueError, match=r"number is expected") as refused:
         exact.rational(value)  # type: ignore[arg-type]  # a person may write any type

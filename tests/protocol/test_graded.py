@@ -179,7 +179,7 @@ def test_what_cannot_be_asked_for() -> None:
         Graded.over([NAT, 2 * NAT], edges=[])
 
 
-def test_a_float_average_would_not_do() -> None:
+def test_the_mean_of_two_budgets_is_rounded_down() -> None:
     """The mean of two budgets is rounded down to a nanonat, the side of more privacy."""
     draw = random.Random(1)
     for _ in range(50):

@@ -69,7 +69,7 @@ def test_the_law_is_that_of_the_index(asked: Items, data: st.DataObject) -> None
 
 
 @given(domains)
-def test_labels_lead_back(asked: Items) -> None:
+def test_labels_are_read_back(asked: Items) -> None:
     """index(parse(label(x))) = x for every input under the first dither, and for dummies under every dither."""
     names = [asked.label(x) for x in range(asked.size)]
     assert [asked.index(asked.parse(name), ZERO) for name in names] == list(range(asked.size))

@@ -715,7 +715,7 @@ def test_large_channels_are_not_walked_through(name: str) -> None:
     )
 
 
-def test_what_is_too_large_is_said() -> None:
+def test_a_channel_that_is_too_large_gets_no_level() -> None:
     """A channel that has no faster method and needs more steps than allowed gets no level, instead of a wrong or a late
     one."""
     structure = structure_of(random_table(40, 40, 3, zeros=False), most=1000)
