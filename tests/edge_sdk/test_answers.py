@@ -145,9 +145,8 @@ def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock,
 
 
 def test_whether_a_device_sends_never_depends_on_what_it_answered(open_device):
-    """For each of three sequences of answers, a device sends reports of the same periods and lengths, draws the same
-    numbers of random bytes, refuses or accepts another campaign in the same words, and ends at the same time (promise
-    9)."""
+    """After each of three sequences of answers, a device has sent reports of the same lengths in the same periods,
+    drawn the same numbers of random bytes, and accepted or refused another campaign in the same words (promise 9)."""
     seen = set()
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4]:
         clock, dice = Clock(), Dice()

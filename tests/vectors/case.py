@@ -39,7 +39,8 @@ def wire(value: Any) -> str:
 
 
 def _table(value: Any) -> Any:
-    """Return a value of a JSON table, with byte strings and repetitions written as tables decoded."""
+    """Return a value of a TOML table; the tables in it that describe a byte string or a repetition are replaced by
+    these."""
     if isinstance(value, list):
         return [_table(item) for item in value]
     if not isinstance(value, dict):

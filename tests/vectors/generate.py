@@ -403,7 +403,7 @@ GOES_ON = "noise that always goes on"
 
 
 def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
-    """Return notions at exactly the level of a channel, the graded ones first."""
+    """Yield notions at exactly the level of a channel, the graded ones first."""
     pairs = TWO_CLASSES.class_of
 
     def worst(c: int, d: int) -> int:
@@ -453,7 +453,7 @@ def _less(notion: notions.Notion) -> notions.Notion:
 
 
 def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
-    """Return channels clearly below their level whose audit needs more steps or cells than allowed."""
+    """Yield channels clearly below their level whose audit needs more steps or cells than allowed."""
     level, truth = 20 * NAT, truth_of(NAT)
     half = 1 << 61
 
@@ -1753,7 +1753,7 @@ def enrolment_cases() -> Iterator[Case]:
 
 
 def answer_cases() -> Iterator[Case]:
-    """Return cases of a device in a campaign, from its secret and its random bytes to its envelopes."""
+    """Yield cases of a device in a campaign, from its secret and its random bytes to its envelopes."""
     numbers = domain.NumberRange.of(0, 100, 25, random=True, clamp=True, unit="EUR")
     items = domain.Items(2, ("tea", "coffee", "cocoa"))
     near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)

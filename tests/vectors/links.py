@@ -11,7 +11,7 @@ KEY, FINGERPRINT = "8PHy8_T19vf4-fr7_P3-_w", "f0f1f2f3f4f5f6f7f8f9fafbfcfdfeff"
 
 
 def link_cases() -> Iterator[Case]:
-    """Return the cases, which are written by hand and not computed."""
+    """Yield the cases, which are written by hand and not computed."""
     for name, link, address, code in (
         ("plain", f"https://study.example/s/{ID}#k={KEY}", "https://study.example", ""),
         ("with a code", f"https://study.example/s/{ID}#k={KEY}&c=Ab-_9", "https://study.example", "Ab-_9"),

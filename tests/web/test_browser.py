@@ -219,8 +219,8 @@ def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
 
 
 def test_storage_that_is_full_changes_nothing(browser: Chromium, request: pytest.FixtureRequest) -> None:
-    """If the browser gives no more space, an answer is refused and changes nothing; once there is space the same
-    answer is accepted."""
+    """If the browser gives no more space, an answer is refused and changes nothing; with free space the next slot is
+    answered."""
     data = campaign(domain=Values(tuple(map(str, range(200)))), answers=200)
     # The browser has not cached the storage quota of this origin yet.
     origin = browser.origin.replace("127.0.0.1", "localhost")
@@ -301,7 +301,7 @@ def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, peop
     """With the same random bytes, devices in the browser send the same reports as simulated people, and the study
     accepts all of them.
 
-    Its simultaneous 95% intervals contain the truth; with other seeds, one in twenty would fail.
+    The study's simultaneous 95% intervals contain the truth; with other seeds, one in twenty would fail.
     """
     data = campaign()
     signed = open_campaign(data, [AUTHOR.public])

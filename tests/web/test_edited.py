@@ -90,7 +90,7 @@ def judged(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple
 
 
 def test_edited_campaigns_are_judged_alike() -> None:
-    """The browser accepts and refuses the same of 200 edited campaigns as Python."""
+    """The browser and Python agree on the refusal or the levels of 200 edited campaigns."""
     judged(200, seed=1)
 
 
@@ -107,5 +107,5 @@ def speaks(case: Case) -> bool:
 
 @pytest.mark.long
 def test_many_edited_campaigns_are_judged_alike() -> None:
-    """The browser accepts and refuses the same of 5,000 other edited campaigns as Python."""
+    """The browser and Python agree on the refusal or the levels of 5,000 other edited campaigns."""
     judged(5000, seed=2)

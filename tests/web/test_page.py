@@ -237,10 +237,7 @@ def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> No
 
 def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
     """If the browser gives no space, the answer is not accepted and nothing is sent; once there is space the page asks
-    again.
-
-    A real quota: test_browser.
-    """
+    again. test_browser tests a real quota."""
     answering(visitor, studies.EDUCATION, "bachelor")
     visitor.page.evaluate(
         "() => { window.put = IDBObjectStore.prototype.put;"

@@ -175,8 +175,8 @@ def test_a_page_that_is_a_file_uploads_from_nowhere(
 
 
 def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
-    """If one byte of the script or the style is changed in transit or in a file, the browser refuses it, and the page
-    says so."""
+    """If one byte of the script or the style is changed in transit, or of the script in a file, the browser refuses the
+    changed part. A page without its script has no button, and as a file says that it did not load completely."""
     signed = asked_now(addresses=(service.origin,))
     link = asked_at(service, signed)
     page.goto(link)
