@@ -51,7 +51,7 @@ class Release:
     poorest: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {
             "rows": self.rows,
             "classes": self.classes,

@@ -50,7 +50,7 @@ class BatchFile:
     lengths: dict[int, int]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {
             "bytes": self.size,
             "envelopes": self.kinds,

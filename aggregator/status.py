@@ -68,7 +68,7 @@ class CampaignStatus:
     warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return vars(self) | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
             "periods": {str(period): reports for period, reports in self.periods.items()},

@@ -71,7 +71,7 @@ class Audit:
     asked: SurveyRequest | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form; levels in nats, null where infinite.
+        """Return the machine-readable form; levels in nats, null where infinite.
 
         Returns:
             A mapping for ``json.dumps``; scripts depend on the names of its keys.

@@ -122,7 +122,7 @@ class DraftClasses:
 
     @property
     def channel(self) -> Blocks:
-        """Return the combined channel of all classes."""
+        """The combined channel of all classes."""
         return side_by_side(self.choices)[1]
 
 

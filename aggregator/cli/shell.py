@@ -290,7 +290,7 @@ def console() -> Console:
 
 @contextlib.contextmanager
 def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, hidden if stderr is no terminal; yields the function that advances it."""
+    """Context manager: show a progress bar on stderr if it is a terminal; yield the function that advances the bar."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -302,7 +302,7 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 @contextlib.contextmanager
 def tracked(what: str, items: Iterable[Item], total: int) -> Iterator[Iterator[Item]]:
-    """A progress bar that advances with each item that is taken; yields the items."""
+    """Context manager: show a progress bar that advances with each item; yield the items."""
     with progress(what, total) as advance:
 
         def each() -> Iterator[Item]:

@@ -50,7 +50,7 @@ class Workers:
     client: Client
 
     def threads(self) -> int:
-        """The number of threads of all workers, at least 1."""
+        """Return the number of threads of all workers, at least 1."""
         threads: Mapping[str, int] = self.client.nthreads()
         return max(1, sum(threads.values()))
 

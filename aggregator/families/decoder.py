@@ -60,18 +60,18 @@ class BinomialSteps:
 
     @property
     def steps(self) -> Integers:
-        """Return the number of steps of each input, shape (k,)."""
+        """The number of steps of each input, shape (k,)."""
         number: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
         return number
 
     @property
     def inside(self) -> Floats:
-        """Return p* of inputs with one step, NaN for the others, shape (k,)."""
+        """The probability p* of inputs with one step, NaN for the others, shape (k,)."""
         return self._where_one_step((1 - self.base) / self.heights.sum(axis=0))
 
     @property
     def outside(self) -> Floats:
-        """Return q* of inputs with one step, NaN for the others, shape (k,)."""
+        """The probability q* of inputs with one step, NaN for the others, shape (k,)."""
         return self._where_one_step(-self.base / self.heights.sum(axis=0))
 
     def _where_one_step(self, numbers: Floats) -> Floats:
@@ -195,13 +195,13 @@ class Decoder(ABC):
 
     @property
     def plain(self) -> Decoder:
-        """Return the decoder that estimates each input from the count of its own feature only; by default this
+        """The decoder that estimates each input from the count of its own feature only; by default this
         decoder."""
         return self
 
     @property
     def words(self) -> WordIncrements | None:
-        """Return the contributions of a report if they can have many values; None if ``staircase`` gives the exact
+        """The contributions of a report if they can have many values; None if ``staircase`` gives the exact
         estimate."""
         return None
 
@@ -213,7 +213,7 @@ class Decoder(ABC):
     @property
     @abstractmethod
     def weight(self) -> float:
-        """Return the largest number of people that one report can count for in the estimate of one input.
+        """The largest number of people that one report can count for in the estimate of one input.
 
         Raises:
             NotInvertible

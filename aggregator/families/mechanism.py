@@ -79,7 +79,7 @@ class Question:
 
     @property
     def shares(self) -> list[float] | None:
-        """Return the expected shares, shape (k,): uniform, or uniform within each set of values if ``part`` is given.
+        """The expected shares, shape (k,): uniform, or uniform within each set of values if ``part`` is given.
 
         If the goal is the mean of a number, they are the shares after random rounding of equally common numbers.
         """

@@ -69,7 +69,7 @@ class Size:
         return cls(len(listed), sum(listed))
 
     def as_json(self) -> dict[str, int]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {"files": self.files, "bytes": self.bytes}
 
 
@@ -92,7 +92,7 @@ class Compacted:
     left: int
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {
             "before": self.before.as_json(),
             "after": self.after.as_json(),

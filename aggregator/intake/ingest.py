@@ -89,7 +89,7 @@ class IngestResult:
     by_campaign: Mapping[str, CampaignCounts]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form.
+        """Return the machine-readable form.
 
         Returns:
             A mapping for ``json.dumps``.

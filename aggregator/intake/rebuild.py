@@ -73,7 +73,7 @@ class Rebuilt:
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """The machine-readable form."""
+        """Return the machine-readable form."""
         return {
             "study": str(self.path),
             "anew": list(self.anew),

@@ -123,7 +123,7 @@ class FormPlan:
 
     @property
     def sentences(self) -> list[str]:
-        """Return sentences for the author about the associations that can be found."""
+        """Sentences for the author about the associations that can be found."""
         if not self.tables:
             return ["No device is asked two questions, so no association can be found."]
         whole, found = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)

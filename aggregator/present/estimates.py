@@ -37,17 +37,17 @@ class ExportedEstimates:
 
     @property
     def table(self) -> pa.Table:
-        """Return an Arrow table with a row for each value of each estimate."""
+        """An Arrow table with a row for each value of each estimate."""
         return estimates_arrow(self.estimates)
 
     @property
     def reports(self) -> int:
-        """Return the number of reports in all periods that have an estimate."""
+        """The number of reports in all periods that have an estimate."""
         return sum(found.reports for found, _ in self.estimates if found.where is None)
 
     @property
     def periods(self) -> int:
-        """Return the number of periods that have an estimate."""
+        """The number of periods that have an estimate."""
         return len({period for _, period in self.estimates})
 
     def as_json(self) -> dict[str, Any]:

@@ -97,7 +97,7 @@ class Remote:
 
     @property
     def parent(self) -> Remote:
-        """Return the parent prefix; the parent of a bucket is the bucket."""
+        """The parent prefix; the parent of a bucket is the bucket."""
         return Remote(self.bucket, self.key.rpartition("/")[0])
 
     def with_name(self, name: str) -> Remote:

@@ -127,7 +127,7 @@ class BlocksDecoder(Decoder):
 
     @cached_property
     def _aside(self) -> Floats:
-        """Return the contribution of an open input's own output to the estimate of each other input, shape (k,)."""
+        """The contribution of an open input's own output to the estimate of each other input, shape (k,)."""
         adds = np.zeros(self.inputs)
         if self._cover:
             # The hidden reports of open inputs are uniform over the outputs of block 1, so their mean is subtracted.

@@ -105,7 +105,7 @@ class GradedDecoder(Decoder):
 
     @cached_property
     def _common(self) -> tuple[Floats, Floats]:
-        """Return the amounts that a report of each output subtracts per unit of a and per unit of u, both (K,). The
+        """The amounts that a report of each output subtracts per unit of a and per unit of u, both (K,). The
         amount per unit of u is the sum of the report's raw shares minus 1."""
         over_inputs = self._cycle.over_inputs
         beyond: Floats = over_inputs(self._of_sum) - self._factor.sum() * self._even - 1

@@ -198,13 +198,13 @@ class WindowsDecoder(Decoder):
 
     @cached_property
     def _per_marginal(self) -> Floats:
-        """Return the diagonal of D^-1, D = diag(reference @ Q), shape (m,); 0 for outputs that no input gives."""
+        """The diagonal of D^-1, D = diag(reference @ Q), shape (m,); 0 for outputs that no input gives."""
         marginal = self.forward(self._reference)
         return np.divide(1.0, marginal, out=np.zeros_like(marginal), where=marginal > 0)
 
     @cached_property
     def _solved(self) -> Floats:
-        """Return the inverse of Q D^-1 Q', computed by running sums, shape (k, k). L is D^-1 Q' times this inverse."""
+        """The inverse of Q D^-1 Q', computed by running sums, shape (k, k). L is D^-1 Q' times this inverse."""
         if self.inputs > MOST_INPUTS or self.inputs * self.features > MOST_CELLS:
             raise NotInvertible(
                 f"an unbiased estimate of {self.inputs} values from {self.features} outputs is not computed for "

@@ -110,7 +110,7 @@ class _Plan:
 
     @property
     def estimable(self) -> bool:
-        """Return whether all inputs can be estimated: heavy inputs from the types, rare inputs from the windows.
+        """True if all inputs can be estimated: heavy inputs from the types, rare inputs from the windows.
 
         The best mixture may have fewer types than inputs to distinguish, or the same lift for the whole tail in every
         type. Then no unbiased estimate of these inputs' shares exists.

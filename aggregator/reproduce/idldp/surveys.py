@@ -165,12 +165,12 @@ class Exact:
 
     @property
     def mse(self) -> float:
-        """Return the expected squared error summed over the items, divided by n."""
+        """The expected squared error summed over the items, divided by n."""
         return float((self.parts @ self.deviation**2 + self.bias**2).sum() / self.people)
 
     @property
     def spread(self) -> float:
-        """Return the standard deviation of one survey's squared error if there is no bias.
+        """The standard deviation of one survey's squared error if there is no bias.
 
         The square of a normal error with mean zero has a standard deviation of sqrt(2) times the mean of the square.
         """
