@@ -57,7 +57,7 @@ class SharesEstimate(ABC):
 
     @abstractmethod
     def covariances(self, v: Floats) -> Floats:
-        """Return the covariance of each of ``raw`` with v . raw, estimated from the reports, shape (k,)."""
+        """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (k,)."""
 
     @property
     @abstractmethod
@@ -74,7 +74,7 @@ class SharesEstimate(ABC):
 
     @property
     def reach(self) -> Floats:
-        """Bounds on how far one device can move each of ``raw``, shape (k,)."""
+        """Bounds on how far one device can move each element of ``raw``, shape (k,)."""
         found = np.zeros(len(self.raw))
         # A question may have thousands of values, so one unit vector at a time saves memory.
         for place in range(len(found)):
@@ -155,7 +155,7 @@ class Margin(SharesEstimate):
         return np.sqrt(self.variances)
 
     def covariances(self, v: Floats) -> Floats:
-        """Return the covariance of each of ``raw`` with v . raw, estimated from the reports, shape (a,)."""
+        """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (a,)."""
         found = [
             view.margin(self.question, covariances(view.decoder, view.share, view.lift(self.question, v)))
             / view.reports

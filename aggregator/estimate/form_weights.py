@@ -347,7 +347,7 @@ class WeightedShares(SharesEstimate):
         return np.array([_variance(one) for one in self._gradients])
 
     def covariances(self, v: Floats) -> Floats:
-        """Return the covariance of each of ``raw`` with v . raw, estimated from the reports, shape (k,)."""
+        """Return the covariance of each element of ``raw`` with v . raw, estimated from the reports, shape (k,)."""
         whole = self._along(v)
         both = [(_variance(_sum(one, whole, 1)), _variance(_sum(one, whole, -1))) for one in self._gradients]
         return np.array([(plus - minus) / 4 for plus, minus in both])

@@ -273,10 +273,12 @@ MECHANISMS = (
         BITS,
         _graded("opt0"),
     ),
-    Mechanism("idue-opt1", "the same with symmetric bits", "Gu et al. 2020, opt1", BITS, _graded("opt1")),
+    Mechanism(
+        "idue-opt1", "like idue; ones and zeros flip equally often", "Gu et al. 2020, opt1", BITS, _graded("opt1")
+    ),
     Mechanism(
         "idue-opt2",
-        "the same; the bit of the true value is set with probability 1/2",
+        "like idue; the bit of the true value is set with probability 1/2",
         "Gu et al. 2020, opt2",
         BITS,
         _graded("opt2"),

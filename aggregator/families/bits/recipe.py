@@ -183,12 +183,14 @@ def _groups(law: Floats) -> Integers:
 MECHANISMS = (
     Mechanism(
         "rappor",
-        "a bit for each value, all equally noisy",
+        "a bit for each value; ones and zeros flip equally often",
         "Erlingsson et al. 2014",
         BITS,
         plain(rappor, MOST_BITS),
     ),
-    Mechanism("oue", "a bit for each value, zeros noisier", "Wang et al. 2017", BITS, plain(oue, MOST_BITS)),
+    Mechanism(
+        "oue", "a bit for each value; zeros flip less often than ones", "Wang et al. 2017", BITS, plain(oue, MOST_BITS)
+    ),
     Mechanism(
         "utility-rappor",
         "bits; the bit of a non-sensitive value is set only by people with that value",
@@ -197,11 +199,15 @@ MECHANISMS = (
         for_sensitive(utility_rappor),
     ),
     Mechanism(
-        "utility-oue", "the same with zeros noisier", "Murakami, Kawamoto 2019", BITS, for_sensitive(utility_oue)
+        "utility-oue",
+        "like utility-rappor; sensitive zeros flip less often than sensitive ones",
+        "Murakami, Kawamoto 2019",
+        BITS,
+        for_sensitive(utility_oue),
     ),
     Mechanism(
         "oue-lip",
-        "bits, with the least error under a prior",
+        "a bit for each value, with the least error under a prior",
         "after Wang, Qin, Qiu 2023",
         BITS,
         for_prior(oue_lip, MOST_BITS),

@@ -268,5 +268,5 @@ MECHANISMS = (
     Mechanism(
         "geometric", "discrete Laplace noise on a line", "Ghosh, Roughgarden, Sundararajan 2009", DENSE, _on_a_line
     ),
-    Mechanism("planar", "discrete noise around a place", "Andres et al. 2013", DENSE, _around_a_place),
+    Mechanism("planar", "discrete noise on a grid of places", "Andres et al. 2013", DENSE, _around_a_place),
 )

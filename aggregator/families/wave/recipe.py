@@ -72,7 +72,7 @@ MECHANISMS = (
         "wave",
         "a number near the true one, for distribution and mean",
         "Li et al. 2020",
-        "n + k a step",
+        "n + k per step",
         _on_numbers,
     ),
 )

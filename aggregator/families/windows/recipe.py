@@ -328,7 +328,7 @@ def _error(made: Windows, law: Floats) -> float:
 MECHANISMS = (
     Mechanism(
         "lip-windows",
-        "types for frequent values, windows of a circle for rare ones",
+        "a type that depends on frequent values, and a window on a circle of rare values",
         "this project",
         POINTS,
         for_priors_near(windows),
