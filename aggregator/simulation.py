@@ -37,7 +37,7 @@ from protocol.views import view_of
 MOST_PEOPLE = 10**8
 """Maximum number of simulated devices: each takes 8 bytes of memory before it answers."""
 CHUNK = 2_000
-"""People that a process simulates before it returns their bytes."""
+"""Number of people that a process simulates before it returns their bytes."""
 CHUNKS_EACH = 3
 """Minimum number of chunks per process: with fewer, one process is faster, since loading another takes time."""
 

@@ -40,7 +40,7 @@ _PLAIN, _DECLARING = 0x92, 0x93
 _ID_HEADS = frozenset(bytes([array, 0xC4, CAMPAIGN_ID_BYTES]) for array in (0x95, _PLAIN, _DECLARING))
 """The first bytes of payloads in which a campaign id comes next."""
 _WORD = 8
-"""Bytes that are read for one output that is a number."""
+"""Number of bytes that are read for one output that is a number."""
 _MOST_BITS = 57
 """Maximum bits of an output that fits in eight bytes, whichever bit of the first byte it begins at."""
 _UNPACKED_AT_ONCE = 2**21

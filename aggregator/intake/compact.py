@@ -46,7 +46,7 @@ SHORTEST = 24 * HOUR
 """Shortest retention time in seconds if other processes may use the study. An ingest takes minutes, but a computer may
 sleep during it."""
 FILE_BYTES = 100 * 2**20
-"""Size of a full file."""
+"""Size in bytes of a full file."""
 _ATTEMPTS = 8
 """Number of attempts to rewrite a partition; after that, it is left for the next compaction."""
 

@@ -27,11 +27,11 @@ from protocol.envelope import Kind, signed_message
 from protocol.keys import FIELD, KEY_ID_BYTES, ORDER, PUBLIC_BYTES, SIGNATURE_BYTES, SMALL_ORDER_Y
 
 SLICE = 2048
-"""Signatures that a thread verifies at a time."""
+"""Number of signatures that a thread verifies in one task."""
 BLOCK_BYTES = 2**20
 """Size in bytes of the blocks into which a chunk is cut; each block has one digest."""
 LEAST = 256
-"""Least number of signatures for which a digest is stored."""
+"""Minimum number of signatures in a block whose digest is stored."""
 
 
 @dataclass(frozen=True)

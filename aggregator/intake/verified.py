@@ -22,7 +22,8 @@ from aggregator.storage.places import Place, Remote, below
 NAME = "verified"
 """The file in a study: a line of 64 hex digits for each digest. In a bucket, a prefix of such objects."""
 OBJECT_BYTES = 2**16
-"""Size at which a process begins another object. An object cannot be appended to, so it is written again each time."""
+"""Size in bytes at which a process begins another object, because nothing can be appended to an object: each change
+writes it again."""
 
 
 @dataclass

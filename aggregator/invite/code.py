@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 QUIET = 4
-"""Light modules around a code, which a camera needs to find it."""
+"""Width in modules of the light margin around a code, by which a camera finds the code."""
 
 Modules = tuple[tuple[bool, ...], ...]
 """Rows of a code; True is dark."""

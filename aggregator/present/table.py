@@ -28,7 +28,7 @@ ROWS = 25
 """Maximum number of values shown."""
 
 FEW = 10
-"""Least number of values in a selection, even if fewer are significantly above zero."""
+"""Minimum number of values in a selection, even if fewer are significantly above zero."""
 
 HELD = 12
 """Maximum number of districts shown of a coarser resolution."""

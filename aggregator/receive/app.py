@@ -40,16 +40,17 @@ from protocol.errors import BadData
 from protocol.report import Enrolment
 
 MAX_BYTES = 2**18
-"""Maximum size of an upload; a device's outbox holds no more."""
+"""Maximum size of an upload in bytes; a device's outbox contains no more."""
 PER_MINUTE = 60
-"""Requests that one client may make in a minute."""
+"""Maximum number of requests of one client in a minute."""
 PATIENCE = 30.0
 PACE = 4096
 """Time limit for a request's body: ``PATIENCE`` seconds, and one more for each ``PACE`` bytes that have arrived."""
 REQUESTS = 256
-"""Requests at the same time; others get status 503. This limits the number of uploads in memory."""
+"""Maximum number of requests at the same time; others get status 503. This limits the number of uploads in memory."""
 QUESTIONS = 8
-"""Requests for counted reports at the same time; others get status 503, so that none waits long for signatures."""
+"""Maximum number of requests for counted reports at the same time; others get status 503, so that no request waits long
+for the verification of signatures."""
 ANSWER_SECONDS = 5.0
 """Seconds that a request waits until the study's latest changes are read."""
 DAY = 86_400

@@ -27,7 +27,7 @@ from aggregator.storage.tables import DataFile, data_files, storage
 Prints = NDArray[np.uint64]
 
 _ROWS = 2**16
-"""Rows of a file in memory at once."""
+"""Maximum number of rows of a file in memory."""
 
 
 def fingerprints(secret: int, period: int | Integers, key: Integers, slot: Integers, output: Bytes) -> Prints:

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 ANY_ORIGIN = ("/v1/reports", "/v1/counted", "/v1/campaigns/{id}/closing")
 """Routes whose answers pages of any origin may read."""
 REMEMBERED = 86_400
-"""Seconds for which a browser need not ask again; browsers cap this at a day or less."""
+"""Seconds for which a browser may reuse the answer to a preflight request; browsers cap this at a day or less."""
 _ALLOWED = {
     "access-control-allow-methods": "POST, GET",
     "access-control-allow-headers": "content-type, halftruth-code",

@@ -28,12 +28,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from protocol.errors import HalftruthError
 
 HEAD_SECONDS = 10.0
-"""Time limit for a request's head."""
+"""Seconds within which a request's head must arrive."""
 CONNECTION_SECONDS = 300.0
-"""Time limit for a connection, including the reading of the answer."""
+"""Maximum duration of a connection in seconds, until the client has read the answer."""
 CONNECTIONS = 1024
 STOP_SECONDS = 8
-"""Time for running requests when the server is asked to stop; supervisors often kill a process after ten seconds."""
+"""Seconds in which running requests may finish when the server must stop; supervisors often kill a process after ten
+seconds."""
 HEAD_BYTES, HEAD_LINES = 2**13, 64
 """Maximum bytes and lines of a request's head."""
 PIECES, PAUSE = 64, 0.5
