@@ -109,7 +109,7 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches:
         visitor.touch("open (at most 2)")
     visitor.touch("I agree")
     visitor.page.get_by_text("2 of the 3 questions are for you").wait_for()
-    assert "no answer changes it" in visitor.text
+    assert "no answer changes the selection" in visitor.text
     for _ in range(2):
         field = visitor.page.locator("input[inputmode=decimal]")
         if field.count():
