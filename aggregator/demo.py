@@ -51,7 +51,7 @@ FROM_AFAR = {"enrolment": "enrolled", "address": "https://study.example"}
 """The draft's enrolment, and the address to which devices send."""
 
 FEW = 40
-"""One in this many people of the data set answers before the page is opened."""
+"""Number by which the data set's counts are divided to get the people who answer before the page is opened."""
 
 ATTACKS = 400
 """Number of forged reports of each sort."""

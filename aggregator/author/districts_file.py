@@ -31,7 +31,7 @@ MOST_BYTES = 2**26
 ELSEWHERE = "elsewhere"
 
 UNITS = 2 * 10**24
-"""Units per degree, so many that cell centres and decimals of 24 places are whole numbers."""
+"""Number of units in a degree, such that cell centres and decimals of 24 places are whole numbers of units."""
 
 MICRODEGREE = UNITS // MICRODEGREES
 

@@ -25,7 +25,7 @@ class DraftError(BadData):
 
 
 ROUNDING = Fraction(1, 1000)
-"""Shares whose sum differs from 1 by at most this were rounded by their author."""
+"""Maximum difference from 1 of the sum of shares that their author rounded."""
 
 ALIKE = 0.75
 """An unknown name is taken for a misspelling of a known one from this difflib ratio on."""

@@ -39,7 +39,8 @@ from protocol.notions import Classes, Graded
 from protocol.views import MAX_WEIGHT, Coarse, Districts, Identity, Map, View
 
 GRID_FACTOR, LIST_FACTOR = 5, 4
-"""For ``auto``: the cells on a side, or the values in a row, that make one of the next coarser resolution."""
+"""With ``auto``, the number of districts on a side (or in a row) that form one district of the next coarser
+resolution."""
 FEWEST = 16
 """Minimum number of districts of the coarsest resolution of ``auto``."""
 DEVICES = 100_000

@@ -163,7 +163,7 @@ def _ask_a_number() -> None:
     _tell("The same people are asked for a number: their age. Each report is a number that is probably near the age.")
     _sign("age")
     _answer("age", "ages.csv", "age.htr", "age.pub")
-    _tell("Ages in groups beside the truth, also as a picture; then quantiles and groups of your own.")
+    _tell("The shares of age groups beside the truth, also as a picture; then quantiles, and groups that you choose.")
     found: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
     asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
     domain = found.terms.domain

@@ -90,8 +90,8 @@ FILES = ("parquet", "geojson")
     "truth_files",
     type=shell.existing,
     multiple=True,
-    help="True counts for comparison, a CSV file as for simulate. With --by period: one file for all periods, or one "
-    "for each.",
+    help="True counts for comparison, in the format of simulate --truth. With --by period: one file for all periods, "
+    "or one for each.",
 )
 @click.option(
     "--pool",

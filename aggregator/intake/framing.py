@@ -20,9 +20,9 @@ from protocol.envelope import MAX_PAYLOAD, VERSION, Kind
 from protocol.keys import KEY_ID_BYTES, SIGNATURE_BYTES
 
 KEY_AT = 5
-"""Offset of the key id in an envelope, after array of five, version, kind and the byte string's head."""
+"""Offset of the key id in an envelope, after the array's head, the version, the kind and the byte string's head."""
 TRAILER = 2 + SIGNATURE_BYTES
-"""Bytes after the payload: the byte string's head and the signature."""
+"""Number of bytes after the payload: the byte string's head and the signature."""
 
 _PREFIX = bytes([0x95, VERSION])
 HEADS = {kind: bytes([0x95, VERSION, kind, 0xC4, KEY_ID_BYTES]) for kind in Kind}

@@ -96,9 +96,9 @@ _LAYOUT = WriterProperties(
 _CHECKPOINT_EVERY, _CHECKPOINT_REMOTE_EVERY = 50, 10
 _LATER_COMMIT = re.compile(r"\d*[1-9]\d*\.json")
 _BEYOND_END = "416"
-"""Status of an object store for a range beyond the end of an object: the file was cut off."""
+"""HTTP status of an object store for a range beyond the end of an object; the file was truncated."""
 _PATIENCE = 8
-"""Consecutive failed commits, without a commit by others, after which the failure is not a conflict."""
+"""Number of consecutive failed commits, without a commit by others, after which the failure is not a conflict."""
 
 
 class StudyError(HalftruthError):
