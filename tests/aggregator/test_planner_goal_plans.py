@@ -127,7 +127,7 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
         (("--number", "90,17", "--epsilon", 1), "below the highest"),
         (("--number", "0,1,nan", "--epsilon", 1), "finite decimal numbers"),
         (("--number", "0,9"), "--number needs --epsilon"),
-        (("--number", "0,9", "--values", 3, "--epsilon", 1), "either a DRAFT, or"),
+        (("--number", "0,9", "--values", 3, "--epsilon", 1), "2 of DRAFT, --values and --number are given"),
         (("--values", 3, "--epsilon", 1, "--within", 1), "--within needs numbers"),
         (("--number", "0,9", "--epsilon", 1, "--within", 0), "1e-09"),
     ],
