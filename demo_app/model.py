@@ -340,7 +340,7 @@ class Model:
         return self.asked(campaign_id)
 
     def forget(self, campaign_id: bytes | None = None) -> Overview:
-        """Delete the answers, prior, queue and consent of one campaign or of all. The cost of drawn answers stays
+        """Delete the answers, history, queue and consent of one campaign or of all. The cost of drawn answers stays
         spent.
 
         Raises:

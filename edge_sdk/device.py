@@ -96,7 +96,7 @@ class Device(Membership, Disclosures):
     ) -> Self:
         """Continue with a store that was restored, copied or damaged; a store that can be opened is not changed.
 
-        All campaigns are forgotten: answers, prior, memo, queue and consents. The reserved amount counts as spent; if
+        All campaigns are forgotten: answers, history, memo, queue and consents. The reserved amount counts as spent; if
         the store and its checkpoint differ, the higher amount counts. The caps stay. The keys stay too, unless the
         secret was lost with another machine. Spending that cannot be attributed to a campaign counts in every campaign.
 
@@ -231,12 +231,12 @@ class Device(Membership, Disclosures):
     # Forgetting and upkeep
 
     def forget(self, campaign_id: bytes | None = None) -> None:
-        """Delete one or all campaigns: answers, prior, memo, queue and consent, and their bytes in the store's files.
+        """Delete one or all campaigns: answers, history, memo, queue and consent, and their bytes in the store's files.
 
         Spending stays counted, as if all answers had been different, and the rest of the reserve is released. So the
         remaining budget depends on the number of answers, not on the answers themselves. Used slots stay used, so
         joining again neither refills a budget nor answers a period twice. If a campaign with transcripts had an answer,
-        it cannot be answered again, since its transcript is deleted too.
+        it cannot be answered again, since its transcript is deleted too. A declared prior is kept.
 
         Args:
             campaign_id: id of one joined campaign, 16 bytes; None for all of them.
