@@ -106,7 +106,7 @@ def translated(asked: Domain, maps: Sequence[Map], said: Texts) -> tuple[Domain,
     Args:
         asked: the campaign's domain.
         maps: the maps of the campaign's views.
-        said: the translation, completed with the campaign's own texts.
+        said: the translation; if it has no labels, the domain and the maps keep theirs.
     Returns:
         The domain with the translated labels, units and question texts of a form, and the maps with the translated
         names of districts.
@@ -122,8 +122,10 @@ def translated(asked: Domain, maps: Sequence[Map], said: Texts) -> tuple[Domain,
         )
     rest = iter(said.labels)
     try:
-        renamed = asked.renamed(tuple(islice(rest, len(asked.named))))
-        named = tuple(map_.renamed(tuple(islice(rest, len(map_.named)))) for map_ in maps)
+        renamed, named = asked, tuple(maps)
+        if said.labels:
+            renamed = asked.renamed(tuple(islice(rest, len(asked.named))))
+            named = tuple(map_.renamed(tuple(islice(rest, len(map_.named)))) for map_ in maps)
         return (renamed.reworded(lines) if isinstance(renamed, Form) else renamed), named
     except (DomainError, ViewError) as error:
         raise CampaignError(f"the translation {said.language!r}: {error}") from None
@@ -152,7 +154,8 @@ def require_translations(own: Texts, translations: Sequence[Texts], asked: Domai
                     f"the translation {one.language!r} has {len(there)} {name}, but the campaign has {len(needed)} to "
                     "translate: translate all of them in order, or none"
                 )
-        translated(asked, maps, one.over(own))
+        # A translation without labels is not completed: 32 of them would check the campaign's labels 32 times.
+        translated(asked, maps, one)
 
 
 def require_language(tag: str) -> None:

@@ -132,7 +132,10 @@ export class Campaign {
     });
     if (!this.ownTexts.organisation) throw new CampaignError("the campaign names no organisation: the person must see it before consent");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
-    this.translations.forEach(({ language }) => this.requireNames(language));
+    // Of a translation without labels, only the questions of a form are new: 32 languages would check a list 32 times.
+    this.translations
+      .filter(({ labels }) => labels.length || this.domain instanceof Form)
+      .forEach(({ language }) => this.requireNames(language));
     requireFit(this.views, this.domain, this.classes.length);
     const certificates = certificatesOf(this.views, this.notion, this.domain);
     /** The certificate of each view. */

@@ -22,6 +22,9 @@ from protocol.errors import HalftruthError
 MOST_STEPS = 2**21
 """Default maximum of cells, or outputs of pairs, that an audit enumerates."""
 
+CELL_STEPS = 4
+"""Audit steps of one weight, in a family whose ``fitting`` looks at the weight of every input."""
+
 COLUMN_STEPS = 8
 """Audit steps of a column, besides those of its weights, for one side of the priors in a ball."""
 
@@ -176,7 +179,8 @@ class Structure:
             TooLarge
         """
         kinds = self.kinds
-        self.require_steps(len(kinds) * self.profile_steps, "listing its rows")
+        steps = len(kinds) * self.profile_steps + CELL_STEPS * self.channel.inputs
+        self.require_steps(steps, "listing its rows and the weights of the output")
         found = []
         for kind in kinds:
             likeliest = max(weight for weight, count in self.row(kind[0]) if count)

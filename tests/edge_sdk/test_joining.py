@@ -15,6 +15,7 @@ from edge_sdk.transport.upload import address
 from protocol import codec, envelope
 from protocol.address import host_of
 from protocol.campaign import campaign_id, open_campaign, seal_campaign
+from protocol.domain import Values
 from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError, NotInDomain, OutsideSchedule
 from protocol.keys import SigningKey
@@ -95,6 +96,13 @@ def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device, 
         ("members", "Mitglieder"),
         ("guests", "Gäste"),
     ]
+
+
+def test_a_translation_without_labels_does_not_check_the_campaigns_labels_again(monkeypatch):
+    """32 translations of few bytes do not multiply the checks of a long list of labels."""
+    monkeypatch.setattr(Values, "renamed", None)
+    translations = tuple(Texts(f"a{letter}", "T", "F?") for letter in "abc")
+    assert informed(language="en", translations=translations).translations == translations
 
 
 def test_joining_twice_changes_nothing_and_needs_no_trust_the_second_time(open_device, clock, place):

@@ -225,6 +225,22 @@ def test_the_truth_is_the_likeliest(channel: Channel) -> None:
                 assert (x in structure_of(channel).fitting(y)) == (weight == max(row))
 
 
+@pytest.mark.parametrize("family", ["projective", "graded"])
+def test_the_inputs_of_a_geometry_that_a_report_fits_are_found_without_weights(family: str, monkeypatch) -> None:
+    """In a geometry, the inputs that a report fits are listed without the weight of each input, which takes two
+    points."""
+    channel = next(channel for channel in CHANNELS.values() if channel.family == family)
+    expected = [x for x in range(channel.inputs) if channel.geometry.orthogonal(x, 0)]
+    monkeypatch.setattr(type(channel), "weight", None)
+    assert structure_of(channel).fitting(0) == expected
+
+
+def test_the_inputs_that_a_report_fits_are_not_listed_in_a_large_channel() -> None:
+    """The weights of one output for a million inputs are more than 2^20 steps."""
+    with pytest.raises(TooLarge):
+        structure_of(Hadamard(3 << 62, 1 << 20), 1 << 20).fitting(0)
+
+
 def test_a_report_of_bits_fits_the_inputs_whose_bit_is_set() -> None:
     """For independent bits, the probability that a report fits an answer is the probability that the answer's bit is
     set, for a true and for a wrong answer."""

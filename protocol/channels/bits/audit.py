@@ -112,7 +112,8 @@ class BitsStructure(Structure):
         return *self._chances(x), S
 
     def fitting(self, y: int) -> Sequence[int]:
-        return [x for x in range(self.channel.inputs) if y & self.channel.only(x)]
+        # A test of each bit of the integer would copy the word once for each input.
+        return [x for x, bit in enumerate(f"{y:0{self.channel.inputs}b}") if bit == "1"]
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if len(self.channel.own) > MOST_CLASSES:

@@ -45,6 +45,10 @@ class GradedStructure(Structure):
     def profile_steps(self) -> int:
         return 4
 
+    def fitting(self, y: int) -> Sequence[int]:
+        self.require_steps(self.channel.inputs, "listing the inputs that prefer an output")
+        return self.channel.geometry.orthogonal_inputs(y, self.channel.inputs)
+
     @property
     def lift_steps(self) -> int:
         return self.channel.prior_steps + 24 * len(self.channel.outside) * self.channel.outputs

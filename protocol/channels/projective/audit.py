@@ -41,6 +41,10 @@ class ProjectiveStructure(Structure):
         self.require_steps(self.channel.prior_steps, "listing its outputs")
         return self.channel.geometry.masses(law)
 
+    def fitting(self, y: int) -> Sequence[int]:
+        self.require_steps(self.channel.inputs, "listing the inputs that prefer an output")
+        return self.channel.geometry.orthogonal_inputs(y, self.channel.inputs)
+
     @property
     def lift_steps(self) -> int:
         return self.channel.prior_steps + 24 * self.channel.outputs

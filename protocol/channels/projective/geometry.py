@@ -145,6 +145,20 @@ class Geometry:
         vector[pivot], vector[c] = minus(0, own[c]), 1  # at the pivot this difference is 0, so c is another coordinate
         return self.point(vector)
 
+    def orthogonal_inputs(self, y: int, inputs: int) -> list[int]:
+        """Return the points below ``inputs`` that are orthogonal to point ``y``, increasing; about two sums a point.
+
+        Points with the same first coordinates share the sum of their products.
+        """
+        own, found = self.coordinates(y), []
+        for free, used in self._used(inputs):
+            products = [own[self.dimension - 1 - free]]
+            for later, coordinate in zip(reversed(range(free)), own[self.dimension - free :], strict=True):
+                multiples = [self.arithmetic.times(coordinate, digit) for digit in range(self.order)]
+                products = self.arithmetic.sums(products, multiples, -(-used // self.powers[later]))
+            found += [self.firsts[free] + place for place, product in enumerate(products) if not product]
+        return found
+
     def least(self, inputs: Sequence[int], numbers: Sequence[int]) -> dict[int, int]:
         """Return, for each input, the smallest of ``numbers`` (one for each point) over the points orthogonal to the
         input.
