@@ -1,4 +1,4 @@
-"""The links in the documents: each leads to an existing file and heading, and paths in code type exist."""
+"""Links in the documents lead to existing files and headings, paths in code type exist, and the menu is complete."""
 
 from __future__ import annotations
 
@@ -34,3 +34,14 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
         if re.search(r"/(?:FAMILY|NAME)\b", path):
             continue  # a placeholder that the reader replaces
         assert (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+def test_the_menu_of_the_site_has_every_page() -> None:
+    """mkdocs.yml names each page of docs/ once, except single decisions, which the list of decisions names."""
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r"^(?: {2}| {6})- (?:[^:\n]+: )?(\S+\.md)$", menu, re.MULTILINE)
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    elsewhere = re.compile(r"index\.md|(?:protocol|reference)/.*")
+    assert sorted(page for page in named if not elsewhere.fullmatch(page)) == sorted(
+        page for page in pages if not re.match(r"decisions/\d", page)
+    )
