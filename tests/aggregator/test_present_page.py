@@ -274,7 +274,7 @@ def test_every_method_has_words():
         ),
         (
             draft('[privacy]\nnotion = "minid"\nbudgets = { a = 1.0 }\ndefault = 2.0'),
-            ["The better protected answer of a pair"],
+            ["A pair has the protection of its better protected answer."],
         ),
         (
             draft('[privacy]\nnotion = "lip"\nepsilon = 1.0\n[prior]\nweights = [0.5, 0.3, 0.2]'),
