@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -67,6 +68,21 @@ def test_level_of_ratios_next_to_one(number: int, step: int) -> None:
     assert level is not None
     assert level >= 1
     assert exact.level_of(number, number) == exact.level_of(number, number + step) == 0
+
+
+@pytest.mark.parametrize("most", [10**6, MAX_LEVEL, 128 * NANONATS])
+def test_ratios_at_many_levels_are_compared_with_few_powers(most: int) -> None:
+    """A thousand close comparisons at different levels compute few series, and a ratio just above
+    the lower bound of a power is still refused."""
+    rng = random.Random(most)
+    asked = [rng.randrange(most) for _ in range(1000)]
+    powers = [exact.exp_lower(level) for level in asked]
+    exact.exp_lower.cache_clear()
+    assert all(exact.keeps(power, 1 << EXP_BITS, level + 1) for power, level in zip(powers, asked, strict=True))
+    assert exact.exp_lower.cache_info().misses < 600
+    for power, level in zip(powers, asked, strict=True):
+        assert exact.keeps(power, 1 << EXP_BITS, level)
+        assert not exact.keeps(power + 1, 1 << EXP_BITS, level)
 
 
 def test_no_level_is_infinite() -> None:
