@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
+from protocol.channels.structure import TooLarge
 from protocol.domain import MICRODEGREES, Domain, Grid, Line
 from protocol.errors import DomainError
 
@@ -74,32 +75,52 @@ class Metric:
         (north, east), (other_north, other_east) = self.places[x], self.places[other]
         return (north - other_north) ** 2 + (east - other_east) ** 2
 
-    def nearest(self, first: Sequence[int], second: Sequence[int]) -> tuple[int, int, Fraction]:
+    def nearest(
+        self, first: Sequence[int], second: Sequence[int], most: int | None = None
+    ) -> tuple[int, int, Fraction]:
         """Return the nearest two different inputs, one of ``first`` and one of ``second``, and the square of their
         distance.
 
         It sweeps from west to east, compares only points within the best distance so far, and stops at a pair with the
         least possible distance.
 
+        Args:
+            most: maximum number of compared pairs; None for no limit.
         Raises:
             ValueError: both contain only the same input.
+            TooLarge: more than ``most`` pairs would be compared, because many inputs are nearer to each other from
+                west to east than the nearest two.
         """
+        left = most
         marked = [(self.places[x][1], x, True) for x in first]
         if second is not first:
             marked += [(self.places[x][1], x, False) for x in second]
         marked.sort()
         best: tuple[int, int, int] | None = None
-        behind = 0
-        for index, (east, x, from_first) in enumerate(marked):
-            while best is not None and (east - marked[behind][0]) ** 2 >= best[2]:
-                behind += 1
+        # The visited inputs of each set, and the first of them that is near enough; a point is compared with those of
+        # the other set only.
+        visited: tuple[list[int], list[int]] = ([], [])
+        behind = [0, 0]
+        for east, x, from_first in marked:
+            mine, theirs = (0, 0) if second is first else (not from_first, from_first)
+            others = visited[theirs]
+            while best is not None and behind[theirs] < len(others):
+                if (east - self.places[others[behind[theirs]]][1]) ** 2 < best[2]:
+                    break
+                behind[theirs] += 1
+            near = others[behind[theirs] :]
+            if left is not None:
+                left -= len(near)
+                if left < 0:
+                    raise TooLarge(f"finding the nearest two of {len(marked):,} inputs takes more than {most:,} steps")
             # The points visited last are usually the nearest, and a small distance ends the search early.
-            for _, other, other_from_first in reversed(marked[behind:index]):
-                if other == x or (second is not first and from_first == other_from_first):
+            for other in reversed(near):
+                if other == x:
                     continue
                 square = self._square(x, other)
                 if best is None or square < best[2]:
                     best = (x, other, square) if from_first else (other, x, square)
+            visited[mine].append(x)
             if best is not None and best[2] == self.least**2:
                 break
         if best is None:

@@ -22,6 +22,10 @@ ROOT_UNITS = 10**12
 """A distance is the root of a rational, taken in 10^-12 units and rounded down."""
 
 
+COMPARED = 8
+"""Pairs of points that a search for the nearest two inputs compares in one audit step, at most."""
+
+
 def ldp(structure: Structure) -> Level:
     """Return the LDP level, with the pair and the output that reach it (SoK, Def. 1)."""
     everything = range(structure.channel.inputs)
@@ -62,14 +66,18 @@ def geo(structure: Structure, metric: Metric) -> Level:
     if isinstance(structure, NoiseStructure):
         return _noise_geo(structure, metric)
     kinds = structure.kinds
-    structure.require_steps(len(kinds) ** 2 * structure.loss_steps, "comparing all pairs of its inputs")
+    # Each kind is swept with every other kind, and a sweep may compare a few points for each of its steps.
+    sweeps = 2 * len(kinds) * structure.channel.inputs
+    steps = len(kinds) ** 2 * structure.loss_steps + (sweeps if len(kinds) < structure.channel.inputs else 0)
+    structure.require_steps(steps, "comparing all pairs of its inputs")
+    most = COMPARED * structure.most // len(kinds) ** 2
     worst = Level(0)
     for first in kinds:
         for second in kinds:
             if first is second and len(first) == 1:
                 continue
             # All pairs of two kinds have the same loss, so the nearest pair is the worst.
-            x, other, square = metric.nearest(first, second)
+            x, other, square = metric.nearest(first, second, most)
             found = _per_unit(structure.channel.loss([x], [other]), square)
             if found.nanonats is None:
                 return found

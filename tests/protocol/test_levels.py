@@ -29,7 +29,7 @@ from protocol.channels import (
     Windows,
 )
 from protocol.channels.windows.arrangement import Single, Type
-from protocol.domain import Buckets, Grid, Values
+from protocol.domain import Buckets, Grid, NumberRange, Values
 from protocol.errors import DomainError, NotionError
 from protocol.levels import Metric, Pufferfish, Scenario, Structure, TooLarge, structure_of
 from tests.families import CHANNELS
@@ -333,6 +333,17 @@ def test_geo_is_brute_force(channel: Channel) -> None:
         assert (found.nanonats is None) == infinite
         if not infinite:
             assert per_unit * NAT - 1e-2 <= found.nanonats <= (per_unit * NAT + 1) * (1 + 1e-9) + 21
+
+
+def test_the_nearest_two_of_distant_sets_are_found_or_given_up() -> None:
+    """On a line, points of one set are not compared with each other, however far the other set is; on a grid with many
+    points in a column, the search ends at its limit."""
+    line, size = Metric.of(NumberRange.of(0, 9_999)), 3_000
+    near, far = range(size), range(10_000 - size, 10_000)
+    assert line.nearest(near, far, most=2 * size)[:2] == (near[-1], far[0])
+    column = Metric.of(Grid(0, 10_000, 0, 2, 1))
+    with pytest.raises(TooLarge):
+        column.nearest(range(0, 2 * size, 2), range(20_000 - 2 * size, 20_000, 2), most=size)
 
 
 def test_the_nearest_two_are_found() -> None:
