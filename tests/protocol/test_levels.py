@@ -742,6 +742,13 @@ def test_large_channels_are_not_walked_through(name: str) -> None:
     )
 
 
+def test_the_posteriors_of_half_a_million_inputs_are_not_compared() -> None:
+    """The posteriors of all inputs of a response to half a million values are too many to compare."""
+    structure = structure_of(RandomizedResponse(1 << 19, (1 << 43,)), 1 << 21)
+    with pytest.raises(TooLarge, match="comparing the posteriors"):
+        structure.belief([1] * (1 << 19), range(1 << 19))
+
+
 def test_a_channel_that_is_too_large_gets_no_level() -> None:
     """A channel that has no faster method and needs more steps than allowed gets no level, instead of a wrong or a late
     one."""

@@ -6,9 +6,10 @@ Q(y given x) = c[y] + T [y = x], so a column has two weights, and a row differs 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import nlargest
 
 from protocol.channels.response.channel import RandomizedResponse
-from protocol.channels.structure import OutputClass, Profile, Structure
+from protocol.channels.structure import COLUMN_STEPS, OutputClass, Profile, Structure
 
 
 class ResponseStructure(Structure):
@@ -90,6 +91,7 @@ class ResponseStructure(Structure):
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         channel, total = self.channel, sum(prior)
+        self.require_steps(2 * channel.inputs + COLUMN_STEPS * len(inputs), "comparing the posteriors of its inputs")
         best = (0, 1)
 
         def look(x: int, y: int) -> None:
@@ -100,11 +102,7 @@ class ResponseStructure(Structure):
                 best = (most, marginal)
 
         # Among the outputs y of other inputs, the posterior of x is largest where c[y] / P[y] is largest.
-        hidden: list[int] = []
-        for y in range(channel.inputs):
-            hidden.append(y)
-            hidden.sort(key=lambda y: (channel.cover_of(y) << 128) // prior[y], reverse=True)
-            del hidden[3:]
+        hidden = nlargest(3, range(channel.inputs), key=lambda y: (channel.cover_of(y) << 128) // prior[y])
         for x in inputs:
             for y in (x, *hidden):
                 look(x, y)
