@@ -193,9 +193,9 @@ def test_what_cannot_be_read_is_refused_in_words() -> None:
         estimated(ages, quantiles=(50,))
     with pytest.raises(NotInDomain):
         estimated(ages, above=120)
-    with pytest.raises(NotOrdered, match="holds no value"):
+    with pytest.raises(NotOrdered, match="contains no value"):
         estimated(ages, between=(40, 30))
-    with pytest.raises(NotOrdered, match="holds no value"):
+    with pytest.raises(NotOrdered, match="contains no value"):
         estimated(ages, above=90)
 
 
