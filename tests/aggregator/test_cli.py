@@ -56,7 +56,7 @@ def session(tmp_path_factory):
 
 
 def test_every_command_helps():
-    """--help describes every command and every option."""
+    """Every command and every option has a help text, and every --help can be printed."""
     assert "keygen" in run("--help").output
     for name in COMMANDS:
         command = halftruth.get_command(click.Context(halftruth), name)
@@ -78,7 +78,7 @@ def test_a_secret_key_is_for_its_owner_alone(session):
 
 
 def test_the_json_of_audit_is_the_contract(session):
-    """audit --json has exactly the documented keys."""
+    """audit --json has the entries that scripts read; they state that the campaign is certified at 1 nat."""
     found = json.loads(run("audit", "--json", session / "education.campaign").stdout)
     assert {"mechanism", "values", "output_bits", "notion", "levels", "certified"} <= found.keys()
     assert found["certified"] is True
@@ -86,7 +86,7 @@ def test_the_json_of_audit_is_the_contract(session):
 
 
 def test_the_json_of_estimate_is_the_contract(session):
-    """estimate --format json has exactly the documented keys, and the consistent shares are a distribution."""
+    """estimate --format json has the entries that scripts read; the shares sum to 1, before and after projection."""
     found = json.loads(run("--study", session / "lib", "estimate", "education", "--format", "json").stdout)
     assert {"campaign", "reports", "values", "rejected", "influence"} <= found.keys()
     assert found["reports"] == 400
@@ -97,7 +97,7 @@ def test_the_json_of_estimate_is_the_contract(session):
 
 
 def test_every_form_of_an_estimate_is_written(session):
-    """Table, CSV and picture show the same estimate; a picture never overwrites a file."""
+    """An estimate is printed as a table and as CSV, and drawn as a PNG; --value gives one row of the JSON."""
     study = ("--study", session / "lib")
     assert "secondary" in run(*study, "estimate", "education").stdout
     lines = run(*study, "estimate", "education", "--format", "csv").stdout.splitlines()
@@ -138,7 +138,7 @@ def test_status_and_inspect_say_what_is_there(session):
 
 
 def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
-    """After revoke, new reports under those keys are refused as revoked, and counted ones stay."""
+    """After revoke, new reports under those keys are refused as revoked."""
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
     run(*study, "enrol", session / "devices.pub")
@@ -203,7 +203,7 @@ def test_a_simulated_seed_repeats_and_says_so(session, tmp_path):
 
 @pytest.mark.parametrize(("words", "code"), wrong_words("cli"))
 def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
-    """Wrong input ends with its exit code, a short message and no traceback, and leaves no half-written file."""
+    """Wrong input ends with its exit code, a short message and no traceback, and writes no file."""
     campaign = (session / "education.campaign").read_bytes()
     made = {
         "empty": b"",
@@ -228,18 +228,20 @@ def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
 
 
 def test_an_unreadable_batch_is_named(session, tmp_path):
-    """An empty or damaged upload in a folder is named in a warning, and the other files are ingested."""
+    """An empty file in a folder is named in a warning; of a batch that is cut off one envelope is malformed."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     (inbox / "a.htr").write_bytes(b"")
     (inbox / "b.htr").write_bytes((session / "batch.htr").read_bytes()[:-7])
-    found = json.loads(run("--study", session / "lib", "ingest", "--json", inbox).stdout)
+    done = run("--study", session / "lib", "ingest", "--json", inbox)
+    assert f"{inbox / 'a.htr'} is empty" in done.stderr
+    found = json.loads(done.stdout)
     assert found["read"] == found["accepted"] + sum(found["rejected"].values()) == 400
     assert found["rejected"]["malformed"] == 1
 
 
 def test_files_that_are_no_batches_are_named(session, tmp_path):
-    """In a folder, a file without envelopes is named in a warning; batches are not, even if they are cut off."""
+    """A warning names files of a folder without envelopes, at most five; it names no batch, even if it is cut off."""
     folder = tmp_path / "mixed"
     folder.mkdir()
     for name in ("notes.txt", "photo.jpg", "z.csv", "y.csv", "x.csv", "w.csv"):
@@ -281,7 +283,7 @@ def test_a_batch_in_place_of_a_campaign_is_refused(session):
 
 
 def test_what_an_author_wrote_is_never_markup(session, tmp_path):
-    """Brackets in titles, labels and names appear in every table as the author wrote them."""
+    """Brackets in titles, labels and names appear as the author wrote them in the tables of six commands."""
     title, label, name = "[red]Highest[/red]", "[bold]none[/]", "[/x]it"
     draft = DRAFT.replace("Highest education", title).replace('"none"', f'"{label}"').replace("enrolled", "open")
     (tmp_path / "it.toml").write_text(draft, encoding="utf-8")
@@ -339,7 +341,7 @@ def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
 
 
 def test_no_file_is_written_over(session, tmp_path, monkeypatch):
-    """No command overwrites an existing output file, and no command leaves a file if the disk is full."""
+    """No command overwrites an existing output file, and --plot leaves no file if the disk is full."""
     study, there, pub = ("--study", session / "lib"), tmp_path / "there.png", tmp_path / "there.csv"
     there.write_bytes(b"mine")
     pub.write_bytes(b"mine")
@@ -378,5 +380,5 @@ def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
 
 
 def test_the_machine_is_fit():
-    """doctor tries each operation once, and all succeed on this machine."""
+    """All checks of doctor succeed on this machine."""
     assert all(found["ok"] for found in json.loads(run("doctor", "--json").stdout))

@@ -77,7 +77,7 @@ def test_only_the_author_seals_one():
 
 
 def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
-    """A campaign closed within period 1 accepts reports of periods 0 and 1 at any time, and refuses later ones."""
+    """A campaign closed in period 1 accepts reports of periods 0 and 1 three weeks later, and refuses later ones."""
     later = NOW + 3 * WEEK
     closed = study.close_early(notice(OPENS + WEEK + 1))
     assert closed.closes == OPENS + WEEK + 1
@@ -109,8 +109,8 @@ def test_what_was_counted_stays(study):
     ],
 )
 def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
-    """A foreign signature, a flipped bit, another kind of envelope and a later time are refused, and no campaign is
-    closed."""
+    """A foreign signature, a flipped bit, another kind of envelope, a time that is not earlier and an empty file are
+    refused, and no campaign is closed."""
     with pytest.raises(BadData) as refused:
         study.close_early(data)
     assert refused.value.stage == stage

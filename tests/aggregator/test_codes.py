@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -62,7 +63,7 @@ def test_an_invalid_code_admits_no_device(study, code, text):
 
 @given(st.binary(min_size=10, max_size=10))
 def test_a_code_is_read_as_people_write_it(octets):
-    """A code contains all 80 random bits; dashes, small letters and letters that look alike make no difference."""
+    """Any 80 bits have a code; dashes, blanks, small letters and letters that look alike make no difference."""
     number = int.from_bytes(octets, "big")
     code = "".join(LETTERS[number >> 5 * place & 31] for place in reversed(range(CODE_LETTERS)))
     assert normal(code) == code
@@ -81,8 +82,7 @@ def test_of_many_devices_at_once_one_is_let_in(study, code):
 
 
 def test_the_study_keeps_no_pair_of_code_and_key(study, code):
-    """After redemption and ingest no file of the study contains the code, and only the table of keys contains the
-    key."""
+    """After a redeemed upload no file of the study contains the code, and only the stored upload contains the key."""
     with served(study) as address:
         status, _ = post(
             address, enrolment(0, ENROLLED) + report(0, ENROLLED), headers={"halftruth-code": grouped(code)}
@@ -97,7 +97,7 @@ def test_the_study_keeps_no_pair_of_code_and_key(study, code):
 
 
 def test_a_redeemed_key_counts_and_others_do_not(study, code):
-    """An upload with a valid code is counted; uploads with a used code, a wrong one or none are not."""
+    """A valid code enrols the key of its upload, also in a rebuilt study; a used code, a wrong one or none does not."""
     with served(study) as address:
         first = enrolment(0, ENROLLED) + report(0, ENROLLED)
         assert post(address, first, headers={"halftruth-code": code})[0] == 200
@@ -111,6 +111,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
         assert post(address, enrolment(2, ENROLLED) + report(2, ENROLLED))[0] == 200
     run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"])
     assert run.exit_code == 0, run.output
+    assert json.loads(run.stdout)["accepted"] == 1
     study = Study.open(study.path)
     assert study.registry(ENROLLED.id.hex()).public.tobytes() == KEYS[0]
     assert ingest(study, [], now=NOW).accepted == 0
@@ -186,7 +187,10 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
 
 
 def test_codes_are_written_once_and_kept_nowhere(study, tmp_path):
-    """CSV and printed cards contain the requested number of different codes; the study stores only their hashes."""
+    """codes writes the requested number of different codes to a file for its owner alone; the study stores none.
+
+    Cards are a PDF. A campaign for all devices needs no codes.
+    """
     out = tmp_path / "codes.csv"
     options = ["--study", str(study.path), "codes", "education"]
     made = [*options, "--count", "7", "--address", "https://study.example"]
@@ -197,6 +201,8 @@ def test_codes_are_written_once_and_kept_nowhere(study, tmp_path):
     assert len({link.code for link in links}) == 7
     assert [grouped(link.code) for link in links] == [row["code"] for row in rows]
     assert out.stat().st_mode & 0o077 == 0
+    stored = (study.path / "codes.sqlite").read_bytes()
+    assert not any(link.code.encode() in stored for link in links)
     # An existing file is never replaced.
     assert CliRunner().invoke(halftruth, [*made, "--out", str(out)]).exit_code != 0
     assert CliRunner().invoke(halftruth, options).output == "7 codes made, 0 used\n"

@@ -61,8 +61,9 @@ def test_sums_are_unbiased_and_their_intervals_hold(prior):
     """Sums over 2,000 surveys of 900 people with fixed shares in each class are unbiased, and their 95% intervals have
     a coverage of 93 to 97%.
 
-    The mean estimate is within 5 standard errors of the sum (alpha 6e-7), and intervals miss in 3 to 7% (alpha below
-    1e-4). A failure means a biased sum or a wrong standard error.
+    The mean estimate is within 5 standard errors of the sum (alpha 6e-7), the mean standard error is within 10% of the
+    standard deviation, and intervals miss in 3 to 7% (alpha below 2e-4). A failure means a biased sum or a wrong
+    standard error.
     """
     campaign, draw = terms(prior=prior), np.random.default_rng(SEED)
     sizes = (200, 400, 300)
@@ -82,7 +83,7 @@ def test_sums_are_unbiased_and_their_intervals_hold(prior):
 
 
 def test_equal_coefficients_are_the_sum_of_everybody():
-    """If all classes have equal coefficients, the sum is that of all people together, with an error within 10%.
+    """With equal coefficients for all classes the sum is that of all people, and its standard error to within 10%.
 
     With weights of zero only the offsets remain.
     """
@@ -143,7 +144,7 @@ def test_a_file_of_coefficients_is_read(tmp_path):
     ],
 )
 def test_a_file_of_coefficients_is_read_strictly(tmp_path, text, message):
-    """An invalid file of coefficients is refused with one sentence that names the wrong entry."""
+    """An invalid file of coefficients is refused with an error that names the fault."""
     file = tmp_path / "people.toml"
     file.write_text(text)
     with pytest.raises(DraftError, match=message):

@@ -64,7 +64,8 @@ STATED = {
     "a mean, `hadamard`, 2,000 people": (93.8, 100.0),
     "a mean, `geometric`, 2,000 people": (95.5, 100.0),
 }
-"""Percent of ``SURVEYS`` surveys in which the interval of a value held, and in which all simultaneous ones did."""
+"""Percent of the intervals of single values that contain the share or change, and percent of the ``SURVEYS`` surveys in
+which all simultaneous intervals do."""
 
 
 def features(channel, senders, rng):
@@ -148,8 +149,8 @@ KINDS = {"items": of_items, "change": of_changes, "mean": of_means}
 
 
 def percentages(name, surveys):
-    """Return two percentages of surveys: those whose interval of a value contains it, and those whose simultaneous
-    intervals contain all."""
+    """Return the percentage of intervals that contain their value, and that of surveys whose simultaneous intervals
+    contain all values."""
     kind, mechanism, number = CASES[name]
     found = KINDS[kind](mechanism, number, surveys, np.random.default_rng(41))
     return tuple(round(100 * float(part), 1) for part in np.mean(found, axis=0))
@@ -166,11 +167,10 @@ def test_the_page_states_what_was_found():
 
 @pytest.mark.parametrize("name", ["item sets, `oue`, 300 people", "a mean, `hadamard`, 100 people"])
 def test_intervals_hold(name):
-    """The coverage of 95% intervals over S = 100 surveys is at least 88%; correct intervals fail once in 250 such
-    tests.
+    """The coverage of 95% intervals over S = 100 surveys is at least 88%.
 
-    Intervals of item sets are for the shares of people who have each item. A failure means that the intervals are too
-    narrow.
+    Of correct intervals this fails with a probability of 0.0015. Intervals of item sets are for the shares of people
+    who have each item. A failure means that the intervals are too narrow.
     """
     alone, together = percentages(name, 100)
     assert alone >= 88
@@ -182,7 +182,7 @@ def test_intervals_hold(name):
 def test_intervals_hold_as_stated(name):
     """With S = 400 surveys and a fixed seed, the coverage is as docs/ESTIMATES.md states and at least 92%.
 
-    Correct intervals fall below that once in 250 such tests. A failure means that the intervals are too narrow.
+    Correct intervals fall below 92% with a probability of 0.004. A failure means that the intervals are too narrow.
     """
     found = percentages(name, SURVEYS)
     assert found == pytest.approx(STATED[name], abs=0.3)

@@ -19,8 +19,8 @@ from aggregator.cli.shell import halftruth
 def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:
     """Assert that a demonstration shows correct results.
 
-    All people are counted both times, together and by age, and no attack is counted. The prior improves the estimate,
-    and the interval of the median age contains the true median.
+    All people are counted both times, together and by age, and no attack is counted. The prior improves the estimate.
+    The true median age is 37, and the interval of the median contains the estimate.
     """
     accepted = re.findall(r"^accepted +([\d,]+)$", printed, re.MULTILINE)
     assert accepted == [f"{people:,}"] * 2 + [f"{aged:,}"]

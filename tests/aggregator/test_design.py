@@ -56,7 +56,7 @@ def changed(old, new):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("size", [2, 3, 4, 7, 8, 16, 1000])
 def test_ldp_recipes_reach_their_level_and_no_more(size, epsilon):
-    """Each LDP recipe is certified, and its audited level is the declared one to the nanonat."""
+    """Randomised response and Hadamard response are certified, at the declared level to the nanonat."""
     level = exact.level_from(epsilon)
     for recipe in (randomized_response, hadamard):
         certificate = certify(recipe(size, level), Ldp(level))
@@ -67,7 +67,7 @@ def test_ldp_recipes_reach_their_level_and_no_more(size, epsilon):
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("sensitive", [(0,), (3,), (0, 1, 2), tuple(range(8)), tuple(range(1, 17))])
 def test_high_low_recipe_keeps_its_notion(sensitive, epsilon):
-    """High-low Hadamard response satisfies its notion for every number of sensitive values, from one to all but one."""
+    """High-low Hadamard response has its level to the nanonat for 1, 3, 8 and 16 sensitive values of 17."""
     level = exact.level_from(epsilon)
     notion = HighLow(level, 17, sensitive)
     certificate = certify(high_low(17, sensitive, level, hadamard), notion)
@@ -90,14 +90,14 @@ def test_block_recipe_keeps_its_notion(blocks):
     st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS),
 )
 def test_lip_recipe_is_legal_and_tight_for_every_prior(prior, level):
-    """The repaired LIP channel has exactly its level under every prior, and an LDP level of at most 2 eps."""
+    """The repaired LIP channel has its level to the nanonat under any prior, and an LDP level of at most 2 eps."""
     certificate = certify(lip_response(prior, level), Information(level, tuple(prior)))
     assert level - 1 <= certificate.audited <= level
     assert certificate.ldp <= 2 * level + 1
 
 
 def test_lip_recipe_is_the_binary_optimum_in_both_regimes():
-    """For two values the recipe gives the closed forms of the binary optimum (MATH 2.3), up to a rounding to 2^-64."""
+    """For two values the recipe gives the closed forms of the binary optimum (MATH 2.3), to within 2^-63."""
     for epsilon, p in ((1.0, Fraction(1, 100)), (1.0, Fraction(1, 10)), (2.0, Fraction(3, 10)), (1.0, Fraction(2, 5))):
         level = exact.level_from(epsilon)
         E = Fraction(exact.exp_lower(level), 1 << exact.EXP_BITS)
@@ -112,7 +112,7 @@ def test_lip_recipe_is_the_binary_optimum_in_both_regimes():
 
 
 def test_lip_recipe_equals_the_published_channel_where_that_is_legal():
-    """If every prior share is at least 1 / (e^eps + 1), the two recipes agree; otherwise the published one is
+    """If every prior share is at least 1 / (e^eps + 1), the two recipes agree to 2^-64; otherwise the published one is
     refused."""
     dice = random.Random(7)
     legal = 0
@@ -132,7 +132,7 @@ def test_lip_recipe_equals_the_published_channel_where_that_is_legal():
 
 
 def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
-    """The campaign has every entry of its draft, and the documented default of each omitted entry."""
+    """The campaign has the title, values, notion and schedule of its draft, and the default of each omitted limit."""
     (tmp_path / "d.toml").write_text(DRAFT, encoding="utf-8")
     terms = read_draft(tmp_path / "d.toml")
     assert (terms.title, terms.organisation, terms.domain.size) == ("Highest education", "Town library", 4)
@@ -159,8 +159,10 @@ values = ["keiner", "Grundschule", "Sekundarstufe", "Bachelor"]
 
 
 def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
-    """[study] and [text.LANGUAGE] become signed fields, with the translations in the draft's order; one address equals
-    a list of one."""
+    """[study] and [text.LANGUAGE] become signed fields, with the translations sorted by language.
+
+    One address becomes a list of one.
+    """
     plain = drafted(DRAFT)
     assert (plain.addresses, plain.contact, plain.notice, plain.language, plain.translations) == ((), "", "", "", ())
     campaign = drafted('language = "en"' + DRAFT + STUDY)
@@ -202,7 +204,7 @@ def test_a_wrong_study_or_translation_is_named(entries, named):
 
 
 def test_auto_takes_the_recipe_of_smaller_error():
-    """`auto` is k-ary response if k is small compared to e^eps, and a projective space if k is large."""
+    """At 1 nat `auto` is randomised response for 4 values, and a projective space for 100 values."""
     assert drafted(DRAFT).mechanism == "randomized-response"
     many = ", ".join(f'"{x}"' for x in range(100))
     assert drafted(changed('"none", "primary", "secondary", "bachelor"', many)).mechanism == "projective"
@@ -233,7 +235,7 @@ def test_auto_takes_the_recipe_of_smaller_error():
     ],
 )
 def test_every_notion_has_a_recipe(entries, family):
-    """A draft of every notion becomes a certified campaign with a channel of the expected family."""
+    """A draft of each of these notions becomes a certified campaign with a channel of the expected family."""
     assert isinstance(drafted(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
 
 
@@ -254,7 +256,7 @@ def test_a_given_share_of_sensitive_answers_chooses_the_channel_and_promises_not
 
 
 def test_grid_blocks_tile_the_grid():
-    """Blocks of a grid are rectangles of the requested size, cut off at the grid's borders."""
+    """A grid of 4 by 5 cells has four whole blocks of 2 by 2 cells, and two that are cut off at its border."""
     terms = drafted(
         changed('kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]',
                 'kind = "grid"\nsouth = 0\nnorth = 1\nwest = 0\neast = 1.25\nstep = 0.25')
@@ -264,8 +266,8 @@ def test_grid_blocks_tile_the_grid():
 
 
 def test_pairwise_levels_come_from_a_file(tmp_path):
-    """A matrix of levels is read from a file beside the draft; infinity means no bound, and the channel satisfies the
-    smallest level."""
+    """A matrix of levels is read from a file beside the draft; infinity means no bound, and the channel reaches the
+    finite level to 100 nanonats."""
     rows = [["0" if x == y else ("inf" if x == 3 else "1.5") for y in range(4)] for x in range(4)]
     (tmp_path / "levels.csv").write_text("\n".join(",".join(row) for row in rows), encoding="utf-8")
     (tmp_path / "d.toml").write_text(
@@ -322,8 +324,8 @@ def test_wrong_numbers_are_refused_by_their_entry(entries, named):
 
 
 def test_a_goal_is_signed_and_has_to_fit():
-    """The goal in [analysis] is signed in the campaign. A mean needs numbers and ranges need an order; unknown goals
-    are refused."""
+    """The goal in [analysis] is signed in the campaign. Labels without an order have no mean and no ranges; unknown
+    goals are refused."""
     assert drafted(DRAFT).goal == ""
     assert drafted(DRAFT + '\n[analysis]\ngoal = "Top"').goal == "top"
     assert drafted(NUMBERS + '\n[analysis]\ngoal = "mean"').goal == "mean"
@@ -346,7 +348,7 @@ def test_geo_counts_distances_in_the_metric_asked_for():
 
 
 def test_gaussian_noise_is_as_wide_as_asked():
-    """`gaussian` needs sigma, numbers and ldp; a larger sigma gives wider noise."""
+    """`gaussian` needs numbers and a sigma above 0; a larger sigma gives wider noise."""
     asked = NUMBERS + '[mechanism]\nname = "gaussian"\n'
     narrow, wide = (drafted(asked + f"sigma = {sigma}").channel for sigma in (0.8, 1.5))
     assert narrow.weight(0, 0) > wide.weight(0, 0)
@@ -499,7 +501,7 @@ def test_names_are_read_in_any_case(tmp_path):
     ],
 )  # fmt: skip
 def test_a_wrong_entry_is_named(tmp_path, draft, named):
-    """Every invalid draft is refused as bad data, and the error names the entry."""
+    """Each of these invalid drafts is refused as bad data, and the error names the entry or the fault."""
     (tmp_path / "d.toml").write_text(draft, encoding="utf-8")
     with pytest.raises(BadData) as refused:
         read_draft(tmp_path / "d.toml")
@@ -543,10 +545,9 @@ def rate_distortion(law, apart, allowed):
 
 @pytest.mark.parametrize(("distortion", "power"), [("absolute", 1), ("squared", 2), ("wrong", 0)])
 def test_distortions_of_numbers_are_kept_as_small_as_they_can_be(distortion, power):
-    """Under mutual information the mean distance between a bucket's edge and the reported edge is the minimum that
-    Blahut-Arimoto finds.
+    """Under mutual information the mean distortion of a bucket's edge is the minimum that Blahut-Arimoto finds.
 
-    A distortion is refused for labels, which have no distance, and for other notions.
+    Absolute and squared distortion are refused for labels, which have no distance; under LDP a distortion is refused.
     """
     entries = 'notion = "mutual-information"\nepsilon = 0.3\n[prior]\nweights = [0.1, 0.2, 0.3, 0.4]\n[mechanism]\n'
     labels = changed('notion = "ldp"\nepsilon = 1.0', f'{entries}distortion = "{distortion}"')

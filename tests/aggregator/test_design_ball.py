@@ -102,10 +102,9 @@ def test_staircases_are_all_corners(size):
 
 @pytest.mark.parametrize(("radius", "error"), [(0, 0.1261), (0.1, 0.1431), (0.2, 0.1602), (1, 0.1710)])
 def test_two_values_at_one_nat(radius, error):
-    """With P1 = .3 at 1 nat the error equals that of the polygon of the four constraints, for the exact prior and for
-    two intervals of priors.
+    """With P1 = .3 at 1 nat the error is that of the polygon of the four constraints, for four radii of the ball.
 
-    For all priors the channel is randomised response.
+    For all priors (radius 1) the channel has an LDP level of 1 nat, as randomised response has.
     """
     mass = np.array([0.3, 0.7])
     mixture = of_two(mass, math.e, radius)
@@ -199,10 +198,9 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
 
 @pytest.mark.parametrize("size", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_auto_designs_for_the_ball(size):
-    """Every mechanism for a prior with a radius satisfies the level over the ball, and auto takes the one with the
-    least error.
+    """The mechanism that auto takes satisfies the level over the ball, with at most 1.01 times the least error.
 
-    That error is less than those of the scaled optimum for the centre and of plain LDP.
+    That error is less than those of the scaled optimum for the centre, of the response and of the projective space.
     """
     prior = zipf(size, 1)
     question = Question(Values(tuple(map(str, range(size)))), Information(NANONATS, prior, 5 * 10**7))
@@ -219,8 +217,8 @@ def test_auto_designs_for_the_ball(size):
 
 @pytest.mark.long
 def test_many_values_keep_a_ball():
-    """A device can check the ball for all windows of 2,000 values, and windows gain more under the prior than plain LDP
-    can."""
+    """Windows of 2,000 values are certified over the ball, and gain more than twice as much under the prior as a
+    projective space."""
     prior = zipf(2000, 1)
     channel = windows(prior, NANONATS, 5 * 10**7)
     assert certify(channel, Information(NANONATS, prior, 5 * 10**7)).ball <= NANONATS

@@ -39,7 +39,7 @@ def over_corners(law, low, high):
     ("people", "share", "nats"), [(1, 0.3, 1), (2, 0.5, 0.2), (5, 0.5, 1), (7, 0.1, 2), (9, 0.8, 0.5)]
 )
 def test_the_optimum_of_a_global_prior_is_the_program_over_all_corners(people, share, nats):
-    """The optimum pools the tails to the ends of the range and splits one atom: .0899 for 5 people, p = 1/2, 1 nat."""
+    """The least error equals that of the program over all corners; it is .0899 for 5 people with p = 1/2 at 1 nat."""
     law = np.array([math.comb(people, s) * share**s * (1 - share) ** (people - s) for s in range(people + 1)])
     found = central(people, share, round(nats * NAT))
     assert found.mse == pytest.approx(over_corners(law, found.low, found.high), abs=1e-9)
@@ -84,8 +84,8 @@ def test_more_privacy_costs_a_server_and_sides_are_alike():
 def test_the_optimum_of_own_priors_agrees_and_is_below_all_rules():
     """If all people have one prior, the optimum is the closed form.
 
-    With personal priors it is below the error of devices (Theorem 6) and below that of the rule for many people. For a
-    single person it is the local optimum.
+    With personal priors it is at most the error of devices (Theorem 6) and at most that of the rule for many people.
+    For a single person it is the local optimum.
     """
     generator = np.random.default_rng(8)
     for people, nats in ((2, 0.5), (3, 1.0), (4, 2.0)):

@@ -96,7 +96,7 @@ def test_several_levels_are_classes_without_priors(tmp_path) -> None:
     ],
 )
 def test_tables_that_are_no_classes_are_refused(written: str, tmp_path) -> None:
-    """A draft with one class, an empty list of classes, a missing or invalid prior, or an unknown entry is refused."""
+    """One class, classes without tables, a missing or invalid prior, an unknown entry and a level of 0 are refused."""
     with pytest.raises(DraftError):
         classes_of(tables(written), {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
 
@@ -143,7 +143,10 @@ def test_a_draft_for_own_priors_is_a_campaign(tmp_path) -> None:
 
 
 def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
-    """A campaign whose prior is the estimate of an earlier round has less error than one with a uniform prior."""
+    """The estimate of a first round is the prior of a second, whose report reduces the error of a guess from the truth.
+
+    That prior is within 0.05 of the truth. A report of a campaign with a uniform prior reduces the error too.
+    """
     first = drafted("ldp", folder=tmp_path)
     truth = np.array([0.7, 0.2, 0.08, 0.02])
     law = [
@@ -205,8 +208,8 @@ def numbers(folder, high=30, goal="distribution", name="auto"):
 def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None:
     """For a distribution each class has the channel that ``auto`` takes for this class alone, at its level.
 
-    A wave that is named in the draft is used for both classes. For a mean both classes round to the same few numbers,
-    those with the least error of the mean over all people.
+    A wave that is named in the draft is used for both classes. For a mean both classes round to the same few numbers:
+    the fewest whose error of the mean over all people is at most ``AS_GOOD`` times the least.
     """
     made = read_draft(numbers(tmp_path))
     for level, channel in zip((NAT, 2 * NAT), made.channel.channels, strict=True):
@@ -231,8 +234,8 @@ def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None
 
 
 def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
-    """If the mean over all people, or that of a class, is off by more than 5% of the range at the campaign's minimum, a
-    warning names it.
+    """A warning names each mean, over all people or of a class, whose standard error at the campaign's minimum is more
+    than 5% of the range.
 
     The number of reports in the warning is sufficient, and a tenth fewer are not. A sufficient minimum has no warning.
     """

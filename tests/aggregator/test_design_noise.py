@@ -61,7 +61,7 @@ def test_discrete_laplace_is_the_truncated_geometric_law():
     ("size", "sigma", "level"), [(50, 3.0, 10 * NAT), (200, 5.0, 5 * NAT), (2, 1.0, NAT), (10, 0.1, NAT), (5, 1e3, NAT)]
 )
 def test_discrete_gaussian_keeps_its_pure_level(size, sigma, level):
-    """The level is satisfied for all pairs of points, and reached where the tail is cut off."""
+    """The level is satisfied for all pairs of points, and reached to a thousandth where the tail is cut off."""
     audited = certify(discrete_gaussian(size, sigma, level), Ldp(level)).audited
     assert audited <= level
     if size > 10 * sigma:
@@ -167,7 +167,6 @@ def test_kilometres_are_not_overstated():
     ],
 )
 def test_a_distance_that_is_none_is_refused(domain, metric, scale):
-    """A metric that the domain does not have, a scale of zero, and cells at a pole are refused at the stage
-    "notion"."""
+    """A metric that the domain does not have, a scale of zero, and cells at a pole are refused."""
     with pytest.raises(NotionError):
         geo_over(domain, NAT, metric, Fraction(scale))
