@@ -12,7 +12,7 @@ import { gcd } from "./exact.js";
 import { sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { requireInputs } from "./notions/notion.js";
-import { MAX_VALUES, blocksOf, runsFrom } from "./runs.js";
+import { MAX_VALUES, runsFrom } from "./runs.js";
 
 /** @typedef {import("./channels/channel.js").Channel} Channel */
 /** @typedef {import("./domain/domain.js").Domain} Domain */
@@ -88,17 +88,20 @@ function coarse(wire) {
 /** A partition of the inputs, such as the districts of a country on a grid. @param {any[]} wire @returns {Map_} */
 function districts(wire) {
   const parts = array(wire, "a map of districts", ViewError, 3);
-  const of = blocksOf(runsFrom(parts[1], 0, ViewError));
+  // Thousands of views may have a few runs of a million inputs each, so no map lists its inputs.
+  const runs = runsFrom(parts[1], 0, ViewError);
+  let size = 0;
+  const ends = runs.map(([, length]) => (size += length));
   const names = array(parts[2], "the names of districts", ViewError).map((one) => text(one, "a name", ViewError));
-  const count = new Set(of).size;
-  if (count < 2 || count >= of.length) throw new ViewError(`a map must have at least 2 districts, and fewer districts than inputs; this one has ${count}`);
+  const count = new Set(runs.map(([district]) => district)).size;
+  if (count < 2 || count >= size) throw new ViewError(`a map must have at least 2 districts, and fewer districts than inputs; this one has ${count}`);
   if (names.length && names.length !== count) throw new ViewError(`${count} districts must have ${count} names or none, not ${names.length}`);
   if (names.some((name) => !name || [...name].length > 200 || !readable(name) || name !== trimmed(name)))
     throw new ViewError("a district's name must be 1 to 200 readable characters without blanks at its ends, and one is not");
   if (new Set(names).size < names.length) throw new ViewError("two districts have the same name");
   const inputs = (/** @type {Domain} */ domain) => {
-    if (single(domain).size !== of.length)
-      throw new CampaignError(`the districts have ${of.length} inputs, but the domain has ${domain.size}`);
+    if (single(domain).size !== size)
+      throw new CampaignError(`the districts have ${size} inputs, but the domain has ${domain.size}`);
     return count;
   };
   return {
@@ -106,7 +109,15 @@ function districts(wire) {
     wire,
     questions: [],
     inputs,
-    input: (_, x) => of[x],
+    input: (_, x) => {
+      let [low, high] = [0, runs.length - 1];
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (ends[middle] > x) high = middle;
+        else low = middle + 1;
+      }
+      return runs[low][0];
+    },
     label: (_, z) => names[z] ?? `district ${z + 1}`,
     named: names,
   };
