@@ -95,7 +95,10 @@ def test_intervals_of_changes_hold_at_any_part_of_repeated_outputs():
 @pytest.mark.long
 def test_intervals_of_changes_hold_long():
     """In 300 surveys for each of 3 fractions of repeated outputs, the 90% intervals of each figure cover in at least
-    90%."""
+    90%.
+
+    The intervals are conservative, and the seed is fixed. A failure means that the intervals are too narrow.
+    """
     generator = np.random.default_rng(4)
     for kept in (0, 0.5, 1):
         assert covered(300, generator, kept).min() >= 0.9
@@ -104,14 +107,19 @@ def test_intervals_of_changes_hold_long():
 def test_intervals_between_classes_hold():
     """At most 6 of 32 intervals of 90% miss the true difference of classes, in 8 surveys of 1,000 people a class.
 
-    The seed is fixed. A failure means that the intervals are too narrow.
+    If the intervals were independent, alpha would be 0.04; the seed is fixed. A failure means that the intervals are
+    too narrow.
     """
     assert between_classes(8, np.random.default_rng(5)).mean() >= 26 / 32
 
 
 @pytest.mark.long
 def test_intervals_between_classes_hold_long():
-    """In 300 surveys the 90% intervals of each figure cover in at least 87%; 3 standard errors below 90% are 84.8%."""
+    """In 300 surveys the 90% intervals of each figure cover in at least 87%.
+
+    An interval with a coverage of exactly 90% fails with alpha = 0.04; the seed is fixed. A failure means that the
+    intervals are too narrow.
+    """
     assert between_classes(300, np.random.default_rng(6)).min() >= 0.87
 
 
@@ -133,10 +141,10 @@ def between_classes(surveys, generator, people=1000):
 
 
 def test_numbers_of_sides_are_those_of_each_alone(lib):
-    """Each side of the JSON equals the estimate of its period alone, and CSV and table have the same figures.
+    """Each side of the JSON equals the estimate of its period alone, and the CSV has the differences of the JSON.
 
     A difference of dates is in days. The interval of a change is from the smallest to the largest difference of the
-    ends.
+    ends. The table names figures and periods, and swapped ends change the sign.
     """
     asked_for = ("--quantiles", ".5", "--bins", "2026-01-10")
     document = json.loads(run(lib, *asked_for, "--by", "period", "--json").stdout)
@@ -179,12 +187,15 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
     ],
 )
 def test_what_does_not_go_together_is_refused(lib, words, code, says):
-    """Options that exclude each other are refused with one sentence, before anything is counted or drawn."""
+    """Options that exclude each other, or do not fit the campaign, are refused with a reason."""
     assert says in " ".join(run(lib, *words, code=code).stderr.split())
 
 
 def test_steps_are_the_changes_from_each_to_the_next():
-    """Steps are shown with the change from the first to the last span; a span with too few devices is skipped."""
+    """Steps are shown with the change from the first to the last span; a span with too few devices is skipped.
+
+    The picture has a panel for each of the other spans. Too many spans for a picture are refused.
+    """
     signed = asked()
     decoder, generator = decoder_of(signed.terms.channel), np.random.default_rng(8)
     spans = [Span(period, period) for period in range(4)]
@@ -206,11 +217,11 @@ def test_steps_are_the_changes_from_each_to_the_next():
 
 
 def test_a_wave_is_compared_without_being_asked_how(lib, tmp_path):
-    """Without options, periods and two campaigns of a wave are compared by quantiles, bins and mean, in JSON, table and
+    """Without options, periods and two campaigns of a wave are compared by quantiles, bins and mean, as JSON, table and
     picture.
 
-    Two campaigns are assumed to have no common device, so the interval of their difference is shorter than that of
-    periods.
+    Two campaigns are assumed to have no common device. The interval of the difference of their means therefore ends
+    below the largest difference of the ends.
     """
     periods = json.loads(run(lib, "--by", "period", "--json").stdout)
     wanted = ["quantile"] * 5 + ["bin"] * len(periods["sides"][0]["bins"]) + ["mean"]

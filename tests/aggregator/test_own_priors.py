@@ -33,8 +33,8 @@ TERMS = Campaign(
 
 
 def test_floats_choose_as_the_integers_do():
-    """For each of 300 random priors, several of them near the border, floats choose the channel that the protocol's
-    integers choose."""
+    """For each of 300 random priors, floats choose the channel that the protocol's integers choose; both channels
+    occur."""
     generator = np.random.default_rng(1)
     pull = generator.dirichlet(np.full(K, 0.1), 300) + generator.dirichlet(np.full(K, 0.1), 300)
     priors = (1 + 10**4 * pull).astype(np.int64)
@@ -81,7 +81,8 @@ def test_levels_of_peoples_own_end_to_end(tmp_path):
     """1,200 people with two priors at two levels each are counted and decoded by the prior and level that they
     declared.
 
-    A device with a personal level is refused an output that only the offered channel has.
+    A device with a personal level is refused an output that only the offered channel has, and a declared level equal to
+    the campaign's is malformed. The simultaneous 99.9% intervals contain the true shares.
     """
     key = SigningKey(bytes(range(32)))
     signed = open_campaign(seal_campaign(TERMS, key), [key.public])
@@ -130,7 +131,8 @@ def test_levels_of_peoples_own_end_to_end(tmp_path):
 def test_an_offered_channel_end_to_end(tmp_path):
     """600 simulated people of two declared priors are ingested and estimated, each by the channel that they used.
 
-    An output that a person's channel cannot produce is refused as a bad output and never counted for another person.
+    An output that a person's channel cannot produce is refused as a bad output and not counted. The simultaneous 99.9%
+    intervals contain the true shares.
     """
     key = SigningKey(bytes(range(32)))
     signed = open_campaign(seal_campaign(TERMS, key), [key.public])

@@ -70,8 +70,10 @@ def test_each_class_keeps_its_own_budgets(tmp_path, notion: str, bound) -> None:
 
 
 def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path) -> None:
-    """A device of each class is charged by its class's certificate; the intervals for simulated people of both
-    contain the truth."""
+    """A device of each class is charged by its class's certificate.
+
+    The simultaneous 99.9% intervals for simulated people of both classes contain the true shares.
+    """
     signed = signed_of(tmp_path, DRAFT.format(notion="minid"))
     costs = [found.cost for found in signed.terms.certificate.classes]
     assert costs[1] < costs[0]
@@ -122,8 +124,8 @@ sensitive = ["diabetes", "HIV"]
     ],
 )
 def test_what_a_class_may_not_say_is_refused(tmp_path, entry: str, message: str) -> None:
-    """Unknown values, budgets out of range and entries that a class cannot have are refused, and the error names
-    them."""
+    """Unknown values, budgets out of range and entries that a class cannot have are refused, with the value, the rule
+    or the entry."""
     text = DRAFT.format(notion="minid").replace("default = 1.0\n", f"{entry}\n")
     if entry.startswith("budgets"):
         text = text.replace("budgets = { HIV = 0.25, diabetes = 0.5 }\n", "")

@@ -46,7 +46,7 @@ each = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 @each
 def test_everything_handed_out_is_certified_and_weighed(question):
-    """Every candidate is certified for the notion, and its errors are those of its integer channel."""
+    """Every candidate is certified for the notion, and its finite errors are those of its integer channel."""
     found = {mechanism.name: one for mechanism, one in candidates(question)}
     assert set(found) == {mechanism.name for mechanism in CATALOGUE}
     serving = [one for one in found.values() if not isinstance(one, str)]
@@ -67,7 +67,11 @@ def test_everything_handed_out_is_certified_and_weighed(question):
 
 @each
 def test_auto_is_the_plans_choice_and_the_least_error(question):
-    """``auto`` takes the first row of the plan: no other channel within the bit limit has a smaller exact error."""
+    """``auto`` takes the first row of the plan: no other channel within the bit limit has a smaller exact error, to
+    1e-9.
+
+    With a prior, its gain over no report is at least ``AS_GOOD`` times the largest gain. Every row has a reason.
+    """
     rows = plan(question, 1000)
     name, channel = chosen("auto", question)
     assert rows[0].chosen
@@ -106,7 +110,7 @@ def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
 
 
 def test_nothing_that_serves_is_an_error_with_a_reason():
-    """A question for which no mechanism is suited is refused with a reason."""
+    """A question without a suited mechanism, an unknown mechanism and an unsuited one are refused with a reason."""
     with pytest.raises(Unsuited, match="no mechanism satisfies"):
         best(Question(values(3), Ldp(NAT)), [], 9)
     with pytest.raises(Unsuited, match="auto, table or one of"):
@@ -116,7 +120,7 @@ def test_nothing_that_serves_is_an_error_with_a_reason():
 
 
 def test_the_error_falls_with_the_level():
-    """The error of the chosen mechanism never increases with the level."""
+    """The least error of all mechanisms never increases with the level, at six levels from 0.1 to 8 nats."""
     errors = [min(found.values()) for _, found in curve(Question(values(16), Ldp(NAT)), levels=(0.1, 0.5, 1, 2, 4, 8))]
     assert errors == sorted(errors, reverse=True)
 
@@ -162,8 +166,8 @@ def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, pa
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40)])
 def test_no_other_order_is_better_for_a_given_part(size, sensitive, eps, part):
-    """The order for a given share of sensitive values has at most ``NO_WORSE`` times the error of the best prime
-    order, by brute force."""
+    """The order for a given share of sensitive values has at most ``NO_WORSE`` times the error of the best of
+    ``orders``, by brute force."""
     question = Question(values(size), high_low(size, sensitive, eps), part)
     name, channel = chosen("projective", question)
     assert name == "projective"
@@ -176,8 +180,11 @@ def test_no_other_order_is_better_for_a_given_part(size, sensitive, eps, part):
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40), (50, 30)])
 def test_the_worst_loss_is_least_without_a_given_part(size, sensitive, eps):
-    """Without a given share, the order minimises the worst loss over a uniform share, a tenth and a half, by brute
-    force."""
+    """Without a given share, the order has the least worst loss over a uniform share, a tenth and a half, up to
+    ``NO_WORSE``.
+
+    The other orders are tried by brute force.
+    """
     level = exact.level_from(eps)
     worst = dict.fromkeys(orders(sensitive), 0.0)
     for part in (sensitive / size, 0.1, 0.5):
@@ -239,8 +246,7 @@ def test_the_command_says_what_scripts_were_promised():
 
 
 def test_mechanisms_that_do_not_serve_are_listed_on_request():
-    """The text has the number of unsuited mechanisms, and --all lists each with its reason; the JSON always lists
-    them."""
+    """The text has the number of unsuited mechanisms, and --all lists each by name; the JSON always lists them."""
     words = ("plan", "--values", 16, "--epsilon", 1)
     others = [row["mechanism"] for row in json.loads(run(*words, "--json").output) if not row["serves"]]
     short, long = run(*words).stdout, run(*words, "--all").stdout
@@ -251,7 +257,7 @@ def test_mechanisms_that_do_not_serve_are_listed_on_request():
 
 
 def test_the_command_draws_its_curve(tmp_path):
-    """`plan --plot` writes a picture, and the table still names the chosen mechanism."""
+    """`plan --plot` writes a picture, and the output still names the notion."""
     shown = run("plan", "--values", 8, "--epsilon", 1, "--sensitive", 3, "--plot", tmp_path / "plan.png")
     assert (tmp_path / "plan.png").stat().st_size > 10_000
     assert "high-low" in shown.output
@@ -269,7 +275,7 @@ def test_the_command_draws_its_curve(tmp_path):
     ],
 )
 def test_wishes_that_contradict_are_usage_errors(arguments, message):
-    """Contradictory options are a usage error with the reason."""
+    """Missing, contradictory and invalid options are a usage error with the reason."""
     assert message in run("plan", *arguments, code=2).output
 
 
@@ -280,10 +286,9 @@ def test_too_few_bits_end_the_command_with_the_number_needed():
 
 @pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 5)])
 def test_bits_count_where_reports_carry_many_outputs(tmp_path, answers, mechanism, bits):
-    """If a device answers once a period, auto takes the least error within 62 bits.
+    """For a draft with one answer a period, auto takes the least error; with several answers it takes few bits.
 
-    This is 1 / 1.046 of the error with few bits for 16 values at 1 nat. For a draft with several outputs a report, auto
-    takes few bits.
+    For 16 values at 1 nat the least error is below 1 / 1.046 of the error with few bits.
     """
     draft = tmp_path / "draft.toml"
     draft.write_text(f"""title = "T"

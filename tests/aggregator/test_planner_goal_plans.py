@@ -66,7 +66,8 @@ def test_the_planned_people_have_the_wanted_error(plans):
 @pytest.mark.parametrize("power", [-0.5, -0.4])
 @pytest.mark.parametrize("start", [1, 3_000, 10**9])
 def test_the_search_finds_the_least_number(power, start):
-    """If the error is a power of the number of people, the search finds the smallest number, rounded up to two digits.
+    """If the error is a power of the number of people, the search finds the smallest sufficient number or up to 10%
+    more.
 
     It returns None if the error never becomes small enough.
     """
@@ -133,5 +134,5 @@ def test_a_draft_says_how_many_reports_it_expects(tmp_path):
     ],
 )
 def test_wrong_wishes_are_named(words, message):
-    """A usage error names the wrong option."""
+    """A usage error says which option is wrong or which value was expected."""
     assert message in run("plan", *words, code=2).output

@@ -17,7 +17,8 @@ def own(weights, n):
 
 
 def simulated(weights, n, rounds):
-    """Return the total variation of the estimate of the reference map at each resolution, in simulated surveys."""
+    """Return the total variation distance between estimate and reference map at each resolution, as a mean of simulated
+    surveys."""
     reference, rng = ReferenceMap(SIZES), np.random.default_rng(1)
     tree = Tree.of([np.arange(SIZES[-1]) // (SIZES[-1] // size) for size in SIZES])
     off = np.zeros(len(SIZES))

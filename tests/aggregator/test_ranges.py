@@ -139,9 +139,9 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
 
 
 def test_a_page_shows_what_was_asked(lib, tmp_path):
-    """A page with requested quantiles and ranges has them instead of the deciles, with the table's figures.
+    """A page with requested quantiles and ranges has them instead of the deciles, with the figures of the JSON.
 
-    A distribution function that is only for the picture is in neither table nor JSON.
+    A distribution function that is only for the picture is in neither page nor JSON.
     """
     asked = ("--quantiles", ".05,.5", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean")
     page = tmp_path / "way.html"

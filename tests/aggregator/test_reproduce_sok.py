@@ -67,8 +67,8 @@ def test_a_row_of_the_table_is_brute_force(name):
 
 
 def test_there_is_a_campaign_for_every_kind_of_promise():
-    """There are twelve certified campaigns of one domain; a notion that protects only some pairs has an infinite LDP
-    level."""
+    """There are twelve certified campaigns of one domain; high-low, blocks and the truth once in 100 have an infinite
+    LDP level."""
     campaigns = sok.examples()
     assert len(campaigns) == 12
     assert {terms.domain for terms in campaigns.values()} == {sok.DOMAIN}
@@ -124,7 +124,8 @@ def test_the_relations_hold():
 
 
 def test_a_report_that_says_nothing_is_identifying():
-    """The differential identifiability of a constant report is the prior's log odds; every other level is zero."""
+    """The differential identifiability of a constant report is the prior's log odds; LDP, LIP and maximal leakage are
+    zero."""
     silent = Table.nearest([[Fraction(1, 4), Fraction(3, 4)]] * 6)
     found = levels.survey(levels.structure_of(silent), levels.SurveyRequest(sok.PRIOR)).levels
     assert found["differential-identifiability"].nats == pytest.approx(math.log(10), abs=1e-8)
@@ -133,8 +134,8 @@ def test_a_report_that_says_nothing_is_identifying():
 
 
 def test_the_average_case_buys_its_error_with_the_worst_case():
-    """Of the channels with one level of mutual information, the one designed for it has the least error and the
-    largest LDP level."""
+    """Of the channels with one level of mutual information, the one designed for it has the least error, before LIP and
+    LDP."""
     outcome = sok.utility(setting())
     first = outcome.findings[0]
     made, lip, ldp, alone = (float(word.rstrip(",;.")) for word in first.ours.split() if word[:2] == "0."

@@ -361,13 +361,13 @@ def sequences(
 
 
 def test_no_sequence_of_operations_counts_a_report_twice_or_loses_one(tmp_path, monkeypatch):
-    """After 60 random sequences of 8 operations, and 2 of concurrent ones, the study has the reports of a model made
-    of sets."""
+    """After 60 random sequences, each of 8 operations and 2 compactions or concurrent ingests, study and model have the
+    same reports."""
     sequences(tmp_path, monkeypatch, seed=1, rounds=2, worlds=30, steps=8)
 
 
 @pytest.mark.long
 def test_ten_thousand_sequences_count_no_report_twice_and_lose_none(tmp_path, monkeypatch):
-    """After 10,000 random sequences of 8 operations, and 2 of concurrent ones, the study has the reports of a model
-    made of sets."""
+    """After 10,000 random sequences, each of 8 operations and 2 compactions or concurrent ingests, study and model have
+    the same reports."""
     sequences(tmp_path, monkeypatch, seed=2, rounds=100, worlds=100, steps=8)

@@ -107,7 +107,7 @@ def test_a_truth_file_is_read_by_its_domain(tmp_path):
     ],
 )
 def test_a_wrong_truth_file_is_named(tmp_path, text, named):
-    """The error for an invalid file of true counts names the line or column."""
+    """The error for an invalid file of true counts names the line, the header or the rule."""
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SheetError, match=named):
@@ -115,7 +115,7 @@ def test_a_wrong_truth_file_is_named(tmp_path, text, named):
 
 
 def test_truth_that_is_no_text_is_refused(tmp_path):
-    """A file of arbitrary bytes is refused without a traceback."""
+    """A file of arbitrary bytes is refused with a ``SheetError``."""
     path = tmp_path / "t.csv"
     path.write_bytes(b"value,count\n\xff\xfe\x00,1\n")
     with pytest.raises(SheetError):
@@ -125,7 +125,7 @@ def test_truth_that_is_no_text_is_refused(tmp_path):
 def test_classes_are_those_of_the_truth_without_a_seed_too():
     """Each person answers in the class that the truth states for their value, with or without a seed.
 
-    At 20 nats an output is the answer except once in 10^8, so a single mismatch is a failure.
+    At 20 nats an output differs from the answer about twice in 10^9, so a single mismatch is a failure.
     """
     loud = 20 * exact.NANONATS
     rows = tuple((block, 2) for block in (1, 2))
@@ -143,8 +143,9 @@ def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
     """Every device reports in each period, and an answer differs from the last one with probability change (1 - sum
     p^2).
 
-    4,000 people and 3 changes at 20 nats, where outputs are answers: 12,000 pairs of periods, alpha 10^-6 (4.9 sigma).
-    A failure means that changes or shares have a distribution other than the documented one.
+    4,000 people and 3 changes at 20 nats, where outputs are answers: 12,000 pairs of periods, alpha 10^-6 (4.9 sigma)
+    for the changes and for each of three shares. A failure means that changes or shares have a distribution other than
+    the documented one.
     """
     loud, people, change = 20 * exact.NANONATS, 4000, 0.25
     channel = randomized_response(3, loud)
@@ -168,7 +169,8 @@ def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
 
 
 def test_a_panel_without_change_repeats_each_output():
-    """A device whose answer stays the same reports the same output in each period, at any privacy level."""
+    """A device whose answer stays the same reports the same output in each period, also at 1 nat, where outputs are
+    random."""
     (sent,) = simulate(terms(COLOURS), ID, Truth(("red", "blue"), (30, 30)), range(3))
     sent_by: dict[bytes, set[int]] = {}
     for item in envelope.read_batch(sent.reports):

@@ -28,7 +28,7 @@ def study(tmp_path):
 
 
 def take(study, *parts, now=NOW):
-    """Ingest one file."""
+    """Ingest the parts as one file; return the result."""
     file = study.path.parent / "batch.htr"
     file.write_bytes(b"".join(parts))
     return ingest(study, [file], now=now, threads=1)
@@ -123,7 +123,7 @@ def test_keys_of_small_order_are_not_enrolled(study):
 
 
 def test_a_key_id_belongs_to_its_first_key(study, monkeypatch):
-    """A second public key with the id of a registered key is refused, also if both are in the same batch."""
+    """A second public key with the id of a registered key is not registered, also if both are in the same batch."""
     import numpy as np
 
     from aggregator.intake.columns import key_column

@@ -25,7 +25,8 @@ RESPONSE = randomized_response(4, NANONATS)
 
 
 def many():
-    """Return two surveys of 60 values, of which one gained and one lost ten points; most values are rare."""
+    """Return the difference of two surveys of 60 values, of which one gained and one lost ten points; most values are
+    rare."""
     channel, rng = hadamard(60, 2 * NANONATS), np.random.default_rng(5)
     before = np.full(60, 0.2 / 58)
     before[[5, 17]] = 0.3, 0.5
@@ -42,7 +43,8 @@ def many():
 def test_the_surest_changes_come_first_and_noise_is_folded():
     """The two of 60 values with a significant change come first, with a star; a few others follow.
 
-    The caption says that these may have no change. In each row the printed shares differ by the printed change.
+    The caption says that the others may have no change. In each row the printed shares differ by the printed change, up
+    to rounding.
     """
     found = many()
     assert set(found.significant) == {5, 17} == set(foremost(found, 25)[:2])

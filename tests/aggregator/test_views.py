@@ -223,7 +223,8 @@ def test_outputs_of_few_bits_in_wide_reports_are_unpacked(bits, count, data):
 
 
 def test_simulated_devices_answer_as_their_view():
-    """Every simulated report has outputs of its key's view, and all reports have one length."""
+    """Every simulated report has outputs of its key's view, all reports have one length, and the screen of views finds
+    nothing."""
     signed = campaign()
     truth = Truth(tuple((0.05 + x // 6 / 10, 0.05 + x % 6 / 10) for x in range(0, 36, 5)), (30,) * 8)
     batch = b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=1, processes=1))
@@ -240,7 +241,7 @@ def test_simulated_devices_answer_as_their_view():
 
 
 def test_a_receipt_knows_the_view(tmp_path):
-    """The study confirms a counted report of numbers or of bits only for the view of its device."""
+    """The study confirms exactly the counted outputs of numbers or bits, and no other outputs of the same device."""
     study, signed, sent = filled(tmp_path, 3)
     batch = b"".join(report(n, signed, outputs, period=period) for (n, period), (_, outputs) in sent.items())
     other = [
@@ -259,7 +260,7 @@ def test_a_receipt_knows_the_view(tmp_path):
 
 
 def test_exported_tallies_are_those_of_each_view(tmp_path):
-    """The table of tallies has a row for each feature of a view in a period, and omits views of few devices."""
+    """The table of tallies has a row for each counted feature of a view in a period, and omits views of few devices."""
     study, signed, sent = filled(tmp_path, 1)
     found = tallies_table(signed, study.counts(signed), {})
     rows = {
@@ -351,7 +352,7 @@ def test_reports_are_alike_where_view_and_output_are():
 
 
 def test_a_report_weighs_by_the_share_of_its_view():
-    """One report of a view has the influence of W / w_j times as many people as in a campaign of that view alone."""
+    """The influence of a report and the error of a view are W / w_j times those of a campaign of that view alone."""
     signed = campaign()
     found = view_worths(signed.terms)
     for place, (view, worth) in enumerate(zip(signed.terms.views, found, strict=True)):
