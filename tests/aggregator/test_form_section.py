@@ -218,14 +218,14 @@ def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_form_of_one_pair_is_linted(tmp_path: Path) -> None:
-    """A form of one pair has a single view, and no channel for the whole answer."""
+    """A form of one pair has a single view, and lint reads it and warns that the campaign has no address."""
     terms = read_draft(drafted(tmp_path, AGE + QUESTION.format("vote", "Vote")))
     assert len(terms.views) == 1
     assert any("address" in warning for warning in lint(terms))
 
 
 def test_from_the_draft_to_the_counts_of_each_view(tmp_path: Path) -> None:
-    """Simulated devices answer the questions of their view, and the study counts every report under that view.
+    """Simulated devices answer the questions of their view, and every report is counted in one of the three views.
 
     Estimates of all questions at once are refused.
     """

@@ -98,8 +98,10 @@ def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, f
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.long if one == LONG else ()) for one in FLOODS])
 def test_a_flood_costs_the_memory_of_a_chunk_and_time_as_its_bytes(tmp_path, name):
-    """A flood four times as long needs about the same memory and at most ten times the time, and adds one row of
-    refusals a chunk."""
+    """A flood four times as long needs about the same memory and at most ten times the time.
+
+    It adds at most four rows of refusals for each piece or chunk.
+    """
     make, reject = FLOODS[name]
     number = 1_200
     first = make(random.Random(0), 50)
@@ -137,8 +139,10 @@ def test_a_key_counts_for_at_most_its_quota(tmp_path):
 
 
 def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path):
-    """If any key is accepted, 300 forged keys count as 300 people; the estimate warns and states the possible influence
-    of each."""
+    """If any key is accepted, 300 forged keys count as 300 people.
+
+    The estimate warns, and states that 300 people can change a share by more than 1.
+    """
     study = fleet.study(tmp_path / "study", OPEN)
     data = [enrolment(n, OPEN) + report(n, OPEN, n % 16) for n in range(100)]
     for number in range(300):

@@ -87,7 +87,7 @@ def test_columns_are_the_reports_decoded(parts):
 
 @given(st.integers(1, 20), st.integers(1, 40), st.data())
 def test_outputs_are_the_reports_unpacked(bits, count, data):
-    """Outputs are refused if and only if Report.outputs refuses them, and all others are the same."""
+    """Outputs are refused if and only if ``unpack`` refuses them or one reaches the limit; all others are the same."""
     limit = data.draw(st.integers(2 ** (bits - 1) + (bits > 1), 2**bits)) if bits > 1 else 2
     width = (bits * count + 7) // 8
     parts = data.draw(st.lists(st.binary(min_size=width - 1, max_size=width + 1), min_size=1, max_size=6))

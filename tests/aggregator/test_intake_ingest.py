@@ -349,8 +349,10 @@ def test_campaigns_of_enrolled_keys_take_no_keys_from_uploads(study):
 
 
 def test_enrolments_that_fail_are_counted(study):
-    """An invalid enrolment is refused as malformed, of an unknown campaign or badly signed; weak and taken keys are
-    badly signed."""
+    """An invalid enrolment is refused as malformed, of an unknown campaign or badly signed.
+
+    A weak key counts as badly signed, and a key under the id of another one as malformed.
+    """
     good = enrolment(0, OPEN)
     key = device(0, OPEN)
     weak = bytes(32)

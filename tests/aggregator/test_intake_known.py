@@ -114,8 +114,10 @@ def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, ch
 
 
 def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
-    """If all signatures of a file were valid, they are not verified again, with or without other files, and all
-    reports count."""
+    """If all signatures of a file were valid, they are not verified again, also together with another file.
+
+    The reports of the file are then replays, and the other file's report counts.
+    """
     file, other = tmp_path / "batch.htr", tmp_path / "a.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + enrolment(1, OPEN) + report(1, OPEN, 1))
     other.write_bytes(report(2, PLAIN, 1, period=1))
@@ -129,8 +131,7 @@ def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
 
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the rejects"])
 def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, monkeypatch, moment):
-    """A run after a crash has the counts of an uninterrupted run, and verifies only signatures that were not
-    recorded."""
+    """A run after a crash has the counts of an uninterrupted run, and verifies no signature again."""
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in range(10)) + b"noise")
     real = tables.append
@@ -157,8 +158,7 @@ def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, 
 
 
 def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
-    """If any byte of a signed report or the key under its id changes, the report is refused although the file's
-    other reports are known."""
+    """If any byte of a signed report changes, the report is refused, although the other reports of its file are known."""
     good = [report(n, PLAIN, n) for n in range(3)]
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(good))
@@ -182,8 +182,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
 
 
 def test_the_memory_may_be_cut_anywhere_or_missing(tmp_path):
-    """The complete lines of a record that a crash truncated are read; an unreadable or unwritable record counts as
-    empty."""
+    """The complete lines of a record that a crash truncated are read; without a folder the record is in memory only."""
     digests = [bytes([n]) * 32 for n in range(3)]
     Verified.of(tmp_path).add(digests[:2])
     path = tmp_path / NAME
@@ -209,8 +208,7 @@ def offer(rng, devices, reports):
 
 @pytest.mark.parametrize("most", [10**6, 150])
 def test_kept_slots_are_those_of_the_table(study, most):
-    """After commits by this and other processes and a compaction, the cache finds the same free slots as a scan of
-    the table."""
+    """After commits without the cache and a compaction, the cache finds the same free slots as a scan of the table."""
     rng = np.random.default_rng(1)
     devices = rng.integers(-(2**63), 2**63 - 1, 40)
     path = study.path / "reports"

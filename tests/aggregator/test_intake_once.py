@@ -25,7 +25,7 @@ BUCKETS = campaign(4096, answers=3, title="Buckets")
 
 
 def take(study: Path, file: Path) -> IngestResult:
-    """Ingest a file in a separate process."""
+    """Ingest a file with one thread; return the result."""
     return ingest(Study.open(study), [file], now=NOW, threads=1)
 
 
@@ -125,8 +125,7 @@ def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
 
 
 def test_a_commit_that_comes_between_is_seen(tmp_path, monkeypatch):
-    """If another process fills a slot between the scan and the commit, the commit fails and the report is refused as
-    replayed."""
+    """If another ingest fills a slot between the scan and the commit, the report for this slot is refused as replayed."""
     study = fleet.study(tmp_path / "study", BUCKETS, range(2))
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(report(0, BUCKETS, 1) + report(1, BUCKETS, 2))

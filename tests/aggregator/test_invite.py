@@ -137,8 +137,10 @@ def test_a_poster_says_what_the_campaign_and_the_app_say():
 
 
 def test_nothing_of_a_poster_leaves_the_page_or_covers_the_code():
-    """Texts of any length stay on the page and do not overlap the code; a poster with illegibly small texts is
-    refused."""
+    """Texts of 1 character up to the longest stay on the page and do not overlap the code.
+
+    A poster with illegibly small texts is refused, for at most one of four lengths.
+    """
     refused = 0
     for length in (1, 200, 700, MAX_TEXT):
         words = ("word " * MAX_TEXT)[:length].strip() or "?"
@@ -163,7 +165,7 @@ def test_nothing_of_a_poster_leaves_the_page_or_covers_the_code():
 
 
 def test_a_form_lists_some_of_its_questions():
-    """The poster of a form states its number of questions and lists the first ones."""
+    """The poster of a form states its number of questions and lists them, if they are at most ``LISTED``."""
     data = campaign(domain=FORM, maps=MAPS, addresses=(HERE,), opens=NOW - DAY)
     signed = open_campaign(data, [AUTHOR_OF_FORM.public])
     lines = PosterContent.of(signed, invite(signed, NOW), "de").question.split("\n")
@@ -182,7 +184,7 @@ def posters(tmp_path_factory):
 
 
 def test_the_code_is_read_from_png_and_pdf(posters):
-    """A QR decoder reads the link from PNG and PDF at the resolution of a poor printer."""
+    """A QR decoder reads the link from the PNG, and from the PDF, one A4 page, at 72 dots per inch."""
     assert read_codes(Image.open(posters / "poster.png")) == [str(LINK)]
     pages = pypdfium2.PdfDocument(posters / "poster.pdf")
     assert [(round(page.get_width() * 25.4 / 72), round(page.get_height() * 25.4 / 72)) for page in pages] == [
@@ -219,16 +221,18 @@ def test_an_authors_text_is_no_markup():
 
 
 def test_letters_that_cannot_be_drawn_are_named():
-    """Chinese letters, which the font lacks, and Hebrew, which is written from the right, are refused, and the error
-    names them."""
+    """Chinese letters, which the font lacks, and Hebrew, which is written from the right, are listed as letters not
+    drawn."""
     signed = signed_campaign(title="Age 年齢 גיל", translations=())
     assert set("年齢גיל") == set(undrawn(PosterContent.of(signed, invite(signed, NOW))))
     assert undrawn(PosterContent.of(SIGNED, LINK, "de")) == []
 
 
 def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
-    """The command takes a study or a campaign's file; a wrong author, address or file ending is an error of one
-    sentence."""
+    """The command takes a study or a campaign's file; a missing author, a wrong address or file ending is an error.
+
+    A language without texts causes a warning, and an existing poster is not overwritten.
+    """
     study = tmp_path / "study"
     fleet.study(study, SIGNED, range(1))
     (tmp_path / "c.campaign").write_bytes(SIGNED.data)

@@ -98,7 +98,10 @@ def test_item_sets_end_to_end(tmp_path, mechanism: str) -> None:
 
 
 def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
-    """padding = "auto" takes the padding with the least expected error for a sample file with one set a line."""
+    """padding = "auto" takes a padding from 1 to 5 for five items and a sample file with one set a line.
+
+    A line with an unknown item is named.
+    """
     draw = random.Random(2)
     lines = [";".join(item for item in ITEMS if draw.random() < 0.4) for _ in range(200)]
     (tmp_path / "sets.txt").write_text("\n".join(lines), encoding="utf-8")

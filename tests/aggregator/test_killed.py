@@ -166,8 +166,10 @@ def holds(path: Path) -> dict[str, object]:
 
 
 def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> None:
-    """Kill an ingest at ``calls`` of its calls, and in four ways at ``writes`` writes; assert that the next ingest
-    completes it."""
+    """Kill an ingest at ``calls`` of its calls and near its end, and in four ways at ``writes`` writes.
+
+    Asserts that the next ingest completes it.
+    """
     undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
     counted = run(take, undisturbed)
     assert counted is not None
@@ -196,7 +198,7 @@ def test_an_ingest_killed_at_any_step_is_completed_by_the_next(furnished, tmp_pa
 
 @pytest.mark.long
 def test_an_ingest_killed_at_every_write_is_completed_by_the_next(furnished, tmp_path):
-    """After kill -9 at 100 calls, and at every write in 4 ways, a second ingest gives the study of an uninterrupted
+    """After kill -9 at 101 calls, and at every write in 4 ways, a second ingest gives the study of an uninterrupted
     one."""
     ingest_killed(furnished, tmp_path, 100, 1000)
 
@@ -347,7 +349,8 @@ def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, he
 
 
 def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right(tmp_path):
-    """Ingests at any clock times count no report twice, and a last ingest at the right time counts all."""
+    """Ingests at any clock times count no report twice, and all reports once the clock was late enough for their
+    periods."""
     study = fleet.study(tmp_path / "study", OPEN, range(12))
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(report(n, OPEN, n, period=n % 4) for n in range(12)))

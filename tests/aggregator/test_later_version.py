@@ -81,7 +81,11 @@ def test_tables_of_a_later_version_are_left_alone(study, name, change):
 
 @pytest.mark.parametrize("name", ["reports", "rejects"])
 def test_a_table_that_a_later_version_extends_meanwhile_counts_nothing_more(study, name):
-    """If another process extends a table after this one opened it, an ingest says to update and loses no report."""
+    """If a table is extended after this process opened it, an ingest says to update, and adds no row to extended
+    reports.
+
+    In a copy that was not extended the same file is counted.
+    """
     opened, before = Study.open(study), Study.open(study).tally(PLAIN).counts.tolist()
     copy = Path(shutil.copytree(study, study.with_name("copy")))
     later_column(study, name)

@@ -178,8 +178,8 @@ FAULTS = [fault for fault in Fault if fault is not Fault.SLOW]
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
 def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucket, study, seed):
-    """Through a proxy that drops or truncates every third request or answer, an ingest succeeds or fails with one
-    sentence.
+    """Through a proxy that loses or truncates about a third of the requests or answers, an ingest succeeds or fails
+    with one sentence.
 
     If it is repeated until it succeeds, each report counts once, even if the answer to its commit was lost.
     """
@@ -218,7 +218,10 @@ def doomed(environment, path, files, when, step, _):
 
 
 def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, study):
-    """After kill -9 before or after any commit the study has only whole commits, and the next ingest completes it."""
+    """After kill -9 after the first or before the second commit the study has only whole commits.
+
+    The next ingest completes it.
+    """
     files = uploaded(bucket / "inbox", [b"".join(EIGHTEEN[n : n + 3]) for n in range(0, 18, 3)])
     undisturbed = copied(study, bucket / "undisturbed")
     ingest(undisturbed, [files], now=NOW)

@@ -69,7 +69,7 @@ def test_a_closed_campaign_says_so_in_its_page(folder):
 
 
 def test_nothing_is_written_in_place_of_a_file(folder):
-    """A page never overwrites a file, and a failed write leaves no partial file."""
+    """A page never overwrites a file, and a command that fails leaves no file."""
     (folder / "page.html").write_text("mine")
     assert "not overwritten" in run("--study", "lib", "page", "it", "--out", "page.html", code=1).output
     assert (folder / "page.html").read_text() == "mine"
@@ -89,8 +89,11 @@ def test_nothing_is_written_in_place_of_a_file(folder):
     ],
 )
 def test_a_page_that_could_not_work_is_refused(changes, download, why):
-    """A campaign without an address, with an address that no policy can contain, or past its end is refused with
-    advice."""
+    """A campaign without an address, with an address that no policy can contain, or past its end is refused with a
+    reason.
+
+    A page for saved reports is refused for a campaign with an address.
+    """
     with pytest.raises(NoPage, match=why):
         page_file(signed_campaign(**changes), NOW, download=download)
 

@@ -32,7 +32,10 @@ ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
 
 
 def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
-    """The same tree on a disk and in a bucket has the same names, sizes, bytes and kinds, by every method."""
+    """The same tree on a disk and in a bucket has the same names, sizes, bytes and kinds.
+
+    A missing object, an object that must be new, and writing through ``open`` are errors.
+    """
     here = tmp_path / "here"
     content = {"a": b"0123456789" * 400, "b/c": b"", "b/d e/ü#1": os.urandom(70_000), "b/d e/.f": b"x"}
     for name, data in content.items():

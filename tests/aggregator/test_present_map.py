@@ -50,7 +50,7 @@ def test_a_cell_is_drawn_at_the_finest_resolution_that_holds(n):
 
 
 def test_districts_that_cross_squares_leave_them_whole():
-    """A district with cells in several regions is not drawn, and every cell still has one region."""
+    """With districts that cross squares every cell has one region, and the shares of the cells sum to one."""
     one = found(100_000, Coarse(3), CROSSING, Identity())
     cut = regions(one)
     assert set(cut.of.tolist()) <= set(range(len(cut.share)))

@@ -104,8 +104,8 @@ def test_marks_are_the_regions_and_say_their_numbers(name):
 
 @pytest.mark.parametrize("truth", [None, SHARP], ids=["alone", "beside the truth"])
 def test_a_mark_lies_where_its_region_is_drawn(truth):
-    """For each significant region, the pixel in the middle of a cell, located by the mark's box, has the colour of
-    its share."""
+    """For each significant region, a pixel near the middle of a cell, located by the mark's box, has the colour of its
+    share."""
     one = found(100_000)
     cut = regions(one)
     made, pixels, marked = drawn(one, truth)
@@ -128,7 +128,10 @@ def test_a_mark_lies_where_its_region_is_drawn(truth):
 
 @pytest.mark.parametrize("n", [1000, 10**9])
 def test_a_map_of_many_cells_has_few_marks(n):
-    """Of 43,750 cells at most ``MARKED`` have a mark, the largest of those above zero, in a few kilobytes."""
+    """Of 43,750 cells ``MARKED`` have a mark, with fewer than 500 characters each on average.
+
+    If enough cells are significantly above zero, the largest of these have the marks.
+    """
     people = np.random.default_rng(3).dirichlet(np.full(LARGE.size, 0.05))
     one = plain(LARGE, people, n)
     made = figure(one)

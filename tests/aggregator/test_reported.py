@@ -176,8 +176,10 @@ def laws():
 
 @pytest.mark.parametrize("mechanism", ["oue", "triples", "randomized-response"])
 def test_every_default_estimate_of_item_sets_is_possible(mechanism):
-    """With 2,000 reports every estimated share of people is in 0 .. 1, and all shares sum to at most l, although raw
-    shares do not."""
+    """With 2,000 reports every estimated share of people is in 0 .. 1, and all shares sum to at most l.
+
+    Several raw shares are above 1. Counts of people have ordered intervals inside 0 .. 2,000.
+    """
     row = next(row for row in plan(QUESTION, PEOPLE) if row.mechanism == mechanism)
     channel, draw = row.candidate.channel, np.random.default_rng(3)
     above = 0

@@ -69,10 +69,10 @@ def drawn(signed, people, laws, generator):
 
 
 def test_classes_are_estimated_as_campaigns_of_their_own():
-    """With two classes at one level, every figure of each is exactly that of a campaign with that wave alone.
+    """Every figure of each of two classes is exactly that of a campaign with the class's channel alone.
 
-    The shares of all people are those of both classes, weighted by their reports. This holds too if a class has another
-    level and reports values.
+    The shares of all people are those of both classes, weighted by their reports. The classes have one level, two
+    levels, or two mechanisms.
     """
     generator = np.random.default_rng(1)
     for channels in (
@@ -96,8 +96,10 @@ def test_classes_are_estimated_as_campaigns_of_their_own():
 
 
 def test_everybodys_mean_is_that_of_the_classes():
-    """The estimate and variance of everybody's mean are those of the classes' means, weighted by reports or by known
-    class sizes."""
+    """The estimate of everybody's mean is the weighted mean of the classes' means, by reports or by known class sizes.
+
+    The variance is the sum of the weighted ones; random class sizes add the variance between classes.
+    """
     signed = of_classes(NANONATS, 2 * NANONATS)
     people = np.array([3000, 1000])
     tally = drawn(signed, people, (law(3), law(10)), np.random.default_rng(2))
@@ -119,9 +121,11 @@ def margin(weights):
 
 
 def test_the_statistic_of_classes_is_that_of_slow_maxima():
-    """With random class sizes the log-likelihoods equal those of slow expectation maximisation over class and value.
+    """With random class sizes the log-likelihoods equal those of slow expectation maximisation over class and value,
+    within 0.1.
 
-    With known sizes they are the best of 2,000 ways to divide t between the classes, each maximised separately.
+    With known sizes they equal, within 0.15, the best of 2,000 ways to divide t between the classes, each maximised
+    separately.
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (700, 500), (law(4), law(9)), np.random.default_rng(3))
@@ -198,10 +202,10 @@ def test_everybodys_intervals_hold(weights):
 @pytest.mark.long
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
 def test_everybodys_intervals_hold_long(weights):
-    """The coverage of each figure's 90% intervals is at least 84.8% in 300 surveys of 3,000 people: 3 standard errors
-    below 90%.
+    """The coverage of each figure's 90% intervals is at least 84.8% in 300 surveys of 3,000 people.
 
-    Exact intervals fail once in 700 for each figure. A failure means that the intervals are too narrow.
+    This is 3 standard errors below 90%. Intervals with a coverage of exactly 90% fail with alpha = 0.0024 for each
+    figure; the seed is fixed. A failure means that the intervals are too narrow.
     """
     assert covered(300, np.random.default_rng(5), weights).min() >= 0.848
 
@@ -221,7 +225,7 @@ def test_a_class_without_reports_counts_for_nothing():
 
 
 def test_many_classes_are_read_in_fewer_blocks():
-    """The summary of 8 classes has increasing deciles inside their intervals, and takes seconds."""
+    """The summary of 8 classes has deciles in order and inside their intervals, and bins that sum to one."""
     signed = of_classes(*(NANONATS * (1 + place) // 2 for place in range(8)))
     tally = drawn(signed, [300] * 8, [law(2 + place) for place in range(8)], np.random.default_rng(7))
     found = summary(tally, estimate(signed, tally))
