@@ -387,7 +387,8 @@ def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() ->
 
 
 def twice(terms: Campaign, law: Floats, people: int, changed: float, rng: np.random.Generator) -> list[ViewsTally]:
-    """Return the counts of two periods by groups of devices; the fraction ``changed`` draws a new output in the second."""
+    """Return the counts of two periods by groups of devices; the fraction ``changed`` draws a new output in the
+    second."""
     parts: list[list[Tally]] = [[], []]
     for view in terms.views:
         assert isinstance(view.map, Questions)

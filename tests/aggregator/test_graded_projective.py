@@ -54,7 +54,8 @@ def made(notion):
 
 
 def test_all_points_of_a_geometry_need_no_balance():
-    """If there is an input for each point, the raw shares sum to one without balancing, and the variances are finite."""
+    """If there is an input for each point, the raw shares sum to one without balancing, and the variances are
+    finite."""
     decoder = decoder_of(recipe.graded([[0], [1, 2]], np.array([[0.5, 0.5], [0.5, 2.0]])))
     assert decoder.inputs == decoder.features
     share = np.array([0.5, 0.3, 0.2])

@@ -158,7 +158,8 @@ def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, 
 
 
 def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
-    """If any byte of a signed report changes, the report is refused, although the other reports of its file are known."""
+    """If any byte of a signed report changes, the report is refused, although the other reports of its file are
+    known."""
     good = [report(n, PLAIN, n) for n in range(3)]
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(good))

@@ -125,7 +125,8 @@ def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
 
 
 def test_a_commit_that_comes_between_is_seen(tmp_path, monkeypatch):
-    """If another ingest fills a slot between the scan and the commit, the report for this slot is refused as replayed."""
+    """If another ingest fills a slot between the scan and the commit, the report for this slot is refused as
+    replayed."""
     study = fleet.study(tmp_path / "study", BUCKETS, range(2))
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_bytes(report(0, BUCKETS, 1) + report(1, BUCKETS, 2))

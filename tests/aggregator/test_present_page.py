@@ -208,8 +208,10 @@ def test_a_long_page_says_what_it_leaves_out():
 
 
 def test_a_map_of_43_750_cells_is_small():
-    """The page of a large map is under 2 MB even if all neighbours have different shades; its text names the largest
-    cells."""
+    """The page of a large map is under 2 MB even if all neighbours have different shades.
+
+    The text in place of the picture names the cell with the largest share.
+    """
     grid = Grid(24_000_000, 41_500_000, -125_000_000, -100_000_000, 100_000)
     terms = campaign(grid)
     counted = Tally(np.random.default_rng(5).integers(0, 100, terms.channel.features), 0, {}, 7)
@@ -260,7 +262,7 @@ def test_forgeries_are_weighed():
 
 
 def test_every_method_has_words():
-    """Every method has an explanation of one sentence for readers outside the field."""
+    """Every method has an explanation for readers outside the field."""
     assert set(page_method.SHARES) == set(METHODS)
 
 
@@ -301,7 +303,7 @@ def test_the_tests_of_a_report_are_drawn_and_described():
     """The line of the best tests of randomised response at one nat has a corner at false alarms 1/(e + 2) and misses
     2/(e + 2).
 
-    The figures at 5% false alarms are on the line, and the promised line is not above it.
+    The text has the misses at 5% false alarms, for the channel and for the promise, and the promised level.
     """
     parsed, _, text = written(campaign(COLOURS, Ldp(NANONATS), channel=randomized_response(3, NANONATS)))
     corner = 1 / (math.e + 2)

@@ -158,8 +158,10 @@ def kept(study):
 
 
 def test_from_devices_to_an_estimate(study):
-    """Simulated devices upload one by one, and a command ingests the inbox: all reports count and the estimate is
-    right."""
+    """Simulated devices upload one by one, and a command ingests the inbox: all reports count in the estimate.
+
+    Receipts confirm the reports after the ingest, and not before.
+    """
     people = Truth(("0", "3"), (30, 10))
     [crowd_sent] = population(OPEN.terms, OPEN.id, people, 0, seed=1)
     envelopes = [found.encode() for found in read_batch(crowd_sent.reports)]
@@ -423,7 +425,7 @@ def test_slow_clients_are_given_up_and_delay_no_other(study, monkeypatch):
 
 
 def test_a_body_in_crumbs_is_read_in_few_pieces(study, monkeypatch):
-    """The server wakes a bounded number of times for a body, whatever the size of its parts."""
+    """For a body that is sent byte by byte, the server wakes for fewer than a quarter of the bytes."""
     monkeypatch.setattr(server_module, "PAUSE", 0.2)
     monkeypatch.setattr(server_module, "PIECES", 10)
     body, woken = sent(1), []
@@ -448,7 +450,7 @@ def test_a_body_in_crumbs_is_read_in_few_pieces(study, monkeypatch):
 
 
 def test_no_connection_outlives_its_time(study, monkeypatch):
-    """A connection is closed at its time limit in every state."""
+    """A connection that waits for the rest of a body is closed at its time limit."""
     monkeypatch.setattr(Deadlines, "connection_seconds", 0.3)
     with served(study, patience=30) as address, socket.create_connection(address, timeout=10) as connection:
         connection.sendall(LENGTH % 100)
@@ -529,8 +531,10 @@ def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
 
 
 def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
-    """After SIGTERM the current upload gets its receipt, and the exit code is 0. No file or log line has the client
-    or a time."""
+    """After SIGTERM the current upload gets its receipt, and the exit code is 0.
+
+    Neither output nor any file of the study has the client's address, and the upload's file has no time.
+    """
     before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
     client, body = "127.9.8.7", sent(1)
     with processes(study, "never") as [(running, address)]:
@@ -608,7 +612,7 @@ def test_campaigns_are_fetched_as_they_were_signed(study):
 
 
 def test_a_question_is_about_few_reports(study):
-    """A receipt request for too many reports is refused before any signature is verified."""
+    """A receipt request for too many reports is refused."""
     with served(study) as address:
         status, answer = post(address, report(1, OPEN) * (MOST_ASKED + 1), "/v1/counted")
         assert (status, answer["stage"]) == (413, "size")
@@ -616,7 +620,7 @@ def test_a_question_is_about_few_reports(study):
 
 
 def test_no_request_reads_the_study(study, monkeypatch):
-    """The study's tables are read once for each change of the study, for any number of requests."""
+    """The study's tables are opened a few times after each change of the study, and not again for each request."""
     opened = []
     engine = tables.DeltaTable
 
@@ -645,7 +649,10 @@ def test_no_request_reads_the_study(study, monkeypatch):
 
 
 def test_what_came_since_is_looked_up_and_what_was_compacted_too(study, monkeypatch):
-    """Fingerprints agree with the table's rows after commits, several outputs in a report, and a compaction."""
+    """Fingerprints agree with the table's rows after commits, several outputs in a report, and a compaction.
+
+    Each data file is read once.
+    """
     read = []
     reading = Counted._read
 
@@ -825,8 +832,10 @@ def test_addresses_to_listen_on():
 
 
 def test_the_command_refuses_what_cannot_work(study, tmp_path):
-    """A missing study, half of a TLS pair and a proxy without an address are usage errors; a folder without a study
-    is an error."""
+    """A missing study, half of a TLS pair, a proxy that is no address and a limit of one byte are usage errors.
+
+    TLS files that are not PEM and a folder without a study are errors.
+    """
     pem = tmp_path / "x.pem"
     pem.write_text("")
     lib = ["--study", str(study.path)]

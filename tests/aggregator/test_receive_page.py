@@ -145,7 +145,10 @@ def test_a_page_that_is_still_the_same_is_not_sent_again(study):
 
 
 def test_a_link_to_nothing_is_a_page_to_read(study):
-    """A wrong id, a wrong method and too many requests get a page of text in both languages, without scripts."""
+    """A wrong id gets a page of text in both languages, without scripts.
+
+    A wrong method is 405, and too many requests get a page that says when to try again.
+    """
     with served(study, per_minute=4) as address:
         for path in (f"/s/{'0' * 32}", "/s/%3Cscript%3Ealert(1)%3C%2Fscript%3E", f"/s/{OPEN.id.hex().upper()}"):
             status, headers, body = ask(address, "GET", path)

@@ -80,7 +80,8 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
 
 
 def test_the_methods_differ():
-    """With 1,000 reports over 50 values the estimates of each two methods are more than 0.01 apart in total variation."""
+    """With 1,000 reports over 50 values the estimates of each two methods are more than 0.01 apart in total
+    variation."""
     asked = read_by(50, Ldp(level(1)), "hadamard")
     tally = asked.drawn(np.full(50, 0.02), 1000, np.random.default_rng(4))
     found = [asked.shares(tally, method) for method in METHODS]

@@ -49,24 +49,24 @@ def loaded(folder, *words, **environment):
     ["--help", "keygen --help", "keygen analyst", "completion bash", "inspect education.campaign", "inspect batch.htr"],
 )
 def test_commands_that_compute_nothing_load_no_library_that_computes(desk, words):
-    """Help, keygen, completion and inspect import click and the wire format alone."""
+    """Help, keygen, completion and inspect import none of the heavy libraries."""
     assert loaded(desk, *words.split()) == set()
 
 
 def test_the_names_of_commands_are_completed_from_the_table(desk):
-    """Completing the first letters of a command's name imports no command."""
+    """Completing the first letters of a command's name imports none of the heavy libraries."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth es", "COMP_CWORD": "1"}
     assert loaded(desk, **words) == set()
 
 
 def test_options_are_completed_without_what_the_command_computes_with(desk):
-    """Completing ``estimate --per`` imports the command's options, and no numerical library."""
+    """Completing ``estimate --per`` imports none of the heavy libraries."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate --per", "COMP_CWORD": "2"}
     assert loaded(desk, **words) == set()
 
 
 def test_campaigns_are_completed_from_the_tables_alone(desk):
-    """Completing ``estimate edu`` reads the names in the study, and imports no estimator."""
+    """Completing ``estimate edu`` imports the libraries that read tables, and none that estimates, serves or draws."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate edu", "COMP_CWORD": "2"}
     assert loaded(desk, HALFTRUTH_STUDY="lib", **words) <= {"numpy", "pyarrow", "deltalake", "nacl"}
 
