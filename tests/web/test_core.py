@@ -258,6 +258,21 @@ def test_a_float_decides_nothing() -> None:
     assert run({"certificate": cases})["certificate"] == [None, None]
 
 
+def test_maps_of_few_runs_need_little_memory(tmp_path: Path) -> None:
+    """A map of districts over a million inputs is not a list of the district of each input."""
+    script = tmp_path / "views.mjs"
+    script.write_text(
+        f"""import {{ viewsFrom }} from "{(WEB / "views.js").as_uri()}";
+        const maps = Array.from({{ length: 20 }}, (_, i) => [1, ["districts", [0, 2 ** 20 - 1 - i, 1, 1 + i], []], 0]);
+        const views = viewsFrom(["views", maps, [["response", 2, [2n ** 60n]]]]);
+        const inputs = [0, 2 ** 20 - 3, 2 ** 20 - 2].map((x) => views[1].map.input(null, x));
+        console.log(JSON.stringify([inputs, process.memoryUsage().heapUsed < 2 ** 26]));
+        """,
+        encoding="utf-8",
+    )
+    assert run(None, script) == [[0, 0, 1], True]
+
+
 def test_the_types_are_checked(tmp_path: Path) -> None:
     """TypeScript's compiler in strict mode reports no error in the types of the comments."""
     compiler = shutil.which("tsc")
