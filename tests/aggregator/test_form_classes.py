@@ -133,6 +133,8 @@ def test_a_class_of_a_draft_is_the_draft_at_its_level(draft: str) -> None:
 
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])
 def test_the_counts_of_a_class_are_cut_out_of_each_view(draft: str) -> None:
+    """The counts of the classes, one after another, are those of each view, and their reports sum to those of the
+    campaign."""
     made = read(draft + CLASSES)
     tally = counted(made, 2)
     cuts = [within(made, tally, name)[1] for name in made.classes]
@@ -172,6 +174,7 @@ def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
 
 
 def test_a_plan_of_a_form_is_of_each_class(tmp_path: Path) -> None:
+    """The plan of one class is that of the form without classes at the level of the class."""
     (tmp_path / "form.toml").write_text(FORM + CLASSES)
     (tmp_path / "alone.toml").write_text(FORM.replace("epsilon = 2.0", "epsilon = 1.0"))
     form, alone = read_form(tmp_path / "form.toml"), read_form(tmp_path / "alone.toml")
@@ -192,11 +195,17 @@ def test_a_plan_of_a_form_is_of_each_class(tmp_path: Path) -> None:
     ],
 )
 def test_classes_that_a_form_cannot_have_are_refused(old: str, new: str, message: str) -> None:
+    """A single class, another notion, counts, a question named "class" and a level out of range are refused with a
+    reason."""
     with pytest.raises(BadData, match=message):
         read((FORM + CLASSES).replace(old, new))
 
 
 def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
+    """A file of people may have a column with their classes.
+
+    Unknown classes, a missing question, and classes in a campaign without classes are refused.
+    """
     terms, file = read(FORM + CLASSES), tmp_path / "people.csv"
     file.write_text("age,class,vote,home,count\n20,guests,yes,a,3\n30,members,,b,2\n20,members,yes,a,4\n")
     truth = read_truth(file, terms.domain, terms.classes)
@@ -302,6 +311,7 @@ def test_margins_by_class_equal_to_the_reports_change_nothing_but_chance() -> No
 
 
 def test_weights_that_a_form_in_classes_cannot_have_are_refused() -> None:
+    """Margins by class and by question together, and margins by class for a form without classes, are refused."""
     made, alone = read(FORM + CLASSES), read(FORM)
     tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(8))
     home = KnownMargin("home", 2, ("a", "b", "c"), np.array([0.5, 0.3, 0.2]), np.arange(3))
@@ -318,6 +328,8 @@ def by_class(*shares: float) -> list[KnownMargin]:
 
 @pytest.mark.parametrize("names", [("vote",), ("home", "age")])
 def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -> None:
+    """The difference of two classes is that of their unbiased shares, and its squared error the sum of both squared
+    errors."""
     made = read(FORM + CLASSES)
     tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")

@@ -75,6 +75,11 @@ def test_an_association_of_the_strength_that_is_named_is_found_in_four_of_five_s
 
 
 def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None:
+    """The planned standard error of each question is that of an estimate from 90,000 people, within 3%; the seed is
+    fixed.
+
+    The number of people for a wanted error follows from it.
+    """
     asked = read_form(draft(tmp_path))
     assert asked is not None
     found = plan_form(asked, 90_000, wanted=(0.01,))
@@ -90,6 +95,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
 
 
 def test_strength_falls_with_the_root_of_the_people(tmp_path: Path) -> None:
+    """With four times as many people half the strength is detectable; with the stated people a medium strength is."""
     few, many = planned(tmp_path, 10_000), planned(tmp_path, 40_000)
     for one, other in zip(few.tables, many.tables, strict=True):
         assert one.detectable == pytest.approx(2 * other.detectable)
@@ -99,6 +105,7 @@ def test_strength_falls_with_the_root_of_the_people(tmp_path: Path) -> None:
 
 
 def test_unanswerable_questions_are_named_plainly(tmp_path: Path) -> None:
+    """The sentences of a plan say how many associations can be found, and which level suffices for more."""
     few = planned(tmp_path, 400)
     assert few.sentences[0].startswith("With 400 people at 1 nat, no association of medium strength")
     assert "In 3 of them, even the strongest association cannot be distinguished from none." in few.sentences
@@ -119,6 +126,8 @@ def test_unanswerable_questions_are_named_plainly(tmp_path: Path) -> None:
 
 
 def test_the_command_prints_a_plan_of_a_form(tmp_path: Path) -> None:
+    """The command prints the tables, questions and sentences of the plan; --bits, and a form of one question, are
+    refused."""
     file = draft(tmp_path, '[analysis]\noutcome = "a"\n')
     result = CliRunner().invoke(halftruth, ["plan", str(file), "--reports", "5000", "--json"])
     assert result.exit_code == 0, result.output

@@ -81,6 +81,7 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
     ],
 )
 def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: str, more: str, message: str) -> None:
+    """Too few questions, wrong entries, and sections that exclude each other are refused with a reason."""
     with pytest.raises(Exception, match=message):
         read_draft(drafted(tmp_path, questions, more))
 
@@ -150,6 +151,7 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_translation_of_a_form_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    """A missing, unknown or invalid text of a translation is refused, and the error names its entry."""
     assert old in GERMAN
     aged = FORM.replace("high = 19", 'high = 19\nunit = "years"')
     with pytest.raises(BadData, match=re.escape(message)):
@@ -210,6 +212,7 @@ def test_a_number_in_a_pair_gets_a_longer_step(
 
 
 def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
+    """A form with a notion other than LDP is refused, and so is reading a form as a single question."""
     other = TAIL.replace('"ldp"', '"high-low"')
     with pytest.raises(DraftError, match="notion of a form must be"):
         read_draft(drafted(tmp_path, tail=other))
@@ -263,6 +266,7 @@ def test_from_the_draft_to_the_counts_of_each_view(tmp_path: Path) -> None:
     ],
 )
 def test_a_file_of_people_is_read_strictly(tmp_path: Path, text: str, message: str) -> None:
+    """A wrong header, row, answer or count, and a file without people, are refused with the place or the reason."""
     form = read_draft(drafted(tmp_path)).domain
     (tmp_path / "people.csv").write_text(text)
     with pytest.raises(SheetError, match=message):

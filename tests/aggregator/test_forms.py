@@ -68,6 +68,7 @@ def tally_of(terms: Campaign, n: int) -> ViewsTally:
 
 
 def test_a_question_has_shares_of_those_who_answered_it() -> None:
+    """The shares of a question are those of the people who answered it, from all views that contain it."""
     terms = campaign().terms
     found = estimate_form(terms, tally_of(terms, 10**7), ["vote"])
     vote = TRUTH.sum(axis=(0, 2))
@@ -79,6 +80,7 @@ def test_a_question_has_shares_of_those_who_answered_it() -> None:
 
 @pytest.mark.parametrize("names", [("town", "vote"), ("vote", "town"), ("town", "pet")])
 def test_a_table_has_the_order_that_was_asked_for(names: tuple[str, str]) -> None:
+    """A table has the requested order of questions, and its cells and the shares within each row are the true ones."""
     terms = campaign().terms
     found = estimate_form(terms, tally_of(terms, 10**7), names)
     places = [FORM.places[name] for name in names]
@@ -102,6 +104,7 @@ def test_a_table_has_the_order_that_was_asked_for(names: tuple[str, str]) -> Non
 
 
 def test_what_cannot_be_told_is_refused_in_words() -> None:
+    """An unknown or repeated question, two questions that no device gets together, and too few devices are refused."""
     terms = campaign().terms
     whole, few = tally_of(terms, 1000), tally_of(terms, 15)
     with pytest.raises(NotOfForm, match="town, vote, pet"):
@@ -118,6 +121,8 @@ def test_what_cannot_be_told_is_refused_in_words() -> None:
 
 
 def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
+    """True shares are those among the people who answer all the named questions; if no person does, they are
+    refused."""
     file = tmp_path / "people.csv"
     file.write_text("town,vote,pet,count\nnorth,yes,no,5\nsouth,,yes,3\nwest,no,yes,2\nnorth,no,yes,3\n")
     truth = read_truth(file, FORM)

@@ -141,7 +141,7 @@ def test_a_key_counts_for_at_most_its_quota(tmp_path):
 def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path):
     """If any key is accepted, 300 forged keys count as 300 people.
 
-    The estimate warns, and states that 300 people can change a share by more than 1.
+    The estimate warns, and the stated change of a share by 300 forged reports is above 1.
     """
     study = fleet.study(tmp_path / "study", OPEN)
     data = [enrolment(n, OPEN) + report(n, OPEN, n % 16) for n in range(100)]

@@ -171,6 +171,7 @@ def test_without_noise_a_form_is_weighted_as_its_people_are(library: type, by: t
 
 @of_people
 def test_classes_are_weighted_and_raked_as_their_people_are(library: type) -> None:
+    """Raked and post-stratified shares of classes are those of the weighted people, to 1e-9."""
     rng, weigh = np.random.default_rng(3), library()
     classes = rng.choice(6, 500, p=rng.dirichlet(np.full(6, 4.0)))
     members = np.bincount(classes, minlength=6) / 500
@@ -250,6 +251,7 @@ def biased(law: Floats, axis: int, odds: float) -> Floats:
 
 
 def test_the_effect_of_a_forged_report_in_a_form_is_stated() -> None:
+    """The largest change by one more report of any view equals the stated influence, within 2%."""
     law = law_of(people())
     views = survey(law, 4_000, np.random.default_rng(4))
     margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
@@ -357,6 +359,7 @@ def test_people_who_skip_a_question_stay_as_many() -> None:
 
 
 def test_groups_are_weighted_as_one() -> None:
+    """A margin over groups of values weights the people of a group together."""
     law = law_of(people())
     margins = [known(1, np.array([0.25, 0.75]), (0, 1, 1))]
     found = weighted_question(Calibration(AnsweredForm(survey(law, MANY, None), form_of()), margins), 2)
@@ -366,6 +369,10 @@ def test_groups_are_weighted_as_one() -> None:
 
 
 def test_what_cannot_be_weighted_is_refused_in_words() -> None:
+    """Margins that need questions asked together, or groups with too few reports, are refused.
+
+    Repeated and contradictory margins, and methods that cannot be weighted, are refused too.
+    """
     views, half = survey(law_of(people()), 500, np.random.default_rng(10)), np.array([0.5, 0.5])
     with pytest.raises(NotAsked, match="'sex' and 'region' and 'work' together"):
         weighted_table(Calibration(AnsweredForm(views, form_of()), [known(0, half)]), 1, 2).raw  # noqa: B018
@@ -408,6 +415,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_of_margins_is_read_or_refused_in_one_sentence(name: str, tmp_path: Path) -> None:
+    """A file of margins gives the share of each value, or is refused with one line that says what is wrong."""
     text, refused = FILES[name]
     file = tmp_path / "population.toml"
     file.write_text(f'[[margin]]\nby = "town"\n{text}\n')
@@ -424,6 +432,10 @@ def test_a_file_of_margins_is_read_or_refused_in_one_sentence(name: str, tmp_pat
 
 
 def test_margins_fit_their_campaign(tmp_path: Path) -> None:
+    """A margin by an unknown question or class, and margins with different numbers of people, are refused.
+
+    Numbers of people become shares.
+    """
     file, form, classes = tmp_path / "population.toml", test_forms.campaign().terms, test_classes.of_classes()
     for text, terms, refused in (
         ('[[margin]]\nby = "twon"\nshares = {}', form, "no question 'twon'; did you mean 'town'"),
@@ -443,6 +455,7 @@ def test_margins_fit_their_campaign(tmp_path: Path) -> None:
 
 
 def test_an_estimate_of_a_form_says_which_weights_it_has() -> None:
+    """The JSON has the known shares of each margin, and shares and tables are weighted to them."""
     terms = test_forms.campaign().terms
     margins = [KnownMargin("town", 0, ("north", "south", "west"), np.array([0.2, 0.3, 0.5]), np.arange(3), "Census")]
     tally = test_forms.tally_of(terms, 10**7)
