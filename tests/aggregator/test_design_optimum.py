@@ -89,10 +89,10 @@ def test_a_level_of_zero_is_refused(e12, e21):
 
 @pytest.mark.parametrize("share", [1, 10, 30, 50, 90])
 def test_the_symmetric_lip_channel_is_proposition_4(share):
-    """The channel is legal for every prior, with exactly its level to the nanonat; its error is eq. 22 at the q of
-    Proposition 4.
+    """The channel has exactly its level at three levels, under each prior; its error is eq. 22 at the q of Proposition
+    4.
 
-    Eq. 23 as printed is negative.
+    Eq. 23 is not used: as printed it is negative.
     """
     for level in (NAT // 2, NAT, 2 * NAT):
         prior = (share, 100 - share)
@@ -128,7 +128,7 @@ def test_random_sampling_of_an_even_prior_is_randomised_response():
 
 
 def test_random_sampling_for_lip_is_the_published_channel_where_that_is_legal():
-    """If every P >= 1 / (e^eps + 1), then t = 1 - e^-eps and Q(y|x) = P(y) e^-eps off the diagonal."""
+    """For a prior with every P >= 1 / (e^eps + 1), random sampling for LIP is the published channel."""
     prior = (5, 3, 2)
     ours, published = random_sampling_lip(prior, 2 * NAT), published_lip_response(prior, 2 * NAT)
     assert ours == published
@@ -298,7 +298,8 @@ def test_the_bound_of_mutual_information_is_close_and_above():
 
 
 def test_mutual_information_round_trips_and_refuses_nonsense():
-    """The notion has one wire form; an invalid prior and a channel with too many cells are refused."""
+    """The notion is equal after encoding and decoding; an invalid prior and a channel with too many cells are
+    refused."""
     notion = MutualInformation(NAT, (1, 2, 3))
     assert MutualInformation.from_wire(notion.encode()) == notion
     for prior in ((1,), (1, 0), (2**53, 1)):
@@ -309,7 +310,10 @@ def test_mutual_information_round_trips_and_refuses_nonsense():
 
 
 def test_a_cap_that_forbids_nothing_is_refused():
-    """A cap above the entropy is refused: it would allow reports of the answer itself."""
+    """A cap above the entropy is refused, as it would allow reports of the answer itself.
+
+    A distortion that is not k x k is a ValueError.
+    """
     for cap in (NAT, 10 * NAT):
         with pytest.raises(NotionError, match="already"):
             mutual_information_table((1, 1), cap)

@@ -250,7 +250,7 @@ def test_the_json_of_a_trend_is_the_contract(desk):
 
 
 def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
-    """A period below the minimum has its number of reports and no shares, in every output format."""
+    """A period below the minimum has no shares in any output format, and a warning names it."""
     for form in ("table", "csv", "json"):
         result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
         assert "fewer than 20 devices, so left out: period 3" in result.stderr
@@ -267,7 +267,7 @@ def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
 
 
 def test_spans_of_periods_are_compared(desk):
-    """--periods groups periods into spans; the row of each value has both shares, the change and its interval."""
+    """--periods groups periods into spans, and the table shows the change between them."""
     result = in_study(desk, "estimate", "education", "--by", "period", "--periods", "0-1, 2-4")
     assert "periods 0-1" in result.stdout
     found = json.loads(
@@ -279,7 +279,8 @@ def test_spans_of_periods_are_compared(desk):
 
 
 def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
-    """The picture is a PNG, and the page shows the course, every change with its interval, and every span."""
+    """The picture is a PNG; the page shows every change and the span with too few reports, and has the same bytes each
+    time."""
     picture, report = tmp_path / "trend.png", tmp_path / "trend.html"
     words = ("estimate", "education", "--by", "period", "--plot", picture, "--report", report, "--json")
     change = json.loads(in_study(desk, *words).stdout)["change"]
@@ -306,9 +307,10 @@ DOMAINS = {
 
 @pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
 def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
-    """Trends of items, of long lists and of grids have a table, a picture and a page with the values that changed most.
+    """Trends of items, of long lists and of grids are printed and drawn; above 25 values the table has the most
+    significant changes.
 
-    The short form omits the grid, whose table is cut like that of a long list.
+    The short form omits the long list, whose table is cut as that of the grid is.
     """
     signed = campaign(domain=domain, channel=hadamard(domain.size, NANONATS))
     other = campaign(domain=domain, channel=signed.terms.channel, title="Other")
@@ -382,8 +384,10 @@ def test_the_course_of_one_value_is_printed_alone(desk, tmp_path):
 
 
 def test_the_truth_of_a_rehearsal_stands_beside_a_course(desk, tmp_path):
-    """--truth with --by period takes one file for all periods, or one for each; every output format shows it with the
-    true change."""
+    """--truth with --by period takes one file for all periods, or one for each.
+
+    JSON, CSV and the table show the true shares, and the table the true change.
+    """
     files = []
     for period in range(5):
         files.append(tmp_path / f"{period}.csv")
@@ -428,7 +432,7 @@ def test_points_have_a_sign_unless_they_are_nothing():
 
 
 def test_campaigns_are_compared(desk, tmp_path):
-    """The difference of two campaigns is that of their estimates; JSON, CSV and the picture contain both."""
+    """The difference of two campaigns is that of their estimates, and JSON and CSV contain both estimates."""
     found = json.loads(in_study(desk, "compare", "education", "again", "--json").stdout)
     assert (found["from"], found["to"], found["paired"]) == ("education", "again", False)
     for name, side in zip(("education", "again"), found["sides"], strict=True):
@@ -469,8 +473,10 @@ def test_classes_are_compared_and_cut_out(desk):
 
 
 def test_people_count_by_their_class(desk, tmp_path):
-    """Every output format shows the weighted sum over people, with a weight and an offset for each class, and its
-    interval."""
+    """--coefficients gives the weighted sum over people, with a weight and an offset for each class.
+
+    It needs a value or weights, and is refused for other queries and for a campaign without classes.
+    """
     file, values = tmp_path / "people.toml", tmp_path / "values.csv"
     file.write_text('["town, north"]\nweight = 2\noffset = 1\n\n[village]\nweight = 0.5\npeople = 1000\n')
     study = Study.open(desk / "lib")
@@ -564,8 +570,8 @@ def _changed(path, old, new):
 
 
 def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
-    """The errors of a class whose devices answer often are computed between devices, and are larger than with single
-    reports."""
+    """The errors of a class whose devices answer often are computed between devices, and are more than twice those of
+    independent reports."""
     of_classes = classes()
     signed = campaign(
         notion=of_classes.terms.notion, channel=of_classes.terms.channel, classes=of_classes.terms.classes,
@@ -586,7 +592,7 @@ def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
 
 
 def test_a_page_of_a_class_says_so(desk, tmp_path):
-    """The page of a class names the class, states its promise, and has its own digest."""
+    """The page of a class names the class and has another digest than those of other classes and of everybody."""
     digests = set()
     for number, name in enumerate((None, "village", "town, north")):
         out = tmp_path / f"{number}.html"
@@ -730,8 +736,7 @@ def test_maps_are_geojson(desk, tmp_path):
 
 
 def test_no_column_of_an_export_joins_devices(desk, tmp_path):
-    """An export does not depend on the keys of the devices: its rows are sums, and the same answers under other keys
-    give the same file."""
+    """An export contains no key, and the same answers under other keys give the same rows."""
     exports = []
     for shift in (0, 10_000):
         signed = campaign()
@@ -769,7 +774,10 @@ def test_too_few_reports_are_not_exported(tmp_path):
 
 @pytest.fixture(scope="module")
 def units(tmp_path_factory):
-    """A study of 25 devices with 3 readings a period each, of one device alone in period 1, and with two classes."""
+    """A study of 24 devices of one class and one device of another, with several readings each in periods 0 and 2.
+
+    In period 1 one device has four readings.
+    """
     folder = tmp_path_factory.mktemp("units")
     two = classes()
     many = replace(two.terms, answers_per_period=4, minimum_reports=20)
@@ -785,8 +793,10 @@ def units(tmp_path_factory):
 
 
 def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
-    """A device counts once towards the minimum: neither 4 nor 75 readings of too few devices are shown in any
-    output."""
+    """A device counts once towards the minimum: estimate, compare and export do not show the readings of one device.
+
+    The device is alone in a period or in its class.
+    """
     found = in_study(units, "estimate", "units", "--json").stdout
     assert (json.loads(found)["reports"], json.loads(found)["devices"]) == (49, 25)
     few = in_study(units, "estimate", "units", "--period", "1", code=75).stderr
@@ -856,8 +866,10 @@ def complete(words, incomplete):
 
 
 def test_campaigns_are_completed_with_their_titles(desk, tmp_path, monkeypatch):
-    """After --study, campaigns are completed by name and shown with their titles; without it, no campaign is
-    offered."""
+    """After --study, campaigns are completed by name and shown with their titles; HALFTRUTH_STUDY does the same.
+
+    Without either, no campaign is offered.
+    """
     study = ["--study", str(desk / "lib")]
     for command in ("estimate", "compare", "export"):
         assert complete([*study, command], "") == {
@@ -912,7 +924,7 @@ def test_every_command_that_a_script_may_read_speaks_json():
 
 
 def test_every_help_has_an_example_that_the_command_takes():
-    """The help of each command ends with an example that uses only options of the command or of the group."""
+    """The help of each command has an example that uses only options of the command or of the group."""
     group = {option for parameter in halftruth.params for option in parameter.opts}
     for name, command in commands():
         assert f"halftruth {COMMANDS[name].example}" in run(name, "--help").stdout
@@ -922,8 +934,8 @@ def test_every_help_has_an_example_that_the_command_takes():
         assert name in words
 
 
-def test_short_commands_print_the_same_facts_as_json(tmp_path):
-    """keygen, campaign, import, simulate and revoke print the same facts as JSON and as text."""
+def test_short_commands_print_their_facts_as_json(tmp_path):
+    """keygen, campaign, import, simulate and revoke print as JSON the files, sizes and numbers that they made."""
     draft = tmp_path / "it.toml"
     draft.write_text(
         'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "values"\nvalues = ["a", "b"]\n[privacy]\n'
@@ -958,7 +970,7 @@ def test_short_commands_print_the_same_facts_as_json(tmp_path):
 
 @pytest.mark.parametrize(("words", "code"), wrong_words("desk"))
 def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
-    """Wrong input to an analyst's command ends with its exit code, a one-line error with advice, and no file."""
+    """Wrong input to an analyst's command ends with its exit code and a short error, and writes no file."""
     study = Study.open(desk / "lib")
     if "unanswered" in words:
         study.import_campaign(campaign(title="Not yet").data, [AUTHOR.public], "unanswered")

@@ -62,8 +62,8 @@ def session(tmp_path_factory):
 
 
 def test_the_audit_has_the_districts(session):
-    """The audit of the signed campaign states that half of the devices report one of three districts, at the whole
-    level."""
+    """The audit of the signed campaign states that half of the devices report one of three districts, at 4 nats or
+    less."""
     views = json.loads(printed("audit", session / "shops.campaign", "--json"))["views"]
     assert [(view["view"], view["share"]) for view in views] == [("3 districts", 0.5), ("the answer as it is", 0.5)]
     assert all(view["audited"] <= 4 for view in views)

@@ -122,8 +122,7 @@ def inbox(folder, datas):
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_result_is_the_local_one(dask, study, tmp_path, seed):
-    """Counts, classes, rows, warnings, keys and recorded signatures equal those of the local engine, also on a second
-    ingest."""
+    """The result of an ingest, the rows and the status equal those of the local engine, also on a second ingest."""
     files = inbox(tmp_path / "inbox", messy(seed))
     other, done = copied(study, "other"), []
     for _ in range(2):
@@ -284,7 +283,7 @@ def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change)
 
 
 def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
-    """A worker reads each data file once for each of its shards, in any number of rounds."""
+    """A shard's data file is read once, in any number of rounds, or twice if the other worker takes over the shard."""
     dask, seen = watched
     file = many(study, tmp_path)
     replace(dask, piece_bytes=2000, round_outputs=40).ingest(study, [file], now=NOW)
@@ -749,7 +748,7 @@ def blind(flag):
 
 
 def test_no_scheduler_is_an_error(monkeypatch):
-    """If the scheduler does not answer, a one-line error says what to do."""
+    """If the scheduler does not answer, the error says that there is none."""
     monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.2)
     with pytest.raises(EngineError, match="no Dask scheduler"), engine_of("dask://127.0.0.1:9"):
         pass
@@ -765,7 +764,7 @@ def test_without_dask_the_extra_is_named(monkeypatch):
 
 
 def test_the_local_engine_imports_no_dask(study, tmp_path):
-    """Neither an ingest without --engine nor an estimate imports any Dask module."""
+    """Neither an ingest without --engine nor the modules of the estimates import any Dask module."""
     file = tmp_path / "batch.htr"
     file.write_bytes(report(0, PLAIN, 3))
     program = f"""if True:

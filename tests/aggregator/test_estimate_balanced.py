@@ -81,13 +81,13 @@ def test_bits_reported_without_noise_are_left_alone():
     [
         (unary.oue(9, 1_100_000_000), 0.893),
         (unary.rappor(8, 2 * NANONATS), 0.889),
-        (idue.idue(Graded.over([NANONATS] + [2 * NANONATS] * 4), "opt0"), 0.81),
+        (idue.idue(Graded.over([NANONATS] + [2 * NANONATS] * 4), "opt0"), 0.77),
     ],
     ids=["oue, k = 9", "rappor, k = 8", "idue"],
 )
 def test_the_sum_takes_off_a_tenth_to_a_fifth_of_the_variance(channel, most):
-    """For uniform shares the constraint multiplies the variance by .89, .89 and .77: from 28.8 to 25.7 for oue with 9
-    values."""
+    """For uniform shares the constraint multiplies the variance by .89, .89 and .77 or less; for oue with 9 values it
+    lowers it from 28.8 to 25.7."""
     decoder = decoder_of(channel)
     law = decoder.forward(np.full(channel.inputs, 1 / channel.inputs))
     assert decoder.variances(law).sum() <= most * decoder.plain.variances(law).sum()
@@ -157,11 +157,11 @@ def check_coverage(surveys, least):
 
 
 def test_intervals_hold_their_coverage_and_are_the_shorter_ones():
-    """The coverage of the 95% interval is above 88.5% in 200 surveys of each case (alpha 10^-5 for a true coverage of
-    95%).
+    """The coverage of each value's 95% interval is above 88.5% in 200 surveys of each of 21 cases.
 
-    The choice between normal and exact intervals is made before the counts are seen; a failure means that this choice
-    is wrong. For uniform shares no interval is wider than the one without the constraint.
+    For a true coverage of 95%, one value fails with a probability of 2 * 10^-4; the seeds are fixed. The choice between
+    normal and exact intervals is made before the counts are seen; a failure means that this choice is wrong. For
+    uniform shares no interval is wider than the one without the constraint.
     """
     check_coverage(200, 0.885)
 
@@ -202,10 +202,10 @@ def test_the_weighted_projection_is_the_nearest_distribution():
 
 
 def test_the_weights_of_the_projection_take_off_up_to_a_fifth_of_the_error():
-    """The squared error relative to the plain projection is below .9 in at least one of 12 cells, and never above 1.06.
+    """The squared error relative to the plain projection is below .9 in at least one of 18 cells, and below 1.06 in 12.
 
-    The cells are 3 channels, 2 distributions and 2 numbers of reports, with 200 surveys each and a fixed seed. If three
-    values have all people and the largest variances, the relative error is at most 1.3.
+    The cells are 3 channels, 3 distributions and 2 numbers of reports, with 200 surveys each and a fixed seed. If three
+    values have all people and the largest variances, the relative error is below 1.3.
     """
     generator, least = np.random.default_rng(8), 1.0
     channels = (

@@ -130,7 +130,7 @@ def test_closed_forms_of_grr_rappor_and_oue(k, eps):
 
 
 def test_forty_thousand_bits_are_decoded_at_once():
-    """For k = 40,000 no k x k array is made, and estimates, variances and a query take milliseconds."""
+    """For k = 40,000 the expected shares are decoded, and a query has a variance; a k x k array would need 12.8 GB."""
     channel = unary.oue(40_000, NANONATS)
     decoder = BitsDecoder(channel)
     p = RNG.dirichlet(np.ones(channel.inputs))

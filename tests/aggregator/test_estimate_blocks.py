@@ -196,8 +196,8 @@ def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_each_block_gets_its_best_channel(level):
-    """No other channel for one block, and no single recipe for all blocks, has less expected error, for any share of a
-    block."""
+    """No single recipe for all blocks has less expected error than the best channel for each, for five random shares of
+    the blocks."""
     blocks = [0] * 2 + [1] * 16 + [2] * 60 + [3]
     builders = [hadamard, randomized_response]
     best = best_in_blocks(blocks, level, builders)

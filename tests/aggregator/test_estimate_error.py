@@ -47,7 +47,7 @@ def test_the_reference_error_is_the_known_one(eps, error):
      (43750, 2, 2.38), (43750, 4, 14.16)],
 )  # fmt: skip
 def test_hadamard_response_loses_cosh_squared(k, eps, ratio):
-    """Hadamard response has 1.27 times the error of subset selection at eps = 1 and 14 times at 4   (MATH 4.2)."""
+    """Hadamard response has 1.27 times the error of subset selection at eps = 1 and 14.2 times at 4 (MATH 4.2)."""
     found = expected_mse(hadamard(k, int(eps * NANONATS))) / (k * subset_selection(k, eps))
     assert found == pytest.approx(ratio, rel=0.003)
     assert found == pytest.approx(math.cosh(eps / 2) ** 2, rel=0.1)

@@ -73,9 +73,10 @@ def test_a_large_lattice_is_not_inverted(monkeypatch):
 
 
 def test_estimates_are_unbiased_and_their_errors_honest(channel):
-    """With n = 2 * 10^5 reports every raw estimate is within 5 standard errors of the truth (alpha = 10^-5 for all).
+    """With n = 2 * 10^5 reports every raw estimate is within 5 standard errors of the truth.
 
-    A failure means a biased estimate or a standard error that is too small.
+    The 30 comparisons of all channels fail with a probability of 2 * 10^-5. A failure means a biased estimate or a
+    standard error that is too small.
     """
     decoder = NoiseDecoder(channel)
     p = np.arange(1, channel.inputs + 1) / sum(range(1, channel.inputs + 1))

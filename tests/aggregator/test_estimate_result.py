@@ -113,7 +113,7 @@ def test_a_right_prior_helps_and_a_wrong_one_stays_wrong():
 
 
 def test_the_json_form_keeps_its_contract():
-    """The JSON of an estimate has every documented key, plain numbers without NaN, and values in order."""
+    """The JSON of an estimate has the entries that scripts read, plain numbers without NaN, and values in order."""
     found = estimate(LDP, tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000, {"replayed": 3}, version=9))
     document = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert {"campaign", "reports", "values", "rejected", "influence"} <= document.keys()
@@ -225,7 +225,8 @@ def test_noise_decides_the_default(k, n, method):
 
 
 def test_every_method_estimates_a_distribution():
-    """Each method but linear gives shares that are not negative and sum to one; em and map agree with the raw shares.
+    """Each method but linear gives shares that are not negative, sum to one, and are within 2 percentage points of the
+    truth.
 
     n = 10^6 and k = 4, so all shares are precise to .4%; the prior is the true distribution.
     """
@@ -248,8 +249,10 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
 
 
 def test_identified_values_have_error_bars_and_others_have_none():
-    """If two of three values have the same outputs, only the third has an unbiased estimate, an interval and an
-    influence."""
+    """If two of three values have the same outputs, only the other one has an unbiased estimate and an interval.
+
+    The influence is computed from its estimate.
+    """
     third = 2**60
     alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))
     asked = terms(alike, Information(2 * NANONATS, (1, 1, 1)))
@@ -378,7 +381,7 @@ def test_a_query_equals_its_dense_twin():
 
 
 def test_a_constant_has_no_error():
-    """If all people have the same number, the mean is that number without error, for every mechanism."""
+    """If all people have the same number, the mean is that number without error, for three mechanisms."""
     for asked in (LDP, AGES, LIP):
         counted = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000)
         answer = query.weighted(asked, counted, [5.0] * asked.domain.size, offset=1)

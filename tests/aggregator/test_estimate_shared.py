@@ -68,8 +68,9 @@ def test_equal_classes_gain_and_hold_their_coverage():
     """Pooling by precision reduces the squared error to less than a quarter if classes of .5 and 2 nats have equal
     shares.
 
-    400 surveys of 1,000 people. The intervals cover in more than 90.8% (alpha 10^-4 for 95%), and at most 9% of the
-    surveys are refused (5% by the test). A failure means wrong weights or intervals that are too narrow.
+    400 surveys of 1,000 people. Each of six values is covered in more than 90.8% (alpha 5 * 10^-4 for 95%), and at most
+    9% of the surveys are refused (5% by the test; alpha 3 * 10^-4). A failure means wrong weights or intervals that are
+    too narrow.
     """
     generator, refused, errors, hits, used = np.random.default_rng(7), 0, np.zeros(2), np.zeros(K), 0
     for _ in range(400):

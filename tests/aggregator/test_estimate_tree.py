@@ -45,7 +45,7 @@ def random_tree(rng, levels):
 
 
 def random_surveys(rng, tree, missing=False):
-    """Return surveys with different errors; one or more of them are missing."""
+    """Return surveys with different errors; if ``missing``, each but the finest is None with probability 1/2."""
     made = []
     for level, size in enumerate(tree.sizes):
         if missing and level + 1 < len(tree.sizes) and rng.random() < 0.5:

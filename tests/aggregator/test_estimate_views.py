@@ -92,7 +92,10 @@ CAMPAIGNS = {
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_every_resolution_is_unbiased(name):
-    """From the expected counts, the unbiased estimate and the shares of each resolution are the truth."""
+    """From the expected counts, the unbiased estimate and the shares of each resolution are the truth.
+
+    Cells without a view have no unbiased estimate, and are left out.
+    """
     domain, *maps = CAMPAIGNS[name]
     terms = campaign(domain, *maps)
     found = estimate(terms, counted(terms, PEOPLE, [10**12] * len(maps)))
@@ -106,7 +109,7 @@ def test_every_resolution_is_unbiased(name):
 
 
 def test_shares_of_nested_resolutions_add_up():
-    """The shares of a square's parts sum to the square's share, for any number of people."""
+    """The shares of a square's parts sum to the square's share and are in their intervals, for few and many people."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity())
     for n in (50, 5000):
         found = estimate(terms, counted(terms, PEOPLE, [n, n, n], np.random.default_rng(n)))
@@ -179,10 +182,10 @@ def test_what_views_do_not_have_is_refused():
 
 
 def test_the_share_of_a_range_is_of_all_views():
-    """Any weighted sum is unbiased and more precise than from the values alone; its interval contains the truth in 34
-    of 40 surveys.
+    """The share of a range is unbiased and more precise than from the values alone.
 
-    A range is a sum with weights 0 and 1. The seed is fixed. A failure means a wrong variance of a sum.
+    Its interval contains the truth in at least 34 of 40 surveys; the seed is fixed. A range is a sum with weights 0 and
+    1, and a single value is a sum with one weight. A failure means a wrong variance of a sum.
     """
     terms = campaign(NUMBERS, Coarse(16), Coarse(4), Identity())
     size = NUMBERS.size
