@@ -85,7 +85,7 @@ def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, f
     file.write_bytes(data)
     before = path.with_suffix(".before")
     before.write_bytes(first)
-    ingest(study, [before], now=0, threads=1)  # loads what is loaded once, so that it is not measured below
+    ingest(study, [before], now=0, threads=1)  # imports modules, which must not be measured below
     tracemalloc.start()
     try:
         began = time.process_time()

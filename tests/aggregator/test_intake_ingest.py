@@ -487,7 +487,7 @@ def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
 
     The other engines: test_engine_dask.
     """
-    monkeypatch.setattr(signatures, "SLICE", 16)  # small slices give every thread some
+    monkeypatch.setattr(signatures, "SLICE", 16)  # small slices give every thread work
     made = fleet.study(tmp_path / "made", PLAIN, range(200))
     rng = random.Random(18)
     honest = [report(n, PLAIN, n * n % 16, period=n % 2) for n in range(200)]

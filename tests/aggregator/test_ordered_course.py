@@ -85,7 +85,8 @@ def test_intervals_of_changes_hold_at_any_part_of_repeated_outputs():
     """At most 1 of 16 intervals of 90% misses the true change, with 0 and with 70% of 1,000 devices repeating their
     output.
 
-    The figures are 3 quantiles and a share in 4 surveys; seed fixed. A failure means that the intervals are too narrow.
+    The figures are 3 quantiles and a share in 4 surveys. With a coverage of exactly 90% two misses would be common; the
+    intervals are conservative, and the seed is fixed. A failure means that the intervals are too narrow.
     """
     generator = np.random.default_rng(3)
     for kept in (0, 0.7):

@@ -123,7 +123,7 @@ def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
     assert links
     assert set(links) <= {f"#{name}" for name in ids}
     assert not {"script", "link", "iframe", "object", "image", "use"} & set(parsed.names)
-    marks = 12 if isinstance(terms.domain, Grid) else 0  # one for each cell
+    marks = 12 if isinstance(terms.domain, Grid) else 0  # the map has 12 cells
     assert parsed.names.count("svg") == 1 + marks, "expected one mark for each cell, and the chart of tests"
     (picture,) = [value for name, key, value in parsed.attributes if (name, key) == ("img", "src")]
     head, _, data = picture.partition(",")

@@ -104,7 +104,7 @@ def test_one_person_draws_anew_from_their_own_prior() -> None:
     period."""
     truth = truth_of([Declarers((1, 1, 2), 1, None)], CROPS, seed=1)
     held_in = histories(truth, truth.priors, shuffled(truth, 1), 40, 1.0, 1)
-    assert len(set(held_in[0].tolist())) == 3  # one is missing in 40 draws with a probability of 2e-5
+    assert len(set(held_in[0].tolist())) == 3  # a missing value has a probability of 2e-5
 
 
 def test_a_rehearsal_from_the_command_line(tmp_path, monkeypatch) -> None:

@@ -66,8 +66,11 @@ def agrees(counts, weights, scale, people):
 @pytest.mark.parametrize("written", [2**24, 0], ids=["rows", "steps"])
 @pytest.mark.parametrize("name", CHANNELS)
 def test_simulated_people_answer_as_devices(name, written, monkeypatch):
-    """Reports of people with one value have the distribution of the channel's integers, for both ways to draw them
-    (chi-square, alpha = 1e-4)."""
+    """Reports of people with one value have the distribution of the channel's integers, for both ways to draw them.
+
+    n is ``MANY``, or ``FEW`` where devices draw one by one; chi-square at alpha = 1e-4. A failure means that people are
+    simulated wrongly.
+    """
     channel, generator = CHANNELS[name], np.random.default_rng(7)
     monkeypatch.setattr(crowd, "_WRITTEN", written)
     people = MANY if written else FEW
@@ -94,7 +97,10 @@ def test_a_survey_of_several_values_is_the_sum_of_its_parts():
 
 @pytest.mark.parametrize("channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), subset_selection(5, NAT)])
 def test_simulated_people_set_bits_as_devices(channel):
-    """The words of bits of 6,000 people have the distribution of the channel's integers (chi-square, alpha = 1e-4)."""
+    """The words of bits of 6,000 people have the distribution of the channel's integers (chi-square, alpha = 1e-4).
+
+    A failure means that bits of one person are drawn with wrong probabilities or together.
+    """
     generator = np.random.default_rng(5)
     people = 6000
     for x in (0, channel.inputs - 1):

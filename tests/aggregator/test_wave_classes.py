@@ -107,7 +107,7 @@ def test_everybodys_mean_is_that_of_the_classes():
     raw, variance = (np.array(one) for one in zip(*((mean.raw, mean.se**2) for mean in means), strict=True))
     by_reports = query.mean(signed.terms, tally)
     assert by_reports.raw == pytest.approx(people @ raw / 4000, abs=1e-9)
-    # The sizes of the classes are random, which adds this variance between classes.
+    # Random class sizes add this variance between classes.
     between = (people @ raw**2 / 4000 - (people @ raw / 4000) ** 2) / 4000
     assert by_reports.se**2 == pytest.approx((people / 4000) ** 2 @ variance + between)
     weights = np.array([0.2, 0.8])
@@ -194,7 +194,8 @@ def covered(surveys, generator, weights=None, people=3000):
 def test_everybodys_intervals_hold(weights):
     """At most 4 of 20 intervals of 90% miss the truth, in 5 surveys of 3,000 people in two classes of .5 and 2 nats.
 
-    The figures are three quantiles and a share; the seed is fixed. A failure means that the intervals are too narrow.
+    The figures are three quantiles and a share. If the intervals were independent, alpha would be 0.04; the seed is
+    fixed. A failure means that the intervals are too narrow.
     """
     assert covered(5, np.random.default_rng(4), weights).mean() >= 16 / 20
 
