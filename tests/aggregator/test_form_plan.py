@@ -78,7 +78,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
     """The planned standard error of each question is that of an estimate from 90,000 people, within 3%; the seed is
     fixed.
 
-    The number of people for an error of 0.01 is larger by the squared ratio of both errors.
+    The number of people for an error of 0.01 is 90,000 times the squared ratio of the planned error to 0.01.
     """
     asked = read_form(draft(tmp_path))
     assert asked is not None

@@ -134,8 +134,8 @@ def test_a_report_that_says_nothing_is_identifying():
 
 
 def test_the_average_case_buys_its_error_with_the_worst_case():
-    """Of the channels with one level of mutual information, the one designed for it has the least error, before LIP and
-    LDP."""
+    """At one level of mutual information the channel designed for it has the least error, then LIP, LDP, and no
+    report."""
     outcome = sok.utility(setting())
     first = outcome.findings[0]
     made, lip, ldp, alone = (float(word.rstrip(",;.")) for word in first.ours.split() if word[:2] == "0."
