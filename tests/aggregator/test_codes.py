@@ -46,6 +46,7 @@ def code(study):
 
 
 def test_a_code_lets_in_one_key_and_the_same_again(study, code):
+    """A code admits one key, as often as that key presents it, and only for its own campaign."""
     codes = Codes(study.path)
     assert codes.redeem(ENROLLED.id, code, KEYS[0])
     assert codes.redeem(ENROLLED.id, grouped(code).lower(), KEYS[0])
@@ -56,6 +57,7 @@ def test_a_code_lets_in_one_key_and_the_same_again(study, code):
 
 @pytest.mark.parametrize("text", ["", "0", "0" * CODE_LETTERS, "U" * CODE_LETTERS, "é" * CODE_LETTERS, "0" * 500])
 def test_an_invalid_code_admits_no_device(study, code, text):
+    """A text that is not a code of the study admits no key and redeems no code."""
     codes = Codes(study.path)
     assert not codes.redeem(ENROLLED.id, text, KEYS[0])
     assert codes.counts(ENROLLED.id) == CodeCounts(1, 0)

@@ -319,6 +319,7 @@ def test_numbers_dates_and_orders_are_drafted():
     ],
 )
 def test_wrong_numbers_are_refused_by_their_entry(entries, named):
+    """An invalid domain of numbers or dates is refused, and the error names the entry or the rule."""
     with pytest.raises(BadData, match=named):
         drafted(changed(VALUES, entries))
 

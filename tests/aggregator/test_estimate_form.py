@@ -93,6 +93,7 @@ def increments(decoder: Decoder, words: Floats) -> Floats:
 
 @pytest.mark.parametrize("asked", list(channels_of()))
 def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int, ...]) -> None:
+    """Covariances of a view, its margins and their variances equal those of dense matrices."""
     channel = channels_of()[asked]
     words, law = outputs_of(channel)
     decoder, p = decoder_of(channel), np.random.default_rng(3).dirichlet(np.ones(channel.inputs))
@@ -112,6 +113,7 @@ def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int,
 
 
 def test_a_question_is_pooled_over_all_views_that_hold_it() -> None:
+    """A question is estimated from all views that ask it, with weights n / V, with less error than from one view."""
     rng, truth = np.random.default_rng(5), unrelated()
     views = survey(truth, 5_000, rng, channels_of())
     for question, holding in ((0, 2), (1, 3), (2, 2)):
@@ -130,6 +132,7 @@ def test_a_question_is_pooled_over_all_views_that_hold_it() -> None:
 
 
 def test_weights_do_not_depend_on_the_answers() -> None:
+    """The weights of the views are the same for two surveys with different answers."""
     weights = []
     for seed, truth in enumerate((unrelated(), np.eye(24)[5].reshape(SIZES))):
         weights.append(margin(survey(truth, 3_000, np.random.default_rng(seed), channels_of()), 1).weights)
@@ -137,6 +140,10 @@ def test_weights_do_not_depend_on_the_answers() -> None:
 
 
 def test_errors_of_a_question_are_as_large_as_they_say() -> None:
+    """Over 200 surveys the estimate of a question is unbiased, and its mean squared error is the stated variance.
+
+    A failure means a biased estimate or wrong errors; the seed is fixed.
+    """
     rng, truth = np.random.default_rng(6), unrelated()
     found = [margin(survey(truth, 4_000, rng, channels_of()), 1) for _ in range(200)]
     off = np.array([one.raw for one in found]) - truth.sum(axis=(0, 2))
@@ -149,6 +156,7 @@ def test_errors_of_a_question_are_as_large_as_they_say() -> None:
 
 @pytest.mark.parametrize("bottom", [0.9, 0.2, 0.04])
 def test_intervals_of_a_ratio_hold_what_the_reports_do_not_contradict(bottom: float) -> None:
+    """The interval of a ratio has exactly the values that Fieller's test does not reject, found on a grid."""
     ratio = Ratio(np.array([0.02, 0.01]), np.array([1e-4, 2e-4]), bottom, 3e-4, np.array([5e-5, -1e-5]))
     low, high = ratio.intervals(0.05)
     t = np.linspace(-3, 3, 600_001)
@@ -160,17 +168,23 @@ def test_intervals_of_a_ratio_hold_what_the_reports_do_not_contradict(bottom: fl
 
 
 def test_the_error_of_a_ratio_is_that_of_its_gradient() -> None:
+    """The standard error of a ratio is that of the delta method."""
     ratio = Ratio(np.array([0.3]), np.array([4e-4]), 0.8, 3e-4, np.array([2e-4]))
     gradient = np.array([1 / 0.8, -0.3 / 0.8**2])
     assert ratio.se[0] ** 2 == pytest.approx(gradient @ np.array([[4e-4, 2e-4], [2e-4, 3e-4]]) @ gradient)
 
 
 def test_a_ratio_of_next_to_nobody_says_nothing() -> None:
+    """If the denominator is within its error of zero, the interval is 0 to 1."""
     low, high = Ratio(np.array([0.01]), np.array([1e-4]), 0.01, 1e-4, np.array([0.0])).intervals(0.05)
     assert (low, high) == (0, 1)
 
 
 def test_shares_leave_out_who_skipped() -> None:
+    """Shares without skipped answers sum to one.
+
+    In at least 84 of 100 surveys all simultaneous intervals contain the truth; the seed is fixed.
+    """
     rng, truth, held = np.random.default_rng(7), unrelated(), 0
     true = truth.sum(axis=(0, 2))[:3] / truth.sum(axis=(0, 2))[:3].sum()
     for _ in range(100):
@@ -185,6 +199,7 @@ def test_shares_leave_out_who_skipped() -> None:
 
 
 def test_centring_leaves_no_margins_and_shrinking_no_noise() -> None:
+    """Centring removes the means of rows and columns; shrinking lowers the singular values, at most to 0."""
     rng = np.random.default_rng(8)
     tables = rng.normal(size=(5, 6, 4))
     inside = centred(tables)
@@ -196,6 +211,7 @@ def test_centring_leaves_no_margins_and_shrinking_no_noise() -> None:
 
 
 def test_a_fitted_table_has_its_margins_and_its_odds() -> None:
+    """A fitted table has the given margins and the odds ratios of its start; rows with share 0 stay empty."""
     rng = np.random.default_rng(9)
     table, rows, columns = rng.dirichlet(np.full(20, 2.0)).reshape(5, 4), rng.dirichlet(np.ones(5)), np.eye(4)[0] / 2
     columns = columns + 1 / 8
@@ -250,6 +266,10 @@ def test_intervals_of_all_cells_hold_together(surveys: int, least: int) -> None:
 
 
 def test_a_table_is_nearer_than_its_raw_shares_and_than_no_association() -> None:
+    """The shown table is nearer to the truth than the raw shares, and has less than half the distance of independence.
+
+    Means of 20 surveys of 50,000 people for each view at 2 nats, seed fixed. The association is found in each.
+    """
     rng, truth = np.random.default_rng(12), related()
     table = truth.sum(axis=2)
     off: list[tuple[float, ...]] = []
@@ -266,6 +286,10 @@ def test_a_table_is_nearer_than_its_raw_shares_and_than_no_association() -> None
 
 
 def test_shares_within_a_row_are_of_its_people() -> None:
+    """Shares within a row or column are the table's cells, divided by their sum.
+
+    In at least 84 of 100 surveys all simultaneous intervals of a row contain the truth; the seed is fixed.
+    """
     rng, truth, held = np.random.default_rng(13), related(), 0
     table = truth.sum(axis=2)
     true = table[0, :3] / table[0, :3].sum()
@@ -282,6 +306,7 @@ def test_shares_within_a_row_are_of_its_people() -> None:
 
 
 def test_cells_leave_out_who_skipped_either_question() -> None:
+    """Cells without skipped answers sum to one, and each raw share is in its interval."""
     found = cross(survey(related(), 20_000, np.random.default_rng(14), channels_of()), 0, 1)
     cells = found.cells(skippable=(True, True))
     assert len(cells.share) == 2 * 3
@@ -292,11 +317,13 @@ def test_cells_leave_out_who_skipped_either_question() -> None:
 
 
 def test_the_same_counts_have_the_same_test() -> None:
+    """The test of association is deterministic."""
     one, other = (cross(survey(related(), 900, np.random.default_rng(15), channels_of()), 0, 2) for _ in range(2))
     assert one.association == other.association
 
 
 def test_what_nobody_was_asked_has_no_estimate() -> None:
+    """A question or a pair that no view asks is refused, and so is a pair in the wrong order."""
     views = survey(unrelated(), 500, np.random.default_rng(16), {(0, 1): projective(12, NANONATS)})
     with pytest.raises(NotAsked, match="both"):
         cross(views, 0, 2)
@@ -307,6 +334,7 @@ def test_what_nobody_was_asked_has_no_estimate() -> None:
 
 
 def test_sets_of_the_benchmark_are_drawn_from_the_law_of_their_channel() -> None:
+    """The benchmark's counts of subsets have the channel's mean, and the channel's variance of a query."""
     channel = subset_selection(6, NANONATS)
     p, v, n = np.array([0.5, 0.2, 0.1, 0.1, 0.1, 0.0]), np.array([1.0, 1.0, 0.0, -1.0, 0.0, 0.0]), 2_000
     law, rng = decoder(channel).forward(p), np.random.default_rng(17)
@@ -318,6 +346,7 @@ def test_sets_of_the_benchmark_are_drawn_from_the_law_of_their_channel() -> None
 
 
 def test_a_table_of_two_by_two_is_not_shrunk() -> None:
+    """A table of 2 x 2 cells is not shrunk, and a larger one is."""
     views = survey(related(), 500, np.random.default_rng(18), {(0, 2): subset_selection(6, NANONATS)})
     wide = cross(views, 0, 2)
     assert wide.edge > 0

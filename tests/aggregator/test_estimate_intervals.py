@@ -211,10 +211,9 @@ def test_the_expected_estimate_is_the_truth(given):
 def test_raw_estimates_are_unbiased(given, model):
     """The mean of 4,000 raw estimates is within 5 standard errors of the truth, for every value.
 
-    n = 4,000 reports a batch. There are 462 comparisons over all mechanisms and both models. With a limit of 4 standard
-    errors (alpha 6e-5 each) one grid in 35 would fail by chance, as this seed does with 4.13; with 5, one in 3,900
-    does. A failure means that counts do not follow the weights: an exact test above shows that the decoder is a left
-    inverse.
+    n = 4,000 reports a batch. There are 522 comparisons over all mechanisms and both models. With a limit of 4 standard
+    errors (alpha 6e-5 each) one seed in 30 would fail by chance; with 5, one in 3,300 does. A failure means that counts
+    do not follow the weights: an exact test above shows that the decoder is a left inverse.
     """
     people = people_of(given)
     raw = estimates(given, getattr(given, model)[:BATCHES])
