@@ -62,7 +62,7 @@ def test_sums_are_unbiased_and_their_intervals_hold(prior):
     a coverage of 93 to 97%.
 
     The mean estimate is within 5 standard errors of the sum (alpha 6e-7), the mean standard error is within 10% of the
-    standard deviation, and intervals miss in 3 to 7% (alpha below 2e-4). A failure means a biased sum or a wrong
+    standard deviation, and intervals miss in 3 to 7% (alpha below 1e-4). A failure means a biased sum or a wrong
     standard error.
     """
     campaign, draw = terms(prior=prior), np.random.default_rng(SEED)

@@ -114,8 +114,8 @@ def of_items(mechanism, people, surveys, rng):
 
 
 def of_changes(mechanism, moves, surveys, rng):
-    """Survey two periods of 800 devices. ``moves`` devices change from the first value to the last; the others repeat
-    their output."""
+    """Survey two periods of 800 devices. The fraction ``moves`` of them changes from the first value to the last; the
+    others repeat their output."""
     channel = {"oue": unary.oue, "randomized-response": randomized_response}[mechanism](4, NANONATS)
     terms, truth, found = campaign(channel), np.zeros(4), []
     truth[[0, -1]] = -moves, moves

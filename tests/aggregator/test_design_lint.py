@@ -33,8 +33,8 @@ def test_a_sound_campaign_is_not_commented():
 
 @pytest.mark.parametrize(("size", "heavy"), [(16, False), (64, True)])
 def test_a_heavy_report_is_a_warning(size, heavy):
-    """A report with the influence of more than 20 people causes a warning: randomised response has 9.7 at k = 16 and
-    37.7 at k = 64."""
+    """The influence of a report is stated in a warning at 37.7 people (randomised response, k = 64), not at 9.7
+    (k = 16)."""
     found = lint(terms(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
     assert any("counts for up to 38 people" in line for line in found) == heavy
 

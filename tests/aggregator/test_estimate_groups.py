@@ -144,8 +144,8 @@ def test_fewer_groups_make_wider_intervals(name):
 
 
 def test_one_number_is_as_sure_as_its_devices():
-    """The interval of a weighted mean covers if devices send several reports; the interval for independent reports does
-    not.
+    """The interval of a weighted mean covers if devices send several reports; that for independent reports covers in
+    less than 60%.
 
     S = 200 surveys. The coverage is above 90% and below 99%; correct 95% intervals fail once in 200 such tests, and the
     seed is fixed. A failure means that reports of one device are taken as independent.
@@ -197,8 +197,8 @@ def test_one_report_a_device_is_estimated_as_ever():
 
 
 def test_reports_of_one_device_have_no_error():
-    """If all reports are of one device, the estimate has a warning and neither errors nor intervals; queries show
-    dashes."""
+    """If all reports are of one device, the estimate has a warning and neither errors nor intervals; nor has a
+    query an interval."""
     rng, terms = np.random.default_rng(16), campaign(CHANNELS["response"])
     features = memo(CHANNELS["response"], 1, rng)[0][np.array([0] * 40 + [1] * 10)]
     tally = counted(features, np.zeros(50, dtype=int), np.array([7]))

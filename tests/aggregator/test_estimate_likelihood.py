@@ -90,8 +90,8 @@ def test_the_posterior_mode_is_the_optimum_of_its_objective():
     assert n * (-objective(free) - value) <= fit.gap <= NATS
 
 
-def test_a_plain_step_is_the_mean_posterior():
-    """A search limited to one step takes one step of expectation maximisation and reports that it has not converged."""
+def test_a_search_of_one_step_has_not_converged():
+    """A search limited to one step, far from the maximum, reports one step and that it has not converged."""
     decoder, start = decoder_of(WIDE), np.array([0.6, 0.2, 0.2])
     share = drawn(decoder, np.array([0.1, 0.1, 0.8]), 10_000)
     fit = em(decoder, share, 10_000, start, steps=1)

@@ -64,7 +64,7 @@ def test_blurred_beyond_recognition():
 
 
 def test_a_large_lattice_is_not_inverted(monkeypatch):
-    """A lattice too large to invert is refused with an error that says so; its forward pass works."""
+    """A lattice too large to invert is refused with the largest number of points; its forward pass works."""
     monkeypatch.setattr("aggregator.families.noise.decoder.MOST_INVERTED", 8)
     decoder = NoiseDecoder(discrete_laplace(9, NANONATS))
     with pytest.raises(NotInvertible, match="at most 8: use method"):

@@ -200,8 +200,7 @@ def test_what_cannot_be_read_is_refused_in_words() -> None:
 
 
 def test_reports_that_do_not_say_an_order_are_refused_in_words() -> None:
-    """Campaigns that report bits or views have shares and a mean but no quantiles, and the error says so in one
-    sentence."""
+    """Campaigns that report bits or views have no quantiles, and the error gives the reason; bits have a mean."""
     line = NumberRange.of(1, 8)
     bits = oue(8, NANONATS)
     counts = Tally(np.full(8, 40), 100)

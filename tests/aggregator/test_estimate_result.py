@@ -241,7 +241,7 @@ def test_every_method_estimates_a_distribution():
 
 
 def test_a_search_that_is_cut_short_says_so(monkeypatch):
-    """If a search has not converged, its shares have a warning with the remaining gap."""
+    """If a search has not converged, the first warning says that it stopped."""
     monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
     asked = terms(hadamard(200, NANONATS))
     found = estimate(asked, tally(asked.channel, np.full(200, 1 / 200), 5000), method="em")

@@ -65,8 +65,7 @@ def test_precision_weights_are_generalised_least_squares():
 
 
 def test_equal_classes_gain_and_hold_their_coverage():
-    """Pooling by precision reduces the squared error to less than a quarter if classes of .5 and 2 nats have equal
-    shares.
+    """If classes of .5 and 2 nats have equal shares, pooling by precision has less than a quarter of the squared error.
 
     400 surveys of 1,000 people. Each of six values is covered in more than 90.8% (alpha 5 * 10^-4 for 95%), and at most
     9% of the surveys are refused (5% by the test; alpha 3 * 10^-4). A failure means wrong weights or intervals that are
