@@ -42,7 +42,7 @@ def shares(channel):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("recipe", [unary.rappor, unary.oue])
 def test_a_recipe_reaches_its_level_and_no_more(recipe, level):
-    """RAPPOR and OUE are certified at their level, and are not if b is one unit smaller (and RAPPOR's a one larger)."""
+    """RAPPOR and OUE are certified at their level, and not with b one unit smaller (and a one larger for RAPPOR)."""
     channel = recipe(6, level)
     certificate = notions.certify(channel, Ldp(level))
     assert certificate.audited <= level

@@ -283,7 +283,7 @@ def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change)
 
 
 def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
-    """A shard's data file is read once, in any number of rounds, or twice if the other worker takes over the shard."""
+    """Each data file is read once for each shard, in any number of rounds, or twice if another worker takes over."""
     dask, seen = watched
     file = many(study, tmp_path)
     replace(dask, piece_bytes=2000, round_outputs=40).ingest(study, [file], now=NOW)

@@ -197,8 +197,10 @@ def test_one_report_a_device_is_estimated_as_ever():
 
 
 def test_reports_of_one_device_have_no_error():
-    """If all reports are of one device, the estimate has a warning and neither errors nor intervals; nor has a
-    query an interval."""
+    """If all reports are of one device, the estimate has a warning and neither errors nor intervals.
+
+    A weighted mean has no interval either.
+    """
     rng, terms = np.random.default_rng(16), campaign(CHANNELS["response"])
     features = memo(CHANNELS["response"], 1, rng)[0][np.array([0] * 40 + [1] * 10)]
     tally = counted(features, np.zeros(50, dtype=int), np.array([7]))
