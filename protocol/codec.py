@@ -73,7 +73,7 @@ def decode(data: bytes, *, limit: int) -> Value:
         CodecError: ``data`` is not exactly one canonical value; there may be no bytes after it.
     """
     if len(data) > limit:
-        raise CodecError(f"there are {len(data)} bytes, and at most {limit} are allowed")
+        raise CodecError(f"the value has {len(data)} bytes, and at most {limit} are allowed")
     value, end = _read(data, 0, MAX_DEPTH)
     if end != len(data):
         raise CodecError(f"{len(data) - end} bytes follow the end of the value")

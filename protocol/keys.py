@@ -175,7 +175,7 @@ class SigningKey:
         """Return the text of a secret key file; a reader of the file can sign in the owner's name.
 
         Returns:
-            One line, with its end.
+            One line, ended by a newline.
         """
         return f"halftruth-secret-key:{self.secret.hex()}\n"
 
@@ -229,7 +229,7 @@ class AuthorKey:
         """Return the text of a public key file.
 
         Returns:
-            One line, with its end.
+            One line, ended by a newline.
         """
         return f"halftruth-public-key:{self.public.hex()}{' ' if self.name else ''}{self.name}\n"
 
@@ -260,7 +260,7 @@ def public_line(public: bytes, name: str = "") -> str:
         public: 32 bytes.
         name: the name of the key's owner; "" for none.
     Returns:
-        One line, with its end.
+        One line, ended by a newline.
     """
     return AuthorKey(public, name).line()
 

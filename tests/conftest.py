@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# No deadline and no health check, because a slow machine must not fail a law. The examples of a law are the same in
-# each run, 40 unless it says otherwise, so a run fails only after a change; `make test-long` searches with 100 others.
+# No deadline and no health check, because a property test must not fail on a slow machine. Its examples are the
+# same in each run, 40 unless the test sets another number, so a run fails only after a change; `make test-long`
+# searches with 100 others.
 settings.register_profile("new", deadline=None, suppress_health_check=list(HealthCheck))
 settings.register_profile("same", settings.get_profile("new"), derandomize=True, max_examples=40)
 settings.load_profile("same")

@@ -102,7 +102,7 @@ def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, 
     desk = run("-c", "from aggregator.cli import main; main()")
     assert (desk.returncode, desk.stderr) == (
         1,
-        "halftruth: the analyst's desk is not installed: pip install 'halftruth[aggregator]'\n",
+        "halftruth: the part for analysts (aggregator) is not installed: pip install 'halftruth[aggregator]'\n",
     )
 
 

@@ -59,5 +59,5 @@ def test_a_device_without_the_desk_is_told_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.splitlines() == [
-        "halftruth: the analyst's desk is not installed: pip install 'halftruth[aggregator]'"
+        "halftruth: the part for analysts (aggregator) is not installed: pip install 'halftruth[aggregator]'"
     ]

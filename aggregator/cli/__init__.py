@@ -20,5 +20,5 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise
-        sys.exit("halftruth: the analyst's desk is not installed: pip install 'halftruth[aggregator]'")
+        sys.exit("halftruth: the part for analysts (aggregator) is not installed: pip install 'halftruth[aggregator]'")
     halftruth(prog_name="halftruth")

@@ -98,7 +98,9 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
 )
 @click.option("--pufferfish", type=shell.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
 @click.option(
-    "--metric", help="Distance for geo-indistinguishability: steps or degrees for a grid; numbers or steps for numbers."
+    "--metric",
+    help="Unit of distance for geo-indistinguishability: steps or degrees (grid), numbers or steps (numbers and "
+    "dates), steps (ordered values). [default: the first]",
 )
 @options.plot(
     "Draw the error rates of the best test between two answers from one report, for the worst pair "

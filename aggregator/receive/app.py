@@ -284,9 +284,9 @@ class _Gate:
                 await _refusal(scope, _busy("too many requests at once"))(scope, receive, watched)
             elif wait:
                 await self._drain(receive)
-                refused = Refused(
-                    429, "limit", "too many requests: wait, and send it again", {"retry-after": str(math.ceil(wait))}
-                )
+                seconds = math.ceil(wait)
+                text = f"too many requests: send this request again in {seconds} s"
+                refused = Refused(429, "limit", text, {"retry-after": str(seconds)})
                 await _refusal(scope, refused)(scope, receive, watched)
             else:
                 await self.app(scope, receive, watched)

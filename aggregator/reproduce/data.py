@@ -186,9 +186,11 @@ class DataFolder:
             for each in names:
                 if (self.path / each).is_file():
                     return self.path / each
-        lacking = "no folder of data sets was named" if self.path is None else f"{self.path} has none of these"
+        lacking = "no folder of data sets was named"
+        if self.path is not None:
+            lacking = f"{self.path} has none of its files ({', '.join(names)})"
         raise MissingData(
-            f"the data set {source.title} is not here: {lacking}. It is described at {source.where}; put "
+            f"the data set {source.title} is missing: {lacking}. It is described at {source.where}; put "
             f"{source.originals[0]} (or the compact {source.compact}) into a folder and name it with --data"
         )
 

@@ -152,5 +152,5 @@ def _hundredths(text: str) -> int:
     except InvalidOperation:
         raise ValueError("the share is not a number") from None
     if not share.is_finite() or share != share.to_integral_value() or not 0 < share <= WHOLE:
-        raise ValueError(f"the share is not above 0 and at most 100 percent with at most {PLACES} decimal places")
+        raise ValueError(f"a share must be above 0 and at most 100 percent, with at most {PLACES} decimal places")
     return int(share)

@@ -97,6 +97,6 @@ def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, a
         )
     if kept.store != checkpoint.store and kept.sequence and not alone:
         raise StoreRestored(
-            f"{where} has the checkpoint of another store: name another place for the checkpoint of this store; or "
-            "adopt this store, if the place was its own before"
+            f"{where} has the checkpoint of another store: name another place for the checkpoint of this store; or, if "
+            f"{where} had the checkpoint of this store before, adopt this store"
         )

@@ -144,7 +144,7 @@ function write(value, depth, parts) {
  * @throws {CodecError} the bytes are not exactly one canonical value
  */
 export function decode(data, limit = 2 ** 20) {
-  if (data.length > limit) throw new CodecError(`there are ${data.length} bytes, and at most ${limit} are allowed`);
+  if (data.length > limit) throw new CodecError(`the value has ${data.length} bytes, and at most ${limit} are allowed`);
   const reader = new Reader(data);
   const value = reader.value(MAX_DEPTH);
   if (reader.at !== data.length) throw new CodecError(`${data.length - reader.at} bytes follow the end of the value`);

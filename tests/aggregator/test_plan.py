@@ -1,5 +1,4 @@
-"""Laws of the catalogue and the plan: the choice has the least error by exact integers; an impossible request is
-refused."""
+"""Mechanisms and plans: `auto` chooses the least exact expected error; impossible requests are refused."""
 
 import json
 import math
