@@ -227,7 +227,7 @@ def test_options_out_of_range_are_usage(tmp_path):
         assert words[0] in run(campaign(response(4)), tmp_path, *words, code=2)
 
 
-def test_what_is_asked_is_all_that_costs():
+def test_the_json_without_options_has_only_the_certificate_and_the_expected_error():
     """Without options the JSON of an audit has only the entries of the certificate and of the expected error."""
     found = audit(campaign(response(4))).as_json()
     assert set(found) == {
@@ -237,7 +237,7 @@ def test_what_is_asked_is_all_that_costs():
     assert set(found["levels"]) == {"declared", "ldp"}
 
 
-def test_a_large_channel_is_audited_whole():
+def test_an_audit_of_10000_values_has_every_level_without_scenarios():
     """The audit of a Hadamard channel of 10,000 values has every level except Pufferfish, which needs scenarios."""
     terms = campaign(hadamard(10_000), domain=Grid(0, 100 * 10**5, 0, 100 * 10**5, 10**5))
     found = audit(terms, ask(terms, radius=Fraction(1, 20))).as_json()
@@ -366,7 +366,7 @@ def test_classes_are_audited(domain):
     assert own_audit(terms, {domain.label(1): 3}).survey.levels["lip"].nats <= 1.0
 
 
-def test_classes_with_priors_are_audited_each_under_its_own():
+def test_the_lip_level_of_classes_with_priors_is_the_largest_one():
     """The LIP level of two classes with priors is the larger of their levels, because a person's class is public."""
     priors = (5, 3, 1, 1), (1, 1, 1, 7)
     notion = Classes.of(tuple(Information(level, prior) for level, prior in zip((NAT, NAT // 2), priors, strict=True)))
@@ -493,7 +493,7 @@ def test_a_witness_of_many_bits_is_printed_in_hexadecimal(tmp_path, notion):
     assert all(isinstance(worst["output"], str) for worst in found["witnesses"].values())
 
 
-def test_a_bits_channel_of_any_size_is_refused_in_words():
+def test_a_refusal_prints_a_long_output_in_hexadecimal():
     """A refusal prints an output of 16,471 bits in hexadecimal."""
     with pytest.raises(Uncertified, match=r"output [0-9a-f]{4118}"):
         campaign(oue(16_471, NAT), Ldp(NAT // 2), Items(1, 16_470))

@@ -173,7 +173,7 @@ def test_the_staircase_is_the_law_of_one_report(name: str) -> None:
 
 
 @each
-def test_posterior_means_are_every_persons_own(name: str) -> None:
+def test_posterior_means_use_the_prior_and_channel_of_each_class(name: str) -> None:
     """The MMSE estimate is the mean of P_c(x|y) over the reports, with the prior and channel of each report's class.
 
     Without priors it is refused.
@@ -252,7 +252,7 @@ def test_intervals_cover() -> None:
     assert missed <= 150
 
 
-def test_the_floats_of_own_priors_are_those_of_the_integers() -> None:
+def test_the_float_decoder_of_personal_priors_agrees_with_the_integers() -> None:
     """Cover and truth of the vectorised decoder equal those of the integer channels to 10^-12.
 
     The priors are 40 random ones, the uniform one, and one with a value of almost all the mass.
@@ -268,7 +268,7 @@ def test_the_floats_of_own_priors_are_those_of_the_integers() -> None:
             assert decoder._truth[row, 0] == pytest.approx(channel.truth / 2**64, abs=1e-12)
 
 
-def test_steps_without_height_are_none() -> None:
+def test_a_step_of_height_zero_does_not_change_the_levels() -> None:
     """The levels of a staircase do not depend on the count of a step of height 0."""
     heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
     counts = np.array([[4, 9], [10, 5], [6, 1]])
@@ -331,7 +331,7 @@ def test_a_sheet_of_classes_is_read_strictly(tmp_path, row: str) -> None:
         read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
 
 
-def test_own_priors_end_to_end(study_of, tmp_path) -> None:
+def test_personal_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> None:
     """Priors are declared at enrolment, reports are counted by prior, and the estimate uses each person's prior."""
     made, signed = study_of(of_own())
     priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))
@@ -431,7 +431,7 @@ def test_revoking_a_key_that_declared_a_prior(study_of, tmp_path) -> None:
     assert ingest(made, [tmp_path / "late.htr"], now=OPENS).rejected == {"revoked-key": 3}
 
 
-def test_every_class_of_simulated_people_answers_by_its_own_channel() -> None:
+def test_simulated_people_answer_by_the_channel_of_their_class() -> None:
     """A simulated person's outputs are in the block of outputs of the person's class."""
     terms = of_classes(enrolment="enrolled")
     truth = Truth(("wheat", "rye", "oats"), (20, 20, 20), (2, 0, 1))

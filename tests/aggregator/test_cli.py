@@ -121,7 +121,7 @@ def test_ingesting_again_counts_nothing_twice(session):
     assert json.loads(run(*study, "estimate", "education", "--json").stdout)["values"] == before
 
 
-def test_status_and_inspect_say_what_is_there(session):
+def test_status_counts_reports_and_inspect_recognises_files(session):
     """status counts the study's keys and reports; inspect distinguishes a campaign from a batch."""
     (row,) = json.loads(run("--study", session / "lib", "status", "--json").stdout)
     assert (row["name"], row["keys"], row["reports"]) == ("education", 400, 400)
@@ -190,7 +190,7 @@ def test_too_few_reports_are_not_yet(session, tmp_path):
     assert "50" in run(*study, "estimate", "education", code=75).output
 
 
-def test_a_simulated_seed_repeats_and_says_so(session, tmp_path):
+def test_simulate_with_a_seed_repeats_its_bytes_and_warns(session, tmp_path):
     """simulate --seed writes the same bytes twice, and warns that a seed is for experiments only."""
     batches = []
     for name in "ab":
@@ -282,7 +282,7 @@ def test_a_batch_in_place_of_a_campaign_is_refused(session):
     assert found["certified"] is False
 
 
-def test_what_an_author_wrote_is_never_markup(session, tmp_path):
+def test_tables_show_brackets_of_an_author_as_text(session, tmp_path):
     """Brackets in titles, labels and names appear as the author wrote them in the tables of six commands."""
     title, label, name = "[red]Highest[/red]", "[bold]none[/]", "[/x]it"
     draft = DRAFT.replace("Highest education", title).replace('"none"', f'"{label}"').replace("enrolled", "open")

@@ -88,7 +88,7 @@ def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
     assert status.as_json()["closed_early"] == OPENS + WEEK + 1
 
 
-def test_what_was_counted_stays(study):
+def test_a_notice_keeps_reports_that_were_counted_before(study):
     """A notice does not remove reports that were counted before it arrived, even if it would now refuse them."""
     assert counted(study, report(0, PLAIN, period=1))[0] == 1
     study.close_early(notice(OPENS + WEEK))

@@ -138,7 +138,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
         (lambda: enrolment(0, ENROLLED)[:-1] + b"\0", 400, "signature"),
     ],
 )
-def test_what_a_code_does_not_fit_is_refused(study, code, body, status, stage):
+def test_a_refused_upload_leaves_its_code_unused(study, code, body, status, stage):
     """If the upload with a code is refused, the code stays unused."""
     with served(study) as address:
         answered, answer = post(address, body(), headers={"halftruth-code": code})
@@ -188,7 +188,7 @@ def test_a_device_redeems_the_code_of_its_link(study, code, joined):
     assert Codes(study.path).counts(ENROLLED.id) == CodeCounts(2, 2)
 
 
-def test_codes_are_written_once_and_kept_nowhere(study, tmp_path):
+def test_codes_are_written_to_a_file_and_not_stored(study, tmp_path):
     """codes writes the requested number of different codes to a file for its owner alone; the study stores none.
 
     Cards are a PDF. A campaign for all devices needs no codes.

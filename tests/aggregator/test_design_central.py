@@ -81,7 +81,7 @@ def test_more_privacy_costs_a_server_and_sides_are_alike():
             central(people, share, NAT)
 
 
-def test_the_optimum_of_own_priors_agrees_and_is_below_all_rules():
+def test_the_optimum_for_personal_priors_is_at_most_the_error_of_every_rule():
     """If all people have one prior, the optimum is the closed form.
 
     With personal priors it is at most the error of devices (Theorem 6) and at most that of the rule for many people.

@@ -130,7 +130,7 @@ def test_a_draft_with_classes_is_a_campaign(tmp_path) -> None:
         drafted(more=more + '\n[prior]\nkind = "campaign"', folder=tmp_path)
 
 
-def test_a_draft_for_own_priors_is_a_campaign(tmp_path) -> None:
+def test_a_draft_for_personal_priors_becomes_a_campaign(tmp_path) -> None:
     """A draft with [prior] kind = "own" becomes a campaign whose channels are made from the priors that devices
     declare."""
     made = drafted(more='[prior]\nkind = "own"', folder=tmp_path)

@@ -166,7 +166,7 @@ def test_kilometres_are_not_overstated():
         (Grid(89 * 10**6, 90 * 10**6, 0, 2 * 10**6, 10**6), "kilometres", 1),
     ],
 )
-def test_a_distance_that_is_none_is_refused(domain, metric, scale):
+def test_an_invalid_distance_is_refused(domain, metric, scale):
     """A metric that the domain does not have, a scale of zero, and cells at a pole are refused."""
     with pytest.raises(NotionError):
         geo_over(domain, NAT, metric, Fraction(scale))

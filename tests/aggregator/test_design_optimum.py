@@ -182,7 +182,7 @@ def test_the_best_table_is_certified_and_better_than_ldp(matrix):
     assert expected_mse(table) <= min(plain, subset_selection_mse(size, least)) * (1 + 1e-6)
 
 
-def test_the_best_table_is_no_worse_than_any_table_a_blind_search_finds():
+def test_the_best_table_has_at_most_the_error_of_a_random_search():
     """Under random levels the table has no more error than 12 starts of a search over all 3 x 5 tables that does not
     use rays."""
     matrix = MATRICES["random 3"]
@@ -235,7 +235,7 @@ def test_the_best_table_is_for_the_given_shares():
     assert error(even_table, [0.25] * 4) < error(skewed_table, [0.25] * 4)
 
 
-def test_a_matrix_that_allows_nothing_is_refused():
+def test_a_matrix_with_zero_levels_or_too_many_values_is_refused():
     """A matrix of levels with too many values, or with levels of zero, is refused."""
     with pytest.raises(NotionError, match="12"):
         best_table(matrix_of(13, lambda x, y: NAT))
@@ -309,7 +309,7 @@ def test_mutual_information_round_trips_and_refuses_nonsense():
         certify(RandomizedResponse(300, (2**50,)), MutualInformation(NAT, (1,) * 300))
 
 
-def test_a_cap_that_forbids_nothing_is_refused():
+def test_a_cap_above_the_entropy_is_refused():
     """A cap above the entropy is refused, as it would allow reports of the answer itself.
 
     A distortion that is not k x k is a ValueError.
@@ -380,7 +380,7 @@ def test_two_certain_answers_use_the_whole_level():
     assert exact.nats(loss.level) == pytest.approx(1, abs=1e-8)
 
 
-def test_nothing_to_hide_is_an_error():
+def test_secrets_that_do_not_change_the_answers_are_refused():
     """If no secret of a pair changes the distribution of answers, the noise has no scale and the design is refused."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 2, 3), (2, 4, 6))),))
     with pytest.raises(NotionError, match="no noise is needed"):

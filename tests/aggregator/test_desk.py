@@ -383,7 +383,7 @@ def test_the_course_of_one_value_is_printed_alone(desk, tmp_path):
     assert [(row["periods"], row["value"]) for row in rows] == [(period, "secondary") for period in "0124"]
 
 
-def test_the_truth_of_a_rehearsal_stands_beside_a_course(desk, tmp_path):
+def test_a_course_shows_the_true_shares_of_a_rehearsal(desk, tmp_path):
     """--truth with --by period takes one file for all periods, or one for each.
 
     JSON, CSV and the table show the true shares, and the table the true change.
@@ -591,7 +591,7 @@ def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
     run("--study", tmp_path / "lib", "compare", "it", "--classes", "village,town, north")
 
 
-def test_a_page_of_a_class_says_so(desk, tmp_path):
+def test_the_page_of_a_class_names_the_class(desk, tmp_path):
     """The page of a class names the class and has another digest than those of other classes and of everybody."""
     digests = set()
     for number, name in enumerate((None, "village", "town, north")):

@@ -267,7 +267,7 @@ def test_a_known_file_is_known_in_other_pieces(watched, study, tmp_path):
 @pytest.mark.parametrize(
     "change", ["a key is revoked", *(pytest.param(one, marks=pytest.mark.long) for one in list(CHANGES)[1:])]
 )
-def test_what_is_remembered_changes_no_verdict(watched, study, tmp_path, change):
+def test_remembered_signatures_change_no_result(watched, study, tmp_path, change):
     """After any later enrolment, revocation or import, the result is that of a local engine that remembers no
     signatures."""
     dask, seen = watched
@@ -499,7 +499,7 @@ def contents(tally):
 @pytest.mark.parametrize(
     "kind", ["plain", "several", "bits", pytest.param("own", marks=pytest.mark.long), "own, several", "transcript"]
 )
-def test_parts_of_a_tally_are_the_whole(tmp_path, kind):
+def test_the_tallies_of_the_shards_add_up_to_the_tally_of_the_study(tmp_path, kind):
     """The tallies of the shards add up to the study's tally, exactly, and their estimate is the study's.
 
     The short form uses people with personal priors who answer several times.
@@ -600,7 +600,7 @@ def test_a_silent_worker_is_given_up(study, tmp_path):
 
 
 @pytest.mark.long
-def test_what_does_not_fit_in_memory_goes_to_the_disk(study, tmp_path, address):
+def test_workers_that_write_results_to_disk_give_the_same_result(study, tmp_path, address):
     """Workers that must write all results to disk give the same result."""
     file, other = many(study, tmp_path), copied(study, "other")
     tight = {"memory_limit": "2GB", "config": {"distributed.worker.memory.target": 1e-6}}

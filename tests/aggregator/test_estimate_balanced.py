@@ -70,7 +70,7 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
     assert decoder.variance(v, at_reference) <= decoder.plain.variance(v, at_reference) * (1 + 1e-9)
 
 
-def test_bits_reported_without_noise_are_left_alone():
+def test_the_constraint_changes_no_bits_reported_without_noise():
     """If the shares of every report already sum to one, the constraint changes nothing."""
     decoder = decoder_of(Bits((S,), (0,), ((0, 3),)))
     np.testing.assert_array_equal(decoder.invert(np.array([0.2, 0.3, 0.4])), [0.2, 0.3, 0.4])

@@ -75,7 +75,7 @@ CHANNELS = {
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 @pytest.mark.parametrize("p", [zipf(400), zipf(400)[::-1], np.full(400, 1 / 400)], ids=["falling", "rising", "even"])
-def test_it_beats_the_projection_where_noise_is_large(channel, p):
+def test_empirical_bayes_beats_the_projection_if_noise_is_large(channel, p):
     """Empirical Bayes has less total variation than the projection for n = 10,000 and k = 400.
 
     The errors are equal or not, and related to the shares or not. 10 batches; the margins are 5 to 95%. A failure means
@@ -129,7 +129,7 @@ def test_shares_are_a_distribution(k, seed):
     assert shares.sum() == pytest.approx(1)
 
 
-def test_what_is_known_exactly_stays():
+def test_values_without_noise_keep_their_raw_estimates():
     """Without noise the shares are the raw estimates.
 
     A value far above the noise and unlike all others keeps its estimate to a twentieth of its standard error, and to a

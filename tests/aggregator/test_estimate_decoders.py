@@ -62,7 +62,7 @@ def channel(request):
     return request.param
 
 
-def test_every_family_that_devices_know_has_a_decoder():
+def test_every_channel_family_has_a_decoder():
     """Every family of the protocol has a decoder, so the reports of every signed campaign can be decoded."""
     assert set(DECODERS) == set(FAMILIES)
 

@@ -139,7 +139,7 @@ def test_weights_do_not_depend_on_the_answers() -> None:
     assert np.array_equal(*weights)
 
 
-def test_errors_of_a_question_are_as_large_as_they_say() -> None:
+def test_stated_errors_of_a_question_are_the_observed_ones() -> None:
     """Over 200 surveys the estimate of a question is unbiased, and its mean squared error is the stated variance.
 
     A failure means a biased estimate or wrong errors; the seed is fixed.
@@ -174,7 +174,7 @@ def test_the_error_of_a_ratio_is_that_of_its_gradient() -> None:
     assert ratio.se[0] ** 2 == pytest.approx(gradient @ np.array([[4e-4, 2e-4], [2e-4, 3e-4]]) @ gradient)
 
 
-def test_a_ratio_of_next_to_nobody_says_nothing() -> None:
+def test_a_ratio_with_a_denominator_near_zero_has_the_interval_0_to_1() -> None:
     """If the denominator is within its error of zero, the interval is 0 to 1."""
     low, high = Ratio(np.array([0.01]), np.array([1e-4]), 0.01, 1e-4, np.array([0.0])).intervals(0.05)
     assert (low, high) == (0, 1)
@@ -226,7 +226,7 @@ def test_a_fitted_table_has_its_margins_and_its_odds() -> None:
 
 
 @pytest.mark.parametrize(("surveys", "most"), [(60, 9), pytest.param(400, 30, marks=pytest.mark.long)])
-def test_an_association_is_seldom_found_where_there_is_none(surveys: int, most: int) -> None:
+def test_independent_questions_seldom_have_a_significant_association(surveys: int, most: int) -> None:
     """At most 9 of 60 surveys of independent questions have a significant association, for each pair of questions.
 
     A test that rejects 5% fails with a probability of 8e-4 for each pair, and in the long form (30 of 400) of 0.012.
@@ -249,7 +249,7 @@ def related() -> Floats:
 
 
 @pytest.mark.parametrize(("surveys", "least"), [(60, 52), pytest.param(400, 372, marks=pytest.mark.long)])
-def test_intervals_of_all_cells_hold_together(surveys: int, least: int) -> None:
+def test_simultaneous_intervals_of_all_cells_cover_the_truth(surveys: int, least: int) -> None:
     """In at least 52 of 60 surveys all simultaneous 95% intervals contain the truth, for each pair of questions.
 
     Intervals that hold together in 95% fail with a probability of 3e-3 for each pair, and in the long form (372 of 400)
@@ -322,7 +322,7 @@ def test_the_same_counts_have_the_same_test() -> None:
     assert one.association == other.association
 
 
-def test_what_nobody_was_asked_has_no_estimate() -> None:
+def test_a_question_that_no_view_asks_is_refused() -> None:
     """A question or a pair that no view asks is refused, and so is a pair in the wrong order."""
     views = survey(unrelated(), 500, np.random.default_rng(16), {(0, 1): projective(12, NANONATS)})
     with pytest.raises(NotAsked, match="both"):

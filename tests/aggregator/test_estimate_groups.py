@@ -187,7 +187,7 @@ def test_the_spread_is_the_sum_of_squares_of_groups(name):
     np.testing.assert_allclose(one.variance, of_query * scale)
 
 
-def test_one_report_a_device_is_estimated_as_ever():
+def test_groups_do_not_change_the_estimate_of_single_reports():
     """If each device has one report, the groups of devices leave an estimate unchanged, to the last bit."""
     rng, terms = np.random.default_rng(15), campaign(CHANNELS["response"])
     tally = survey(CHANNELS["response"], rng, readings=1)
@@ -246,7 +246,7 @@ def test_an_effect_is_never_below_one():
     np.testing.assert_allclose(design_effect(np.array([0.1, 0.2]), np.ones(2)), 1)
 
 
-def test_exact_intervals_of_fewer_reports_lie_between_whole_ones():
+def test_exact_intervals_of_fractions_lie_between_those_of_integers():
     """The interval of 2.5 of 10.5 reports is between those of 2 of 10 and 3 of 11, and that of 0 of n includes zero."""
     low, high = clopper_pearson(np.array([2.0, 2.5, 3.0, 0.0, 0.4]), np.array([10.0, 10.5, 11.0, 5.5, 5.5]), 0.05)
     assert (np.diff(low[:3]) > 0).all()

@@ -187,7 +187,7 @@ def test_simulated_counts_follow_the_channels_weights(given):
     np.testing.assert_allclose([given.decoder.forward(unit) for unit in np.eye(given.channel.inputs)], mean, atol=1e-9)
 
 
-def test_the_long_staircase_is_each_batchs_own(given):
+def test_batched_staircases_equal_single_staircases(given):
     """The steps and standard errors of each batch equal those of ``staircase`` and ``standard_errors``."""
     counts = given.drawn[:3]
     low, high = all_intervals(given, counts, ALPHA)
@@ -277,7 +277,7 @@ def test_intervals_hold_for_fixed_people(given):
     assert ((low <= truth) & (truth <= high)).mean() >= 0.94
 
 
-def test_simultaneous_intervals_hold_together(given):
+def test_simultaneous_intervals_cover_all_values(given):
     """In at least 95% of 4,000 batches, less 3 standard errors, all intervals at alpha / k contain their truths.
 
     n = 4,000, one-sided alpha = 0.1% if the true coverage were exactly 95%; Bonferroni's is higher. A failure means

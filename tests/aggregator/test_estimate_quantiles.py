@@ -184,7 +184,7 @@ def test_many_values_are_read_in_blocks() -> None:
     assert found.above.low <= found.above.estimate <= found.above.high
 
 
-def test_what_cannot_be_read_is_refused_in_words() -> None:
+def test_invalid_orders_fractions_and_ranges_are_refused() -> None:
     """Values without an order, fractions outside 0 to 1, edges outside the range, and empty ranges are refused."""
     labels, ages = Values(tuple("abcdefgh")), NumberRange.of(17, 90)
     with pytest.raises(NotOrdered, match="have no order"):
@@ -199,7 +199,7 @@ def test_what_cannot_be_read_is_refused_in_words() -> None:
         estimated(ages, above=90)
 
 
-def test_reports_that_do_not_say_an_order_are_refused_in_words() -> None:
+def test_quantiles_of_bits_and_views_are_refused_with_a_reason() -> None:
     """Campaigns that report bits or views have no quantiles, and the error gives the reason; bits have a mean."""
     line = NumberRange.of(1, 8)
     bits = oue(8, NANONATS)

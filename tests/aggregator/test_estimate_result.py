@@ -240,7 +240,7 @@ def test_every_method_estimates_a_distribution():
         assert not found.warnings
 
 
-def test_a_search_that_is_cut_short_says_so(monkeypatch):
+def test_a_search_that_did_not_converge_warns(monkeypatch):
     """If a search has not converged, the first warning says that it stopped."""
     monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
     asked = terms(hadamard(200, NANONATS))
@@ -248,7 +248,7 @@ def test_a_search_that_is_cut_short_says_so(monkeypatch):
     assert "maximum-likelihood search stopped" in found.warnings[0]
 
 
-def test_identified_values_have_error_bars_and_others_have_none():
+def test_only_identified_values_have_intervals():
     """If two of three values have the same outputs, only the other one has an unbiased estimate and an interval.
 
     The influence is computed from its estimate.

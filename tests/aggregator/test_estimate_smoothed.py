@@ -165,7 +165,7 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
     assert np.abs(np.cumsum(found - p)).sum() / (k - 1) < 0.006
 
 
-def test_other_channels_are_refused_in_words() -> None:
+def test_smoothing_of_other_channels_is_refused_with_an_alternative() -> None:
     """Smoothing needs outputs on the same line as the numbers; other channels are refused with an alternative
     method."""
     with pytest.raises(MethodRefused, match="sent by a wave: for this channel use 'projection'"):

@@ -168,7 +168,7 @@ def test_resolutions_are_in_the_machine_readable_form():
     )
 
 
-def test_what_views_do_not_have_is_refused():
+def test_methods_that_need_one_channel_are_refused_for_views():
     """Methods that need a single channel are refused with alternatives, and so are too few devices in all views
     together."""
     terms = campaign(GRID, Coarse(2), Identity(), minimum=100)

@@ -48,7 +48,7 @@ def test_the_mean_of_evenly_spaced_numbers_is_unbiased(channel: Wave) -> None:
     np.testing.assert_allclose(dense(channel) @ adds, numbers, rtol=1e-10, atol=1e-10)
 
 
-def test_single_shares_and_uneven_numbers_are_refused_in_words() -> None:
+def test_single_shares_and_uneven_numbers_are_refused_with_an_alternative() -> None:
     """An unbiased estimate of a single share, or of unevenly spaced numbers, is refused, and the error names an
     alternative."""
     decoder = decoder_of(WAVES["wave"])

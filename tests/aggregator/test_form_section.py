@@ -80,7 +80,7 @@ def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[
         (FORM.replace('"number"\nlow = 17\nhigh = 19', f'"buckets"\nedges = {list(range(17))}'), "", "at most 16"),
     ],
 )
-def test_a_draft_that_is_no_form_is_refused_by_entry(tmp_path: Path, questions: str, more: str, message: str) -> None:
+def test_an_invalid_form_is_refused_with_its_entry(tmp_path: Path, questions: str, more: str, message: str) -> None:
     """Too few questions, wrong entries, and sections that exclude each other are refused with a reason."""
     with pytest.raises(Exception, match=message):
         read_draft(drafted(tmp_path, questions, more))
@@ -211,7 +211,7 @@ def test_a_number_in_a_pair_gets_a_longer_step(
         assert held or age.domain.size == 4
 
 
-def test_a_form_keeps_ldp_and_has_no_channel_of_its_own(tmp_path: Path) -> None:
+def test_a_form_is_refused_without_ldp_and_as_a_single_question(tmp_path: Path) -> None:
     """A form with a notion other than LDP is refused, and so is reading a form as a single question."""
     other = TAIL.replace('"ldp"', '"high-low"')
     with pytest.raises(DraftError, match="notion of a form must be"):

@@ -103,7 +103,7 @@ def test_a_table_has_the_order_that_was_asked_for(names: tuple[str, str]) -> Non
     ]
 
 
-def test_what_cannot_be_told_is_refused_in_words() -> None:
+def test_questions_without_a_joint_estimate_are_refused_with_a_message() -> None:
     """An unknown or repeated question, two questions that no device gets together, and too few devices are refused."""
     terms = campaign().terms
     whole, few = tally_of(terms, 1000), tally_of(terms, 15)

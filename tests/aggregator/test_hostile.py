@@ -138,7 +138,7 @@ def test_a_key_counts_for_at_most_its_quota(tmp_path):
     assert study.periods(PLAIN) == {0: 3, 1: 3}
 
 
-def test_keys_that_introduce_themselves_are_as_many_people_as_they_say(tmp_path):
+def test_every_forged_key_counts_as_a_person_if_any_key_is_accepted(tmp_path):
     """If any key is accepted, 300 forged keys count as 300 people.
 
     The estimate warns, and the stated change of a share by 300 forged reports is above 1.

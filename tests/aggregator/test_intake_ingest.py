@@ -90,7 +90,7 @@ def one_of_each():
 
 
 @pytest.mark.parametrize("reject", list(Reject))
-def test_each_class_is_reached_by_its_own_report(study, reject):
+def test_each_fault_is_refused_under_its_class(study, reject):
     """A report with one fault is refused under that fault's class, and a correct report in the same file is counted."""
     good, cases = one_of_each()
     study.revoke(enrolment(9, PLAIN))
@@ -299,7 +299,7 @@ def test_files_are_those_of_the_folders_in_order(study, tmp_path):
 
 
 @given(data=st.binary(max_size=60), begin=st.integers(0, 60), size=st.integers(1, 9), length=st.integers(2, 6))
-def test_whether_a_file_may_hold_some_bytes(tmp_path_factory, data, begin, size, length):
+def test_a_search_for_bytes_finds_them_in_pieces_of_any_size(tmp_path_factory, data, begin, size, length):
     """The search finds bytes at their places in a file, in pieces of any size, and nowhere else; an unreadable file
     counts as a match."""
     mark = bytes(range(200, 200 + length))
@@ -310,7 +310,7 @@ def test_whether_a_file_may_hold_some_bytes(tmp_path_factory, data, begin, size,
     assert files.may_hold(path.with_name("nothing"), mark, size)
 
 
-def test_an_unreadable_file_is_named_and_the_rest_goes_on(study, tmp_path, monkeypatch):
+def test_an_unreadable_file_is_named_and_other_reports_count(study, tmp_path, monkeypatch):
     """A file that cannot be read to its end is named in the warnings, and the reports before the fault count."""
     for name, number in (("bad", 0), ("good", 1), ("worse", 2)):
         (tmp_path / name).write_bytes(report(number, PLAIN) * 2)
@@ -384,7 +384,7 @@ def _is(number: int, key: SigningKey) -> bool:
     return number.to_bytes(8, "big", signed=True) == key.id
 
 
-def test_a_campaign_may_bring_its_own_output_width(study):
+def test_a_file_may_mix_campaigns_of_different_output_widths(study):
     """In a file of several campaigns, periods and report lengths, each report is counted in its campaign."""
     wide = campaign(300, answers=9, title="Wide")
     study.import_campaign(wide.data, [AUTHOR.public], "wide")

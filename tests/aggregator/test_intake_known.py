@@ -91,7 +91,7 @@ HOURS = [NOW, NOW - 2 * WEEK, NOW + 9 * WEEK]
         for now in HOURS
     ],
 )
-def test_what_is_remembered_changes_no_verdict(study, tmp_path, verified_now, change, now):
+def test_remembered_signatures_change_no_result(study, tmp_path, verified_now, change, now):
     """After any enrolment, revocation or import, and at any time, counts are those of a study without the record of
     signatures.
 
@@ -278,7 +278,7 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
     assert not whole._held()
 
 
-def test_what_verified_under_one_key_has_not_under_another(tmp_path):
+def test_a_remembered_signature_holds_for_one_key_only(tmp_path):
     """The same bytes with the same key id and another public key are verified again, and refused."""
     data = report(0, PLAIN)
     gathering = Gathering()

@@ -213,7 +213,7 @@ def test_a_poster_is_lines_and_says_no_date(posters):
     assert (draw_poster(content, "svg"), draw_poster(content, "pdf")) == (svg, pdf)
 
 
-def test_an_authors_text_is_no_markup():
+def test_markup_in_a_title_is_shown_as_text():
     """Markup in a title is shown as text."""
     signed = signed_campaign(title="<script>alert(1)</script> & $x^2$", translations=())
     drawn = draw_poster(PosterContent.of(signed, invite(signed, NOW)), "html").decode()

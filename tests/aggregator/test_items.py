@@ -137,7 +137,7 @@ def test_a_padding_without_a_sample_is_refused() -> None:
         drafted('"auto"')
 
 
-def test_the_id_that_is_no_item_is_named(tmp_path) -> None:
+def test_an_invalid_item_number_is_refused_with_the_range(tmp_path) -> None:
     """Items without names have the numbers from 1 to m, and an invalid number is refused.
 
     The analyst's error has the number; a device's error has only the valid range.

@@ -64,7 +64,7 @@ def files_of(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("change", [later_column, later_engine])
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_tables_of_a_later_version_are_left_alone(study, name, change):
+def test_tables_of_a_later_version_are_not_changed(study, name, change):
     """Every command on such tables ends with exit code 1 and a line that says to update, and changes no byte."""
     change(study, name)
     before = files_of(study)

@@ -82,7 +82,7 @@ def test_a_notebook_shows_text_of_an_author_as_text(found):
     assert len(repr(estimate)) < 200
 
 
-def test_what_a_campaign_does_not_have_is_refused(found):
+def test_unknown_campaigns_and_periods_are_refused(found):
     """A campaign that the study does not have, and a period that the campaign does not have, are a StudyError."""
     lib, _ = found
     with pytest.raises(StudyError, match="periods 0 to 3"):

@@ -98,7 +98,7 @@ def test_large_objects_are_read_in_pieces(bucket, tmp_path):
     assert found[0][0].accepted == 200
 
 
-def test_an_object_that_is_gone_is_named_and_the_rest_goes_on(bucket, study):
+def test_a_removed_object_is_named_and_the_others_are_counted(bucket, study):
     """An object that is removed after the listing, small or large, is named in the warnings, and the others are
     counted."""
     large = b"".join(report(n, PLAIN) for n in range(1, 9)) + bytes(2**17)
@@ -110,7 +110,7 @@ def test_an_object_that_is_gone_is_named_and_the_rest_goes_on(bucket, study):
     assert done.warnings == tuple(f"{gone} could not be read: no such object" for gone in files[:2])
 
 
-def test_what_was_verified_is_not_verified_again(bucket, study, monkeypatch):
+def test_recorded_signatures_are_not_verified_again(bucket, study, monkeypatch):
     """Signatures that one process has recorded in the bucket are not verified by another, and each object of the
     record has a maximum size."""
     for module, name, value in (

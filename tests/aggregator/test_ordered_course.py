@@ -187,7 +187,7 @@ def test_numbers_of_sides_are_those_of_each_alone(lib):
         (("--by", "period", "--bins", "2027-01-01"), 65, "outside"),
     ],
 )
-def test_what_does_not_go_together_is_refused(lib, words, code, says):
+def test_options_that_exclude_each_other_are_refused(lib, words, code, says):
     """Options that exclude each other, or do not fit the campaign, are refused with a reason."""
     assert says in " ".join(run(lib, *words, code=code).stderr.split())
 

@@ -77,7 +77,7 @@ def test_the_decoder_is_that_of_the_dense_channels():
     np.testing.assert_allclose(decoder.variances(counts / 1000), moments - raw**2, rtol=1e-9)
 
 
-def test_levels_of_peoples_own_end_to_end(tmp_path):
+def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     """1,200 people with two priors at two levels each are counted and decoded by the prior and level that they
     declared.
 

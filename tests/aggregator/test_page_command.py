@@ -59,7 +59,7 @@ def test_the_page_of_a_file_and_of_the_study_is_the_same(folder):
     assert data(made)["served"] is False
 
 
-def test_a_closed_campaign_says_so_in_its_page(folder):
+def test_the_page_of_a_closed_campaign_has_the_closing_notice(folder):
     """The page of a campaign that was closed early contains the closing notice."""
     study = Study.open(folder / "lib")
     notice = seal_closing(study.campaign("it"), NOW, AUTHOR)

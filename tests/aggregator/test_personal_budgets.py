@@ -55,7 +55,7 @@ def signed_of(tmp_path, text: str):
 
 
 @pytest.mark.parametrize(("notion", "bound"), [("minid", min), ("avgid", lambda a, b: (a + b) / 2)])
-def test_each_class_keeps_its_own_budgets(tmp_path, notion: str, bound) -> None:
+def test_each_class_satisfies_its_budgets(tmp_path, notion: str, bound) -> None:
     """For each pair of values, computed from the integers, no output is more than e^bound times as likely, under the
     budgets of the class."""
     terms = signed_of(tmp_path, DRAFT.format(notion=notion)).terms
@@ -69,7 +69,7 @@ def test_each_class_keeps_its_own_budgets(tmp_path, notion: str, bound) -> None:
                 assert channel.weight(x, y) <= most * channel.weight(other, y)
 
 
-def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path) -> None:
+def test_devices_are_charged_by_the_certificate_of_their_class(tmp_path) -> None:
     """A device of each class is charged by its class's certificate.
 
     The simultaneous 99.9% intervals for simulated people of both classes contain the true shares.
@@ -95,7 +95,7 @@ def test_a_person_of_each_class_is_asked_at_their_own_cost_and_counted(tmp_path)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
-def test_each_class_may_have_its_own_sensitive_values(tmp_path) -> None:
+def test_each_class_may_have_different_sensitive_values(tmp_path) -> None:
     """A class has the sensitive values of its own section, or those of the draft if its section has none."""
     high_low = (
         DRAFT[: DRAFT.index("[privacy]")]
@@ -123,7 +123,7 @@ sensitive = ["diabetes", "HIV"]
         ("notion = 'ldp'", "notion"),
     ],
 )
-def test_what_a_class_may_not_say_is_refused(tmp_path, entry: str, message: str) -> None:
+def test_invalid_entries_of_a_class_are_refused(tmp_path, entry: str, message: str) -> None:
     """Unknown values, budgets out of range and entries that a class cannot have are refused, with the value, the rule
     or the entry."""
     text = DRAFT.format(notion="minid").replace("default = 1.0\n", f"{entry}\n")

@@ -93,7 +93,7 @@ def test_names_of_buckets():
     assert place("s3") == Path("s3")
 
 
-def test_what_was_asked_ahead_is_in_order():
+def test_prefetched_results_are_in_order():
     """Prefetched results are in the order of the requests, each once, and an error is raised at its turn."""
 
     def ask(number):

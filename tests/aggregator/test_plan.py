@@ -205,7 +205,7 @@ def test_the_part_decides_the_order():
     assert expected_mse(made[0.1], shares) < 0.9 * expected_mse(made[0.9], shares)
 
 
-def test_the_plan_weighs_by_the_part_and_says_so():
+def test_the_plan_uses_and_states_the_given_share():
     """With a given share, every error is for shares uniform within both sets, and the reason states the share.
 
     Without a share, errors are for uniform shares and the reason says so.

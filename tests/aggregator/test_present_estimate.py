@@ -96,7 +96,7 @@ def item_rows(text):
     return [line for line in text.splitlines() if line.strip().startswith("item ")]
 
 
-def test_what_surely_occurs_comes_first():
+def test_significant_values_come_first():
     """Of 200 values, those whose simultaneous interval is above zero come first, even if noise gives another value a
     larger share.
 
@@ -153,7 +153,7 @@ def test_texts_are_never_read_as_markup(tmp_path):
     draw(shown, tmp_path / "labels.png")
 
 
-def test_the_truth_of_a_rehearsal_stands_beside_the_estimate():
+def test_the_table_has_a_truth_column_if_the_truth_is_given():
     """The table has a column for the truth if and only if the truth is given."""
     shown = found(COLOURS)
     assert "truth" not in printed(estimate_table(shown))

@@ -143,7 +143,7 @@ def test_the_page_forbids_what_it_does_not_need():
     assert hashed == base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
 
 
-def test_what_an_author_writes_is_text():
+def test_markup_of_an_author_is_shown_as_text():
     """Markup in a title, question, purpose, organisation or label is shown as text."""
     evil = "<script>alert(1)</script><b \"&amp;'>"
     terms = Campaign(evil, evil, evil, evil, Values((evil, "</svg>", "']]>")), Ldp(NANONATS), evil,
@@ -286,7 +286,7 @@ def test_every_method_has_words():
     ],
     ids=["ldp", "high-low", "minid", "lip", "own-lip"],
 )
-def test_the_promise_is_in_words_and_in_nats(terms, words):
+def test_the_page_states_the_promise_in_words_and_in_nats(terms, words):
     """The page states the promise in words, with the declared, the audited and the LDP level and the worst case."""
     found = audit(terms)
     text = " ".join(Parsed(f"<main>{''.join(promise_section(found))}</main>").words)

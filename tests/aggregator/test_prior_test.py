@@ -87,7 +87,7 @@ def test_the_default_recovers_from_a_wrong_prior(wrong):
     assert np.mean(far[None]) < 0.6 * np.mean(far["mmse"])
 
 
-def test_no_share_lies_outside_its_own_interval(wrong):
+def test_every_share_lies_in_its_interval(wrong):
     """Under a wrong prior every method has low <= share <= high, for single and for simultaneous intervals."""
     _, surveys = wrong
     for method in set(METHODS) - {"smooth"}:  # that method needs ordered numbers sent by a wave

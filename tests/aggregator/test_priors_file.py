@@ -42,7 +42,7 @@ def test_weights_are_declared_as_a_device_declares_them(tmp_path) -> None:
     assert all(personal.declared(one.prior) == one.prior for one in found)
 
 
-def test_a_level_of_ones_own_stands_beside_the_weights(tmp_path) -> None:
+def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
     """The column of personal levels is in nats and precedes the count; blank, or the campaign's level, means no
     personal level."""
     found = read_priors(file_of(tmp_path, "wheat,hay,flax,epsilon,count\n1,2,3,0.5,4\n1,2,3,,5\n1,2,3,1,6\n"), TERMS)
@@ -99,7 +99,7 @@ def test_people_hold_what_they_declare() -> None:
     assert truth_of(people, CROPS, seed=2) == truth != truth_of(people, CROPS, seed=3)
 
 
-def test_one_person_draws_anew_from_their_own_prior() -> None:
+def test_a_single_person_with_a_prior_may_change_their_value() -> None:
     """A person whose prior nobody else has may still change: a later value does not depend on that of the first
     period."""
     truth = truth_of([Declarers((1, 1, 2), 1, None)], CROPS, seed=1)

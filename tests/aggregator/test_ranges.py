@@ -158,7 +158,7 @@ def test_a_page_shows_what_was_asked(lib, tmp_path):
     assert f"12 to 18</span></th><td>{document['between']['estimate']:.1%}" in text
 
 
-def test_the_truth_stands_beside_what_it_is_the_truth_of(lib, tmp_path):
+def test_true_quantiles_means_and_shares_are_printed_with_the_estimates(lib, tmp_path):
     """The true quantiles, mean and shares of a simulation are those of its true counts, and are printed with the
     estimates."""
     (tmp_path / "true.csv").write_text("value,count\n12,200\n20,150\n26,50\n")

@@ -209,7 +209,7 @@ def test_ingested_uploads_are_put_away_mixed(study):
         assert again.tally(signed).counts.tolist() == study.tally(signed).counts.tolist()
 
 
-def test_what_was_not_read_to_its_end_stays(study):
+def test_a_file_that_was_not_read_to_its_end_is_not_archived(study):
     """A file that an ingest could not read to its end is not archived, so that another ingest may read it."""
     inbox.prepare(study.path)
     good, bad = (inbox.put(study.path, sent(number)) for number in range(2))
@@ -362,7 +362,7 @@ def test_every_refusal_is_one_line_of_json(study):
     assert kept(study) == []
 
 
-def test_a_failure_shows_nothing_of_itself(study, monkeypatch, caplog, capfd):
+def test_an_internal_error_does_not_reveal_its_text(study, monkeypatch, caplog, capfd):
     """Any internal error is 500 with one line of JSON; neither the line nor the log contains the error's text or the
     sender."""
 
@@ -380,7 +380,7 @@ def test_a_failure_shows_nothing_of_itself(study, monkeypatch, caplog, capfd):
 
 
 @pytest.mark.parametrize("full", [errno.ENOSPC, errno.EDQUOT])
-def test_a_full_disk_keeps_nothing_and_says_so(study, monkeypatch, full):
+def test_a_full_disk_is_507_and_leaves_no_file(study, monkeypatch, full):
     """If the disk is full during an upload, the response is 507 and no file is left; once there is room again, the
     upload is stored."""
 
@@ -648,7 +648,7 @@ def test_no_request_reads_the_study(study, monkeypatch):
         assert len(opened) - ours <= 8
 
 
-def test_what_came_since_is_looked_up_and_what_was_compacted_too(study, monkeypatch):
+def test_fingerprints_agree_with_the_table_after_commits_and_compactions(study, monkeypatch):
     """Fingerprints agree with the table's rows after commits, several outputs in a report, and a compaction.
 
     Each data file is read once.
