@@ -150,7 +150,7 @@ def _tried_of_form(question: SourcedQuestion) -> dict[str, object]:
     shown = text[:MOST_SHOWN] if text.isprintable() else ascii(text[:MOST_SHOWN])
     taken = question.instead if answer is None else answer
     if taken is None:
-        result = f"none, so nothing is answered: {reason or NOTHING}"
+        result = f"no answer in this slot: {reason or NOTHING}"
     else:
         result = " or ".join(question.labels(taken[question.name])) + (" (instead)" if answer is None else "")
     return {**row, "reading": f"none: {reason}" if reason else shown, "answer": result}

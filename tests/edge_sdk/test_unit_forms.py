@@ -191,10 +191,10 @@ def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, 
     vote, age, home = printed["sources"]
     assert [one["question"] for one in printed["sources"]] == list(FORM.places)
     assert sys.executable in vote["source"]
-    assert (vote["reading"], vote["answer"]) == ("maybe", f"none, so nothing is answered: {NOTHING}")
+    assert (vote["reading"], vote["answer"]) == ("maybe", f"no answer in this slot: {NOTHING}")
     assert (age["reading"], age["answer"]) == ("40", "19")
     failed = "the source failed with exit code 1"
-    assert (home["reading"], home["answer"]) == (f"none: {failed}", f"none, so nothing is answered: {failed}")
+    assert (home["reading"], home["answer"]) == (f"none: {failed}", f"no answer in this slot: {failed}")
     assert (tmp_path / "runs").read_text().split() == ["vote", "age"]
     assert not (tmp_path / "unit" / "store").exists()
     assert main(["run", str(file), "--check"]) == 0
@@ -205,11 +205,11 @@ def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, 
     ("keys", "program", "answer"),
     [
         ("", "'echo', 'skipped'", "skipped"),
-        ("", "'true'", f"none, so nothing is answered: {NOTHING}"),
+        ("", "'true'", f"no answer in this slot: {NOTHING}"),
         ("instead = 'skipped'", "'true'", "skipped (instead)"),
         ("instead = '17'", "'echo', 'soon'", "17 (instead)"),
         ("scale = 0.5", "'echo', '35'", "18"),
-        ("outside = 'skip'", "'echo', '99'", f"none, so nothing is answered: {NOTHING}"),
+        ("outside = 'skip'", "'echo', '99'", f"no answer in this slot: {NOTHING}"),
     ],
 )
 def test_a_check_says_what_a_reading_would_be_answered_as(tmp_path, capsys, keys, program, answer):

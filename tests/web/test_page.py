@@ -216,7 +216,7 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "too dear": (studies.DEAR, {}, "Your budget is too small for this study."),
     "no signatures": (studies.EDUCATION, {"script": NO_ED25519}, "This browser cannot take part."),
     "no locks": (studies.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
-    "no storage": (studies.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The store cannot be"),
+    "no storage": (studies.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The stored data cannot"),
 }  # fmt: skip
 
 
@@ -244,7 +244,7 @@ def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
         "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
     )
     visitor.touch("Send it now")
-    visitor.heading("The store cannot be used.")
+    visitor.heading("The stored data cannot be used.")
     assert "Nothing was spent and nothing was sent." in visitor.text
     visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
     visitor.touch("Try again")
@@ -263,7 +263,7 @@ def test_what_was_spent_is_not_denied(visitor: Visitor) -> None:
         "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
     )
     visitor.touch("Send it now")
-    visitor.heading("The store cannot be used.")
+    visitor.heading("The stored data cannot be used.")
     assert "Nothing was spent" not in visitor.text
     visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
     visitor.touch("Try again")
