@@ -53,7 +53,7 @@ Truth: TypeAlias = Callable[[tuple[int, ...]], Floats]
 """The true shares of the cells of some questions."""
 
 
-class Survey:
+class SimulatedSurvey:
     """Simulated surveys of a form.
 
     Args:
@@ -123,7 +123,7 @@ def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str,
     apart = {(i, j): np.outer(shares[i], shares[j]).ravel() for i, j in pairs}
     rows, seconds = [], 0.0
     for place, level in enumerate(LEVELS):
-        survey, rng = Survey(sizes, pairs, level), np.random.default_rng(1)
+        survey, rng = SimulatedSurvey(sizes, pairs, level), np.random.default_rng(1)
         for n, aims in AIMS.items():
             figures, found, held = [], 0, 0
             for number in range(SURVEYS):
@@ -146,7 +146,7 @@ def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str,
                  f"{found} of {len(pairs)}", f"{held} of {SURVEYS * len(pairs)}")
             )  # fmt: skip
             print(*rows[-1], sep="  ", flush=True)
-    survey, rng = Survey(sizes, pairs, LEVELS[0]), np.random.default_rng(2)
+    survey, rng = SimulatedSurvey(sizes, pairs, LEVELS[0]), np.random.default_rng(2)
     significant, tried = 0, 0
     while tried < 400:
         tables = tables_of(survey.answers(lambda asked: apart[asked[0], asked[1]], PEOPLE, rng))
@@ -179,7 +179,7 @@ def yes_no() -> Iterator[tuple[str, ...]]:
         ("all pairs", tuple(combinations(range(YES_NO), 2))),
         ("single questions", tuple((question,) for question in range(YES_NO))),
     ):
-        survey, rng = Survey(sizes, views, LEVELS[0]), np.random.default_rng(3)
+        survey, rng = SimulatedSurvey(sizes, views, LEVELS[0]), np.random.default_rng(3)
         one_way, two_way = [], []
         for _ in range(SMALL_SURVEYS):
             answered = survey.answers(truth, YES_NO_PEOPLE, rng)

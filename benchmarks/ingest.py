@@ -103,7 +103,7 @@ def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
 
 
 @dataclass(frozen=True)
-class Took:
+class Duration:
     """A measured time: seconds on the clock, and seconds of processor time."""
 
     wall: float
@@ -112,19 +112,19 @@ class Took:
     def __str__(self) -> str:
         return f"{self.wall:.2f} s; {self.cpu:.2f} s of processor time"
 
-    def over(self, other: Took) -> str:
+    def over(self, other: Duration) -> str:
         """Return this time divided by ``other``, as text."""
         return f"{self.wall / other.wall:.2f}; by processor time {self.cpu / other.cpu:.2f}"
 
 
-def timed(what: Callable[[], T]) -> tuple[Took, T]:
+def timed(what: Callable[[], T]) -> tuple[Duration, T]:
     """Return the time that a call of ``what`` takes in this process, and its result."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = what()
-    return Took(time.perf_counter() - wall, time.process_time() - cpu), result
+    return Duration(time.perf_counter() - wall, time.process_time() - cpu), result
 
 
-def bare(folder: Path, threads: int) -> tuple[Took, int]:
+def bare(folder: Path, threads: int) -> tuple[Duration, int]:
     """Return the time that libsodium alone needs for the first signatures of a batch, and their number."""
     with (folder / "batch.htr").open("rb") as file:
         data = file.read(SAMPLE)
@@ -158,7 +158,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     def once() -> IngestResult:
         return ingest(Study.open(folder / "study"), [batch], now=OPENS, threads=threads)
 
-    def beside() -> tuple[Took, int]:
+    def beside() -> tuple[Duration, int]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             return pool.submit(bare, folder, threads).result()
 
@@ -172,7 +172,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     path = folder / "study" / REPORTS
     table = sum(file.size for file in tables.data_files(path, tables.snapshot(path)))
     each = result.read / sum(number for _, number in loops)
-    alone = Took(each * sum(took.wall for took, _ in loops), each * sum(took.cpu for took, _ in loops))
+    alone = Duration(each * sum(spent.wall for spent, _ in loops), each * sum(spent.cpu for spent, _ in loops))
     many, one = (" [at least 1,000,000]", "") if result.outputs > result.read else ("", " [at least {}]")
     yield f"libsodium alone, signatures a second, {threads} threads", f"{result.read / alone.wall:,.0f}"
     yield f"ingest of {result.read:,} envelopes, {result.outputs:,} reports", str(first)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aggregator.estimate.error import expected_mse
-from aggregator.estimate.tree import Combined, Survey, Tree, combine, independent
+from aggregator.estimate.tree import Combined, Tree, ViewEstimate, combine, independent
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
@@ -72,7 +72,7 @@ class Ways:
             share = counted(decoder, np.bincount(view, people), int(asked), rng)
             even = decoder.forward(np.bincount(view) / len(view))
             weighing, shown = (independent(decoder, law, decoder.variances(law) / asked) for law in (even, share))
-            surveys.append(Survey(decoder.invert(share), weighing, shown))
+            surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
         return combine(self.tree, surveys)
 
     def off(self, people: Floats, found: Sequence[Floats]) -> list[float]:

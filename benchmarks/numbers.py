@@ -23,7 +23,7 @@ from aggregator.estimate.interval import standard_errors
 from aggregator.estimate.merged import Merged
 from aggregator.estimate.query import expected_variance
 from aggregator.estimate.smoothed import smoothed
-from aggregator.estimate.tree import Survey, Tree, combine, consistent, independent
+from aggregator.estimate.tree import Tree, ViewEstimate, combine, consistent, independent
 from aggregator.families.decoder import Decoder, Floats, Integers
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
@@ -114,12 +114,12 @@ def by_tree(p: Floats, n: int) -> Way:
     tree, even = Tree.of(maps), np.full(len(maps), 1 / len(maps))
 
     def estimated(rng: np.random.Generator) -> Floats:
-        surveys: list[Survey | None] = []
+        surveys: list[ViewEstimate | None] = []
         for each, decoder, asked in zip(maps, decoders, rng.multinomial(n, even), strict=True):
             share = counted(decoder.forward(np.bincount(each, p)), int(asked), rng) / asked
             reference = decoder.forward(np.bincount(each) / len(each))
             weighing, shown = (independent(decoder, law, decoder.variances(law) / asked) for law in (reference, share))
-            surveys.append(Survey(decoder.invert(share), weighing, shown))
+            surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
         return consistent(tree, combine(tree, surveys))[-1]
 
     return estimated

@@ -60,8 +60,8 @@ def workers(number: int) -> Iterator[Cluster]:
 
 
 @dataclass
-class Took:
-    """The least time of several turns: seconds on the clock, and processor seconds of the processes that did the
+class BestDuration:
+    """The shortest time of several turns: seconds on the clock, and processor seconds of the processes that did the
     work."""
 
     wall: float = float("inf")
@@ -110,9 +110,9 @@ class Turns:
     """
 
     engine: Local | Cluster
-    verify: Took = field(default_factory=Took)
-    ingest: Took = field(default_factory=Took)
-    known: Took = field(default_factory=Took)
+    verify: BestDuration = field(default_factory=BestDuration)
+    ingest: BestDuration = field(default_factory=BestDuration)
+    known: BestDuration = field(default_factory=BestDuration)
     left: set[str] = field(default_factory=set)
     travelled: int = 0
     stored: int = 0

@@ -3,7 +3,7 @@
 Claims of the author are ignored; every number is computed again from the channel's integers. Levels are exact and
 rounded up; errors are floats, for display.
 
-``audit`` returns the levels of the campaign's certificate. With a ``SurveyRequest`` it also returns the channel's
+``audit`` returns the levels of the campaign's certificate. With a ``LevelsRequest`` it also returns the channel's
 levels under every other notion.
 """
 
@@ -28,7 +28,7 @@ from protocol.campaign import Campaign
 from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Domain
 from protocol.errors import HalftruthError
-from protocol.levels import METRICS, LevelSurvey, Metric, Pufferfish, SurveyRequest, structure_of
+from protocol.levels import METRICS, LevelsRequest, LevelSurvey, Metric, Pufferfish, structure_of
 from protocol.notions import Classes, Information, MutualInformation, Notion, TranscriptPrior
 from protocol.notions.classes import class_channels
 from protocol.views import View, is_plain
@@ -68,7 +68,7 @@ class Audit:
     mse_bound: float | None
     survey: LevelSurvey | None = None
     prior: str | None = None
-    asked: SurveyRequest | None = None
+    asked: LevelsRequest | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; levels in nats, null where infinite.
@@ -124,7 +124,7 @@ def ask(
     radius: Fraction | None = None,
     metric: str | None = None,
     pufferfish: Pufferfish | None = None,
-) -> SurveyRequest:
+) -> LevelsRequest:
     """Return the request for levels under other notions.
 
     Args:
@@ -146,12 +146,12 @@ def ask(
             )
         weights = prior or (1,) * terms.domain.size
         chained = chain(*(_coarsened(terms, view, weights) for view in terms.views))
-        return SurveyRequest(tuple(chained), epsilons or (0, terms.notion.level // 2, terms.notion.level), radius)
+        return LevelsRequest(tuple(chained), epsilons or (0, terms.notion.level // 2, terms.notion.level), radius)
     each = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
     priors = [prior or _prior_of(notion) or (1,) * terms.domain.size for notion in each]
     level = terms.notion.level
     distance = Metric.of(terms.domain, metric) if metric or terms.domain.kind in METRICS else None
-    return SurveyRequest(tuple(chain(*priors)), epsilons or (0, level // 2, level), radius, distance, pufferfish)
+    return LevelsRequest(tuple(chain(*priors)), epsilons or (0, level // 2, level), radius, distance, pufferfish)
 
 
 def _prior_of(notion: Notion) -> tuple[int, ...] | None:
@@ -159,7 +159,7 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
     return notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else None
 
 
-def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
+def _surveyed(terms: Campaign, asked: LevelsRequest) -> LevelSurvey:
     """Return the levels of the campaign under all notions, each the worst over its classes and views."""
     places, channels = _surveyed_places(terms, asked)
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
@@ -173,7 +173,7 @@ def _surveyed(terms: Campaign, asked: SurveyRequest) -> LevelSurvey:
     return replace(found, missing=found.missing | missing)
 
 
-def _surveyed_places(terms: Campaign, asked: SurveyRequest) -> tuple[list[int], list[Channel]]:
+def _surveyed_places(terms: Campaign, asked: LevelsRequest) -> tuple[list[int], list[Channel]]:
     """Return the positions and the channels of the views, without views whose channel and prior an earlier view has."""
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     priors = [tuple(asked.prior[begin:end]) for begin, end in pairwise(starts)]
@@ -221,7 +221,7 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
     return tuple(int(weight * whole) for weight in weights)
 
 
-def audit(terms: Campaign, asked: SurveyRequest | None = None, prior_name: str | None = None) -> Audit:
+def audit(terms: Campaign, asked: LevelsRequest | None = None, prior_name: str | None = None) -> Audit:
     """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was decoded.
 
     Args:

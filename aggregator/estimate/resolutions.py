@@ -28,7 +28,7 @@ from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.tree import Combined, NotNested, Passes, Survey, Tree, parent_of
+from aggregator.estimate.tree import Combined, NotNested, Passes, Tree, ViewEstimate, parent_of
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
 from protocol.campaign import Campaign
 from protocol.domain import Domain
@@ -118,8 +118,8 @@ class AskedView:
         return cls(view, districts, decoder, tally, solve(decoder, tally) if tally.reports else None)
 
     @cached_property
-    def survey(self) -> Survey | None:
-        """The survey that the view's reports form; None without reports."""
+    def own_estimate(self) -> ViewEstimate | None:
+        """The estimate from the view's own reports; None without reports."""
         if self.linear is None:
             return None
         n = self.tally.reports
@@ -129,7 +129,7 @@ class AskedView:
         spreads = [(law, np.maximum(self.decoder.variances(law), 0.0) / n) for law in (even, shown)]
         laws = [tree.independent(self.decoder, law, variances) for law, variances in spreads]
         effect = 1.0 if self.linear.effect is None else self.linear.effect
-        return Survey(self.linear.raw, laws[0], laws[1] * effect)
+        return ViewEstimate(self.linear.raw, laws[0], laws[1] * effect)
 
 
 @dataclass(frozen=True)
@@ -167,20 +167,20 @@ class Views:
             if found[place] is None:
                 inside = [other for other in self.tree if other != place and self._nested(place, other)]
                 chain = [place, *inside]
-                if inside or self.asked[place].survey is not None:
+                if inside or self.asked[place].own_estimate is not None:
                     found[place] = self._combine(chain)[0]
         return found
 
     def passes(self) -> Passes:
         """Return the passes through the tree of views."""
-        return Passes.of(self.nested(self.tree), [self.asked[place].survey for place in self.tree])
+        return Passes.of(self.nested(self.tree), [self.asked[place].own_estimate for place in self.tree])
 
     def nested(self, places: Sequence[int]) -> Tree:
         """Return the tree that the views at the positions ``places`` form."""
         return Tree.of([self.asked[place].districts for place in places])
 
     def _combine(self, places: Sequence[int]) -> list[Combined]:
-        return tree.combine(self.nested(places), [self.asked[place].survey for place in places])
+        return tree.combine(self.nested(places), [self.asked[place].own_estimate for place in places])
 
     def _nested(self, coarse: int, fine: int) -> bool:
         return _is_nested(self.asked[coarse].districts, self.asked[fine].districts)

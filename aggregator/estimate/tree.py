@@ -104,7 +104,7 @@ def parent_of(coarse: Integers, fine: Integers) -> Integers:
 
 
 @dataclass(frozen=True)
-class Survey:
+class ViewEstimate:
     """The estimate of one view's districts from its own reports.
 
     Attributes:
@@ -183,22 +183,22 @@ class Passes:
     weighing: tuple[Floats, ...]
 
     @classmethod
-    def of(cls, tree: Tree, surveys: Sequence[Survey | None]) -> Passes:
-        """Return the passes for the given surveys, one for each resolution; a survey is None without reports.
+    def of(cls, tree: Tree, estimates: Sequence[ViewEstimate | None]) -> Passes:
+        """Return the passes for the given estimates, one for each resolution; an estimate is None without reports.
 
         Raises:
-            ValueError: the finest resolution has no survey.
+            ValueError: the finest resolution has no reports.
         """
-        if surveys[-1] is None:
-            raise ValueError("the finest resolution of the tree has no survey")
-        weighing, own = [surveys[-1].weighing], [np.ones_like(surveys[-1].weighing)]
-        for level in range(len(surveys) - 2, -1, -1):
-            below, survey = tree.sums(level + 1, weighing[0]), surveys[level]
+        if estimates[-1] is None:
+            raise ValueError("the finest resolution of the tree has no reports")
+        weighing, own = [estimates[-1].weighing], [np.ones_like(estimates[-1].weighing)]
+        for level in range(len(estimates) - 2, -1, -1):
+            below, own_estimate = tree.sums(level + 1, weighing[0]), estimates[level]
             w = np.zeros_like(below)
-            if survey is not None:
-                both = below + survey.weighing
+            if own_estimate is not None:
+                both = below + own_estimate.weighing
                 w = np.divide(below, both, out=np.ones_like(both), where=both > 0)
-                below = w * survey.weighing
+                below = w * own_estimate.weighing
             weighing.insert(0, below)
             own.insert(0, w)
         part = []
@@ -208,18 +208,18 @@ class Passes:
             part.append(np.divide(each, whole, out=1 / count, where=whole > 0))
         return cls(tree, tuple(own), tuple(part), tuple(weighing))
 
-    def up(self, surveys: Sequence[Survey | None]) -> list[tuple[Floats, Floats]]:
+    def up(self, estimates: Sequence[ViewEstimate | None]) -> list[tuple[Floats, Floats]]:
         """Return the estimates z of each resolution, and their variances estimated from the reports, both (k_j,)."""
-        raw = self._up([None if survey is None else survey.raw for survey in surveys])
-        variances = self._up([None if survey is None else survey.variances for survey in surveys], power=2)
+        raw = self._up([None if one is None else one.raw for one in estimates])
+        variances = self._up([None if one is None else one.variances for one in estimates], power=2)
         return list(zip(raw, variances, strict=True))
 
     def _up(self, numbers: Sequence[Floats | None], power: int = 1) -> list[Floats]:
         found: list[Floats] = []
         for level in range(len(numbers) - 1, -1, -1):
-            survey, w = numbers[level], self.own[level]
+            number, w = numbers[level], self.own[level]
             z = (1 - w) ** power * self.tree.sums(level + 1, found[0]) if found else np.zeros_like(w)
-            found.insert(0, z if survey is None else z + w**power * survey)
+            found.insert(0, z if number is None else z + w**power * number)
         return found
 
     def estimate(self, level: int, numbers: Sequence[Floats | None], whole: float) -> Floats:
@@ -270,7 +270,7 @@ class Passes:
         return constant, [w * each for w, each in zip(self.own, of_z, strict=True)]
 
 
-def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
+def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combined]:
     """Return the best linear estimate of every district.
 
     Time is linear in the number of districts. In the pass down, the error of a parent's estimate is the sum of two
@@ -283,15 +283,15 @@ def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
 
     Args:
         tree: the districts of all resolutions.
-        surveys: the survey of each resolution; None without reports. The finest has reports.
+        estimates: the estimate of each resolution from its own reports; None without reports. The finest has reports.
     """
-    passes = Passes.of(tree, surveys)
+    passes = Passes.of(tree, estimates)
     found: list[Combined] = []
-    above, outside, b, w, survey_error = np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
-    for level, (z, variances) in enumerate(passes.up(surveys)):
+    above, outside, b, w, own_error = np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
+    for level, (z, variances) in enumerate(passes.up(estimates)):
         parent, g = tree.parents[level], passes.part[level]
         u = b * (1 - w) - 1
-        a = outside + (b * w) ** 2 * survey_error
+        a = outside + (b * w) ** 2 * own_error
         siblings = np.maximum(tree.sums(level, variances)[parent] - variances, 0)
         above = z + g * (above - tree.sums(level, z))[parent]
         outside = g**2 * (a[parent] + u[parent] ** 2 * siblings)
@@ -299,8 +299,8 @@ def combine(tree: Tree, surveys: Sequence[Survey | None]) -> list[Combined]:
         weighing = passes.weighing[level]
         excess = float(variances.sum() / weighing.sum()) if weighing.any() else 1.0
         found.append(Combined(above, outside + b**2 * variances, weighing, excess))
-        survey, w = surveys[level], passes.own[level]
-        survey_error = np.zeros_like(z) if survey is None else survey.variances
+        own_estimate, w = estimates[level], passes.own[level]
+        own_error = np.zeros_like(z) if own_estimate is None else own_estimate.variances
     return found
 
 

@@ -436,7 +436,7 @@ def relations(setting: Setting) -> ExperimentResult:
             tuple((x, y) for x in range(size) for y in range(x)),
             (Scenario("certain", single),),
         )
-        found = levels.survey(structure, levels.SurveyRequest(prior, radius=Fraction(1), pufferfish=every)).levels
+        found = levels.survey(structure, levels.LevelsRequest(prior, radius=Fraction(1), pufferfish=every)).levels
         at = {key: one.nats or 0.0 for key, one in found.items()}
         for claim, sides in RELATIONS.items():
             low, high = sides.split(" <= ")

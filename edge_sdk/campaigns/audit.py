@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from edge_sdk.disclosure.posterior import counted
 from protocol import levels
 from protocol.campaign import Campaign
-from protocol.levels import METRICS, LevelSurvey, Metric, SurveyRequest, structure_of
+from protocol.levels import METRICS, LevelsRequest, LevelSurvey, Metric, structure_of
 from protocol.notions.classes import class_channels
 from protocol.views import Identity
 
@@ -56,6 +56,6 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     channels = class_channels(channel, len(campaign.classes)) if campaign.classes else (channel,)
     # The inputs of a view of districts have no distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
-    asked = SurveyRequest(prior, (0, level // 2, level), metric=metric)
+    asked = LevelsRequest(prior, (0, level // 2, level), metric=metric)
     found = levels.survey_of([structure_of(one, MOST_STEPS) for one in channels], asked)
     return OwnAudit(campaign, view, found, bool(history))

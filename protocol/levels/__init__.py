@@ -22,7 +22,7 @@ from protocol.levels.priors import (
     information_in_ratio,
 )
 from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
-from protocol.levels.survey import DeltaRow, LevelSurvey, SurveyRequest, as_json, survey, survey_of
+from protocol.levels.survey import DeltaRow, LevelsRequest, LevelSurvey, as_json, survey, survey_of
 
 __all__ = [
     "METRICS",
@@ -32,12 +32,12 @@ __all__ = [
     "Distinction",
     "Level",
     "LevelSurvey",
+    "LevelsRequest",
     "Metric",
     "OutputClass",
     "Pufferfish",
     "Scenario",
     "Structure",
-    "SurveyRequest",
     "TooLarge",
     "above",
     "as_json",

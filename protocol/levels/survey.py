@@ -21,8 +21,8 @@ from protocol.levels.pufferfish import Distinction, Pufferfish, pufferfish
 
 
 @dataclass(frozen=True)
-class SurveyRequest:
-    """The parameters of a survey.
+class LevelsRequest:
+    """The parameters of a survey of privacy levels.
 
     Attributes:
         prior: positive integers, for the levels that need a prior. With classes or views, the weights of the first
@@ -56,7 +56,7 @@ class DeltaRow:
 
 @dataclass(frozen=True)
 class LevelSurvey:
-    """The results of a survey.
+    """All privacy levels of one channel or campaign.
 
     Attributes:
         levels: the levels by name, in a fixed order: ldp, lip, lip-ball, mutual-information, maximal-leakage,
@@ -80,7 +80,7 @@ class LevelSurvey:
         return None if found is None else leakage.bits_above(found)
 
 
-def survey(structure: Structure, request: SurveyRequest) -> LevelSurvey:
+def survey(structure: Structure, request: LevelsRequest) -> LevelSurvey:
     """Return all levels of a channel.
 
     Raises:
@@ -143,7 +143,7 @@ def survey(structure: Structure, request: SurveyRequest) -> LevelSurvey:
     return LevelSurvey(levels, missing, curve, believed, distinctions[0] if distinctions else None)
 
 
-def survey_of(structures: Sequence[Structure], request: SurveyRequest) -> LevelSurvey:
+def survey_of(structures: Sequence[Structure], request: LevelsRequest) -> LevelSurvey:
     """Return all levels of a campaign: of its channel, or the worst levels over the channels of its classes or views.
 
     The class of a person and the view of a device are public and independent of the answer. So nothing is compared

@@ -35,7 +35,7 @@ from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse
 from protocol.domain import Buckets, Domain, Grid, Items, Values
 from protocol.errors import DomainError, Uncertified
 from protocol.keys import SigningKey
-from protocol.levels import Metric, SurveyRequest, structure_of
+from protocol.levels import LevelsRequest, Metric, structure_of
 from protocol.notions import Classes, Graded, HighLow, Information, Ldp, Notion, Promise
 from protocol.views import plain_views
 from tests.aggregator.command import printed
@@ -359,7 +359,7 @@ def test_classes_are_audited(domain):
     )  # fmt: skip
     found = audit(terms, ask(terms)).as_json()
     assert found["levels"]["classes"] == 1.0
-    alone = [levels.survey(structure_of(inner), SurveyRequest((1,) * 4)).levels for inner in channel.channels]
+    alone = [levels.survey(structure_of(inner), LevelsRequest((1,) * 4)).levels for inner in channel.channels]
     for name in ("ldp", "lip", "mutual-information", "maximal-leakage", "differential-identifiability"):
         assert found["levels"][name] == max(one[name].nats for one in alone), name
     assert set(found["missing"]) == {"pufferfish"} | (set() if isinstance(domain, Buckets) else {"geo"})

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aggregator.estimate.concentration import Children
-from aggregator.estimate.tree import Survey, Tree, combine, consistent, project_inside
+from aggregator.estimate.tree import Tree, ViewEstimate, combine, consistent, project_inside
 
 
 def random_children(rng, noise=0.02):
@@ -118,7 +118,7 @@ def test_an_even_map_is_estimated_as_one():
         surveys = []
         for level in (2, 1, 0):
             v = np.full(len(cells), 0.002**2)
-            surveys.insert(0, Survey(rng.normal(cells, 0.002), v, v))
+            surveys.insert(0, ViewEstimate(rng.normal(cells, 0.002), v, v))
             cells = tree.sums(level, cells)
         combined = combine(tree, surveys)
         above = np.ones(1)

@@ -12,8 +12,8 @@ from aggregator.estimate.interval import quantile
 from aggregator.estimate.tree import (
     NotNested,
     Passes,
-    Survey,
     Tree,
+    ViewEstimate,
     combine,
     consistent,
     independent,
@@ -51,7 +51,9 @@ def random_surveys(rng, tree, missing=False):
         if missing and level + 1 < len(tree.sizes) and rng.random() < 0.5:
             made.append(None)
         else:
-            made.append(Survey(rng.normal(1 / size, 0.3, size), rng.uniform(0.1, 2, size), rng.uniform(0.1, 2, size)))
+            made.append(
+                ViewEstimate(rng.normal(1 / size, 0.3, size), rng.uniform(0.1, 2, size), rng.uniform(0.1, 2, size))
+            )
     return made
 
 
@@ -189,7 +191,7 @@ def surveys_of(tree, districts, decoders, people, counts, rng):
         share = rng.multinomial(n, law / law.sum()) / n
         even = decoder.forward(np.bincount(each, minlength=size) / len(each))
         made.append(
-            Survey(
+            ViewEstimate(
                 decoder.invert(share),
                 independent(decoder, even, decoder.variances(even) / n),
                 independent(decoder, share, decoder.variances(share) / n),
@@ -254,8 +256,8 @@ def test_a_sum_that_is_known_is_used_once():
     v = independent(decoder, even, one)
     assert v == pytest.approx(one * 4 / 3)
     each = np.arange(4)
-    survey = Survey(np.array([0.4, 0.3, 0.2, 0.1]), v, v)
-    other = Survey(np.array([0.2, 0.3, 0.2, 0.3]), v, v)
+    survey = ViewEstimate(np.array([0.4, 0.3, 0.2, 0.1]), v, v)
+    other = ViewEstimate(np.array([0.2, 0.3, 0.2, 0.3]), v, v)
     for found in combine(Tree.of([each, each]), [survey, other]):
         assert found.raw == pytest.approx([0.3, 0.3, 0.2, 0.2])
         assert found.variances == pytest.approx(one / 2)
@@ -276,7 +278,7 @@ def test_errors_of_sums_are_as_large_as_claimed(size):
     surveys = []
     for decoder, law in zip(decoders, laws, strict=True):
         v = independent(decoder, law, decoder.variances(law))
-        surveys.append(Survey(decoder.invert(law), v, v))
+        surveys.append(ViewEstimate(decoder.invert(law), v, v))
     passes = Passes.of(tree, surveys)
     for level, found in enumerate(combine(tree, surveys)):
         exact = [
@@ -293,7 +295,7 @@ def test_weights_are_never_taken_from_the_reports():
     rng = np.random.default_rng(8)
     tree, _ = random_tree(rng, 3)
     surveys = random_surveys(rng, tree)
-    again = [Survey(each.raw, each.weighing, each.variances * rng.uniform(1, 9)) for each in surveys]
+    again = [ViewEstimate(each.raw, each.weighing, each.variances * rng.uniform(1, 9)) for each in surveys]
     for one, other in zip(combine(tree, surveys), combine(tree, again), strict=True):
         assert one.raw.tolist() == other.raw.tolist()
 
@@ -302,4 +304,4 @@ def test_the_finest_resolution_needs_a_survey():
     """Without a survey of the finest resolution its districts have no estimate."""
     tree = Tree.of([np.array([0, 0, 1]), np.arange(3)])
     with pytest.raises(ValueError, match="finest"):
-        trees.combine(tree, [Survey(np.ones(2) / 2, np.ones(2), np.ones(2)), None])
+        trees.combine(tree, [ViewEstimate(np.ones(2) / 2, np.ones(2), np.ones(2)), None])

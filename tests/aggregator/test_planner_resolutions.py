@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from aggregator.estimate.tree import Survey, Tree, combine, consistent
+from aggregator.estimate.tree import Tree, ViewEstimate, combine, consistent
 from aggregator.planner.resolutions import PARTS, ReferenceMap, best_weights
 
 SIZES = (10, 80, 640)
@@ -24,7 +24,7 @@ def simulated(weights, n, rounds):
     off = np.zeros(len(SIZES))
     for _ in range(rounds):
         surveys = [
-            None if math.isinf(v) else Survey(rng.normal(p, math.sqrt(v)), np.full(len(p), v), np.full(len(p), v))
+            None if math.isinf(v) else ViewEstimate(rng.normal(p, math.sqrt(v)), np.full(len(p), v), np.full(len(p), v))
             for p, v in zip(reference.shares, own(weights, n), strict=True)
         ]
         shares = consistent(tree, combine(tree, surveys))
@@ -38,7 +38,7 @@ def test_standard_errors_are_those_of_the_tree():
     for weights in ((0.2, 0.3, 0.5), (0, 0.5, 0.5), (0.5, 0, 0.5)):
         variances = own(weights, 1000)
         surveys = [
-            None if math.isinf(v) else Survey(np.zeros(k), np.full(k, v), np.full(k, v))
+            None if math.isinf(v) else ViewEstimate(np.zeros(k), np.full(k, v), np.full(k, v))
             for k, v in zip(SIZES, variances, strict=True)
         ]
         found = ReferenceMap(SIZES).standard_errors(variances)
