@@ -110,7 +110,7 @@ MECHANISMS = {
     "lip-response": "response.recipe",
     "lip-windows": "windows.recipe",
     "lip-table": "table.recipe",
-    "lip-telling": "table.recipe",
+    "lip-estimable": "table.recipe",
     "lip-centre": "table.recipe",
     "lip-symmetric": "response.recipe",
     "lip-published": "response.recipe",

@@ -208,7 +208,7 @@ def test_auto_designs_for_the_ball(size):
     errors = {mechanism.name: one.error for mechanism, one in candidates(question)
               if not isinstance(one, str) and mechanism.name in wanted}  # fmt: skip
     name, channel = chosen("auto", question)
-    assert name in ("lip-table", "lip-telling", "lip-windows")
+    assert name in ("lip-table", "lip-estimable", "lip-windows")
     assert certify(channel, question.notion).ball <= NANONATS
     best = lip_mse(channel, prior)
     assert all(best <= 1.01 * error for error in errors.values())

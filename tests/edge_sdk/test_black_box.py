@@ -52,7 +52,7 @@ QUESTIONS = {
         ("graded", "idue", "idue-opt1", "idue-opt2"), Question(values(3), Graded.over([NAT, 2 * NAT, 2 * NAT]))
     ),
     **dict.fromkeys(
-        ("lip-response", "lip-windows", "lip-table", "lip-telling", "oue-lip"),
+        ("lip-response", "lip-windows", "lip-table", "lip-estimable", "oue-lip"),
         Question(values(3), Information(NAT, (5, 3, 1))),
     ),
     "lip-centre": Question(values(3), Information(NAT, (5, 3, 1), 5 * 10**7)),

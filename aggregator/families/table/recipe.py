@@ -90,7 +90,7 @@ MECHANISMS = (
         for_priors_near(optimal_table, MOST_COLUMNS),
     ),
     Mechanism(
-        "lip-telling",
+        "lip-estimable",
         "the best table for a prior, mixed with a response so that all values can be estimated",
         "this project",
         DENSE,
