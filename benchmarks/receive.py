@@ -123,7 +123,7 @@ def most_expensive(address: Address, signed: SignedCampaign, reports: bytes) -> 
         "reports: 256 KiB of envelopes in envelopes": lambda: ask(
             address, "POST", "/v1/reports", inside.encode() * (BYTES // len(inside.encode()))
         ),
-        "reports: 256 KiB of beginnings": lambda: ask(address, "POST", "/v1/reports", b"\x95\x01" * (BYTES // 2)),
+        "reports: 256 KiB of envelope headers": lambda: ask(address, "POST", "/v1/reports", b"\x95\x01" * (BYTES // 2)),
         "reports: 4 KiB, byte by byte": lambda: spoken(address, crumbs, step=1),
         "reports: 256 KiB in chunks of a byte": lambda: spoken(address, chunks),
         "a head of 60 lines": lambda: spoken(address, lines + b"a: b\r\n" * 57 + b"\r\n"),

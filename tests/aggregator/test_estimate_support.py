@@ -1,4 +1,4 @@
-"""Projective geometry response, subset selection and triples: decoders against dense matrices, recipes against all
+"""Projective response, subset selection and triples: decoders against dense matrices, recipes against all
 others."""
 
 import functools
@@ -351,7 +351,7 @@ def grid_of_errors(size, eps):
     """Return three (eps, size) arrays of errors: of the best subset selection, of the best other channel, and of that
     without triples.
 
-    The other channels are randomised response, Hadamard, projective geometry response and triples, with at most log2 k
+    The other channels are randomised response, Hadamard, projective response and triples, with at most log2 k
     + 8 bits.
     """
     E = np.exp(eps)[:, np.newaxis]
@@ -382,7 +382,7 @@ def test_one_of_four_is_always_near_the_optimum():
     """The best of four channels has an error within 13% of the least, for every k from 8 to 1024 and eps from 0.1 to 8
     in steps of 0.05.
 
-    The channels are randomised response, Hadamard, projective geometry response and triples, with at most log2 k + 8
+    The channels are randomised response, Hadamard, projective response and triples, with at most log2 k + 8
     bits. The largest difference is at k = 8, eps = 0.1; above 20 values it is 8.9%. Without triples it would be 19.2%.
     """
     size, eps = np.arange(8, 1025), np.arange(2, 161) / 20

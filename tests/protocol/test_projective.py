@@ -1,4 +1,4 @@
-"""Projective geometry response: every law of a channel, against the dense matrix (SPEC 5.4)."""
+"""Projective response: every law of a channel, against the dense matrix (SPEC 5.4)."""
 
 from __future__ import annotations
 

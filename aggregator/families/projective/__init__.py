@@ -1,1 +1,1 @@
-"""Projective geometry response: its recipe and its decoder."""
+"""Projective response: its recipe and its decoder."""

@@ -1,4 +1,4 @@
-"""The decoder of projective geometry response, which counts the reports orthogonal to each input.
+"""The decoder of projective response, which counts the reports orthogonal to each input.
 
 The sums over orthogonal points are computed by ``cycle``; the formulas are in ``support``.
 """

@@ -1,4 +1,4 @@
-"""The recipe of projective geometry response, which finds the field and the dimension with the least error."""
+"""The recipe of projective response, which finds the field and the dimension with the least error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USUAL_PARTS = (0.1, 0.5)
 
 
 def projective_error(size: int, order: int, dimension: int, level: int) -> float:
-    """Return the ``support_error`` of projective geometry response.
+    """Return the ``support_error`` of projective response.
 
         p* = E cs / Z,   q* = (E ci + cs - ci) / Z,   Z = E cs + K - cs                                  (MATH 4.1)
 
@@ -43,7 +43,7 @@ def projective_error(size: int, order: int, dimension: int, level: int) -> float
 
 
 def projective(size: int, level: int, max_bits: int | None = None) -> ProjectiveGeometry:
-    """Return projective geometry response over the field and the dimension with the least error.
+    """Return projective response over the field and the dimension with the least error.
 
     Source: Feldman, Nelson, Nguyen, Talwar 2022, section 3, with the field chosen by its exact error instead of the
     prime nearest e^eps + 1.
@@ -68,7 +68,7 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
 def projective_high_low_error(size: int, sensitive: int, part: float, order: int, dimension: int, level: int) -> float:
     """Return the expected squared error of one report of a high-low channel, summed over all values.
 
-    The sensitive values use projective geometry response. Shares are uniform within each set of values (MATH 5.2).
+    The sensitive values use projective response. Shares are uniform within each set of values (MATH 5.2).
 
         one report adds al 1[Y in S_x] + be 1[Y in K] + ga to a sensitive x,
         al = 1 / (p* - q*),   be = -al (q* - qB) / (1 - tau),   ga = -al q* - be,
@@ -97,7 +97,7 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
 
 
 def projective_for_high_low(size: int, sensitive: int, level: int, part: float | None = None) -> ProjectiveGeometry:
-    """Return projective geometry response for the sensitive values, with the best field order for the whole high-low
+    """Return projective response for the sensitive values, with the best field order for the whole high-low
     channel.
 
     With a larger order, a report reveals more about a sensitive value, but other values give sensitive outputs more

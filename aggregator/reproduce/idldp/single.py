@@ -227,7 +227,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
 
 
 def _projective(size: int, eps: float) -> tuple[float, int]:
-    """Return the error of projective geometry response at uniform shares divided by that of OUE, and its number of
+    """Return the error of projective response at uniform shares divided by that of OUE, and its number of
     bits."""
     plain = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "projective").channel
     unary = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "oue").channel

@@ -97,8 +97,8 @@ def report_error(setting: Setting) -> ExperimentResult:
         Finding(
             "the distribution of each X is identical to that of Y",
             f"where the channel is legal, P(Y = 1) is P1 up to {apart:.0e}; elsewhere the legal optimum says yes with "
-            f"probability 1/(e^eps + 1) up to {shifted:.0e}, for every P1: at 1 nat and P1 = 0.1 "
-            f"{_yes(one, skewed):.3f}",
+            f"probability 1/(e^eps + 1) up to {shifted:.0e}, for every P1: "
+            f"{_yes(one, skewed):.3f} at 1 nat and P1 = 0.1",
             "a legal channel must report a rare yes at least with this probability, or a yes would reveal too much; so "
             "counts of reports are not estimates of counts of answers, and halftruth never shows them as estimates",
         ),

@@ -1,1 +1,1 @@
-"""Projective geometry response (SPEC 5.4)."""
+"""Projective response (SPEC 5.4)."""

@@ -1,4 +1,4 @@
-"""The audit structure of projective geometry response: all pairs of inputs have the same profile.
+"""The audit structure of projective response: all pairs of inputs have the same profile.
 
 Each input prefers ``support`` outputs, and any two inputs have ``shared`` of them in common, so all pairs have the same
 profile. Under a prior, a column is determined by the mass of the inputs that prefer the output; only these sums are
@@ -14,7 +14,7 @@ from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class ProjectiveStructure(Structure):
-    """Projective geometry response (SPEC 5.4)."""
+    """Projective response (SPEC 5.4)."""
 
     channel: ProjectiveGeometry
 
