@@ -123,7 +123,7 @@ def test_an_alarm_sets_the_robust_shares_beside_the_estimate_and_drops_nothing()
     assert not quiet.warnings
 
 
-def test_an_alarm_warns_if_the_robust_estimate_cannot_differ():
+def test_an_alarm_warns_if_the_robust_estimate_is_nearly_the_same():
     """With as many outputs as values a robust estimate is nearly the usual one, and the warning says so."""
     channel = randomized_response(4, NANONATS)
     labels = ("a", "b", "c", "d")

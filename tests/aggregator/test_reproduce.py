@@ -111,7 +111,7 @@ def test_simulated_people_set_bits_as_devices(channel):
         agrees(counts, [channel.weight(x, y) for y in range(channel.outputs)], channel.scale, people)
 
 
-def test_a_survey_is_estimated_by_the_products_own_estimator():
+def test_the_estimator_of_the_product_takes_a_simulated_tally():
     """The product's estimator takes a simulated tally of a campaign made by mechanism name, and its estimate is near
     the truth."""
     held = np.array([5000, 3000, 1500, 500])
@@ -150,7 +150,7 @@ def test_lists_are_read_as_they_are(tmp_path):
         assert (other.offsets.tolist(), other.items.tolist()) == (plain.offsets.tolist(), plain.items.tolist())
 
 
-def test_a_whole_data_set_says_so(tmp_path, monkeypatch):
+def test_a_complete_data_set_is_labelled_as_whole(tmp_path, monkeypatch):
     """A data set with the published number of records is labelled as whole."""
     monkeypatch.setitem(SOURCES, "retail", SOURCES["retail"].__class__("Retail", ("retail.dat",), "x", "there", 3))
     (tmp_path / "retail.dat").write_text("0 5\n5\n", encoding="ascii")
@@ -416,7 +416,7 @@ def test_four_panels_are_drawn_as_a_square(made, tmp_path):
     assert width < 1.3 * height
 
 
-def test_a_curve_is_whole():
+def test_a_curve_with_wrong_numbers_or_role_is_refused():
     """A curve with an unknown role, or with different numbers of x and y, is refused."""
     with pytest.raises(ValueError, match="role"):
         Curve("c", (1.0,), (1.0,), "best")

@@ -115,7 +115,7 @@ def test_blocks_are_equal_runs():
 @pytest.mark.parametrize(
     ("size", "ratios"), [(100, (1.09, 1.30, 2.43, 14.4)), (16, (1.21, 1.44, 2.70, 10.9)), (10, (1.31, 1.56, 2.89, 8.4))]
 )
-def test_what_hadamard_loses_in_a_block(size, ratios):
+def test_the_error_of_hadamard_in_a_block_has_the_stated_ratios(size, ratios):
     """Hadamard's error relative to subset selection, the optimum, has the stated ratios at 0.5, 1, 2 and 4 nats
     (MATH 5.3)."""
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
@@ -136,7 +136,7 @@ def test_equal_blocks_divide_the_error_by_their_number():
     ("sensitive", "part", "ratios"),
     [(100, 0.1, (1.02, 1.09, 1.37, 3.25)), (100, 0.5, (1.03, 1.19, 1.88, 7.9)), (500, 0.5, (1.02, 1.17, 1.91, 9.5))],
 )
-def test_what_hadamard_loses_under_high_low(sensitive, part, ratios):
+def test_the_error_of_hadamard_under_high_low_has_the_stated_ratios(sensitive, part, ratios):
     """The error of Hadamard response relative to projective geometry under high-low LDP has the stated ratios (MATH
     5.2).
 

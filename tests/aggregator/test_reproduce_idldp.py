@@ -340,7 +340,7 @@ def test_theorem_4():
 # Whole experiments
 
 
-def test_what_is_drawn_as_published_is_certified():
+def test_every_mechanism_of_the_figures_is_certified():
     """Every mechanism of the figures is that of a certified campaign, so its channel satisfies its stated budgets."""
     for recipe in single.RECIPES.values():
         terms = surveys.campaign(40, 2, 1.0, recipe)

@@ -204,7 +204,7 @@ def test_the_sum_of_many_people_is_reported_nearly_exactly():
     assert people.trusted_sum(p, 1.0) < 1e-6 * (p * (1 - p)).sum()
 
 
-def test_own_channels_are_those_that_devices_derive():
+def test_errors_of_personal_priors_use_the_channels_of_the_devices():
     """Each person's error is that of the channel that a device derives from their declared prior."""
     yes = np.array([1.0, 2000.0, 500_000.0, 900_000.0, people.UNIT - 1])
     errors = people._own_errors(yes, 1.5)

@@ -66,7 +66,7 @@ def test_a_row_of_the_table_is_brute_force(name):
         assert float(by_name[row].found(found)) == pytest.approx(number, abs=6e-4), row
 
 
-def test_there_is_a_campaign_for_every_kind_of_promise():
+def test_every_kind_of_promise_has_a_certified_campaign():
     """There are twelve certified campaigns of one domain; high-low, blocks and the truth once in 100 have an infinite
     LDP level."""
     campaigns = sok.examples()
@@ -123,7 +123,7 @@ def test_the_relations_hold():
     assert all("broken by 0 of 20" in finding.ours for finding in outcome.findings[: len(sok.RELATIONS)])
 
 
-def test_a_report_that_says_nothing_is_identifying():
+def test_a_constant_report_has_the_identifiability_of_the_prior():
     """The differential identifiability of a constant report is the prior's log odds; LDP, LIP and maximal leakage are
     zero."""
     silent = Table.nearest([[Fraction(1, 4), Fraction(3, 4)]] * 6)

@@ -31,7 +31,7 @@ def terms(domain, enrolment="enrolled"):
 COLOURS = Values(("red", "green", "blue"))
 
 
-def test_every_person_sends_one_signed_report_under_a_key_of_their_own():
+def test_every_person_signs_one_report_with_a_different_key():
     """A population of n sends n reports, each of which verifies under a different enrolled key."""
     (sent,) = population(terms(COLOURS), ID, Truth(("red", "blue"), (30, 20)), period=3)
     publics = {}
@@ -114,7 +114,7 @@ def test_a_wrong_truth_file_is_named(tmp_path, text, named):
         read_truth(path, COLOURS)
 
 
-def test_truth_that_is_no_text_is_refused(tmp_path):
+def test_a_truth_file_of_arbitrary_bytes_is_refused(tmp_path):
     """A file of arbitrary bytes is refused with a ``SheetError``."""
     path = tmp_path / "t.csv"
     path.write_bytes(b"value,count\n\xff\xfe\x00,1\n")

@@ -69,7 +69,7 @@ def every(periods: tuple[int, ...], columns: int = 4) -> np.ndarray:
 
 @both
 @pytest.mark.parametrize("only", [None, 2])
-def test_each_report_is_decoded_by_its_own_channel(notion: TranscriptPrior, only: int | None) -> None:
+def test_each_report_of_a_transcript_is_decoded_by_its_channel(notion: TranscriptPrior, only: int | None) -> None:
     """A transcript contributes the mean, over its reports, of rows of inverses of dense matrices."""
     chains = np.concatenate([every((0, 1, 2)), every((0, 2)), every((2,))])
     decoder = TranscriptDecoder(notion, chains, only)
@@ -350,7 +350,7 @@ def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> N
 @pytest.mark.parametrize(
     ("period", "slot", "count", "refused"), [(0, 1, 1, True), (2, 3, 1, True), (2, 0, 2, True), (2, 2, 1, False)]
 )
-def test_the_intake_knows_what_a_period_takes(study_of, tmp_path, period, slot, count, refused) -> None:
+def test_reports_above_the_quota_of_a_period_are_refused(study_of, tmp_path, period, slot, count, refused) -> None:
     """A slot number above the period, and two outputs in one report, are refused as over quota."""
     made, signed = study_of(campaign())
     key = SigningKey.for_campaign(bytes(32), signed.id)

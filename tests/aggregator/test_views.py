@@ -147,7 +147,7 @@ def test_reports_are_counted_by_the_view_of_their_key(tmp_path, answers):
 
 
 @pytest.mark.parametrize("answers", [1, 3])
-def test_parts_of_a_tally_by_view_are_the_whole(tmp_path, answers):
+def test_tallies_of_the_workers_add_up_to_the_tally_of_each_view(tmp_path, answers):
     """Tallies of parts of the keys, one per worker, add up to the study's tally of each view, with groups."""
     study, signed, _ = filled(tmp_path, answers)
     study_version, version = StudyVersion.of(study), tables.snapshot(study.path / REPORTS).version()
@@ -171,7 +171,7 @@ def contents(tally):
     return tally.counts.tolist(), tally.reports, cells
 
 
-def test_what_another_view_says_is_refused(tmp_path):
+def test_an_output_of_another_view_is_refused(tmp_path):
     """A report with outputs of another view, or in the width of its own view instead of the campaign's, is refused as a
     bad output.
 
@@ -240,7 +240,7 @@ def test_simulated_devices_answer_as_their_view():
     assert screen_views(WEIGHTS, np.array([views[view] for view in range(3)])) is None
 
 
-def test_a_receipt_knows_the_view(tmp_path):
+def test_a_receipt_confirms_only_counted_outputs_of_the_view(tmp_path):
     """The study confirms exactly the counted outputs of numbers or bits, and no other outputs of the same device."""
     study, signed, sent = filled(tmp_path, 3)
     batch = b"".join(report(n, signed, outputs, period=period) for (n, period), (_, outputs) in sent.items())

@@ -68,7 +68,7 @@ def drawn(signed, people, laws, generator):
     return Tally.of(np.concatenate([generator.multinomial(n, decoder_of(one).forward(p)) for one, n, p in parts]))
 
 
-def test_classes_are_estimated_as_campaigns_of_their_own():
+def test_each_class_is_estimated_like_a_separate_campaign():
     """Every figure of each of two classes is exactly that of a campaign with the class's channel alone.
 
     The shares of all people are those of both classes, weighted by their reports. The classes have one level, two
@@ -211,7 +211,7 @@ def test_everybodys_intervals_hold_long(weights):
     assert covered(300, np.random.default_rng(5), weights).min() >= 0.848
 
 
-def test_a_class_without_reports_counts_for_nothing():
+def test_a_class_without_reports_does_not_change_the_estimate():
     """If one class has no reports, the estimate of all people is that of the other class; known class sizes are
     refused with a reason."""
     signed = of_classes(NANONATS, 2 * NANONATS)

@@ -194,7 +194,7 @@ def by_class(*shares: float) -> list[KnownMargin]:
     return [KnownMargin("class", None, names, np.array(shares), np.arange(len(shares)))]
 
 
-def test_a_weighted_estimate_is_the_sum_of_the_classes_own() -> None:
+def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     """The estimate is the sum of the classes' estimates by dense left inverses, times their population shares; the
     error is that within classes."""
     terms, tally = test_classes.TALLIES["mixed-4000"]
@@ -368,7 +368,7 @@ def test_groups_are_weighted_as_one() -> None:
     assert np.allclose(found.raw, sum(s * h / h.sum() for s, h in zip((0.25, 0.75), halves, strict=True)), atol=1e-9)
 
 
-def test_what_cannot_be_weighted_is_refused_in_words() -> None:
+def test_invalid_margins_and_methods_are_refused_with_a_message() -> None:
     """Margins that need questions asked together, or groups with too few reports, are refused.
 
     Repeated and contradictory margins, and methods that cannot be weighted, are refused too.

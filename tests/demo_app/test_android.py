@@ -63,7 +63,7 @@ def test_the_recipes_versions_are_not_too_old() -> None:
     assert [int(part) for part in str(RECIPES["python3"]).split(".")] >= [int(part) for part in python[1].split(".")]
 
 
-def test_what_is_imported_is_required() -> None:
+def test_every_imported_module_is_a_requirement() -> None:
     """Every module that the three packages import belongs to the standard library, to them, or to a requirement."""
     tops: set[str] = set()
     for path in sources():

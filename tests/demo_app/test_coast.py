@@ -57,7 +57,7 @@ def covers(corners: tuple[tuple[float, float], ...], x: float, y: float) -> bool
     return all(side > 0 for side in sides) or all(side < 0 for side in sides)
 
 
-def test_what_is_drawn_lies_on_the_map(world: Coast) -> None:
+def test_outlines_are_closed_and_lie_on_the_globe(world: Coast) -> None:
     """Every point is on the globe, every outline is closed, and a triangle has three corners, which are points of
     outlines."""
     assert all(-180 <= longitude <= 180 for longitude in world.longitudes)

@@ -627,7 +627,7 @@ def test_nothing_is_chosen_where_there_is_nothing_to_choose_by(model, tmp_path, 
     assert (terms.card.state, model.gauge().spent, model.gauge().reserved) == (NEW, 0, 0)
 
 
-def test_what_all_studies_about_the_same_told_adds_up(model, tmp_path):
+def test_exposures_of_studies_about_the_same_values_add_up(model, tmp_path):
     """The exposures of two studies about the same values add up, another question's does not, and forgotten studies are
     listed separately."""
     ids = {}
@@ -673,7 +673,7 @@ def test_a_cap_is_lowered_and_never_raised(model):
         model.lower(lifetime=-1)
 
 
-def test_what_is_not_acknowledged_waits(model, tmp_path, study, clock):
+def test_reports_wait_until_the_study_acknowledges_them(model, tmp_path, study, clock):
     """If a study is down, the queue stays unchanged and shows the time of the next attempt, at which it is sent."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
@@ -717,7 +717,7 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
     model.close()
 
 
-def test_what_its_study_does_not_know_or_nobody_addressed_is_shown(model, tmp_path, study, clock):
+def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
     """If a study does not have the campaign, or the campaign has no address, the envelopes stay, and the outbox says
     why."""
     first = joined(model, tmp_path)
@@ -813,7 +813,7 @@ def test_a_link_that_leads_elsewhere_is_a_notice(tmp_path, clock, study, spoil, 
         assert model.overview().cards == ()
 
 
-def test_what_the_app_brings_is_trusted_and_stays(tmp_path, clock):
+def test_the_key_in_the_app_is_trusted_and_cannot_be_removed(tmp_path, clock):
     """Campaigns of an author whose key is part of the app can be joined; the key is shown as part of the app and cannot
     be removed."""
     model = Model(tmp_path / "store", [LINE], clock=clock)
@@ -867,7 +867,7 @@ def test_a_mistake_of_the_program_says_only_its_kind_and_place():
     assert re.fullmatch(r"ValueError, test_model\.py \d+", notice.detail)
 
 
-def test_what_is_shown_can_be_logged(model, tmp_path):
+def test_no_repr_of_a_screen_contains_an_answer(model, tmp_path):
     """No repr of a screen's content contains an answer, its report or its cost."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
@@ -940,7 +940,7 @@ def test_settings_are_loaded_again(tmp_path):
 @pytest.mark.parametrize(
     "saved", [b"", b"{", b"[]", b"\xff", b'{"language": 1, "look": "pink", "other": 1}', b"[" * 10**5]
 )
-def test_settings_that_cannot_be_read_are_none(tmp_path, saved):
+def test_invalid_settings_are_ignored(tmp_path, saved):
     """A settings file with an invalid format is ignored, and the app starts."""
     (tmp_path / FILE).write_bytes(saved)
     assert Settings.load(tmp_path) == Settings()

@@ -406,7 +406,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
         assert living[0] == living[-1]
 
 
-def test_what_cannot_be_sent_waits_and_is_said(number, folder):
+def test_unsent_envelopes_wait_and_the_screen_shows_the_next_attempt(number, folder):
     """An address without https is refused. Envelopes that could not be sent stay, and the screen shows the next
     attempt."""
     with socket.socket() as taken, Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
@@ -495,7 +495,7 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
         file.unlink()
 
 
-def test_a_damaged_store_is_gone_on_with_only_when_the_person_says_so(number, folder):
+def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
     """For a damaged store the app shows the problem below the names of the screens; trying again changes nothing;
     continuing requires a confirmation and begins with an empty store."""
     for path in folder.glob(f"{DATABASE_FILE}*"):

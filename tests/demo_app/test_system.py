@@ -147,7 +147,7 @@ def test_only_the_systems_yes_unlocks(phone: Phone, result: int, good: bool) -> 
     assert phone.bound == {}
 
 
-def test_a_phone_without_a_lock_locks_nobody_out(phone: Phone) -> None:
+def test_a_phone_without_a_lock_unlocks_at_once(phone: Phone) -> None:
     """On a phone without a lock, unlocking succeeds at once and starts no request."""
     phone.secure = False
     unlocked: list[bool] = []
@@ -165,7 +165,7 @@ def test_a_reminder_opens_the_calendar_and_names_no_study(phone: Phone, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_on_a_desktop_there_is_no_phone(tmp_path: Path) -> None:
+def test_a_desktop_has_no_links_insets_or_lock(tmp_path: Path) -> None:
     """On a desktop the app has no links, no insets and no lock; a reminder is a file that calendars open."""
     opened: list[str] = []
     watch(opened.append)

@@ -95,7 +95,7 @@ def test_both_languages_are_given_the_same_values(language: str) -> None:
 
 
 @pytest.mark.parametrize("language", [code for code in texts.LANGUAGES if code != "en"])
-def test_a_language_is_its_own(language: str) -> None:
+def test_every_sentence_is_translated(language: str) -> None:
     """Every sentence differs between the languages, so each is translated."""
     english, other = catalogue("en"), catalogue(language)
     words = {key for key in english if re.search(r"[a-z]{2,} [a-z]{2,}", str(english[key]))}
@@ -103,7 +103,7 @@ def test_a_language_is_its_own(language: str) -> None:
     assert not {key for key in words if english[key] == other[key]}
 
 
-def test_every_key_that_is_asked_for_is_there() -> None:
+def test_every_used_text_is_in_the_catalogue() -> None:
     """Every text that the code uses is in the catalogue."""
     named, _ = asked()
     assert named <= set(catalogue("en"))
@@ -161,7 +161,7 @@ def test_numbers_are_written_as_the_language_writes_them() -> None:
     assert texts.written("-0.50") == "\N{MINUS SIGN}0,50"
 
 
-def test_nats_that_tell_are_rounded_up_and_those_that_are_left_down() -> None:
+def test_spent_nats_are_rounded_up_and_remaining_nats_down() -> None:
     """Spent or possibly revealed amounts are rounded up to three digits, also if only a nanonat exceeds them; remaining
     amounts are rounded down. They have the language's decimal separator."""
     cases = {1.0: ("1", "1"), 1.000000001: ("1.01", "1"), 2.2599: ("2.26", "2.25"), 0.0004: ("0.001", "0"),

@@ -67,7 +67,7 @@ def test_with_large_texts_nothing_is_cut(number: str) -> None:
         ways(screen, "large", ("actions", "items", "number", "map", "pictures"))
 
 
-def test_buttons_tell_that_they_were_pressed(gallery: Screen) -> None:
+def test_a_pressed_button_raises_one_event(gallery: Screen) -> None:
     """A touch on a button, a sign, a card or a switch raises one event each; a disabled button raises none."""
     show(gallery, "actions")
     for name in ("entry", "filled", "outlined", "plain", "alert", "search"):
@@ -98,7 +98,7 @@ def test_a_field_takes_what_is_typed(gallery: Screen) -> None:
     assert events(gallery) == [["address", "https://study.example"]]
 
 
-def test_bars_tell_where_to_go(gallery: Screen) -> None:
+def test_the_bars_raise_navigation_events(gallery: Screen) -> None:
     """A destination and the arrow back raise events."""
     show(gallery, "actions")
     gallery.tap("budget")
@@ -269,7 +269,7 @@ def test_a_map_is_zoomed_and_moved(gallery: Screen) -> None:
     gallery.shot("gallery-phone-map-chosen")
 
 
-def test_the_chosen_cell_is_the_grids_own(gallery: Screen) -> None:
+def test_a_typed_position_selects_its_cell(gallery: Screen) -> None:
     """A typed position selects the cell that contains it, counted from the south-west, also in the last row and
     column."""
     show(gallery, "map")
@@ -299,7 +299,7 @@ def test_the_chosen_cell_is_moved_by_keys(gallery: Screen) -> None:
     assert events(gallery)[-5:] == [[1, 0], [1, 1], [1, 2], [0, 2], [0, 2]]
 
 
-def test_pictures_say_in_words_what_they_draw(gallery: Screen) -> None:
+def test_pictures_have_a_text_alternative(gallery: Screen) -> None:
     """The gauge, the chances and the beliefs are also given in words."""
     show(gallery, "pictures")
     gallery.wait("chances:truth")
@@ -365,7 +365,7 @@ def test_notices_come_one_after_another(gallery: Screen) -> None:
     gallery.gone("It could not be sent.")
 
 
-def test_what_fails_says_so(number: str) -> None:
+def test_a_failed_step_names_its_cause(number: str) -> None:
     """A missing widget, and a program that cannot start, each fail a test with a message that names the cause."""
     with (
         Screen(number, GALLERY) as screen,

@@ -115,7 +115,7 @@ def test_the_notebook_runs_from_top_to_bottom():
 
 
 @pytest.mark.parametrize("name", sorted(printed_code()))
-def test_what_is_shown_is_exported(name):
+def test_every_name_in_shown_code_is_exported(name):
     """Code shown to users imports our names only from the packages' faces, and each name is in the face's __all__."""
     for node in ast.walk(ast.parse(printed_code()[name])):
         if isinstance(node, ast.Import):

@@ -19,7 +19,7 @@ from protocol.report import Enrolment, Report
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, agreed, campaign
 
 
-def test_a_report_verifies_under_the_campaign_key_and_tells_its_place(open_device, clock):
+def test_a_report_verifies_and_contains_its_period_and_slot(open_device, clock):
     """The envelope is a report of the campaign, its period and slot, signed with the device's key for the campaign."""
     device = open_device(urandom=Dice(3))
     campaign_id = agreed(device, campaign())
@@ -30,7 +30,7 @@ def test_a_report_verifies_under_the_campaign_key_and_tells_its_place(open_devic
     assert (report.campaign_id, report.period, report.slot, report.count) == (campaign_id, 2, 0, 1)
 
 
-def test_injected_bytes_give_the_channels_own_draw(open_device, clock):
+def test_an_answer_is_the_draw_of_the_channel_from_the_given_bytes(open_device, clock):
     """With given random bytes, an answer is exactly the channel's draw from them."""
     data = campaign()
     signed = open_campaign(data, [AUTHOR.public])
@@ -90,7 +90,7 @@ def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, 
     assert device.prior(campaign_id) == {"master": 1}
 
 
-def test_asking_200_readings_of_one_answer_tells_no_more_than_one(open_device, clock):
+def test_200_readings_of_one_answer_cost_one_charge(open_device, clock):
     """Every reading of an unchanged answer gives a separate report, but all reports have one output and cost one charge
     (promise 8)."""
     device = open_device()
@@ -144,7 +144,7 @@ def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock,
     assert (len(receipt.envelope), receipt.cost) == (106, 1.0)
 
 
-def test_whether_a_device_sends_never_depends_on_what_it_answered(open_device):
+def test_sending_does_not_depend_on_the_answers(open_device):
     """After each of three sequences of answers, a device has sent reports of the same lengths in the same periods,
     drawn the same numbers of random bytes, and accepted or refused another campaign in the same words (promise 9)."""
     seen = set()
@@ -238,7 +238,7 @@ DAYS = Dates.of("2026-01-01", "2026-12-31")
         *((DAYS, value, "2026-01-01 to 2026-12-31") for value in ("2025-12-31", "2027-01-01")),
     ],
 )
-def test_a_number_or_day_that_is_none_or_outside_costs_nothing(open_device, domain, value, says):
+def test_an_invalid_number_or_day_is_not_charged(open_device, domain, value, says):
     """For an invalid number or day the error names the expected values; nothing is charged, stored or queued."""
     device = open_device()
     campaign_id = agreed(device, campaign(domain=domain))

@@ -172,7 +172,7 @@ RESOLUTIONS = tuple(
 
 @pytest.mark.parametrize("view", range(len(RESOLUTIONS)))
 @pytest.mark.parametrize("draws", [600, pytest.param(40_000, marks=pytest.mark.long)])
-def test_the_measured_level_of_a_view_never_exceeds_its_own(view: int, draws: int) -> None:
+def test_the_measured_level_of_a_view_is_at_most_the_stated_one(view: int, draws: int) -> None:
     """The same law for devices of each view: the measured level of two cells is at most the level of their images in
     the view, which is 0 for two cells of one district. n: 600 reports of each of four cells; alpha = 1e-6 for each
     pair."""

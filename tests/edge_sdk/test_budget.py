@@ -14,7 +14,7 @@ from tests.edge_sdk.conftest import OPENS, WEEK, agreed, campaign
 
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, "much", 10**7, True])
-def test_a_cap_that_is_no_level_is_refused(wrong):
+def test_a_cap_must_be_a_privacy_level(wrong):
     """The constructor of a policy refuses a cap that is no privacy level."""
     for policy in ({"lifetime": wrong}, {"per_campaign": wrong}, {"window": (60, wrong)}):
         with pytest.raises(ValueError, match=r"number|cap"):
@@ -101,7 +101,7 @@ def test_a_window_cap_counts_the_worst_window(open_device, clock):
         device.join(campaign("Another"))
 
 
-def test_what_forgotten_campaigns_spent_weighs_on_the_window(open_device, clock):
+def test_spending_of_forgotten_campaigns_counts_in_the_window(open_device, clock):
     """After forgetting, a window cap has room again only once a whole window has passed."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
     campaign_id = agreed(device, campaign(periods=100))
@@ -142,7 +142,7 @@ def test_the_worst_window_is_the_one_found_by_trying_all(period):
         assert commitment.worst_within(seconds) <= commitment.worst_case == 10 * min(inputs, 9 * answers)
 
 
-def test_the_ledger_tells_what_happened(open_device, clock):
+def test_the_ledger_lists_every_event_in_order(open_device, clock):
     """The ledger lists reservation, charge, and after forgetting carry and release, in order and with their amounts."""
     device = open_device()
     campaign_id = agreed(device, campaign())

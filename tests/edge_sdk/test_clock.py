@@ -16,7 +16,7 @@ from tests.edge_sdk.test_daemon import CLOCK_SECONDS, PERIOD, world
 __all__ = ["world"]
 
 
-def test_a_unit_whose_clock_ran_ahead_goes_on_once_its_owner_says_so(world):
+def test_a_unit_whose_clock_ran_ahead_continues_after_set_clock(world):
     """The unit is silent until the date that the clock once showed. After ``set_clock`` it takes readings from now on
     and refills no budget, and the slots that it used ahead of time stay used when their time comes."""
     one = world()
@@ -89,7 +89,7 @@ def test_the_command_shows_and_sets_the_clock(place, capsys):
     assert "4147" not in out
 
 
-def test_a_closed_device_says_so(open_device):
+def test_a_closed_device_raises_store_closed(open_device):
     """After ``close``, every use of the store raises StoreClosed; a second ``close`` does nothing."""
     device = open_device()
     joined = device.join(campaign()).campaign_id

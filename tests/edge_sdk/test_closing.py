@@ -54,7 +54,7 @@ def test_nothing_is_answered_from_the_closing_on(device, clock):
     assert device.terms(ID).as_json()["closed_early"] == SOON
 
 
-def test_nobody_agrees_to_or_joins_a_closed_campaign(open_device, clock, place):
+def test_a_closed_campaign_refuses_consent_and_joining(open_device, clock, place):
     """Consent to a closed campaign is refused, and so is joining it again after forgetting; also in a later process."""
     device = open_device(place)
     device.join(DATA)

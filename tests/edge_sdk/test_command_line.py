@@ -217,7 +217,7 @@ def test_a_closed_output_stops_no_command(run, tmp_path):
     assert json.loads(run("ledger", "--json")[1])["remaining"] == 3.0
 
 
-def test_what_cannot_be_printed_is_done_all_the_same(run, tmp_path):
+def test_a_command_is_carried_out_if_its_output_cannot_be_written(run, tmp_path):
     """If the output cannot be written, one line states that the command was carried out."""
     words = [sys.executable, "-m", "edge_sdk", "--store", "store", "budget", "--lifetime", "3"]
     with open("/dev/full", "w") as full:  # noqa: PTH123
@@ -236,7 +236,7 @@ def test_a_file_is_audited_without_a_store(tmp_path, capsys):
     assert "no such file" in capsys.readouterr().err
 
 
-def test_an_interrupted_command_says_so_in_a_line(tmp_path, capsys, monkeypatch):
+def test_an_interrupted_command_prints_one_line(tmp_path, capsys, monkeypatch):
     """Ctrl-C prints one line and no traceback."""
 
     def interrupted(*arguments: object, **options: object) -> None:

@@ -48,7 +48,7 @@ OPERATIONS = (
 @example([("answer", 0, 0, 0), ("close", 1, 0, 0), ("week", 0, 0, 0), ("answer", 0, 0, 1)])
 @example([("answer", 0, 0, 0), ("forget", 0, 0, 0), ("consent", 1, 0, 0), ("answer", 0, 0, 0), ("answer", 0, 0, 1)])
 @example([("answer", 0, 0, value % 3) for value in range(6)] + [("export", 1, 0, 0), ("answer", 0, 0, 0)])
-def test_a_device_that_reads_conditions_once_does_the_same_as_one_that_reads_them_always(tmp_path_factory, operations):
+def test_cached_conditions_change_no_result(tmp_path_factory, operations):
     """Two devices use one store, and each operation is run by either of them. Every result (receipts byte by byte,
     refusals, the budget and the length of the queue) equals that of two devices whose cache is empty at every
     answer."""

@@ -270,7 +270,7 @@ def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
         ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "unknown key campagin"),
     ],
 )
-def test_what_cannot_work_is_refused_before_a_unit_begins(tmp_path, capsys, monkeypatch, old, new, code, says):
+def test_an_invalid_configuration_is_refused_before_a_unit_starts(tmp_path, capsys, monkeypatch, old, new, code, says):
     """A campaign above the caps, an unencrypted address and an unknown key are each refused with one line and an exit
     code."""
     monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit began"))
@@ -416,7 +416,7 @@ def test_standard_input_gives_a_line_a_reading(reader, monkeypatch):
     os.close(reading)
 
 
-def test_whether_a_number_is_reported_does_not_depend_on_it():
+def test_every_number_is_reported_by_default():
     """By default every number, position and day has an answer: outside the question's range, the nearest one inside.
     With ``outside = "skip"``, and for a text of another form, there is no answer."""
     for number in ("-1e300", "-0.001", "0", "3.3", "8", "8.0001", "1e300"):
@@ -468,7 +468,7 @@ def test_a_missed_moment_is_missed(world):
     assert len(one.asked) == 4
 
 
-def test_a_schedule_of_its_own_keeps_to_the_quota(world):
+def test_a_frequent_schedule_does_not_exceed_the_quota(world):
     """If readings are scheduled more often than the campaign takes them, the unit reads until the period is full, then
     waits."""
     one = world(PLAIN + "[schedule]\nevery = 60\n")
@@ -520,7 +520,7 @@ def test_nothing_that_can_be_seen_depends_on_a_value(tmp_path, world):
     assert len(seen[0][1]) > 2
 
 
-def test_sending_has_a_phase_of_its_own_and_no_bursts(world):
+def test_each_unit_sends_at_a_random_moment_of_the_interval(world):
     """Sealed bundles are sent at a moment of each interval that is drawn once for each store: not at the start, not
     directly after an outage, and not at the same moment for two units."""
 
@@ -591,7 +591,7 @@ def test_two_units_of_two_campaigns_share_a_store(world):
         assert sorted(found) == [(period, 0, 4) for period in range(5)]
 
 
-def test_what_is_signed_is_not_overruled_by_a_configuration(world, tmp_path):
+def test_a_configuration_cannot_replace_a_signed_address(world, tmp_path):
     """A unit of a campaign with a signed address sends there without configuration; another address is refused."""
     signed = load_average(addresses=("http://127.0.0.1:9",))
     one = world(data=signed)
@@ -648,7 +648,7 @@ def test_a_small_step_back_of_the_clock_gives_no_reading_twice(world):
     assert len(one.asked) == 4
 
 
-def test_before_it_opens_a_unit_waits_and_says_so(world):
+def test_a_unit_reads_nothing_before_the_campaign_opens(world):
     """A unit that joined and agreed reads nothing before the campaign opens."""
     one = world(data=load_average(opens=OPENS + 5000))
     one.until(OPENS + 4999)
@@ -894,7 +894,7 @@ def test_a_unit_loads_neither_network_nor_command_line(tmp_path):
 
 
 @pytest.mark.parametrize("runs", [30, pytest.param(1000, marks=pytest.mark.long)])
-def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
+def test_a_killed_unit_resumes_with_the_readings_on_disk(tmp_path, runs):
     """After every kill -9, each reading that was on the disk is sent in its own slot with one output only. At most one
     reading for each kill was on the disk without a report. The charge equals the number of stored outputs.
 
@@ -914,7 +914,7 @@ def test_a_killed_unit_goes_on_where_it_was(tmp_path, runs):
     assert found["unreported"] <= found["killed"]
 
 
-def test_what_a_unit_reads_is_counted_once_by_a_study(tmp_path, world):
+def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
     """A unit takes hourly readings of this machine for three days, is restarted several times, and sends by real
     processes to a real service, which loses one receipt. The study has every reading once, refuses nothing, and
     estimates from exactly that number."""

@@ -113,7 +113,7 @@ def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -
         device.doctor()
 
 
-def test_a_second_quarantine_has_a_name_of_its_own(place, clock) -> None:
+def test_a_second_quarantine_does_not_overwrite_the_first(place, clock) -> None:
     """Adoption does not overwrite an earlier quarantine."""
     answered(place, clock)
     for number in (1, 2):
@@ -147,7 +147,7 @@ def test_a_store_whose_spending_is_unknown_is_not_adopted(place, clock, damage) 
     assert {path.name: path.read_bytes() for path in place.iterdir()} == before
 
 
-def test_a_checkpoint_is_not_needed_where_the_database_is_whole(place, clock) -> None:
+def test_a_lost_checkpoint_is_computed_from_the_database(place, clock) -> None:
     """A lost checkpoint is computed again from the database."""
     answered(place, clock)
     (place / CHECKPOINT_FILE).unlink()
@@ -166,7 +166,7 @@ def test_the_database_replaces_a_lost_checkpoint(place, clock) -> None:
         assert device.budget.spent_nanonats == RESERVED
 
 
-def test_a_foreign_checkpoint_counts_for_nothing(place, clock, tmp_path) -> None:
+def test_the_spending_of_a_foreign_checkpoint_does_not_count(place, clock, tmp_path) -> None:
     """The spending in another store's checkpoint does not count in this store."""
     answered(place, clock)
     with Device.open(tmp_path / "other", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=clock) as device:

@@ -42,7 +42,7 @@ def weights_of(prior) -> dict[str, int]:
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
 @pytest.mark.parametrize("prior", [(1,) * K, (4, 2, 1, 1, 1, 1), (500, 500, 1, 1, 1, 1)])
-def test_what_a_declaration_tells_is_bayes_over_every_output(open_device, data: bytes, prior) -> None:
+def test_beliefs_and_costs_of_a_declaration_follow_bayes(open_device, data: bytes, prior) -> None:
     """Beliefs and costs are computed for the channel that a reader of the enrolment derives; beliefs are within a
     factor e^level of the shares."""
     device = open_device(lifetime=100)
@@ -90,7 +90,7 @@ def test_the_first_declaration_stays(open_device) -> None:
 
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
-def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: bytes) -> None:
+def test_a_personal_level_is_declared_and_cannot_change(open_device, place, data: bytes) -> None:
     """The enrolment has the person's own level, costs and beliefs are those of the rule's channel at this level, and
     the level cannot be changed later."""
     with open_device(place, lifetime=100, urandom=Dice(2)) as device:
@@ -116,7 +116,7 @@ def test_a_level_of_ones_own_is_declared_and_kept(open_device, place, data: byte
         assert Enrolment.open(envelope.decode(device.enrolment(joined))) == sealed
 
 
-def test_a_level_of_ones_own_is_at_most_the_campaigns(open_device) -> None:
+def test_a_personal_level_is_at_most_the_level_of_the_campaign(open_device) -> None:
     """A person's own level must not be above the campaign's: a higher or a too small level, and a level without a
     prior, are refused. A level equal to the campaign's is not declared."""
     device = open_device(lifetime=100)
@@ -211,7 +211,7 @@ def test_the_choice_of_a_prior_reads_what_was_answered(open_device) -> None:
 
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
-def test_what_is_refused_does_not_depend_on_the_prior_drawn(open_device, data: bytes) -> None:
+def test_a_refusal_does_not_depend_on_the_drawn_prior(open_device, data: bytes) -> None:
     """Before the draw, the budget must have room for the choice and the costliest prior of the list; a refusal charges
     nothing."""
     channel = open_campaign(data, [AUTHOR.public]).terms.channel

@@ -114,7 +114,7 @@ def test_the_command_lists_each_envelope(tmp_path, capsys):
     assert (tmp_path / "upload.htr").stat().st_size == 240
 
 
-def test_what_waits_is_shown_campaign_by_campaign(open_device):
+def test_waiting_envelopes_are_shown_for_each_campaign(open_device):
     """The envelopes of all campaigns are shown, and the display of one campaign shows the same envelopes."""
     device = open_device()
     first, second = (device.join(campaign(title)).campaign_id for title in ("First", "Second"))

@@ -152,7 +152,7 @@ def test_draws_of_a_tight_channel_add_up_exactly() -> None:
     assert found.budgets is None
 
 
-def test_a_coarse_view_tells_nothing_of_what_it_joins() -> None:
+def test_a_view_does_not_distinguish_values_with_one_image() -> None:
     """Draws of a view change the odds of two values by the loss of their images, and not at all if the images are
     equal; this loss adds to the loss of draws of the answer itself."""
     domain = Values(tuple(f"v{x}" for x in range(5)))
@@ -222,7 +222,7 @@ def signed(title, notion, channel, answers=1, **changes):
     return seal_campaign(terms, AUTHOR)
 
 
-def test_what_was_drawn_counts_and_what_was_repeated_does_not(open_device, clock):
+def test_draws_count_and_repetitions_do_not(open_device, clock):
     """The draws of all campaigns about the same values add up; repeated outputs, campaigns about other values and
     unanswered campaigns do not count."""
     device = open_device()
@@ -270,7 +270,7 @@ def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, cloc
     assert device.exposure(along).worst.nanonats == 2 * 3 * (NAT // 2) >= found.worst.nanonats
 
 
-def test_what_was_forgotten_still_counts(open_device, clock):
+def test_exposure_of_forgotten_campaigns_still_counts(open_device, clock):
     """The exposure from before a campaign was forgotten still counts, before and after joining again."""
     device = open_device()
     data = signed("Plain", Ldp(NAT), response(K, NAT), 3)
@@ -286,7 +286,7 @@ def test_what_was_forgotten_still_counts(open_device, clock):
     assert (found.worst.nanonats, found.forgotten_nanonats) == (3 * NAT, 0)
 
 
-def test_the_class_that_was_chosen_tells_too(open_device, clock):
+def test_the_choice_of_a_class_adds_its_charge_to_the_exposure(open_device, clock):
     """A class chosen at random adds the charge of the choice, and the class's own channel adds its loss."""
     levels = (NAT // 2, NAT)
     channels = tuple(

@@ -91,7 +91,7 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
         assert counted(url, [one.report, one.report]) == [True, True]
 
 
-def test_the_requests_are_the_studys_own(open_device):
+def test_requests_go_to_the_documented_paths(open_device):
     """Each request goes to the documented path below the address; for an empty query, no request is sent."""
     network = Network({"campaigns": []})
     assert fetch_offers(URL, network) == []
@@ -164,7 +164,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
         b" " * (MOST_LIST_BYTES + 1),
     ],
 )
-def test_a_list_that_is_no_studys_is_refused_whole(said):
+def test_a_list_with_an_invalid_entry_is_refused(said):
     """If any entry of a study's list is invalid, the whole list is refused with an error that allows a retry."""
     with pytest.raises(NoResponse) as refused:
         fetch_offers(URL, Network(said))
@@ -172,7 +172,7 @@ def test_a_list_that_is_no_studys_is_refused_whole(said):
 
 
 @pytest.mark.parametrize("said", [{}, {"counted": True}, {"counted": []}, {"counted": [1]}, {"counted": [True, True]}])
-def test_a_verdict_for_each_report_or_none(said):
+def test_an_answer_without_a_verdict_for_each_report_is_refused(said):
     """An answer that is not one truth value for each report is refused."""
     with pytest.raises(NoResponse):
         counted(URL, [b"report"], Network(said))
