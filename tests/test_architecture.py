@@ -143,7 +143,7 @@ def test_no_module_is_called_utils() -> None:
         assert not set(module.lower().replace(".", "_").split("_")) & BANNED, module
 
 
-def test_words_are_the_fields_own() -> None:
+def test_no_class_or_function_has_a_vague_name() -> None:
     """No class or function is called a helper, manager, util or universe, because each concept has one name."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for path in modules().values():
@@ -175,7 +175,7 @@ def test_a_docstring_begins_with_its_subject() -> None:
         assert found is None, f"{path.relative_to(ROOT)}: {found and found[0]}"
 
 
-def test_a_class_has_a_name_of_its_own() -> None:
+def test_every_class_name_is_unique() -> None:
     """Each class name of the product is unique, so a search for a class finds one."""
     places: dict[str, list[str]] = {}
     for package in PACKAGES:

@@ -53,7 +53,7 @@ def documented(face):
 
 
 @each_face
-def test_what_a_face_offers_is_documented(name):
+def test_every_public_function_is_documented(name):
     """Every function and method documents its arguments and its result; a property has a description."""
     for word, function, is_property in documented(importlib.import_module(name)):
         said, signature = inspect.getdoc(function) or "", inspect.signature(function)

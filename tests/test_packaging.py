@@ -42,7 +42,7 @@ def extra_of(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_what_is_imported_is_declared(package: str) -> None:
+def test_every_imported_distribution_is_declared(package: str) -> None:
     """Every foreign module that a package imports belongs to a distribution that the package declares, not to an
     indirect dependency."""
     own = {*PACKAGES, *sys.stdlib_module_names, *OF_THE_PHONE}
@@ -53,7 +53,7 @@ def test_what_is_imported_is_declared(package: str) -> None:
             assert brought & (declared(package) | {"distributed"}), f"{path.relative_to(ROOT)} imports {name}"
 
 
-def test_a_device_without_the_desk_is_told_what_to_install() -> None:
+def test_a_command_without_click_names_the_missing_extra() -> None:
     """Without click, ``halftruth`` ends in one line that names the extra, and exit code 1."""
     program = "import sys; sys.modules['click'] = None; from aggregator.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -122,7 +122,7 @@ KINDS = [*notions._FROM_WIRE, notions.Classes.name]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_bound_that_is_told_is_the_exact_one_rounded_up(kind: str) -> None:
+def test_every_stated_bound_is_the_exact_one_rounded_up(kind: str) -> None:
     """The device's terms, the app in both languages, the desk's audit and the page state each bound of a notion as the
     exact factor, rounded up by less than a unit of its last digit, at 100 levels."""
     for level in LEVELS:
@@ -157,7 +157,7 @@ def test_every_notion_has_its_sentences_in_every_language() -> None:
         assert not re.search(r"likelier|more likely|wahrscheinlicher", said)
 
 
-def test_the_direction_that_high_low_leaves_open_is_told() -> None:
+def test_the_promise_of_high_low_names_the_unprotected_direction() -> None:
     """For high-low, the promise says in both languages that an answer that is not sensitive is not protected; if
     nothing bounds a report, it says that the report may reveal the answer for certain."""
     notion, channel = made("high-low", NAT)

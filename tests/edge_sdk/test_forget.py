@@ -76,7 +76,7 @@ def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, cl
             device.join(data)
 
 
-def test_what_remains_after_forgetting_does_not_tell_what_was_answered(open_device, clock):
+def test_the_budget_after_forgetting_does_not_depend_on_the_answers(open_device, clock):
     """After ten answers with one, four or six different values, forgetting leaves the same budget (promise 9)."""
     left = []
     for changes in (1, 4, 6):

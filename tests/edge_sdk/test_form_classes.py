@@ -68,7 +68,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
 
 
 @each
-def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int, place: int) -> None:
+def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, view: int, place: int) -> None:
     """The reserved amount is the cost of all draws of the class in this view. An answer that is repeated in later
     periods is charged once, the cost of a draw (promises 7 and 8)."""
     device = open_device(urandom=dice_of(DATA, view))
@@ -93,7 +93,7 @@ def test_what_is_charged_is_the_class_in_the_view(open_device, clock, view: int,
     )
 
 
-def test_there_is_room_for_the_class_whichever_the_view(open_device) -> None:
+def test_the_room_for_consent_does_not_depend_on_the_view(open_device) -> None:
     """The person's class, and not the device's view, decides if the budget has room for the consent (promise 9)."""
     most, least = (exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2))
     assert least < most

@@ -115,7 +115,7 @@ def test_the_asked_questions_are_shown_after_consent_alone(open_device, view):
 
 
 @each_view
-def test_what_does_not_fit_the_asked_questions_costs_nothing(member, view):
+def test_invalid_answers_to_a_form_are_not_charged(member, view):
     """A question that is not asked, a missing answer to one that cannot be skipped, and an answer outside its domain
     are refused with the question's name, in every way of answering; nothing is stored, charged or queued."""
     device, campaign_id, _ = member(asking(enrolment="enrolled"), view)
@@ -187,7 +187,7 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
             replace(device.campaign(campaign_id), translations=(replace(GERMAN, question=wrong),))
 
 
-def test_before_consent_the_preview_is_of_the_view_that_tells_most(member, open_device):
+def test_the_preview_before_consent_is_the_worst_case_of_the_views(member, open_device):
     """Before consent, the previewed belief and cost of a report are the largest of any view, and the number of bytes is
     the same for all."""
     data = asking()
@@ -223,7 +223,7 @@ def test_a_form_of_32_questions_is_answered(open_device):
     device.forget()
 
 
-def test_every_question_of_a_form_is_told_in_its_parts(open_device):
+def test_an_app_gets_the_parts_of_every_question(open_device):
     """An app gets all questions of a form in order, also before consent; each has the kind, the labels, the ends and
     the cells of a question of its own."""
     device = open_device()
@@ -275,7 +275,7 @@ def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
     assert run("answer", plain, "primary", "none")[0] == 2
 
 
-def test_an_answer_bounds_nothing_of_questions_it_does_not_name():
+def test_an_answer_to_other_questions_gives_the_largest_exposure():
     """If another campaign asked another question, the exposure of an answer is the largest for any answer to that
     question, because the answer does not contain it."""
     quarter = 2**60

@@ -115,7 +115,7 @@ def failing(link, study):
         (failing, NoResponse, "answered with status 500"),
     ],
 )
-def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
+def test_a_study_that_differs_from_the_link_is_refused(device, spoil, error, why):
     """Another campaign, another key and a missing study are each refused by an error of one line, and nothing is
     stored."""
     link, study = link_to(DATA), Answering(DATA)
@@ -126,7 +126,7 @@ def test_what_the_link_does_not_name_is_refused(device, spoil, error, why):
     assert device.campaigns == []
 
 
-def test_a_study_that_is_offline_is_told_in_one_sentence():
+def test_the_error_for_an_offline_study_names_the_host():
     """If no server listens at the address of a link, the error names the host."""
     with pytest.raises(NoResponse, match="no answer from 127"):
         fetch_invited(link_to(DATA, "http://127.0.0.1:9"))

@@ -25,7 +25,7 @@ from tests.vectors import generate
 from tests.vectors.generate import GERMAN, informed, of_classes
 
 
-def test_the_terms_tell_the_person_what_they_agree_to(open_device, clock):
+def test_the_terms_contain_the_signed_conditions(open_device, clock):
     """The terms contain organisation, purpose, dates, level and worst case, all from the signed bytes."""
     data = campaign()
     terms = open_device().join(data)
@@ -42,7 +42,7 @@ def described_campaign(**changes) -> bytes:
     return seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK, **changes), AUTHOR)
 
 
-def test_the_terms_tell_where_reports_go_and_whom_to_ask(open_device, clock):
+def test_the_terms_contain_addresses_and_contact(open_device, clock):
     """The terms contain addresses, hosts, contact, retention, notice, possible answers and withdrawal, as signed."""
     device = open_device()
     data = described_campaign()
@@ -116,7 +116,7 @@ def test_joining_twice_changes_nothing_and_needs_no_trust_the_second_time(open_d
         assert device.campaigns == [terms.campaign_id]
 
 
-def test_an_author_nobody_trusts_is_refused(open_device, clock):
+def test_an_untrusted_author_is_refused(open_device, clock):
     """A campaign is joined only if the session trusts its author's key; the error says to name the key."""
     stranger = SigningKey(bytes(32))
     with pytest.raises(CampaignError, match="no trusted author"):
@@ -141,7 +141,7 @@ def test_every_altered_bit_is_refused(open_device, clock):
     assert device.campaigns == []
 
 
-def test_what_is_not_on_the_disk_is_not_joined(open_device, monkeypatch):
+def test_a_campaign_that_was_not_stored_is_not_joined(open_device, monkeypatch):
     """A campaign whose row could not be written is not joined in this process either."""
     device, data = open_device(), campaign()
     transaction = device._store.transaction
@@ -163,7 +163,7 @@ def test_what_is_not_on_the_disk_is_not_joined(open_device, monkeypatch):
 
 
 @pytest.mark.parametrize("data", [b"", b"\x95", b"not a campaign", bytes(1000)])
-def test_what_is_no_campaign_is_refused(open_device, clock, data):
+def test_bytes_without_a_campaign_are_refused(open_device, clock, data):
     """Bytes that are no campaign are refused as bad data."""
     with pytest.raises(BadData):
         open_device().join(data)
@@ -180,7 +180,7 @@ def test_bytes_after_the_campaign_and_unknown_fields_are_refused(open_device, cl
         open_device().join(extended)
 
 
-def test_another_kind_of_envelope_is_no_campaign(open_device, clock):
+def test_an_envelope_of_another_kind_is_refused(open_device, clock):
     """An envelope of another kind is refused even under a trusted key."""
     with pytest.raises(CampaignError, match="has kind report"):
         open_device().join(envelope.seal(Kind.REPORT, AUTHOR, envelope.decode(campaign()).unverified))

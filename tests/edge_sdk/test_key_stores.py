@@ -242,7 +242,7 @@ def test_a_key_store_keeps_what_it_was_given(make, place, ring, phone) -> None:
 
 
 @each_key_store
-def test_a_store_goes_on_with_the_key_store_it_was_made_with(make, place, clock, ring, phone) -> None:
+def test_a_store_remembers_its_key_store(make, place, clock, ring, phone) -> None:
     """A key store needs to be named only once; doctor shows its name."""
     assert use(place, clock, key_store=make(place)) == 1
     assert use(place, clock, 1) == 2
@@ -288,7 +288,7 @@ def test_a_key_store_of_another_kind_is_refused(place, clock, ring, phone) -> No
             use(place, clock, key_store=other)
 
 
-def test_an_apps_own_key_store_is_named_each_time(place, clock) -> None:
+def test_a_key_store_of_an_app_must_be_passed_at_each_opening(place, clock) -> None:
     """A key store from outside this package must be passed at each opening; without it, the error says that it cannot
     be found by name."""
 
@@ -315,7 +315,7 @@ def test_the_usual_key_store(place, ring, phone, monkeypatch) -> None:
 # The keyring
 
 
-def test_nothing_of_the_secret_is_in_the_folder(place, clock, ring) -> None:
+def test_the_folder_does_not_contain_the_secret(place, clock, ring) -> None:
     """With a keyring, no file of the folder contains the secret."""
     with Device.open(place, key_store=KeyringKeyStore("unit")) as device:
         secret = device._store.secret
@@ -368,7 +368,7 @@ def test_a_plain_text_keyring_is_refused_alone_and_as_the_first_of_a_chain(place
         Device.open(place, key_store=KeyringKeyStore("unit"))
 
 
-def test_a_locked_keyring_says_so(place, clock, ring) -> None:
+def test_a_locked_keyring_is_reported_as_locked(place, clock, ring) -> None:
     """A locked keyring is reported as locked and not as a restored store; an answer that is given while it is locked is
     stored, and doctor says that the checkpoint is behind."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
@@ -503,7 +503,7 @@ def test_a_keystore_that_refuses_keeps_the_old_key(place, clock, phone) -> None:
     assert use(place, clock, 2) == 3
 
 
-def test_a_machine_without_a_keystore_says_so(place) -> None:
+def test_the_android_key_store_is_refused_on_other_systems(place) -> None:
     """Outside Android, the Android key store is refused."""
     with pytest.raises(StoreError, match="only on Android"):
         Device.open(place, key_store=AndroidKeyStore(place))

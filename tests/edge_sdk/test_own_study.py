@@ -72,7 +72,7 @@ def named(batch):
 # Its own study
 
 
-def test_what_a_study_receives_holds_nothing_of_another(studies, open_device):
+def test_each_study_receives_only_its_envelopes(studies, open_device):
     """Each of a device's two studies receives only its own envelopes; if one address is named, the envelopes for the
     other study stay in the queue."""
     (first, here), (second, there) = studies
@@ -89,7 +89,7 @@ def test_what_a_study_receives_holds_nothing_of_another(studies, open_device):
     assert device.outbox.send(now=OPENS, opener=never).attempts == ()
 
 
-def test_what_a_study_does_not_know_is_kept_until_it_does(studies, open_device, tmp_path):
+def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_device, tmp_path):
     """A study without the campaign stores none of its envelopes and says so; the device waits longer after each
     attempt. After the import every envelope is delivered and counted once."""
     study, url = Study.create(tmp_path / "late"), None
@@ -115,7 +115,7 @@ def test_what_a_study_does_not_know_is_kept_until_it_does(studies, open_device, 
     assert ingest(study, inbox.waiting(study.path), now=OPENS + 1, threads=1).accepted == 1
 
 
-def test_a_study_keeps_its_own_of_a_mixed_upload(studies, open_device, tmp_path):
+def test_a_study_stores_only_its_envelopes_of_a_mixed_upload(studies, open_device, tmp_path):
     """If an upload mixes envelopes of two studies, the receipt lists the positions of those that were not stored."""
     (first, here), _ = studies
     device = open_device()
@@ -208,7 +208,7 @@ def test_a_file_goes_to_one_study(open_device, tmp_path):
     "refused",
     [None, "0", {}, [2], [-1], [1, 0], [0, 0], [0.0], [True], ["0"], [None], [[0]], [10**30]],
 )
-def test_a_receipt_that_does_not_fit_what_was_sent_is_none(open_device, refused):
+def test_an_invalid_receipt_counts_as_a_failed_attempt(open_device, refused):
     """A receipt with invalid positions, another number of envelopes or another digest counts as a failed attempt, and
     everything stays queued."""
     device = open_device()

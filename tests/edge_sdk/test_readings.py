@@ -307,7 +307,7 @@ def test_a_bundled_reading_given_again_is_the_bundle(open_device, clock, tmp_pat
     assert len(device.outbox) == 1
 
 
-def test_where_a_period_takes_one_answer_it_may_wait_too(open_device, clock, tmp_path):
+def test_waiting_readings_of_one_answer_periods_are_bundled(open_device, clock, tmp_path):
     """If a period takes one answer, waiting readings of several periods are bundled into one report for each period."""
     device = open_device()
     campaign_id = agreed(device, campaign(enrolment="enrolled"))
@@ -320,7 +320,7 @@ def test_where_a_period_takes_one_answer_it_may_wait_too(open_device, clock, tmp
     assert device.budget.spent == 1
 
 
-def test_what_waits_of_a_closed_campaign_is_bundled(open_device, clock, tmp_path):
+def test_earlier_readings_of_a_closed_campaign_are_bundled(open_device, clock, tmp_path):
     """After the closing no reading is collected, and earlier readings are still bundled and sent."""
     device = open_device()
     campaign_id = agreed(device, hourly(4))
@@ -385,7 +385,7 @@ def test_bundles_are_split_at_what_an_envelope_holds(open_device, clock, tmp_pat
     assert {*first.outputs(terms), *second.outputs(terms)} == {first.outputs(terms)[0]}
 
 
-def test_what_the_outbox_has_no_room_for_stays_collected(open_device, clock, tmp_path):
+def test_readings_stay_collected_if_the_outbox_is_full(open_device, clock, tmp_path):
     """As many bundles are sealed as the outbox has room for, in order; the other readings stay collected."""
     device = open_device(lifetime=10**6)
     campaign_id = agreed(device, wide(4000, 700))
@@ -453,7 +453,7 @@ def test_two_processes_collect_and_bundle_one_store(open_device, clock, place, t
     assert places(exported(one, tmp_path)) == [(0, 0, 4), (0, 4, 1)]
 
 
-def test_a_receipt_of_a_collected_answer_tells_no_answer(open_device, clock):
+def test_the_repr_of_a_receipt_does_not_contain_the_value(open_device, clock):
     """The repr of a receipt, which may end in a log by accident, does not contain the value."""
     device = open_device()
     campaign_id = agreed(device, hourly())

@@ -178,7 +178,7 @@ def test_a_lost_database_is_refused(open_device, place) -> None:
         assert [cap.nanonats for cap in device.budget.caps] == [1000 * 10**9]
 
 
-def test_a_secret_alone_is_no_new_device(open_device, place) -> None:
+def test_a_store_with_only_its_secret_is_not_opened(open_device, place) -> None:
     """With neither database nor checkpoint the spent amount is unknown, so opening and adoption are refused."""
     open_device(place).close()
     for name in (DATABASE_FILE, CHECKPOINT_FILE):
@@ -202,7 +202,7 @@ def test_a_copy_is_refused(answered, place, tmp_path) -> None:
     assert spent(place) == 2
 
 
-def test_a_moved_folder_goes_on(answered, place) -> None:
+def test_a_renamed_folder_is_accepted(answered, place) -> None:
     """A renamed folder is not refused as a copy."""
     answered()
     place.rename(place.with_name("renamed"))
@@ -316,7 +316,7 @@ def die(*arguments: object, **options: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_a_kill_between_commit_and_checkpoint_is_no_restore(answered, place, monkeypatch) -> None:
+def test_a_store_killed_between_commit_and_checkpoint_opens(answered, place, monkeypatch) -> None:
     """A store that was killed after a commit and before the checkpoint opens, and its checkpoint is updated."""
     answered()
     held = files(place)
@@ -401,7 +401,7 @@ def test_the_slots_are_written_in_turn(open_device, place) -> None:
             assert (place / CHECKPOINT_FILE).read_bytes() == data
 
 
-def test_every_checkpoint_that_is_not_whole_is_none() -> None:
+def test_a_damaged_checkpoint_is_rejected() -> None:
     """A changed or missing byte of a checkpoint is always detected."""
     with_caps = Checkpoint.of(bytes(32), 7, [(1, 2, EntryKind.RESERVE, 5)])
     data = with_caps.encode()
@@ -491,7 +491,7 @@ def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, 
         "DELETE FROM cap",
     ],
 )
-def test_whatever_changes_a_row_that_is_counted_moves_the_checkpoint(answered, open_device, place, change) -> None:
+def test_every_change_of_the_ledger_changes_the_checkpoint(answered, open_device, place, change) -> None:
     """Every change of a ledger row or a cap changes the checkpoint; a transaction that is rolled back does not."""
     answered()
     with open_device(place) as device:
@@ -641,7 +641,7 @@ def test_a_healthy_store_is_not_adopted(answered, place) -> None:
     assert (place / CHECKPOINT_FILE).read_bytes() == before
 
 
-def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
+def test_an_adopted_copy_does_not_change_the_original(answered, place, tmp_path) -> None:
     """A copy of a folder can be adopted: its reserved amount counts as spent, its secret is the original's, and the
     original does not change."""
     answered(2)
@@ -653,7 +653,7 @@ def test_a_copy_adopted_goes_on_by_itself(answered, place, tmp_path) -> None:
     assert spent(place) == 2
 
 
-def test_a_store_whose_secret_is_lost_goes_on_with_new_keys(answered, place) -> None:
+def test_a_store_without_its_secret_gets_new_keys(answered, place) -> None:
     """A lost secret cannot be recovered, so an adopted store has new keys, and keeps the spent amount."""
     answered(2)
     lost = (place / SECRET_FILE).read_bytes()
@@ -679,7 +679,7 @@ def test_adopting_leaves_no_answer_in_the_files(answered, open_device, place) ->
 # The command line
 
 
-def test_the_command_line_adopts_and_says_so(answered, place, tmp_path, capsys) -> None:
+def test_the_adopt_command_repairs_a_restored_store(answered, place, tmp_path, capsys) -> None:
     """For a restored store a command fails with one line that says what to do; ``adopt`` does it, or says that there
     was nothing to adopt."""
     run = ["--store", str(place), "--json"]

@@ -141,7 +141,7 @@ def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> No
     assert output // waves[0].outputs == place
 
 
-def test_the_terms_tell_every_class_before_consent(open_device) -> None:
+def test_the_terms_list_every_class_before_consent(open_device) -> None:
     """Before a class is named, the terms list all classes, and the costs are those of the costliest class."""
     data, device = of_classes(), open_device()
     terms = device.join(data)
@@ -172,7 +172,7 @@ def test_a_class_holds_for_the_campaigns_life(open_device, place) -> None:
         assert device.terms(joined).member_of == "workers"
 
 
-def test_reports_of_a_class_tell_nothing_but_the_class(open_device) -> None:
+def test_random_bytes_and_report_lengths_do_not_depend_on_the_class(open_device) -> None:
     """For every class and answer, the same number of random bytes is drawn and reports have the same length."""
     data, seen = of_classes(), set()
     for name in NAMES:
@@ -222,7 +222,7 @@ def test_the_choice_follows_its_channel(open_device) -> None:
         assert device.choose_class(joined, 1.0, {"doctorate": 3, "master": 1}) == NAMES[expected]
 
 
-def test_the_choice_reads_the_devices_own_history(open_device, clock) -> None:
+def test_the_choice_depends_on_earlier_answers_of_this_device(open_device, clock) -> None:
     """Without a history, this device's answers to the same question determine the choice; at a high level nearly
     always."""
     chosen = Counter()
@@ -234,7 +234,7 @@ def test_the_choice_reads_the_devices_own_history(open_device, clock) -> None:
     assert chosen == {"students": 8}  # any other result has a probability below 10^-7
 
 
-def test_what_is_refused_does_not_depend_on_the_draw(open_device) -> None:
+def test_a_refusal_does_not_depend_on_the_draw(open_device) -> None:
     """Before the draw, the budget must have room for the choice and the costliest class; a refusal charges nothing."""
     data = of_classes()
     most = max(nanonats(data, place) for place in range(3)) * 6
@@ -311,7 +311,7 @@ def test_a_declared_prior_makes_the_channel(open_device) -> None:
     assert outputs(data, [receipt.envelope]) == [expected]
 
 
-def test_a_prior_is_asked_for_whole(open_device) -> None:
+def test_an_incomplete_prior_is_refused(open_device) -> None:
     """Consent without a prior is refused, and so is a prior that misses a value, has an invalid weight or has a value
     outside the domain."""
     device = open_device()
@@ -341,7 +341,7 @@ def test_a_declaration_holds_for_good(open_device, place) -> None:
         device.answer(joined, "none")
 
 
-def test_a_damaged_declaration_keeps_nobody_from_forgetting(open_device) -> None:
+def test_a_campaign_with_a_damaged_declaration_can_be_forgotten(open_device) -> None:
     """A campaign can be forgotten even if its declaration is damaged, because forgetting does not read the
     declaration."""
     device = open_device()

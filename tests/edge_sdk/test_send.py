@@ -198,7 +198,7 @@ def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device,
 
 
 @pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE] + [None])
-def test_whatever_the_network_does_every_report_counts_once(study, open_device, clock, fault):
+def test_every_report_counts_once_under_each_network_fault(study, open_device, clock, fault):
     """Under each fault, and under a mixture of all, while people continue to answer, the study counts each report
     exactly once and refuses nothing.
 
@@ -362,7 +362,7 @@ def test_the_delay_is_uniform_up_to_a_minute_doubled_with_each_failure_and_a_day
 
 
 @pytest.mark.parametrize("value", LABELS)
-def test_when_and_how_much_is_sent_is_the_same_for_every_answer(open_device, clock, value):
+def test_times_and_lengths_of_uploads_do_not_depend_on_the_answer(open_device, clock, value):
     """Under the same seed, every answer gives the same attempts at the same times with bodies of the same length
     (promise 9)."""
 
@@ -384,7 +384,7 @@ def test_when_and_how_much_is_sent_is_the_same_for_every_answer(open_device, clo
 # Responses of a study
 
 
-def test_what_a_study_refuses_for_good_is_kept_and_not_sent_again(open_device, place, tmp_path):
+def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place, tmp_path):
     """After status 400 at the stage envelope, an upload is kept, reported as refused each time and never retried; other
     uploads continue."""
     device = open_device(place)
@@ -420,7 +420,7 @@ def test_no_answer_but_the_receipt_takes_anything_off_the_queue(open_device, ans
     assert device.outbox.send(URL, now=OPENS + MOST_SECONDS, opener=Network()).envelopes == 1
 
 
-def test_a_longer_answer_than_a_receipt_is_none(open_device):
+def test_a_response_longer_than_a_receipt_is_a_failed_attempt(open_device):
     """At most 4 KiB of a response are read, and a truncated receipt counts as a failed attempt."""
     device = open_device()
     agreed(device)

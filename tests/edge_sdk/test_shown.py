@@ -50,7 +50,7 @@ def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, l
         device.preview(joined, device.parse(joined, label))
 
 
-def test_what_counts_is_what_the_device_takes():
+def test_the_shown_number_is_the_one_that_the_device_reports():
     """The number or day as which an answer counts is the one that the device reports. It is empty if the answer itself
     counts, or if it is rounded at random. A number outside the range is refused if the campaign refuses it."""
     steps = NumberRange.of(0, 10, "2.5", clamp=True)
@@ -91,7 +91,7 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
     assert [one.label for one in given(device, terms.campaign_id)] == ["40"]
 
 
-def test_every_cell_of_a_grid_is_answered_by_its_own_text(open_device):
+def test_the_text_of_each_cell_is_its_input(open_device):
     """The text of the cell in row r and column c is the answer of input r times the columns plus c."""
     domain = Grid(-10 * MICRO, 10 * MICRO, 0, 40 * MICRO, 2_500_000)
     device = open_device()
@@ -110,7 +110,7 @@ def test_every_cell_of_a_grid_is_answered_by_its_own_text(open_device):
             assert domain.index(answer, bytes(8)) == row * domain.columns + column
 
 
-def test_what_was_given_is_what_was_reported(open_device, clock):
+def test_the_latest_report_has_the_queued_bytes(open_device, clock):
     """The latest report of each value has the bytes that were queued, and is marked as waiting until it is sent; the
     latest is first."""
     device = open_device()
@@ -144,7 +144,7 @@ def test_a_period_has_as_many_answers_left_as_it_takes(open_device):
     assert (left(device, joined, 0), left(device, joined, 1)) == (0, 3)
 
 
-def test_what_waits_is_told_without_an_attempt(open_device):
+def test_reading_the_state_of_the_queue_sends_nothing(open_device):
     """Reading the state of the queue sends nothing and postpones nothing."""
     device = open_device()
     first, second = (device.join(campaign(title)).campaign_id for title in ("First", "Second"))

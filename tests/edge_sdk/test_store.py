@@ -139,7 +139,7 @@ except StoreError as error:
 """
 
 
-def test_a_store_that_cannot_be_written_says_so(answering, place):
+def test_a_read_only_store_is_refused_with_a_message(answering, place):
     """For a store that this process must not write, the error says so, without a traceback."""
     answering[0].close()
     for folder in (place, *place.parents[:4]):

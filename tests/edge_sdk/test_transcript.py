@@ -203,7 +203,7 @@ def test_nothing_that_is_seen_depends_on_the_answer(agreed, clock) -> None:
     assert len(seen) == 1
 
 
-def test_the_terms_tell_what_transcripts_promise(open_device) -> None:
+def test_the_terms_state_that_reports_build_on_each_other(open_device) -> None:
     """The terms say before consent that reports build on each other."""
     terms = open_device().join(made())
     assert "earlier reports" in terms.promise.text()

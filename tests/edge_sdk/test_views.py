@@ -156,7 +156,7 @@ def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, va
 
 
 @each_view
-def test_whether_a_device_with_a_view_sends_never_depends_on_what_it_answered(member, view):
+def test_sending_with_a_view_does_not_depend_on_the_answers(member, view):
     """After any earlier answers, reports of the same periods are sent, and the budget has room for the same campaigns
     (promise 9)."""
     data, seen = asking(periods=8), set()
@@ -179,7 +179,7 @@ def test_whether_a_device_with_a_view_sends_never_depends_on_what_it_answered(me
 
 
 @each_view
-def test_what_is_reserved_is_what_the_own_view_can_cost(member, clock, view):
+def test_consent_reserves_the_cost_of_the_view_of_the_device(member, clock, view):
     """Consent reserves the draws of the device's view; the terms state the campaign's worst case. Forgetting counts
     every answer as a new value, and at most as many as the view has inputs (promises 7 and 11)."""
     data = asking(periods=40)
@@ -217,7 +217,7 @@ def test_a_cap_is_compared_with_the_costliest_view(open_device, view):
     assert device.budget.remaining == 6 - (6, 3, 2)[view]
 
 
-def test_a_person_is_told_what_their_device_is_asked_for(member, open_device):
+def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
     """Terms, preview and the meaning of a report are those of this device's view: its sentence, its inputs and its
     labels."""
     expected = (
@@ -318,7 +318,7 @@ def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
         assert not continues(joined(asking(), 0), joined(campaign(maps=maps, **later), 0))
 
 
-def test_what_a_unit_is_checked_for_does_not_depend_on_a_key_that_it_will_not_have(tmp_path):
+def test_a_check_requires_room_for_every_view(tmp_path):
     """Before a unit has a store, its view is not known: the check names no view, and requires in every run that the
     caps have room for each view."""
     (tmp_path / "c.campaign").write_bytes(asking(periods=40, addresses=("https://study.example",)))

@@ -71,7 +71,7 @@ def head(kind: Kind, claim: bytes) -> bytes:
 @pytest.mark.parametrize(
     "claim", [b"\xc6\xff\xff\xff\xff", b"\xc6\x7f\xff\xff\xff", b"\xc5\xff\xff", b"\xdd\xff\xff\xff\xff"]
 )
-def test_what_an_envelope_claims_is_not_allocated(kind, claim):
+def test_a_stated_length_is_not_allocated_before_its_bytes_arrive(kind, claim):
     """Stated lengths up to 4 GiB without the bytes are refused, or treated as incomplete, within 64 KiB of memory."""
     data = head(kind, claim)
     tracemalloc.start()

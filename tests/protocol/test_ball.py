@@ -118,7 +118,7 @@ def test_the_radius_is_encoded() -> None:
         notions.decode(["lip", NAT, list(PRIOR)])
 
 
-def test_what_is_too_large_declares_no_ball() -> None:
+def test_a_ball_is_refused_if_the_channel_is_too_large() -> None:
     """Bits of more classes than the sums allow keep LIP, but a declared ball is refused and not ignored."""
     channel = Bits.over([(1 << 31, (1 << 30) + x) for x in range(65)])
     assert certify(channel, Information(MOST, (1,) * 65)).ball is None
@@ -138,7 +138,7 @@ def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
 
 
 @pytest.mark.parametrize("radius", [0, 5 * 10**7])
-def test_what_is_too_large_to_walk_over_follows_from_ldp(radius: int) -> None:
+def test_a_channel_too_large_to_audit_is_certified_by_ldp(radius: int) -> None:
     """An audit of all outputs for 3,000 values takes too many steps. A channel that keeps LDP at the level is certified
     with this level for every prior. At a level one nanonat lower only the full audit could decide, so the channel is
     refused."""

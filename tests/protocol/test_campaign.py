@@ -131,7 +131,7 @@ def test_no_signed_text_hides_anything(unseen: str) -> None:
             made(addresses=(f"https://{text}.example",))
 
 
-def test_there_is_no_campaign_without_a_certificate() -> None:
+def test_a_campaign_above_its_level_is_refused() -> None:
     """A channel one unit above its level makes no campaign; a certificate cannot be passed in, and no field can be
     changed."""
     with pytest.raises(Uncertified):

@@ -308,7 +308,7 @@ def steps_of_a_draw(channel: Channel, x: int, rand: bytes) -> tuple[int, list[tu
 
 
 @grid
-def test_the_steps_of_a_draw_tell_no_more_than_the_output(channel: Channel) -> None:
+def test_the_steps_of_a_draw_depend_only_on_the_output(channel: Channel) -> None:
     """The first draw from a channel, which builds the tables of later draws, runs the same lines for the same output,
     for any input and random bytes that give it."""
     dice = random.Random(SEED)

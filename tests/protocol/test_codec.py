@@ -57,7 +57,7 @@ def accepted(data: bytes) -> None:
 @example(b"\xcc\x80")
 @example(b"\xd0\xdf")
 @example(b"\x91" * 8 + b"\x00")
-def test_what_decodes_encodes_to_the_same_bytes(data: bytes) -> None:
+def test_decoded_values_have_one_encoding(data: bytes) -> None:
     """Random bytes are refused, or are the only encoding of the value that msgpack gives for them."""
     accepted(data)
 
@@ -137,7 +137,7 @@ def test_depth() -> None:
             codec.decode(b"\x91" * levels + b"\x90", limit=LIMIT)
 
 
-def test_the_limit_comes_first() -> None:
+def test_bytes_over_the_limit_are_refused_before_parsing() -> None:
     """Bytes over the limit are refused before any of them is parsed."""
     assert codec.decode(b"\xc4\x01\x00", limit=3) == b"\0"
     with pytest.raises(CodecError, match="at most 2"):

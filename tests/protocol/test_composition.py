@@ -35,7 +35,7 @@ def ratio(table: Table, x: int, other: int) -> Fraction:
 
 
 @given(tables())
-def test_no_test_tells_two_answers_apart_better_than_the_level(table: Table) -> None:
+def test_no_statistical_test_exceeds_the_level(table: Table) -> None:
     """For every set S of outputs for which a test decides for x, P(S | x) <= e^E[x][x'] P(S | x') (Theorem 1)."""
     outputs = range(table.outputs)
     signs = chain.from_iterable(combinations(outputs, size) for size in range(1, table.outputs + 1))

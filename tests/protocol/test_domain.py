@@ -239,7 +239,7 @@ def test_the_calendar_is_pythons(day: datetime.date) -> None:
 
 
 @given(st.builds("{:04}-{:02}-{:02}".format, st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32)))
-def test_a_text_is_a_day_where_python_says_so(text: str) -> None:
+def test_a_text_is_a_day_if_the_standard_library_reads_it(text: str) -> None:
     """A text is a day exactly if the standard library reads it as one; other texts raise a ValueError."""
     try:
         day = datetime.date.fromisoformat(text)
@@ -294,7 +294,7 @@ def test_parsing_does_not_repeat_the_answer(text: str) -> None:
         assert "83117" not in str(refused.value)
 
 
-def test_the_dither_is_whole() -> None:
+def test_the_dither_has_exactly_eight_bytes() -> None:
     """Buckets take exactly eight bytes of dither, because fewer would bias the edges."""
     with pytest.raises(ValueError, match="8 bytes"):
         Buckets((0, 1), 0).index(0, b"")

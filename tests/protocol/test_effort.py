@@ -82,7 +82,7 @@ def test_the_steps_counted_bound_saying_a_notion_of_a_views_inputs(kind: str, ma
     assert done <= OPCODES * notion.coarsening_steps + AT_FIRST, (done, notion.coarsening_steps)
 
 
-def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
+def test_a_campaign_above_the_step_or_memory_limit_is_refused_at_once() -> None:
     """A campaign of 191 bytes whose audit would take minutes is refused with fewer instructions than a hundredth of the
     allowed steps; the error has the limit and the number of steps. A campaign that would need too much memory is
     refused too."""
@@ -99,7 +99,7 @@ def test_what_takes_too_much_is_refused_in_words_and_at_once() -> None:
         notions.certify(joining._windows(20_000, 2, 64, 1), Ldp(MOST))
 
 
-def test_a_number_of_steps_with_thousands_of_digits_is_refused_in_words() -> None:
+def test_a_huge_number_of_steps_is_refused_without_printing_it() -> None:
     """Sets of 20,000 bits have 2^20,000 outputs, and mutual information visits each of them. Python refuses to print
     such an integer, so the refusal states only that it is large."""
     channel = Bits((3 << 30,), (1 << 30,), ((0, 20_000),))

@@ -23,7 +23,7 @@ def written(item: Envelope) -> bytes:
 
 
 @given(st.sampled_from(Kind), st.binary(max_size=128))
-def test_what_is_sealed_opens(kind: Kind, payload: bytes) -> None:
+def test_a_sealed_payload_opens_under_its_key_only(kind: Kind, payload: bytes) -> None:
     """decode(seal(kind, payload)) opens to the payload under the sealer's key and no other key."""
     data = envelope.seal(kind, KEY, payload)
     found = envelope.decode(data)

@@ -138,7 +138,7 @@ def test_a_subclass_of_float_is_read_as_a_float() -> None:
         b"1",
     ],
 )
-def test_what_is_no_number_is_refused_and_not_repeated(value: object) -> None:
+def test_an_invalid_number_is_refused_and_not_repeated(value: object) -> None:
     """Infinities, NaN, fractions, other scripts and other types are refused in a text that does not repeat them."""
     with pytest.raises(ValueError, match=r"number is expected") as refused:
         exact.rational(value)  # type: ignore[arg-type]  # a person may write any type
@@ -147,7 +147,7 @@ def test_what_is_no_number_is_refused_and_not_repeated(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["1e999999999", Decimal("1e999999999"), "9" * 100_000, Decimal("Infinity")])
-def test_a_short_text_is_no_huge_number(value: str | Decimal) -> None:
+def test_a_short_text_of_a_huge_number_is_refused_at_once(value: str | Decimal) -> None:
     """An exponent or a length that would take gigabytes or minutes is refused at once."""
     with pytest.raises(ValueError, match="finite decimal number"):
         exact.rational(value)

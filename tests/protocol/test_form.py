@@ -74,7 +74,7 @@ def test_a_form_in_another_language_asks_the_same(form: Form) -> None:
 
 @settings(max_examples=40)
 @given(answered(), st.data())
-def test_a_view_needs_its_own_questions_alone(given_: tuple[Form, list[int]], data: st.DataObject) -> None:
+def test_a_view_depends_only_on_its_questions(given_: tuple[Form, list[int]], data: st.DataObject) -> None:
     """f of the asked answers equals f of the whole form's answer, x_i s_j + x_j, so it does not depend on the other
     answers. The label of that input names the asked questions and their answers."""
     form, inputs = given_
@@ -125,7 +125,7 @@ def test_promise_22_on_a_small_form() -> None:
                 assert exact.keeps(*kept, made.notion.level)
 
 
-def test_each_question_has_a_dither_of_its_own() -> None:
+def test_each_question_has_a_separate_dither() -> None:
     """Two equal questions of a number are rounded by separate dithers of SPEC 4: over 2,000 dithers both are rounded up
     as often as by independent dithers, within 6 standard errors (a chance of 2 in 10^9)."""
     half = domain.Buckets.of([0, 1])
@@ -190,7 +190,7 @@ def assert_silent(error: BaseException) -> None:
     assert "83117" not in printed
 
 
-def test_what_is_left_out_is_skipped_where_it_can_be() -> None:
+def test_a_missing_answer_to_a_skippable_question_is_skipped() -> None:
     """A missing answer, None and "skipped" are the last input of a skippable question."""
     view = Questions((0, 1))
     answers: tuple[Answer, ...] = ({"vote": "yes"}, {"vote": "yes", "age": None}, FORM.parse("vote=yes;age=skipped"))
@@ -210,7 +210,7 @@ def test_names_of_questions(name: str) -> None:
             FormQuestion(name, "A?", VOTE.domain)
 
 
-def test_the_person_is_told_which_questions() -> None:
+def test_a_sentence_names_the_asked_questions() -> None:
     """The sentence names the asked questions of this device, one or two, in each language."""
     assert "asked two of 3 questions: vote, age." in asked_text(Questions((0, 1)), FORM, 2)
     assert "asked one of 3 questions: age." in asked_text(Questions((1,)), FORM, 2)

@@ -158,7 +158,7 @@ def test_wire_round_trip(notion: Graded) -> None:
         (NAT, (NAT, 2 * NAT), ((1, 2), (0, 1)), ()),
     ],
 )
-def test_what_is_no_notion(
+def test_an_invalid_notion_is_refused(
     level: int, budgets: tuple[int, ...], runs: Runs, unbounded: tuple[tuple[int, int], ...]
 ) -> None:
     """A notion is refused unless its budgets are 0.001 to 20 nats, its classes and pairs are in canonical form, it
@@ -167,7 +167,7 @@ def test_what_is_no_notion(
         MinId(level, budgets, runs, unbounded)
 
 
-def test_what_cannot_be_asked_for() -> None:
+def test_an_invalid_request_for_a_notion_is_refused() -> None:
     """A notion with an unknown function, an edge of an unused budget, too many classes or no edges is refused."""
     with pytest.raises(NotionError, match="minid or avgid"):
         Graded.over([NAT, NAT], "maxid")

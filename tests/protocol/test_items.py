@@ -79,7 +79,7 @@ def test_labels_are_read_back(asked: Items) -> None:
     assert len(set(names)) == asked.size
 
 
-def test_what_is_a_set() -> None:
+def test_item_sets_may_be_lists_tuples_sets_or_texts() -> None:
     """Lists, tuples, sets and texts name the same set in any order and with repetitions; the empty set is valid."""
     for answer in (["tea", "salt"], ("salt", "tea", "tea"), {"tea", "salt"}, frozenset(["tea", "salt"])):
         assert SHOP.members(answer) == (2, 3)
@@ -105,7 +105,7 @@ def test_what_is_a_set() -> None:
         (NUMBERS, 1.5),
     ],
 )
-def test_what_is_no_set(asked: Items, answer: object) -> None:
+def test_an_invalid_item_set_is_refused_and_not_repeated(asked: Items, answer: object) -> None:
     """An answer that names no item is refused, and so is a dummy beside items; no error repeats the answer."""
     with pytest.raises(NotInDomain) as refused:
         asked.index(answer, ZERO)  # type: ignore[arg-type]  # an app may pass a wrong type
@@ -136,14 +136,14 @@ def test_wire_round_trip(asked: Items) -> None:
         (2, (" a",)),
     ],
 )
-def test_what_is_no_domain(padding: int, labels: tuple[str, ...] | int) -> None:
+def test_an_invalid_domain_of_items_is_refused(padding: int, labels: tuple[str, ...] | int) -> None:
     """A domain of items has at least one item, a padding of 1 to 4,096, at most 2^20 inputs, and labels that can be
     distinguished in a list."""
     with pytest.raises(DomainError):
         Items(padding, labels)
 
 
-def test_the_dither_is_whole() -> None:
+def test_the_dither_has_exactly_eight_bytes() -> None:
     """An item set takes exactly eight bytes of dither."""
     with pytest.raises(ValueError, match="8 bytes"):
         SHOP.index("tea", b"")

@@ -70,7 +70,7 @@ def test_no_second_text_is_the_same_link(link: Link, data) -> None:
         ("x" * 1000, f"at most {MAX_LINK}"),
     ],
 )
-def test_a_wrong_link_is_told_in_one_sentence(text: str, why: str) -> None:
+def test_an_invalid_link_is_refused_in_one_line(text: str, why: str) -> None:
     """The error names the problem in one line, and repeats no code."""
     with pytest.raises(LinkRefused, match=why) as refused:
         Link.parse(text)

@@ -40,6 +40,6 @@ def test_every_citation_is_a_heading() -> None:
         ("MATH.md", set()),
     ],
 )
-def test_what_counts_as_a_citation(text: str, numbers: set[str]) -> None:
+def test_citations_are_numbers_lists_and_ranges(text: str, numbers: set[str]) -> None:
     """Single numbers, lists and ranges are found in a text as citations."""
     assert citations(text) == numbers

@@ -313,7 +313,7 @@ def test_a_certificate_says_what_was_declared_and_audited(name: str) -> None:
 
 
 @grid
-def test_a_channel_that_tells_all_keeps_no_notion(name: str) -> None:
+def test_the_identity_channel_keeps_no_notion(name: str) -> None:
     """The identity channel keeps no notion; mutual information, which bounds a mean, refuses it at the lowest level."""
     notion, channel = GRID[name]
     k = channel.inputs

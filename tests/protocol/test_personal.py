@@ -67,7 +67,7 @@ def test_the_rule_is_the_closed_form(weights: list[int], level: int) -> None:
     "weights",
     [(), (1,), (0, 1), (-1, 2), (2, 4), (2**20, 1), (1,) * 257],
 )
-def test_what_cannot_be_declared_is_refused(weights: tuple[int, ...]) -> None:
+def test_invalid_weights_are_refused(weights: tuple[int, ...]) -> None:
     """Weights that are too few, too many, zero, negative, too large or not in lowest terms are refused."""
     with pytest.raises(ReportError):
         personal.require_declared(weights)
@@ -188,7 +188,7 @@ def test_the_largest_declaration_fits_its_envelope() -> None:
 
 
 @pytest.mark.parametrize("wrong", [[], [1], [0, 1], [2, 4], [1, -1], [2**20, 1], 7, "prior", [1, "2"], [1] * 257])
-def test_a_declaration_that_is_none_is_refused(wrong: codec.Value) -> None:
+def test_an_invalid_declaration_is_refused(wrong: codec.Value) -> None:
     """A third field that is no declared prior is refused before the signature is verified."""
     sealed = envelope.seal(Kind.ENROLMENT, KEY, codec.encode([ID, KEY.public, wrong]))
     for damaged in (sealed, sealed[:-1] + bytes([sealed[-1] ^ 1])):

@@ -58,7 +58,7 @@ def test_packing_has_one_form(bits: int, count: int, packed: bytes) -> None:
     ("period", "slot", "outputs"),
     [(5, 0, [1]), (-1, 0, [1]), (0, 2, [1]), (0, 1, [1, 1]), (0, -1, [1]), (0, 0, []), (0, 0, [8]), (0, 0, [-1])],
 )
-def test_what_does_not_fit_the_campaign_is_no_report(period: int, slot: int, outputs: list[int]) -> None:
+def test_a_report_outside_the_campaign_is_refused(period: int, slot: int, outputs: list[int]) -> None:
     """A device cannot make a report outside the campaign's periods, quota or outputs."""
     with pytest.raises(ReportError):
         Report.of(ID, TERMS, period, slot, outputs)

@@ -213,7 +213,7 @@ def test_transcripts_are_of_one_answer_a_period(changes) -> None:
     ("level", "prior", "drift"),
     [(0, PRIOR, 0), (NAT, (1,), 0), (NAT, (0, 1), 0), (NAT, (1,) * 257, 0), (NAT, PRIOR, -1), (NAT, PRIOR, 2**16)],
 )
-def test_what_is_no_such_notion_is_refused(level: int, prior: tuple[int, ...], drift: int) -> None:
+def test_invalid_levels_priors_and_drifts_are_refused(level: int, prior: tuple[int, ...], drift: int) -> None:
     """Levels and priors that LIP refuses, too many values, and drifts outside 0 to 1 are refused."""
     with pytest.raises(NotionError):
         TranscriptPrior(level, prior, drift)

@@ -120,7 +120,7 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "level"), [(MAX_INPUTS, 4 * NAT), (131, 4 * NAT), (22, 2 * NAT)])
-def test_large_channels_name_the_own_input_as_often_as_they_should(size: int, level: int) -> None:
+def test_large_channels_name_the_true_input_with_the_right_probability(size: int, level: int) -> None:
     """In n = 5,000 draws, the triple contains the true input with probability p* and a given other input with q*, at
     alpha = 10^-6 each; a failure would mean another distribution."""
     channel = triples(size, level)

@@ -299,7 +299,7 @@ def names(code: CodeType) -> set[str]:
 
 
 @pytest.mark.parametrize("family", SHAPES)
-def test_a_reader_of_the_text_alone_knows_nothing_of_the_code(family: str) -> None:
+def test_the_second_decoder_uses_nothing_from_protocol(family: str) -> None:
     """The second decoder, in the files of the families' test channels, uses nothing from ``protocol``."""
     law = SHAPES[family].law
     used = {name: law.__globals__[name] for name in names(law.__code__) & law.__globals__.keys()}
@@ -372,7 +372,7 @@ def test_wycheproof() -> None:
         assert libsodium_accepts(public, signature, message) is expected, test
 
 
-def test_libraries_agree_on_own_vectors() -> None:
+def test_openssl_and_libsodium_agree_on_the_key_vectors() -> None:
     """OpenSSL and libsodium give one verdict on every signature of the key vectors and on every one-bit change."""
     for case in read("keys"):
         if "signature" not in case:

@@ -360,7 +360,7 @@ small = [
 
 
 @pytest.mark.parametrize("made", small)
-def test_what_is_declared_is_kept_by_every_pair_of_answers_in_every_view(made: Campaign) -> None:
+def test_every_view_keeps_the_declared_bound_of_each_pair(made: Campaign) -> None:
     """For all x, x', y and j, Q_j(y|f_j(x)) / Q_j(y|f_j(x')) keeps the bound that the notion sets for x and x', by
     exact rationals; two answers that a view does not distinguish have the same distribution."""
     size = made.domain.size
@@ -382,7 +382,7 @@ def test_what_is_declared_is_kept_by_every_pair_of_answers_in_every_view(made: C
 
 
 @pytest.mark.parametrize("made", small)
-def test_the_outputs_of_all_devices_tell_no_view_from_the_answer(made: Campaign) -> None:
+def test_the_view_of_a_device_does_not_depend_on_the_answer(made: Campaign) -> None:
     """For 60 keys, the view of a device is the same for every answer: the joint distribution of (view, output) given x
     is that of the view times Q_j o f_j."""
     signed = SignedCampaign(made, bytes(range(16)), KEY.public, b"")

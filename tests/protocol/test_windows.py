@@ -81,7 +81,7 @@ def test_sample_has_the_weights(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name, channel in GRID.items() if channel.types])
-def test_what_a_window_covers_most_of_a_set(name: str) -> None:
+def test_the_largest_covered_part_is_the_maximum_over_arcs(name: str) -> None:
     """For every tested set of arcs, span and window, the largest covered part equals the maximum over single arcs."""
     channel, draw = GRID[name], random.Random(SEED)
     rare = [x for x, arc in enumerate(channel.arcs) if arc]

@@ -60,7 +60,7 @@ MEAN_THE_SAME = (
 
 
 @needs_node
-def test_what_is_written_means_the_same() -> None:
+def test_bundled_values_equal_the_source_values() -> None:
     """Each value is the same whether it is evaluated from the source or from the written tokens."""
     assert NODE is not None
     ask = """

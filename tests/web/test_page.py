@@ -221,7 +221,7 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("state", quick(STATES))
-def test_each_refusal_has_a_state_of_its_own(visitor: Visitor, state: str) -> None:
+def test_each_refusal_shows_its_reason(visitor: Visitor, state: str) -> None:
     """In each state in which no answer is possible, the page shows the reason and no button to agree, and nothing is
     sent."""
     data, given, heading = STATES[state]
@@ -252,7 +252,7 @@ def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
     assert visitor.browser.study.came == []
 
 
-def test_what_was_spent_is_not_denied(visitor: Visitor) -> None:
+def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> None:
     """A report is charged once it is made; if the browser fails after that, the page does not say that nothing was
     spent."""
     answering(visitor, studies.EDUCATION, "bachelor")

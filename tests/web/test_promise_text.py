@@ -44,7 +44,7 @@ def ask(page: Page, what: str, *given: object) -> list:
     )
 
 
-def test_a_promise_is_told_in_pythons_words(page: Page) -> None:
+def test_the_page_states_the_same_promise_as_the_device(page: Page) -> None:
     """For every campaign of the vectors, every class and every language, the page states the same promise as
     Python's device."""
     texts = {language: catalogue(language) | {"promise": SENTENCES[language]} for language in LANGUAGES}
@@ -87,7 +87,7 @@ def test_a_factor_is_pythons(page: Page) -> None:
     assert ask(page, "factors", list(map(str, levels))) == expected
 
 
-def test_what_one_report_could_reveal_is_never_told_too_low(page: Page) -> None:
+def test_the_exposure_on_the_page_is_never_below_the_exact_one(page: Page) -> None:
     """For every channel of the vectors, with and without a history, the page's figures are never below Python's exact
     figures.
 

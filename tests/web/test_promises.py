@@ -101,7 +101,7 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> Non
         assert sum(slots for _, slots in kept["used"]) == 2
 
 
-def test_a_report_goes_to_its_own_study_and_nowhere_else(browser: Chromium, page: Page) -> None:
+def test_each_report_goes_only_to_its_study(browser: Chromium, page: Page) -> None:
     """With two campaigns, each study receives only its own envelopes; envelopes that one study refuses are not sent to
     the other."""
     study = browser.study

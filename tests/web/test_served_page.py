@@ -174,7 +174,7 @@ def test_a_page_that_is_a_file_uploads_from_nowhere(
     assert service.counted() == (1, {})
 
 
-def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
+def test_a_changed_script_or_style_is_refused(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
     """If one byte of the script or the style is changed in transit, or of the script in a file, the browser refuses the
     changed part. A page without its script has no button, and as a file says that it did not load completely."""
     signed = asked_now(addresses=(service.origin,))
@@ -206,7 +206,7 @@ def test_a_changed_page_does_nothing(browser: Chromium, service: Service, page: 
     assert "did not load completely" in page.inner_text("main")
 
 
-def test_what_did_not_arrive_waits_as_it_was(browser: Chromium, service: Service, page: Page) -> None:
+def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: Service, page: Page) -> None:
     """Without a network, or while the service fails, the report waits, and the same bytes arrive later."""
     signed = asked_now()
     page.clock.install()
