@@ -127,11 +127,11 @@ class Holdings:
         named = exact[:1] or [one for one in listed if text and one.id.startswith(text)]
         return self._open(named[0] if len(named) == 1 else None, text).campaign
 
-    def _open(self, listed: Listed | None, asked: str) -> Known:
+    def _open(self, listed: Listed | None, name: str) -> Known:
         if listed is None:
             names = ", ".join(one.name for one in self.listed()) or "none"
             raise StudyError(
-                f"{asked!r} names no campaign of the study, or begins several ids; its campaigns are: {names}"
+                f"{name!r} names no campaign of the study, or begins several ids; its campaigns are: {names}"
             )
         if listed.id not in self._opened:
             try:

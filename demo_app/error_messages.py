@@ -58,8 +58,8 @@ class Notice:
     """A message to the person.
 
     Attributes:
-        key: the texts are ``notice.KEY.title`` and ``notice.KEY.body`` of the catalogue.
-        detail: the error's own text; empty if the catalogue's texts say everything.
+        key: the texts are ``notice.KEY.title`` and ``notice.KEY.body`` of the app.
+        detail: the error's own text; empty if these texts say everything.
         offer: the remedy, one of the values of ``OFFERS``; "" for none.
     """
 

@@ -128,8 +128,8 @@ def _command_in(arguments: Sequence[str]) -> str | None:
     return None
 
 
-def _parser(asked: str | None) -> argparse.ArgumentParser:
-    """Return the parser of the command ``asked``, or of all commands if ``asked`` is unknown."""
+def _parser(command_name: str | None) -> argparse.ArgumentParser:
+    """Return the parser of one command, or of all commands if ``command_name`` is unknown."""
     parser = _Parser(
         prog="python -m edge_sdk",
         description="Answer the questions of signed campaigns: answers are perturbed before they are sent, and their "
@@ -157,7 +157,7 @@ def _parser(asked: str | None) -> argparse.ArgumentParser:
     parents = [_json_anywhere()]
 
     def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> _Command:
-        if asked in COMMANDS and asked != name:
+        if command_name in COMMANDS and command_name != name:
             return _Unasked()
         made = words.add_parser(name, help=text, description=text, parents=parents)
         made.set_defaults(run=run)

@@ -100,13 +100,13 @@ class Texts:
         return cls(language, title, question, purpose, organisation, contact, retention, notice, labels, classes)
 
 
-def translated(asked: Domain, maps: Sequence[Map], said: Texts) -> tuple[Domain, tuple[Map, ...]]:
+def translated(domain: Domain, maps: Sequence[Map], texts: Texts) -> tuple[Domain, tuple[Map, ...]]:
     """Return the domain and the views' maps in the language of a translation.
 
     Args:
-        asked: the campaign's domain.
+        domain: the campaign's domain.
         maps: the maps of the campaign's views.
-        said: the translation; if it has no labels, the domain and the maps keep theirs.
+        texts: the translation; if it has no labels, the domain and the maps keep theirs.
     Returns:
         The domain with the translated labels, units and question texts of a form, and the maps with the translated
         names of districts.
@@ -114,24 +114,24 @@ def translated(asked: Domain, maps: Sequence[Map], said: Texts) -> tuple[Domain,
         CampaignError: the domain or a map does not allow one of the texts, or a form has a different number of
             questions.
     """
-    lines = said.question.split("\n")
-    if isinstance(asked, Form) and len(lines) != len(asked.questions):
+    lines = texts.question.split("\n")
+    if isinstance(domain, Form) and len(lines) != len(domain.questions):
         raise CampaignError(
-            f"the translation {said.language!r} has {len(lines)} lines of questions, but the form has "
-            f"{len(asked.questions)} questions: give the text of each on a line of its own, in order"
+            f"the translation {texts.language!r} has {len(lines)} lines of questions, but the form has "
+            f"{len(domain.questions)} questions: give the text of each on a line of its own, in order"
         )
-    rest = iter(said.labels)
+    rest = iter(texts.labels)
     try:
-        renamed, named = asked, tuple(maps)
-        if said.labels:
-            renamed = asked.renamed(tuple(islice(rest, len(asked.named))))
+        renamed, named = domain, tuple(maps)
+        if texts.labels:
+            renamed = domain.renamed(tuple(islice(rest, len(domain.named))))
             named = tuple(map_.renamed(tuple(islice(rest, len(map_.named)))) for map_ in maps)
         return (renamed.reworded(lines) if isinstance(renamed, Form) else renamed), named
     except (DomainError, ViewError) as error:
-        raise CampaignError(f"the translation {said.language!r}: {error}") from None
+        raise CampaignError(f"the translation {texts.language!r}: {error}") from None
 
 
-def require_translations(own: Texts, translations: Sequence[Texts], asked: Domain, maps: Sequence[Map]) -> None:
+def require_translations(own: Texts, translations: Sequence[Texts], domain: Domain, maps: Sequence[Map]) -> None:
     """Refuse translations that do not fit the campaign's ``own`` texts, domain and maps, or are not in order.
 
     Raises:
@@ -155,7 +155,7 @@ def require_translations(own: Texts, translations: Sequence[Texts], asked: Domai
                     "translate: translate all of them in order, or none"
                 )
         # A translation without labels is not completed: 32 of them would check the campaign's labels 32 times.
-        translated(asked, maps, one)
+        translated(domain, maps, one)
 
 
 def require_language(tag: str) -> None:

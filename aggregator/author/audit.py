@@ -58,7 +58,7 @@ class Audit:
         mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2).
         survey: the levels under every other notion; None if they were not requested.
         prior: the name of the prior of the levels in ``survey``: campaign, uniform, or a file.
-        asked: the request from which ``survey`` was computed.
+        request: the request from which ``survey`` was computed.
     """
 
     terms: Campaign
@@ -68,7 +68,7 @@ class Audit:
     mse_bound: float | None
     survey: LevelSurvey | None = None
     prior: str | None = None
-    asked: LevelsRequest | None = None
+    request: LevelsRequest | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; levels in nats, null where infinite.
@@ -81,8 +81,8 @@ class Audit:
             view |= worth.as_json()
         if self.mse is not None:
             found |= {"mse": self.mse, "mse_bound": self.mse_bound}
-        if self.survey is not None and self.asked is not None:
-            places, channels = _surveyed_places(self.terms, self.asked)
+        if self.survey is not None and self.request is not None:
+            places, channels = _surveyed_places(self.terms, self.request)
             surveyed: dict[str, Any] = levels.as_json(self.survey, channels)
             for witness in surveyed["witnesses"].values():
                 if "channel" in witness:
@@ -90,27 +90,32 @@ class Audit:
             # The certificate's levels are kept; only the level of the declared ball is replaced if another ball is
             # requested.
             own = dict(found["levels"])
-            if self.asked.radius is not None:
+            if self.request.radius is not None:
                 own.pop("lip-ball", None)
             found["levels"] = surveyed["levels"] | own
-            found["ball"] = found.get("ball") if self.asked.radius is None else float(self.asked.radius)
+            found["ball"] = found.get("ball") if self.request.radius is None else float(self.request.radius)
             found |= {name: value for name, value in surveyed.items() if name != "levels"}
             found |= {
                 "prior": self.prior,
-                "metric": None if self.asked.metric is None else self.asked.metric.name,
+                "metric": None if self.request.metric is None else self.request.metric.name,
             }
             found |= self._pufferfish()
         return found
 
     def _pufferfish(self) -> dict[str, Any]:
-        if self.survey is None or self.survey.distinction is None or self.asked is None or not self.asked.pufferfish:
+        if (
+            self.survey is None
+            or self.survey.distinction is None
+            or self.request is None
+            or not self.request.pufferfish
+        ):
             return {}
-        worst, asked, channel = self.survey.distinction, self.asked.pufferfish, self.terms.channel
+        worst, pufferfish, channel = self.survey.distinction, self.request.pufferfish, self.terms.channel
         return {
             "pufferfish": {
-                "secret": asked.secrets[worst.secret],
-                "other": asked.secrets[worst.other],
-                "scenario": asked.scenarios[worst.scenario].name,
+                "secret": pufferfish.secrets[worst.secret],
+                "other": pufferfish.secrets[worst.other],
+                "scenario": pufferfish.scenarios[worst.scenario].name,
                 "output": None if worst.level.y is None else channel.spelled(worst.level.y),
             }
         }
@@ -159,24 +164,24 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
     return notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else None
 
 
-def _surveyed(terms: Campaign, asked: LevelsRequest) -> LevelSurvey:
+def _surveyed(terms: Campaign, request: LevelsRequest) -> LevelSurvey:
     """Return the levels of the campaign under all notions, each the worst over its classes and views."""
-    places, channels = _surveyed_places(terms, asked)
+    places, channels = _surveyed_places(terms, request)
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
-    asked = replace(asked, prior=tuple(chain(*(asked.prior[starts[at] : starts[at + 1]] for at in places))))
+    request = replace(request, prior=tuple(chain(*(request.prior[starts[at] : starts[at + 1]] for at in places))))
     if terms.classes:
         channels = [one for channel in channels for one in class_channels(channel, len(terms.classes))]
-    found = levels.survey_of([structure_of(channel, MOST_STEPS) for channel in channels], asked)
+    found = levels.survey_of([structure_of(channel, MOST_STEPS) for channel in channels], request)
     if is_plain(terms.views):
         return found
     missing = dict.fromkeys(("geo", "pufferfish"), "devices are asked for views of the answer")
     return replace(found, missing=found.missing | missing)
 
 
-def _surveyed_places(terms: Campaign, asked: LevelsRequest) -> tuple[list[int], list[Channel]]:
+def _surveyed_places(terms: Campaign, request: LevelsRequest) -> tuple[list[int], list[Channel]]:
     """Return the positions and the channels of the views, without views whose channel and prior an earlier view has."""
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
-    priors = [tuple(asked.prior[begin:end]) for begin, end in pairwise(starts)]
+    priors = [tuple(request.prior[begin:end]) for begin, end in pairwise(starts)]
     laws = zip(channel_places(terms.views), priors, strict=True)
     first: dict[tuple[int, tuple[int, ...]], int] = {}
     for place, law in enumerate(laws):
@@ -221,11 +226,11 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
     return tuple(int(weight * whole) for weight in weights)
 
 
-def audit(terms: Campaign, asked: LevelsRequest | None = None, prior_name: str | None = None) -> Audit:
+def audit(terms: Campaign, request: LevelsRequest | None = None, prior_name: str | None = None) -> Audit:
     """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was decoded.
 
     Args:
-        asked: a request for levels under other notions, from ``ask``; None for no such levels.
+        request: a request for levels under other notions, from ``ask``; None for no such levels.
         prior_name: the name of the request's prior; default: campaign or uniform.
     Returns:
         Exact levels, rounded up, and the expected errors of one report.
@@ -243,7 +248,7 @@ def audit(terms: Campaign, asked: LevelsRequest | None = None, prior_name: str |
         weight,
         None if prior is None or terms.channel.unary else lip_mse(terms.channel, prior, reported),
         None if prior is None else lip_mse_bound(terms.notion.level, prior, reported),
-        None if asked is None else _surveyed(terms, asked),
-        None if asked is None else prior_name or _whose(terms),
-        asked,
+        None if request is None else _surveyed(terms, request),
+        None if request is None else prior_name or _whose(terms),
+        request,
     )

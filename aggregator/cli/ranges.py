@@ -94,7 +94,7 @@ class Over:
 
 
 def estimate_ranges(
-    asked: Ranges,
+    ranges: Ranges,
     signed: SignedCampaign,
     tally: Tally,
     mean: bool,
@@ -106,8 +106,8 @@ def estimate_ranges(
     """Estimate the requested quantiles and ranges of one tally."""
     from aggregator.estimate.ordered import NotOrdered, ordered
 
-    domain, parts = signed.terms.domain, asked.require_parts()
-    between = [] if asked.between is None else _answers(domain, asked.between, "between")
+    domain, parts = signed.terms.domain, ranges.require_parts()
+    between = [] if ranges.between is None else _answers(domain, ranges.between, "between")
     if len(between) not in (0, 2):
         raise click.UsageError(f"--between has {len(between)} values, not two: write the ends of a range, as in 30,40")
     try:
@@ -115,9 +115,9 @@ def estimate_ranges(
             signed,
             tally,
             quantiles=parts,
-            cdf=asked.cdf,
-            bins=asked.starts if asked.bins is None else _answers(domain, asked.bins, "bins"),
-            above=None if asked.above is None else _answers(domain, asked.above, "above")[0],
+            cdf=ranges.cdf,
+            bins=ranges.starts if ranges.bins is None else _answers(domain, ranges.bins, "bins"),
+            above=None if ranges.above is None else _answers(domain, ranges.above, "above")[0],
             between=(between[0], between[1]) if between else None,
             mean=mean,
             method=method,
@@ -130,7 +130,7 @@ def estimate_ranges(
 
 
 def estimate_course(
-    asked: Ranges,
+    ranges: Ranges,
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
@@ -146,7 +146,7 @@ def estimate_course(
     from aggregator.estimate.ordered_course import by_class, by_period
 
     def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-        return estimate_ranges(asked, side, tally, mean, method, level, name)
+        return estimate_ranges(ranges, side, tally, mean, method, level, name)
 
     try:
         if over.by == "class":
@@ -159,13 +159,15 @@ def estimate_course(
         raise Failure(str(error), BAD_DATA) from None
 
 
-def compare_ranges(asked: Ranges, sides: Sequence[Side], mean: bool, method: str | None, level: float) -> OrderedCourse:
+def compare_ranges(
+    ranges: Ranges, sides: Sequence[Side], mean: bool, method: str | None, level: float
+) -> OrderedCourse:
     """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
     from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import of_sides
 
     def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-        return estimate_ranges(asked, side, tally, mean, method, level, name)
+        return estimate_ranges(ranges, side, tally, mean, method, level, name)
 
     try:
         return of_sides(sides, ask)
@@ -173,12 +175,12 @@ def compare_ranges(asked: Ranges, sides: Sequence[Side], mean: bool, method: str
         raise Failure(str(error), BAD_DATA) from None
 
 
-def print_course(course: OrderedCourse, asked: Ranges, form: str, plot: Path | None = None) -> None:
+def print_course(course: OrderedCourse, ranges: Ranges, form: str, plot: Path | None = None) -> None:
     """Print the estimates of each period or class and the differences, and draw the distribution functions."""
     from aggregator.cli.spans import warn_left_out, warn_single
     from aggregator.present.ordered_course import course_csv, course_tables
 
-    printed = course if asked.cdf else course.without_cdf()
+    printed = course if ranges.cdf else course.without_cdf()
     if form == "json":
         shell.print_json(printed.as_json())
     elif form == "csv":
@@ -200,11 +202,11 @@ def print_course(course: OrderedCourse, asked: Ranges, form: str, plot: Path | N
         shell.warn(f"{plot}  drawn")
 
 
-def print_ranges(found: Ordered, asked: Ranges, form: str, plot: Path | None) -> None:
+def print_ranges(found: Ordered, ranges: Ranges, form: str, plot: Path | None) -> None:
     """Print the requested quantiles and ranges, and draw them with the distribution function."""
     from aggregator.present.ordered import ordered_csv, ordered_table
 
-    printed = found if asked.cdf else replace(found, cdf=())
+    printed = found if ranges.cdf else replace(found, cdf=())
     if form == "json":
         shell.print_json(printed.as_json())
     elif form == "csv":

@@ -18,24 +18,24 @@ MOST_NAMES = 5
 """Maximum number of names in a warning."""
 
 
-def spans_of(study: Study, signed: SignedCampaign, asked: list[Span] | None) -> list[Span]:
+def spans_of(study: Study, signed: SignedCampaign, periods: list[Span] | None) -> list[Span]:
     """Return the spans of the option --periods; without the option, one for every period that has reports."""
-    spans = _periods_of(study, signed) if asked is None else asked
+    spans = _periods_of(study, signed) if periods is None else periods
     for span in spans:
         options.require_period(signed.terms, span.last)
     return spans
 
 
-def ends_of(asked: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span] | None:
+def ends_of(between: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span] | None:
     """Return the two spans of the option --between; None without the option."""
-    if asked is None:
+    if between is None:
         return None
     names = ", ".join(span.name for span in spans[:20])
-    if len(asked) != 2 or asked[0] == asked[1] or any(span not in spans for span in asked):
+    if len(between) != 2 or between[0] == between[1] or any(span not in spans for span in between):
         raise click.UsageError(
             f"--between does not name two different spans; write two of these with a comma between: {names}"
         )
-    return asked[0], asked[1]
+    return between[0], between[1]
 
 
 def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:

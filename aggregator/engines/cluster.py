@@ -220,7 +220,7 @@ class Cluster:
         """
         return self._tallies(study, campaign, spans)
 
-    def _tallies(self, study: Study, campaign: SignedCampaign, asked: Sequence[Chosen]) -> Iterator[Tally]:
+    def _tallies(self, study: Study, campaign: SignedCampaign, spans: Sequence[Chosen]) -> Iterator[Tally]:
         """Yield the tally of each period or span, all from one version of the table."""
         study_version, name = self._require_shared(study), campaign.id.hex()
         table = tables.snapshot(study_version.path / REPORTS)
@@ -230,10 +230,10 @@ class Cluster:
         shards = 1 << (max(rows // TALLY_ROWS, min(threads, MOST_SHARDS)) - 1).bit_length()
         rejected = MappingProxyType(study.rejected(campaign))
         jobs = (
-            (study_version, table.version(), shard, shards, name, chosen) for chosen in asked for shard in range(shards)
+            (study_version, table.version(), shard, shards, name, chosen) for chosen in spans for shard in range(shards)
         )
         items = self.workers.in_order(tallies.part, jobs)
-        for _ in asked:
+        for _ in spans:
             parts: list[Tally] = [item.future.result() for item in itertools.islice(items, shards)]
             yield tallies.whole(parts, rejected)
 

@@ -131,13 +131,13 @@ class Statistic(NamedTuple):
     """One requested statistic with its interval.
 
     Attributes:
-        what: the kind: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
-        about: the parameters: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
+        kind: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
+        parameters: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
         estimate, low, high: the estimate and its interval: values for a quantile, fractions for a share.
     """
 
-    what: str
-    about: Mapping[str, Value]
+    kind: str
+    parameters: Mapping[str, Value]
     estimate: Value
     low: Value
     high: Value
@@ -192,9 +192,9 @@ class Ordered:
         for point in self.cdf:
             yield Statistic("cdf", {"value": point.value}, point.estimate, point.low, point.high)
         ranges = [*(("bin", share) for share in self.bins), ("above", self.above), ("between", self.between)]
-        for what, share in ranges:
+        for kind, share in ranges:
             if share is not None:
-                yield Statistic(what, {"from": share.first, "to": share.last}, share.estimate, share.low, share.high)
+                yield Statistic(kind, {"from": share.first, "to": share.last}, share.estimate, share.low, share.high)
         if self.mean is not None:
             yield Statistic("mean", {}, self.mean.estimate, self.mean.low, self.mean.high)
 

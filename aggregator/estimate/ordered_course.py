@@ -54,20 +54,20 @@ class Shift:
     """The difference of one statistic: the later side minus the earlier side.
 
     Attributes:
-        what, about: the statistic; see ``Statistic``.
+        kind, parameters: as for ``Statistic``.
         difference, low, high: the difference and its interval, as fractions for shares, and in the unit of ``unit_of``
             for quantiles and means.
     """
 
-    what: str
-    about: Mapping[str, Value]
+    kind: str
+    parameters: Mapping[str, Value]
     difference: float
     low: float
     high: float
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
-        return {**self.about, "difference": self.difference, "low": self.low, "high": self.high}
+        return {**self.parameters, "difference": self.difference, "low": self.low, "high": self.high}
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class OrderedCourse:
         """Return the course without the distribution functions, which only a picture needs."""
         sides = [one if one.found is None else replace(one, found=replace(one.found, cdf=())) for one in self.sides]
         differences = [
-            replace(one, shifts=tuple(shift for shift in one.shifts if shift.what != "cdf")) for one in self.differences
+            replace(one, shifts=tuple(shift for shift in one.shifts if shift.kind != "cdf")) for one in self.differences
         ]
         return replace(self, sides=tuple(sides), differences=tuple(differences))
 
@@ -136,7 +136,7 @@ class OrderedCourse:
                     "from": one.before.name,
                     "to": one.after.name,
                     "unit": unit_of(self.domain),
-                    "values": [{"what": shift.what} | shift.as_json() for shift in one.shifts],
+                    "values": [{"what": shift.kind} | shift.as_json() for shift in one.shifts],
                 }
                 for one in self.differences
             ],
@@ -264,7 +264,7 @@ def _shift(domain: Domain, before: Statistic, after: Statistic, *, paired: bool)
         low, high = b_low - a_high, b_high - a_low
     else:
         low, high = b - a - math.hypot(b - b_low, a_high - a), b - a + math.hypot(b_high - b, a - a_low)
-    return Shift(before.what, before.about, b - a, low, high)
+    return Shift(before.kind, before.parameters, b - a, low, high)
 
 
 def _number(domain: Domain, value: Value) -> float:

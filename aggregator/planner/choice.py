@@ -181,7 +181,7 @@ def weigh(
     return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean, wrong)
 
 
-def most_bits_of(question: Question, asked: int | None) -> int:
+def most_bits_of(question: Question, limit: int | None) -> int:
     """Return the largest number of bits of an output: the requested limit; by default log2 k + ``SPARE_BITS``, and for
     single outputs at least ``SINGLE_BITS``.
 
@@ -189,10 +189,10 @@ def most_bits_of(question: Question, asked: int | None) -> int:
         Unsuited: fewer than log2 k bits were requested, which cannot distinguish k values.
     """
     least = (question.size - 1).bit_length()
-    if asked is not None and asked < least:
-        raise Unsuited(f"{question.size} values need outputs of at least {least} bits, not {asked}: allow {least}")
-    if asked is not None:
-        return asked
+    if limit is not None and limit < least:
+        raise Unsuited(f"{question.size} values need outputs of at least {least} bits, not {limit}: allow {least}")
+    if limit is not None:
+        return limit
     return least + SPARE_BITS if question.bundled else max(least + SPARE_BITS, SINGLE_BITS)
 
 

@@ -153,18 +153,18 @@ class FormPlan:
         }
 
 
-def plan_form(asked: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01,)) -> FormPlan:
+def plan_form(draft: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01,)) -> FormPlan:
     """Return the expected errors of a form, and the associations that can be found.
 
     Args:
         reports: the number of people.
         wanted: the target standard errors of one share.
     """
-    form, level = asked.form, asked.question.notion.level
-    total = sum(view.weight for view in asked.views)
+    form, level = draft.form, draft.question.notion.level
+    total = sum(view.weight for view in draft.views)
     expected = [
         _Expected(view, found, view.weight / total)
-        for view in asked.views
+        for view in draft.views
         if (found := _expected(form, view.map, view.channel)) is not None
     ]
     questions = tuple(_question(form, place, expected, reports, wanted) for place in range(len(form.questions)))
@@ -172,7 +172,7 @@ def plan_form(asked: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01
     pairs.sort(key=lambda pair: pair[1].detectable)
     enough = None
     if pairs and (middle := pairs[(len(pairs) - 1) // 2])[1].detectable > MEDIUM:
-        enough = _enough(asked, middle[0], reports, level)
+        enough = _enough(draft, middle[0], reports, level)
     return FormPlan(reports, level, questions, tuple(table for _, table in pairs), enough)
 
 
@@ -185,12 +185,12 @@ class _Expected:
     part: float
 
 
-def _enough(asked: DraftForm, one: _Expected, reports: int, level: int) -> int | None:
+def _enough(draft: DraftForm, one: _Expected, reports: int, level: int) -> int | None:
     """Return the least level above the form's level at which the table of a view shows a medium association."""
     for other in LEVELS:
         if other > level:
-            channel = asked.channel(one.view, other)
-            found = _expected(asked.form, one.view.map, channel)
+            channel = draft.channel(one.view, other)
+            found = _expected(draft.form, one.view.map, channel)
             if found is not None and detectable(found, reports * one.part) <= MEDIUM:
                 return other
     return None

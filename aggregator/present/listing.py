@@ -163,13 +163,13 @@ LEVELS = {
 
 def _surveyed(audit: Audit) -> list[tuple[str, str]]:
     """Return rows with the channel's levels under other notions."""
-    found, asked = audit.survey, audit.asked
-    if found is None or asked is None:
+    found, request = audit.survey, audit.request
+    if found is None or request is None:
         return []
     words = {
         "prior": f"{audit.prior} prior",
-        "ball": float(asked.radius or 0),
-        "metric": asked.metric.name if asked.metric else "",
+        "ball": float(request.radius or 0),
+        "metric": request.metric.name if request.metric else "",
     }
     rows = []
     for name, title in LEVELS.items():
@@ -179,9 +179,9 @@ def _surveyed(audit: Audit) -> list[tuple[str, str]]:
             if name == "mutual-information":
                 text += f", {found.bits:.9f} bits"
             rows.append((title.format(**words), text))
-    if found.distinction is not None and asked.pufferfish is not None:
-        worst, secrets = found.distinction, asked.pufferfish.secrets
-        scenario = asked.pufferfish.scenarios[worst.scenario].name
+    if found.distinction is not None and request.pufferfish is not None:
+        worst, secrets = found.distinction, request.pufferfish.secrets
+        scenario = request.pufferfish.scenarios[worst.scenario].name
         rows.append(("", f"{secrets[worst.secret]!r} against {secrets[worst.other]!r}, {scenario}"))
     for row in found.curve:
         deltas = [

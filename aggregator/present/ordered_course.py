@@ -50,30 +50,30 @@ def side_cells(found: Ordered) -> dict[str, str]:
     """Return each number with its interval as text, keyed by the number's name."""
     texts: dict[str, str] = {}
     # The shares up to a number, and the mean, come last.
-    for one in sorted(found.statistics(), key=lambda one: one.what in ("cdf", "mean")):
-        if one.what == "mean" and found.mean is not None:
+    for one in sorted(found.statistics(), key=lambda one: one.kind in ("cdf", "mean")):
+        if one.kind == "mean" and found.mean is not None:
             estimate, _, low, high = answer_texts(found.mean)
-        elif one.what == "quantile":
+        elif one.kind == "quantile":
             estimate, low, high = map(value_text, (one.estimate, one.low, one.high))
         else:
             estimate, low, high = (percent(float(share), 1) for share in (one.estimate, one.low, one.high))
-        texts[number_name(one.what, one.about)] = f"{estimate} ({low} to {high})"
+        texts[number_name(one.kind, one.parameters)] = f"{estimate} ({low} to {high})"
     return texts
 
 
-def number_name(what: str, about: Any) -> str:
+def number_name(kind: str, parameters: Any) -> str:
     """Return the name of a number, such as "median".
 
     Args:
-        what, about: see ``Statistic``.
+        kind, parameters: as for ``Statistic``.
     """
-    if what == "quantile":
-        return "median" if about["p"] == 0.5 else f"quantile {about['p']:g}"
-    if what == "cdf":
-        return f"up to {value_text(about['value'])}"
-    if what == "above":
-        return f"from {value_text(about['from'])} on"
-    return what if what == "mean" else f"{value_text(about['from'])} to {value_text(about['to'])}"
+    if kind == "quantile":
+        return "median" if parameters["p"] == 0.5 else f"quantile {parameters['p']:g}"
+    if kind == "cdf":
+        return f"up to {value_text(parameters['value'])}"
+    if kind == "above":
+        return f"from {value_text(parameters['from'])} on"
+    return kind if kind == "mean" else f"{value_text(parameters['from'])} to {value_text(parameters['to'])}"
 
 
 SHARED = {
@@ -93,17 +93,17 @@ def _differences(course: OrderedCourse) -> Table:
     for one in course.differences:
         sides = one.before.words, one.after.words
         for shift in one.shifts:
-            table.add_row(*map(Text, [number_name(shift.what, shift.about), *sides, *shift_texts(shift, course)]))
+            table.add_row(*map(Text, [number_name(shift.kind, shift.parameters), *sides, *shift_texts(shift, course)]))
     return table
 
 
 def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
     """Return a difference and its interval as texts, with their unit."""
-    if shift.what not in ("quantile", "mean"):
+    if shift.kind not in ("quantile", "mean"):
         return points(shift.difference, 1), between(shift.low, shift.high, 1)
     unit = unit_of(course.domain)
     numbers = [shift.difference, shift.low, shift.high]
-    if shift.what == "quantile" and all(float(number).is_integer() for number in numbers):
+    if shift.kind == "quantile" and all(float(number).is_integer() for number in numbers):
         estimate, low, high = (f"{number:+,.10g}" for number in numbers)
     else:
         texts = significant(numbers, (shift.high - shift.low) / 4)
@@ -133,4 +133,4 @@ def _csv_rows(course: OrderedCourse) -> Iterator[dict[str, Any]]:
             if "value" in row:
                 row["to"] = row.pop("value")
             sides = {"side": one.after.name, "less": one.before.name, "reports": None}
-            yield sides | empty | {"what": shift.what} | row
+            yield sides | empty | {"what": shift.kind} | row

@@ -57,7 +57,7 @@ def course_figure(course: OrderedCourse) -> Figure:
     columns = min(len(known), WIDE)
     rows = math.ceil(len(known) / columns)
     shifted = {
-        one.after.name: [shift for shift in one.shifts if shift.what == "cdf"]
+        one.after.name: [shift for shift in one.shifts if shift.kind == "cdf"]
         for one in course.differences
         if one.before is first
     }
@@ -87,7 +87,7 @@ def course_figure(course: OrderedCourse) -> Figure:
 
 def _draw_shifts(axes: Axes, found: Ordered, points: Sequence[Shift], name: str) -> None:
     """Draw the difference of a distribution function from the one of the side ``name``."""
-    places = [found.place(point.about["value"]) for point in points]
+    places = [found.place(point.parameters["value"]) for point in points]
     axes.fill_between(places, [point.low for point in points], [point.high for point in points], color=SHARE, lw=0)
     axes.plot(places, [point.difference for point in points], color=INK, lw=1.6)
     axes.axhline(0, color=INK, lw=0.8, ls="--")

@@ -104,6 +104,6 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
     for one in numbers.differences:
         sides = f"{one.after.words} less {one.before.words}"
         words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
-        shifts = [(number_name(shift.what, shift.about), *shift_texts(shift, course)) for shift in one.shifts]
+        shifts = [(number_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in one.shifts]
         parts.append(sheet(words, ("", "difference", f"{level} interval"), shifts))
     return parts

@@ -133,11 +133,11 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
             f"LIP for every prior within {exact.written(Fraction(terms.notion.radius, RADIUS_UNITS))} of the campaign's"
         )
         rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))
-    if audit.survey is not None and audit.asked is not None:
-        metric = audit.asked.metric
+    if audit.survey is not None and audit.request is not None:
+        metric = audit.request.metric
         words = {
             "prior": f"{audit.prior} prior",
-            "ball": float(audit.asked.radius or 0),
+            "ball": float(audit.request.radius or 0),
             "metric": metric.name if metric else "",
         }
         rows += [

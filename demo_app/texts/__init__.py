@@ -28,13 +28,13 @@ def speak(language: str) -> None:
     import tomllib
     from pathlib import Path
 
-    from edge_sdk.texts import catalogue
+    from edge_sdk.texts import texts_in
 
     chosen = language[:2].lower()
     chosen = chosen if chosen in LANGUAGES else DEFAULT
     words = tomllib.loads((Path(__file__).parent / f"{chosen}.toml").read_text(encoding="utf-8"))
     _spoken.clear()
-    _spoken.update(catalogue(chosen), language=chosen)
+    _spoken.update(texts_in(chosen), language=chosen)
     for section, texts in words.items():
         _spoken[section] = _spoken.get(section, {}) | texts
 

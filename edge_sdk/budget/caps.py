@@ -61,12 +61,12 @@ class Caps:
         spent = self._ledger.spent()
         return Budget(self.in_force(), spent, self._ledger.committed() - spent)
 
-    def require_room(self, campaign: int, asked: Iterable[Commitment], now: int, choice: int = 0) -> None:
+    def require_room(self, campaign: int, worst_cases: Iterable[Commitment], now: int, choice: int = 0) -> None:
         """Refuse a campaign if one of its worst cases, added to all existing commitments, exceeds a cap.
 
         Args:
             campaign: the campaign with these worst cases.
-            asked: the worst cases, one for each view; all of them must fit.
+            worst_cases: the worst cases, one for each view; all of them must fit.
             now: UTC seconds.
             choice: nanonats charged for the random choice of a class or prior; 0 without a choice.
         Raises:
@@ -76,7 +76,7 @@ class Caps:
         if choice:
             chosen = Commitment.once(choice)
             standing = Commitments(standing.committed + choice, standing.here + choice, [*standing.consented, chosen])
-        for one in asked:
+        for one in worst_cases:
             require_room(self.in_force(), standing, self._ledger.carried(), one, now)
 
     def require_windows(self, now: int, ahead: int) -> None:

@@ -115,8 +115,8 @@ class Consents:
         row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
         return None if row is None else Role(None, *_declaration(row[0]))
 
-    def holding(self, campaign: int, asked: Role) -> Role:
-        """Return the role ``asked``, with the prior and the level that were declared first, if there are any.
+    def holding(self, campaign: int, role: Role) -> Role:
+        """Return ``role`` with the prior and the level that were declared first, if there are any.
 
         The study stores the first declared prior, so it could not decode reports under another prior.
 
@@ -125,14 +125,14 @@ class Consents:
         """
         known = self.declared(campaign)
         if known is None:
-            return asked
-        if (asked.prior or known.prior, asked.level or known.level) != (known.prior, known.level):
+            return role
+        if (role.prior or known.prior, role.level or known.level) != (known.prior, known.level):
             raise CampaignError(
                 "another prior or level was declared in this campaign before and stays valid: leave out the new one"
             )
-        return replace(known, class_index=asked.class_index)
+        return replace(known, class_index=role.class_index)
 
-    def declare(self, campaign: int, asked: Role) -> Role:
+    def declare(self, campaign: int, role: Role) -> Role:
         """Store the prior of a role unless a prior is declared already; return the role with the declared prior.
 
         Raises:
@@ -140,7 +140,7 @@ class Consents:
         """
         from protocol import codec, personal
 
-        holds = self.holding(campaign, asked)
+        holds = self.holding(campaign, role)
         if holds.prior is not None:
             written = codec.encode(personal.declaration_value(holds.prior, holds.level))
             self.store.execute("INSERT OR IGNORE INTO declared VALUES (?, ?)", campaign, written)

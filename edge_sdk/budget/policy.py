@@ -151,9 +151,9 @@ class Commitments:
 
 
 def require_room(
-    caps: Iterable[Cap], standing: Commitments, carried: Sequence[tuple[int, int]], asked: Commitment, now: int
+    caps: Iterable[Cap], standing: Commitments, carried: Sequence[tuple[int, int]], commitment: Commitment, now: int
 ) -> None:
-    """Refuse a campaign if its commitment ``asked``, added to the existing commitments, exceeds a cap.
+    """Refuse a campaign if its ``commitment``, added to the existing commitments, exceeds a cap.
 
     The spending of a forgotten campaign counts in a window as if it had happened at the time of forgetting, which errs
     towards privacy. A draw is never made before its consent (see ``Device.answer``). So spending that is older than a
@@ -168,10 +168,10 @@ def require_room(
         if cap.kind == WINDOW:
             recent = sum(spent for time, spent in carried if time > now - cap.seconds)
             already = recent + sum(other.worst_within(cap.seconds) for other in standing.consented)
-            wanted = asked.worst_within(cap.seconds)
+            wanted = commitment.worst_within(cap.seconds)
         else:
             already = standing.here if cap.kind == PER_CAMPAIGN else standing.committed
-            wanted = asked.worst_case
+            wanted = commitment.worst_case
         if already + wanted > cap.nanonats:
             raise BudgetRefused(
                 f"the campaign may cost {_text(wanted)} nats at worst, but {cap} leaves "

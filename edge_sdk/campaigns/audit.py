@@ -56,6 +56,6 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     channels = class_channels(channel, len(campaign.classes)) if campaign.classes else (channel,)
     # The inputs of a view of districts have no distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
-    asked = LevelsRequest(prior, (0, level // 2, level), metric=metric)
-    found = levels.survey_of([structure_of(one, MOST_STEPS) for one in channels], asked)
+    request = LevelsRequest(prior, (0, level // 2, level), metric=metric)
+    found = levels.survey_of([structure_of(one, MOST_STEPS) for one in channels], request)
     return OwnAudit(campaign, view, found, bool(history))

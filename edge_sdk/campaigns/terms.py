@@ -325,11 +325,11 @@ def _questions(own: Domain, said: Domain) -> tuple[QuestionTerms, ...]:
     )
 
 
-def _listed(asked: Domain | FormQuestion) -> tuple[str, ...]:
+def _listed(domain: Domain | FormQuestion) -> tuple[str, ...]:
     """Return the labels of a domain; () if they are too many to list, and for a form, whose labels are listed by
     question."""
-    listed = not isinstance(asked, Form) and asked.size <= MOST_LISTED
-    return tuple(map(asked.label, range(asked.size))) if listed else ()
+    listed = not isinstance(domain, Form) and domain.size <= MOST_LISTED
+    return tuple(map(domain.label, range(domain.size))) if listed else ()
 
 
 def _answers(domain: Domain) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 LANGUAGES = ("en", "de")
 
 
-def catalogue(language: str) -> dict[str, Any]:
+def texts_in(language: str) -> dict[str, Any]:
     """Return the texts of a language.
 
     Args:

@@ -1,11 +1,11 @@
-"""The texts of one campaign's page: the part of the catalogue that the campaign needs, and its promise."""
+"""The texts of one campaign's page: the part that the campaign needs, and its promise."""
 
 from __future__ import annotations
 
 from collections.abc import Set
 from typing import Any
 
-from edge_sdk.texts import LANGUAGES, catalogue
+from edge_sdk.texts import LANGUAGES, texts_in
 from protocol.campaign import Campaign
 from protocol.domain import Form
 from protocol.notions import Classes, OwnPrior
@@ -60,10 +60,10 @@ def _features(terms: Campaign) -> set[str]:
 
 
 def _said(language: str, left: tuple[str, ...]) -> dict[str, Any]:
-    """Return the catalogue of a language without the keys and sections ``left``."""
+    """Return the texts of a language without the keys and sections ``left``."""
     sections = {
         section: {key: text for key, text in texts.items() if f"{section}.{key}" not in left}
-        for section, texts in catalogue(language).items()
+        for section, texts in texts_in(language).items()
         if f"{section}." not in left
     }
     return {section: texts for section, texts in sections.items() if texts}

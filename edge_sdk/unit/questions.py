@@ -121,7 +121,7 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
     return UnitSchedule(every, timeout, questions)
 
 
-def read_all(asked: Iterable[SourcedQuestion], read: Read) -> tuple[Answer | None, str]:
+def read_all(questions: Iterable[SourcedQuestion], read: Read) -> tuple[Answer | None, str]:
     """Read the sources of the asked questions, one after another; return the answer.
 
     Every source is read, even after one that failed, so that the programs that run do not depend on a reading.
@@ -132,7 +132,7 @@ def read_all(asked: Iterable[SourcedQuestion], read: Read) -> tuple[Answer | Non
     """
     found: dict[str, Answer | None] = {}
     why = ""
-    for question in asked:
+    for question in questions:
         text, reason = read(question.name, question.timeout)
         answer = (None if reason else question.answer(text)) or question.instead
         if answer is None:

@@ -190,11 +190,11 @@ class Form(Domain):
     def index(self, answer: Answer, dither: bytes) -> int:
         return self.index_of(range(len(self.questions)), answer, dither)
 
-    def index_of(self, asked: Sequence[int], answer: Answer, dither: bytes) -> int:
-        """Return the form's input for an answer to the questions ``asked``; every other question has input 0.
+    def index_of(self, places: Sequence[int], answer: Answer, dither: bytes) -> int:
+        """Return the form's input for an answer to the questions at ``places``; every other question has input 0.
 
         Args:
-            asked: positions of the questions in the form.
+            places: positions of the questions in the form.
             answer: a mapping from names of these questions to answers; other names are refused. A question is skipped
                 if its answer is None or missing.
             dither: as for ``index``; the dither of each question is derived from it.
@@ -205,13 +205,13 @@ class Form(Domain):
             raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")
         if not isinstance(answer, Mapping):
             raise NotInDomain("the answer to a form is not a mapping from the names of the asked questions to answers")
-        names = {self.questions[place].name for place in asked}
+        names = {self.questions[place].name for place in places}
         if unasked := [question.name for question in self.questions if question.name in set(answer) - names]:
             raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave it out")
         if set(answer) - names:
             raise NotInDomain(f"the answer names an unknown question; the form has {', '.join(self.places)}")
         found = [0] * len(self.questions)
-        for place in asked:
+        for place in places:
             question = self.questions[place]
             found[place] = question.index(answer.get(question.name), _dither_of(place, dither))
         return self.join(found)
@@ -234,14 +234,14 @@ class Form(Domain):
     def label(self, x: int) -> str:
         return self.written(range(len(self.questions)), self.split(x))
 
-    def written(self, asked: Sequence[int], inputs: Sequence[int]) -> str:
-        """Return an answer to the questions ``asked`` as text, such as ``age=30; vote=yes``.
+    def written(self, places: Sequence[int], inputs: Sequence[int]) -> str:
+        """Return an answer to the questions at ``places`` as text, such as ``age=30; vote=yes``.
 
         Args:
-            asked: positions of the questions in the form.
+            places: positions of the questions in the form.
             inputs: one input for each of these questions.
         """
-        pairs = zip((self.questions[place] for place in asked), inputs, strict=True)
+        pairs = zip((self.questions[place] for place in places), inputs, strict=True)
         return f"{SEPARATOR} ".join(f"{question.name}{EQUALS}{question.label(x)}" for question, x in pairs)
 
     def parse(self, text: str) -> Answer:

@@ -30,7 +30,7 @@ def baskets(lists, label="a toy, whole"):
 
 
 def random_lists(generator, people, size, largest):
-    """Return lists of 1 to ``largest`` different items, with popular items first in the catalogue."""
+    """Return lists of 1 to ``largest`` different items, with popular items first in the domain."""
     law = 1 / np.arange(1, size + 1)
     law /= law.sum()
     return [
@@ -56,7 +56,7 @@ def test_a_set_holds_an_item_once():
 
 
 def test_first_items_are_among_all():
-    """The first item of a basket is counted, in a catalogue of all items."""
+    """The first item of a basket is counted, in a domain of all items."""
     people = ItemHolders.first(baskets([[5, 2], [2], [9, 2]]))
     assert people.size == 3
     assert people.counts.tolist() == [1, 1, 1]

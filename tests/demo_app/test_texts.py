@@ -1,4 +1,4 @@
-"""The catalogue of texts is complete, has the same texts in both languages, and has no unused text."""
+"""The app's texts are complete, exist in both languages, and are all used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 FOLDERS = [ROOT / package / "texts" for package in ("edge_sdk", "demo_app")]
 WEB = ROOT / "edge_sdk" / "web" / "page"
 MARKS = {"number.point", "number.group", "day.form", "day.months"}
-"""Forms of numbers and days; used by the catalogue itself."""
+"""Forms of numbers and days; used by the texts themselves."""
 
 
 def flat(words: dict[str, Any], above: str = "") -> dict[str, Any]:
@@ -38,7 +38,7 @@ def written(language: str) -> list[dict[str, Any]]:
 
 
 @cache
-def catalogue(language: str) -> dict[str, Any]:
+def texts_in(language: str) -> dict[str, Any]:
     shared, own = written(language)
     return shared | own
 
@@ -65,7 +65,7 @@ def asked() -> tuple[set[str], set[str]]:
     ``notice.*.title``."""
     named = set(re.findall(r'\bsay\(\s*"([a-z_.]+)"', sources()))
     named |= set(re.findall(r'\bsay\(\s*"[a-z_.]+" if .*? else "([a-z_.]+)"', sources()))
-    named |= {key for key in re.findall(r'"([a-z_]+\.[a-z_.]+)"', sources()) if key in catalogue("en")}
+    named |= {key for key in re.findall(r'"([a-z_]+\.[a-z_.]+)"', sources()) if key in texts_in("en")}
     patterns = {
         re.sub(r"\{[^}]*\}", "*", key)
         for key in re.findall(r"""(?:f["']|say\(`)([a-z_]*[a-z_.{}A-Za-z]*\.[^"' ]*)["']""", sources())
@@ -79,9 +79,9 @@ def matches(key: str, pattern: str) -> bool:
 
 def test_both_languages_say_the_same_things() -> None:
     """Every key exists in every language, with a text that is not empty."""
-    english = catalogue("en")
+    english = texts_in("en")
     for language in texts.LANGUAGES:
-        other = catalogue(language)
+        other = texts_in(language)
         assert set(other) == set(english), language
         assert all(text for text in other.values()), language
 
@@ -89,7 +89,7 @@ def test_both_languages_say_the_same_things() -> None:
 @pytest.mark.parametrize("language", [code for code in texts.LANGUAGES if code != "en"])
 def test_both_languages_are_given_the_same_values(language: str) -> None:
     """A text has the same placeholders in every language."""
-    english, other = catalogue("en"), catalogue(language)
+    english, other = texts_in("en"), texts_in(language)
     different = {key for key in english if key in other and placeholders(english[key]) != placeholders(other[key])}
     assert not different - MARKS
 
@@ -97,16 +97,16 @@ def test_both_languages_are_given_the_same_values(language: str) -> None:
 @pytest.mark.parametrize("language", [code for code in texts.LANGUAGES if code != "en"])
 def test_every_sentence_is_translated(language: str) -> None:
     """Every sentence differs between the languages, so each is translated."""
-    english, other = catalogue("en"), catalogue(language)
+    english, other = texts_in("en"), texts_in(language)
     words = {key for key in english if re.search(r"[a-z]{2,} [a-z]{2,}", str(english[key]))}
     assert len(words) > 100
     assert not {key for key in words if english[key] == other[key]}
 
 
-def test_every_used_text_is_in_the_catalogue() -> None:
-    """Every text that the code uses is in the catalogue."""
+def test_every_used_text_exists() -> None:
+    """Every text that the code uses exists."""
     named, _ = asked()
-    assert named <= set(catalogue("en"))
+    assert named <= set(texts_in("en"))
     assert len(named) > 20
 
 
@@ -128,7 +128,7 @@ def test_a_page_says_what_is_handed_to_it() -> None:
 def test_no_text_is_left_over() -> None:
     """Every text is used, in the app or on a page."""
     named, patterns = asked()
-    left = {key for key in catalogue("en") if key not in named | MARKS}
+    left = {key for key in texts_in("en") if key not in named | MARKS}
     assert not {key for key in left if not any(matches(key, pattern) for pattern in patterns)}
 
 

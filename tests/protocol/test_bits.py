@@ -53,7 +53,7 @@ def test_loss_against_any_prior(channel: Bits, data: st.DataObject) -> None:
 
 
 def test_forty_thousand_bits() -> None:
-    """A catalogue of 41,270 items and its dummies is sampled and audited at full size, and its wire form is short."""
+    """A domain of 41,270 items and their dummies is sampled and audited at full size, and its wire form is short."""
     channel = Bits.over([(HALF, S // 9)] * 20_000 + [(HALF, S // 5)] * 21_280)
     y = channel.sample(7, random.Random(SEED).randbytes(channel.rand_bytes))
     assert abs(y.bit_count() - 20_000 / 9 - 21_280 / 5) < 400

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Page
 
 from edge_sdk.disclosure.posterior import belief, fits
-from edge_sdk.texts import LANGUAGES, catalogue
+from edge_sdk.texts import LANGUAGES, texts_in
 from edge_sdk.texts.page import texts_of_page
 from protocol import exact
 from protocol.campaign import SignedCampaign, open_campaign
@@ -47,7 +47,7 @@ def ask(page: Page, what: str, *given: object) -> list:
 def test_the_page_states_the_same_promise_as_the_device(page: Page) -> None:
     """For every campaign of the vectors, every class and every language, the page states the same promise as
     Python's device."""
-    texts = {language: catalogue(language) | {"promise": SENTENCES[language]} for language in LANGUAGES}
+    texts = {language: texts_in(language) | {"promise": SENTENCES[language]} for language in LANGUAGES}
     found = ask(page, "promises", CAMPAIGNS, TRUST, texts)
     expected = []
     for data in CAMPAIGNS:

@@ -19,23 +19,23 @@ from protocol.levels import Pufferfish
 from protocol.notions import Geo
 
 
-def geo_for(asked: Pufferfish, level: int) -> Geo:
+def geo_for(pufferfish: Pufferfish, level: int) -> Geo:
     """Return the notion that implies Pufferfish privacy at ``level``: geo-indistinguishability with ``level`` for W
     steps.
 
     Source: Song, Wang, Chaudhuri 2017, Algorithm 1 and Theorem 3.2 (with continuous Laplace noise of scale W / eps).
 
     Args:
-        asked: the scenarios and pairs of secrets; the answers are the inputs 0 .. k - 1, in the order of a line.
+        pufferfish: the scenarios and pairs of secrets; the answers are the inputs 0 .. k - 1, in the order of a line.
         level: the Pufferfish level in nanonats.
     Raises:
         NotionError: under every scenario the two secrets of each pair give the same distribution of answers.
     """
-    return Geo.between(level, _steps(asked), [0], range(len(asked.scenarios[0].joint[0])))
+    return Geo.between(level, _steps(pufferfish), [0], range(len(pufferfish.scenarios[0].joint[0])))
 
 
-def _steps(asked: Pufferfish) -> int:
-    steps = distance(asked)
+def _steps(pufferfish: Pufferfish) -> int:
+    steps = distance(pufferfish)
     if not steps:
         raise NotionError(
             "in every scenario, both secrets of each pair have the same distribution of answers; no noise is needed"
@@ -43,10 +43,12 @@ def _steps(asked: Pufferfish) -> int:
     return steps
 
 
-def distance(asked: Pufferfish) -> int:
+def distance(pufferfish: Pufferfish) -> int:
     """Return W, the largest distance over scenarios and pairs, in steps. Secrets that are impossible in a scenario are
     skipped."""
-    laws = [[scenario.joint[secret] for secret in pair] for scenario in asked.scenarios for pair in asked.pairs]
+    laws = [
+        [scenario.joint[secret] for secret in pair] for scenario in pufferfish.scenarios for pair in pufferfish.pairs
+    ]
     return max((law_distance(first, second) for first, second in laws if sum(first) and sum(second)), default=0)
 
 

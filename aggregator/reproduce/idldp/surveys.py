@@ -70,17 +70,17 @@ class ItemHolders:
     @classmethod
     def of(cls, baskets: Baskets) -> ItemHolders:
         """Return the sets of all baskets; an item that is in a basket twice is in its set once."""
-        catalogue, codes = np.unique(baskets.items, return_inverse=True)
+        domain, codes = np.unique(baskets.items, return_inverse=True)
         owner = np.repeat(np.arange(len(baskets)), np.diff(baskets.offsets))
-        pairs = np.unique(owner * len(catalogue) + codes)
-        sizes = np.bincount(pairs // len(catalogue), minlength=len(baskets))
-        return cls(np.append(0, np.cumsum(sizes)), pairs % len(catalogue), len(catalogue), baskets.label)
+        pairs = np.unique(owner * len(domain) + codes)
+        sizes = np.bincount(pairs // len(domain), minlength=len(baskets))
+        return cls(np.append(0, np.cumsum(sizes)), pairs % len(domain), len(domain), baskets.label)
 
     @classmethod
     def first(cls, baskets: Baskets) -> ItemHolders:
         """Return the first item of every basket, as sets of one item."""
-        catalogue, codes = np.unique(baskets.items, return_inverse=True)
-        return cls(np.arange(len(baskets) + 1), codes[baskets.offsets[:-1]], len(catalogue), baskets.label)
+        domain, codes = np.unique(baskets.items, return_inverse=True)
+        return cls(np.arange(len(baskets) + 1), codes[baskets.offsets[:-1]], len(domain), baskets.label)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -156,7 +156,7 @@ def _local(asked: Graded, setting: Setting) -> float:
 
 
 def theorem_4(setting: Setting) -> ExperimentResult:
-    """Test the guarantee on all pairs of sets of a small catalogue, with the exact probability of every output."""
+    """Test the guarantee on all pairs of sets of three items, with the exact probability of every output."""
     domain = Items(2, 3)
     budgets = [exact.level_from(nats) for nats in (1.0, 1.5, 3.0)]
     channel = idue.idue_ps(domain, budgets)
