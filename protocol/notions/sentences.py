@@ -16,120 +16,116 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "class": "Your report shows openly which class of people you belong to.",
         "classes": "Your report shows openly which class of people you belong to. The promise depends on the class; "
         "you see it after you choose yours.",
-        "ldp": "Whatever leaves the device is at most {factor} times as likely with your answer as with any other.",
+        "ldp": "A report is at most {factor} times as likely with your answer as with any other.",
         "high-low": (
-            "If your answer is the sensitive one, whatever leaves the device is at most {factor} times as likely with "
-            "it as with any other.",
-            "If your answer is one of the {count} sensitive ones, whatever leaves the device is at most {factor} times "
-            "as likely with it as with any other.",
+            "If your answer is the sensitive one, a report is at most {factor} times as likely with it as with any "
+            "other.",
+            "If your answer is one of the {count} sensitive ones, a report is at most {factor} times as likely with it "
+            "as with any other.",
         ),
-        "high-low.less": "Answers that are not sensitive are not protected in this way: what leaves may be up to "
-        "{overall} times as likely with such an answer as with another. So what leaves may show that your answer is "
-        "not sensitive, and which answer it is.",
-        "high-low.none": "Answers that are not sensitive are not protected: what leaves may show for certain that "
-        "your answer is not sensitive, and which answer it is.",
-        "block": "Within a group of answers, whatever leaves the device is at most {factor} times as likely with "
-        "your answer as with another answer of the group. What leaves may reveal the group that your answer is in.",
-        "block.less": "Between two groups, what leaves may be up to {overall} times as likely with one answer as with "
-        "the other.",
-        "block.none": "What leaves may reveal the group for certain.",
+        "high-low.less": "Answers that are not sensitive are not protected in this way: a report may be up to "
+        "{overall} times as likely with such an answer as with another. So a report may show that your answer is not "
+        "sensitive, and which answer it is.",
+        "high-low.none": "Answers that are not sensitive are not protected: a report may show for certain that your "
+        "answer is not sensitive, and which answer it is.",
+        "block": "Within a group of answers, a report is at most {factor} times as likely with your answer as with "
+        "another answer of the group. A report may reveal the group that your answer is in.",
+        "block.less": "Between two groups, a report may be up to {overall} times as likely with an answer of one as "
+        "with an answer of the other.",
+        "block.none": "A report may reveal the group for certain.",
         "pairwise": "How well two answers are protected from each other depends on the pair: for the best protected "
-        "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
-        "least protected pair, at most {factor} times.",
-        "pairwise.less": "Some pairs of answers are not protected, or only in one direction: what leaves may be up to "
-        "{overall} times as likely with one of them as with the other.",
-        "pairwise.none": "Some pairs of answers are not protected, or only in one direction: what leaves may show "
-        "for certain which of the two is yours.",
-        "geo": "Answers near yours hide your answer best: whatever leaves the device is at most {factor} times as "
-        "likely with your answer as with an answer one unit of distance away, and the factor is smaller for nearer "
-        "answers. What leaves may reveal that you are far from a place.",
-        "geo.less": "Between the answers that differ most, what leaves may be up to {overall} times as likely with one "
+        "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
+        "pair, at most {factor} times.",
+        "pairwise.less": "Some pairs of answers are not protected, or only in one direction: a report may be up to "
+        "{overall} times as likely with one answer of such a pair as with the other.",
+        "pairwise.none": "Some pairs of answers are not protected, or only in one direction: a report may show for "
+        "certain which answer of such a pair is yours.",
+        "geo": "Answers near yours hide your answer best: a report is at most {factor} times as likely with your "
+        "answer as with an answer one unit of distance away, and the factor is smaller for nearer answers. A report "
+        "may reveal that you are far from a place.",
+        "geo.less": "Between the answers that differ most, a report may be up to {overall} times as likely with one "
         "as with the other.",
         "minid": "How well two answers are protected from each other depends on the pair: for the best protected "
-        "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
-        "least protected pair, at most {factor} times. A pair has the protection of its better protected answer.",
+        "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
+        "pair, at most {factor} times. A pair has the protection of its better protected answer.",
         "avgid": "How well two answers are protected from each other depends on the pair: for the best protected "
-        "pair, whatever leaves the device is at most {least} times as likely with one as with the other; for the "
-        "least protected pair, at most {factor} times. A pair has the mean of the protection of its two answers.",
-        "lip": "To an observer who expects you to answer like the people asked, whatever leaves the device makes any "
-        "answer at most {factor} times as likely as before, and at least 1/{factor} times.",
-        "ball": "To an observer whose expectation differs from this for up to {people} of 100 people, any answer "
-        "becomes at most {ball} times as likely as before, and at least 1/{ball} times.",
+        "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
+        "pair, at most {factor} times. A pair has the mean of the protection of its two answers.",
+        "lip": "To an observer who expects you to answer like the people asked, a report makes any answer at most "
+        "{factor} times as likely as before, and at least 1/{factor} times.",
+        "ball": "To an observer who expects other answers from up to {people} of 100 people, a report makes any answer "
+        "at most {ball} times as likely as before, and at least 1/{ball} times.",
         "own-lip": "You declare openly how likely each answer is for you. To an observer who believes your "
-        "declaration, whatever leaves the device makes any answer at most {factor} times as likely as before, and at "
-        "least 1/{factor} times.",
+        "declaration, a report makes any answer at most {factor} times as likely as before, and at least 1/{factor} "
+        "times.",
         "transcript-lip": "Each report takes your earlier reports in this study into account. To an observer who "
         "expected you to answer like the people asked, each report makes any answer at most {factor} times as likely "
         "as just before, and at least 1/{factor} times. An observer of another such study with the same question may "
         "learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
-        "mutual-information": "On average over all people and reports (the geometric mean), a report makes the true "
-        "answer at most {factor} times as likely as it was to an observer who expects people to answer like those "
-        "asked. A single report may reveal more, even your answer: this is not a promise to each person.",
+        "mutual-information": "On average over all people and reports, a report makes the true answer at most {factor} "
+        "times as likely as before to an observer who expects people to answer like those asked. Here the average of "
+        "the factors 4 and 1 is 2, because factors multiply. A single report may reveal more, even your answer: this "
+        "is not a promise to each person.",
         "mutual-information.none": "A report may rule some answers out for certain.",
     },
     "de": {
         "class": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören.",
         "classes": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören. Das Versprechen hängt von der "
         "Gruppe ab; Sie sehen es, sobald Sie Ihre gewählt haben.",
-        "ldp": "Was auch immer das Gerät verlässt, ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie "
-        "mit jeder anderen.",
+        "ldp": "Ein Bericht ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie mit jeder anderen.",
         "high-low": (
-            "Ist Ihre Antwort die heikle, so ist alles, was das Gerät verlässt, mit ihr höchstens {factor}-mal so "
+            "Ist Ihre Antwort die heikle, so ist ein Bericht mit ihr höchstens {factor}-mal so wahrscheinlich wie mit "
+            "jeder anderen.",
+            "Ist Ihre Antwort eine der {count} heiklen, so ist ein Bericht mit ihr höchstens {factor}-mal so "
             "wahrscheinlich wie mit jeder anderen.",
-            "Ist Ihre Antwort eine der {count} heiklen, so ist alles, was das Gerät verlässt, mit ihr höchstens "
-            "{factor}-mal so wahrscheinlich wie mit jeder anderen.",
         ),
-        "high-low.less": "Antworten, die nicht heikel sind, sind so nicht geschützt: Was das Gerät verlässt, kann "
-        "mit einer solchen Antwort bis zu {overall}-mal so wahrscheinlich sein wie mit einer anderen. Es kann also "
+        "high-low.less": "Antworten, die nicht heikel sind, sind so nicht geschützt: Ein Bericht kann mit einer "
+        "solchen Antwort bis zu {overall}-mal so wahrscheinlich sein wie mit einer anderen. Er kann also zeigen, dass "
+        "Ihre Antwort nicht heikel ist, und welche Antwort es ist.",
+        "high-low.none": "Antworten, die nicht heikel sind, sind nicht geschützt: Ein Bericht kann mit Sicherheit "
         "zeigen, dass Ihre Antwort nicht heikel ist, und welche Antwort es ist.",
-        "high-low.none": "Antworten, die nicht heikel sind, sind nicht geschützt: Was das Gerät verlässt, kann mit "
-        "Sicherheit zeigen, dass Ihre Antwort nicht heikel ist, und welche Antwort es ist.",
-        "block": "Innerhalb einer Gruppe von Antworten ist alles, was das Gerät verlässt, mit Ihrer Antwort "
-        "höchstens {factor}-mal so wahrscheinlich wie mit einer anderen Antwort der Gruppe. Was das Gerät verlässt, "
-        "kann die Gruppe Ihrer Antwort verraten.",
-        "block.less": "Zwischen zwei Gruppen kann das, was das Gerät verlässt, mit einer Antwort bis zu {overall}-mal "
-        "so wahrscheinlich sein wie mit der anderen.",
-        "block.none": "Was das Gerät verlässt, kann die Gruppe mit Sicherheit verraten.",
+        "block": "Innerhalb einer Gruppe von Antworten ist ein Bericht mit Ihrer Antwort höchstens {factor}-mal so "
+        "wahrscheinlich wie mit einer anderen Antwort der Gruppe. Ein Bericht kann die Gruppe Ihrer Antwort verraten.",
+        "block.less": "Zwischen zwei Gruppen kann ein Bericht mit einer Antwort der einen bis zu {overall}-mal so "
+        "wahrscheinlich sein wie mit einer Antwort der anderen.",
+        "block.none": "Ein Bericht kann die Gruppe mit Sicherheit verraten.",
         "pairwise": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten "
-        "geschützten Paar ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie "
-        "mit der anderen; beim am schwächsten geschützten höchstens {factor}-mal.",
-        "pairwise.less": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Was das Gerät "
-        "verlässt, kann mit einer davon bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
-        "pairwise.none": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Was das Gerät "
-        "verlässt, kann sie mit Sicherheit unterscheiden.",
-        "geo": "Antworten nahe bei Ihrer verbergen Ihre Antwort am besten: Was auch immer das Gerät verlässt, ist "
-        "mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie mit einer Antwort, die eine Einheit entfernt "
-        "ist; bei näheren Antworten ist der Faktor kleiner. Was das Gerät verlässt, kann verraten, dass Sie von "
-        "einem Ort weit entfernt sind.",
-        "geo.less": "Zwischen den Antworten, die sich am meisten unterscheiden, kann das, was das Gerät verlässt, mit "
-        "einer bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
+        "geschützten Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der "
+        "anderen; beim am schwächsten geschützten höchstens {factor}-mal.",
+        "pairwise.less": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Ein Bericht kann "
+        "mit einer Antwort eines solchen Paars bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
+        "pairwise.none": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Ein Bericht kann "
+        "mit Sicherheit zeigen, welche Antwort eines solchen Paars Ihre ist.",
+        "geo": "Antworten nahe bei Ihrer verbergen Ihre Antwort am besten: Ein Bericht ist mit Ihrer Antwort höchstens "
+        "{factor}-mal so wahrscheinlich wie mit einer Antwort, die eine Einheit entfernt ist; bei näheren Antworten "
+        "ist der Faktor kleiner. Ein Bericht kann verraten, dass Sie von einem Ort weit entfernt sind.",
+        "geo.less": "Zwischen den Antworten, die sich am meisten unterscheiden, kann ein Bericht mit einer bis zu "
+        "{overall}-mal so wahrscheinlich sein wie mit der anderen.",
         "minid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "
-        "Paar ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der "
-        "anderen; beim am schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt der Schutz der besser "
-        "geschützten Antwort.",
+        "Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der anderen; beim am "
+        "schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt der Schutz der besser geschützten Antwort.",
         "avgid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "
-        "Paar ist alles, was das Gerät verlässt, mit einer höchstens {least}-mal so wahrscheinlich wie mit der "
-        "anderen; beim am schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt das Mittel aus dem "
-        "Schutz beider Antworten.",
-        "lip": "Für jemanden, der erwartet, dass Sie antworten wie die Befragten, macht alles, was das Gerät verlässt, "
-        "jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
-        "ball": "Für jemanden, dessen Erwartung davon bei bis zu {people} von 100 Leuten abweicht, wird jede Antwort "
-        "höchstens {ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
+        "Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der anderen; beim am "
+        "schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt das Mittel aus dem Schutz beider Antworten.",
+        "lip": "Für jemanden, der erwartet, dass Sie antworten wie die Befragten, macht ein Bericht jede Antwort "
+        "höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
+        "ball": "Für jemanden, der von bis zu {people} von 100 Leuten andere Antworten erwartet, macht ein Bericht "
+        "jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
         "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Für jemanden, der Ihrer Angabe "
-        "glaubt, macht alles, was das Gerät verlässt, jede Antwort höchstens {factor}-mal so wahrscheinlich wie "
-        "zuvor, und mindestens 1/{factor}-mal.",
+        "glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens "
+        "1/{factor}-mal.",
         "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Studie. Für jemanden, der "
         "anfangs erwartete, dass Sie antworten wie die Befragten, macht jeder Bericht eine Antwort höchstens "
         "{factor}-mal so wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Studie "
         "dieser Art mit derselben Frage beobachtet, kann mehr erfahren.",
         "everybody": "Was auch immer jemand erwartet: Ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",
-        "mutual-information": "Im Mittel über alle Leute und Berichte (dem geometrischen) macht ein Bericht die wahre "
-        "Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Leute antworten "
-        "wie die Befragten. Ein einzelner Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen "
-        "an jeden Einzelnen.",
+        "mutual-information": "Im Mittel über alle Leute und Berichte macht ein Bericht die wahre Antwort höchstens "
+        "{factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Leute antworten wie die Befragten. "
+        "Dabei ist das Mittel der Faktoren 4 und 1 gleich 2, weil Faktoren multipliziert werden. Ein einzelner Bericht "
+        "kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden Einzelnen.",
         "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
     },
 }

@@ -126,7 +126,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         tap(screen, "agree")
         screen.wait("values")
         keep("terms")
-        sentence = "Whatever leaves the device is at most 2.8 times as likely with your answer as with any other."
+        sentence = "A report is at most 2.8 times as likely with your answer as with any other."
         assert screen.read("promise", "text") == sentence
         assert "Town library asks" in screen.texts()
         tap(screen, "join")
