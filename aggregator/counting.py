@@ -168,7 +168,7 @@ class Counting:
         yield from _by_view(tables.query(self.table, f"{rows} {select}"))
 
     def _words(self, rows: str, select: str) -> Iterator[tuple[int, pa.Table]]:
-        """Yield the results of a query on outputs that are words of bits, in batches of one view each.
+        """Yield the results of a query on outputs that are bit vectors, in batches of one view each.
 
         Args:
             rows, select: as in ``_numbers``.

@@ -62,8 +62,8 @@ def _findings(terms: Campaign) -> Iterator[str]:
             needed = mse / size / even**2
             yield (
                 f"with the minimum of {terms.minimum_reports:,} devices, the standard error of a share is {error:.2%}, "
-                f"more than {even:.2%}, an even share of {size:,} values: only much more frequent values will be "
-                f"found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer values"
+                f"more than {even:.2%}, the share of each of {size:,} equally frequent values: only much more "
+                f"frequent values will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer values"
             )
     if terms.certificate.ldp is None:
         yield (
@@ -87,7 +87,7 @@ def _unseen(terms: Campaign) -> Iterator[str]:
         if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
             wanted = _rounded(worth.mse * size)
             parts.append(
-                f"{error:.2%} for {view_name(terms.domain, view)}, where an even share is {1 / size:.2%} "
+                f"{error:.2%} for {view_name(terms.domain, view)}, where an equal share is {1 / size:.2%} "
                 f"({wanted:,} devices would be enough)"
             )
     if parts:

@@ -3,11 +3,11 @@
 Each view asks different people, so the views are independent surveys. Each view gives an unbiased estimate of its
 questions, and the estimates are averaged with the weights
 
-    w_j  proportional to  n_j / (mean variance of one report of view j under the reference law)
+    w_j  proportional to  n_j / (mean variance of one report of view j under the reference distribution)
 
-Under the reference law all answers are equally frequent. Variances estimated from the same reports would bias large
-shares downwards. The weights are the same for all values of a question, so the average sums to one if the estimates of
-the views sum to one.
+Under the reference distribution all answers are equally frequent. Variances estimated from the same reports would bias
+large shares downwards. The weights are the same for all values of a question, so the average sums to one if the
+estimates of the views sum to one.
 
 ``form_table`` estimates tables of two questions, and ``form_ratio`` shares among the people who did not skip.
 """

@@ -49,7 +49,7 @@ class MarginVariances:
     """Variances of one report's contribution to the share of each value of a question.
 
     Attributes:
-        even: (a,) the variances under the reference law, for the weights of views.
+        even: (a,) the variances under the reference distribution, for the weights of views.
         shown: (a,) the variances estimated from the reports, for the standard errors.
     """
 
@@ -156,7 +156,7 @@ class FormView:
 
     @cached_property
     def even(self) -> Floats:
-        """Mean features under the reference law, by which all inputs are equally frequent, shape (m,)."""
+        """Mean features under the reference distribution (all inputs equally frequent), shape (m,)."""
         return self.decoder.forward(np.full(self.decoder.inputs, 1 / self.decoder.inputs))
 
 

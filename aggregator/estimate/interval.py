@@ -72,7 +72,7 @@ LEAST_COUNT = 50
 """The normal interval needs at least this many effective reports on the value."""
 
 LEAST_WORDS = 500
-"""For words of bits, where an exact but wider interval is the alternative, the normal interval needs this many
+"""For bit vectors, where an exact but wider interval is the alternative, the normal interval needs this many
 effective reports. With 80 effective reports, the coverage of 95% intervals was 93.5%; with 500 or more it was at
 least 94.1% for every value."""
 

@@ -29,8 +29,8 @@ WITHOUT_INVERSE = ("em", "smooth", "mmse", "map")
 
 CROWD = 16
 NOISY = 0.25
-"""Empirical Bayes is the default for at least ``CROWD`` values if their noise is at least this part of an even share:
-see ``default_method``."""
+"""Empirical Bayes is the default for at least ``CROWD`` values if their noise is at least this part of 1/k, for k
+values: see ``default_method``."""
 
 
 class MethodRefused(HalftruthError, ValueError):
@@ -71,11 +71,11 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *,
 
     - "mmse" if a prior is declared and whole outputs are counted, because it has the least error if the prior is right.
     - "smooth" for numbers sent by the wave mechanism, and "em" for other channels without an unbiased estimate.
-    - "empirical-bayes" for 16 or more values if the standard errors are at least a quarter of an even share 1/k.
+    - "empirical-bayes" for 16 or more values if the standard errors are at least a quarter of 1/k.
     - "projection" otherwise, and for any number of ordered values.
 
     Measurements (k = 4 .. 1024, n = 1,000 .. 10^6, eps = .5 .. 4, five distributions, total variation distance): if the
-    noise is above a quarter of an even share, the error of empirical Bayes is 0.45 to 0.79 times that of the projection
+    noise is above a quarter of 1/k, the error of empirical Bayes is 0.45 to 0.79 times that of the projection
     (geometric means). With less noise, it is .89 to .99 times that of the projection, and up to 1.15 times in the worst
     case. Empirical Bayes is worst if few values have all the people and few of these values stand out from the noise:
     1.5 times the error at k = 32.
@@ -84,7 +84,7 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *,
     values with equal estimates, regardless of their order, so it is worse for ordered values. In measurements (k = 16,
     32, 64, n = 2,000 and 50,000, eps = 1; the shapes Beta(2, 5), two peaks, a spike on a hill, exponential), the
     Wasserstein distance of the projection is .39 to 1.02 times that of empirical Bayes. It is at most 1.00 times that
-    of expectation maximisation (geometric means). The projection is worse on even shares, and if all people have one
+    of expectation maximisation (geometric means). The projection is worse on equal shares, and if all people have one
     value.
 
     Args:

@@ -39,7 +39,7 @@ def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | N
         reported: see ``distribution.project``.
     Raises:
         NotInvertible
-        ValueError: the channel has words of bits.
+        ValueError: the outputs of the channel are bit vectors.
     """
     if not decoder.one_hot:
         raise ValueError("a robust estimate needs counts of whole outputs, and here bits are counted one by one")

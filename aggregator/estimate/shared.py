@@ -5,10 +5,10 @@ combination of the classes' estimates weights each class by its precision:
 
     raw = sum over classes of w_c raw_c,    w_c proportional to n_c / V_c
 
-V_c is the variance of one report of the class, summed over the values, at even shares or the prior of the class. So V_c
-is known before any report, and never estimated from the same reports. If the shares of the classes differ, the result
-is not the distribution of any population. So this method must be requested, the assumption is tested, and the method is
-refused if the test finds a difference.
+V_c is the variance of one report of the class, summed over the values, at equal shares or the prior of the class. So
+V_c is known before any report, and never estimated from the same reports. If the shares of the classes differ, the
+result is not the distribution of any population. So this method must be requested, the assumption is tested, and the
+method is refused if the test finds a difference.
 
 ``classes`` estimates without this assumption.
 """

@@ -8,8 +8,8 @@ passes through the tree (Hay, Rastogi, Miklau, Suciu 2010, sec. 4; here variance
     down    est = z + v (est of the parent - sum of z in the parent) / V_c
 
 V is the variance of the district's own survey, V_c the variance of the sum of its children, and v the variance of z.
-The parent of the coarsest districts is the whole map, with share 1. The weights use variances under a reference law,
-because variances estimated from the same reports would bias large shares downwards.
+The parent of the coarsest districts is the whole map, with share 1. The weights use variances under a reference
+distribution, because variances estimated from the same reports would bias large shares downwards.
 
 The estimates are linear in the reports, so their errors follow from the errors of the surveys. The consistent shares
 are projected inside each parent, from the coarsest resolution to the finest. Inside each parent they are mixed with an
@@ -109,7 +109,7 @@ class ViewEstimate:
 
     Attributes:
         raw: (k_j,) the unbiased shares.
-        weighing: (k_j,) the variances of ``raw`` under the reference law, for the weights.
+        weighing: (k_j,) the variances of ``raw`` under the reference distribution, for the weights.
         variances: (k_j,) the variances of ``raw`` estimated from the reports, for the standard errors.
     """
 
@@ -125,7 +125,8 @@ class Combined:
     Attributes:
         raw: (k_j,) the unbiased shares, which sum to the shares of the parents.
         variances: (k_j,) the variances of ``raw``, estimated from the reports.
-        weighing: (k_j,) the variance under the reference law of z, the estimate from the district's own subtree.
+        weighing: (k_j,) the variance under the reference distribution of z, the estimate from the district's own
+            subtree.
         excess: the sum of the variances of z estimated from the reports, divided by the sum of ``weighing``.
     """
 
@@ -169,12 +170,12 @@ def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Passes:
-    """The two passes through a tree, which depend on the reference law and not on the reports.
+    """The two passes through a tree, which depend on the reference distribution and not on the reports.
 
     Attributes:
         own: for each resolution, (k_j,), w, the weight of the district's own survey; 0 without reports.
         part: for each resolution, (k_j,), g, the district's part of its parent's correction; sums to 1 inside a parent.
-        weighing: for each resolution, (k_j,), the variance of z under the reference law.
+        weighing: for each resolution, (k_j,), the variance of z under the reference distribution.
     """
 
     tree: Tree
@@ -309,8 +310,8 @@ def consistent(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
     finest.
 
     Inside each parent the children's shares are nearest to their estimates among shares that sum to the parent's share:
-    max(est - c v, 0), with squared distances divided by the variances under the reference law. Below the coarsest
-    resolution the shares are mixed with an even spread, by ``concentration``.
+    max(est - c v, 0), with squared distances divided by the variances under the reference distribution. Below the
+    coarsest resolution the shares are mixed with an even spread, by ``concentration``.
 
     Returns:
         for each resolution, (k_j,), shares that sum to one.

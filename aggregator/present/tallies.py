@@ -45,7 +45,7 @@ class Exported:
 
     Attributes:
         table: columns ``period``; ``class``, if the campaign has classes; ``view``, if it has several views;
-            ``output``, or ``bit`` if a report is a word of bits (``feature`` if that depends on the view); ``count``,
+            ``output``, or ``bit`` if a report is a bit vector (``feature`` if that depends on the view); ``count``,
             the number of reports with this output; and ``reports``, the number of all reports of that period (and class
             and view). An output that did not occur has no row.
         reports, periods: numbers of reports and periods in the table.

@@ -143,8 +143,8 @@ ROWS = (
         "{silent:.2f}, so no lower level can be kept; most of each level comes from the prior, not from the report"),
     SokRow("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
         _nats("pufferfish"),
-        "secrets: below 3 or not, under the prior and an even law. Such sets of values are better hidden than the "
-        "worst pair of values"),
+        "secrets: below 3 or not, under the prior and a uniform distribution. Such sets of values are better hidden "
+        "than the worst pair of values"),
     SokRow("maximal leakage (Def. 9)", f"{MEAN}, worst prior", "no pair-wise protection", _nats("maximal-leakage"),
         "at most the LDP level, and at least the mutual information under any prior; the paper lists it with the "
         "context-aware notions, but it depends on no prior"),
@@ -220,7 +220,7 @@ def sweep(setting: Setting) -> ExperimentResult:
     """Compute the levels of channels under five notions."""
     even = (1,) * len(PRIOR)
     cases: dict[str, tuple[Sequence[int], Callable[[float], Campaign]]] = {
-        "randomised response, even prior": (
+        "randomised response, uniform prior": (
             even, lambda eps: crowd.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
         "randomised response, skewed prior": (
             PRIOR, lambda eps: crowd.campaign(DOMAIN, Ldp(level(eps)), "randomized-response")),
@@ -251,7 +251,7 @@ def sweep(setting: Setting) -> ExperimentResult:
         Finding(
             "context-free notions hold for every prior",
             f"of randomised response at 1 nat, LDP is {flat['ldp'][one]:.3f} and maximal leakage "
-            f"{flat['maximal-leakage'][one]:.3f} under both priors; LIP is {flat['lip'][one]:.3f} (even) and "
+            f"{flat['maximal-leakage'][one]:.3f} under both priors; LIP is {flat['lip'][one]:.3f} (uniform) and "
             f"{skewed['lip'][one]:.3f} (skewed), mutual information {flat['mutual-information'][one]:.3f} and "
             f"{skewed['mutual-information'][one]:.3f}",
             "no difference. The paper does not state that one channel has several context-aware levels",
@@ -391,7 +391,7 @@ def _or_none(nats: float | None) -> str:
 
 
 def _joint(channel: Channel) -> Channel:
-    """Return a channel with one output for each word of bits; other channels unchanged."""
+    """Return a channel with one output for each bit vector; other channels unchanged."""
     if not channel.unary:
         return channel
     rows = [
@@ -481,7 +481,7 @@ def relations(setting: Setting) -> ExperimentResult:
             "random sampling is a randomised response: with the prior as cover weights, both have the same "
             "probabilities, up to "
             f"{sampled:.0e}",
-            "no difference; for an even prior it is k-ary randomised response itself",
+            "no difference; for a uniform prior it is k-ary randomised response itself",
         ),
     )
     verdict = (

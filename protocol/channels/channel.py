@@ -52,7 +52,7 @@ class Channel(ABC):
 
     Attributes:
         family: the name of the family on the wire.
-        unary: True if an output is a word of bits that are counted one by one: bit x, from the most significant,
+        unary: True if an output is a bit vector whose bits are counted one by one: bit x, from the most significant,
             belongs to input x. Such a channel has 2^inputs outputs.
         ones: the number of set bits in every output of a unary channel; None if it varies.
         inputs, outputs: the numbers of inputs and outputs, k and m.

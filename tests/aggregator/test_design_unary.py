@@ -1,4 +1,4 @@
-"""Laws of the recipes for words of bits: RAPPOR, OUE, utility-optimised RAPPOR, OUE under a prior, and IDUE."""
+"""Laws of the recipes for bit vectors: RAPPOR, OUE, utility-optimised RAPPOR, OUE under a prior, and IDUE."""
 
 import math
 import random

@@ -642,7 +642,7 @@ def test_exports_hold_every_output_once(desk, tmp_path):
 
 
 def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
-    """Exports of classes have a column for the class and outputs of its channel; words of bits are counted bit by
+    """Exports of classes have a column for the class and outputs of its channel; bit vectors are counted bit by
     bit."""
     in_study(desk, "export", "classes", "--to", tmp_path / "c.parquet")
     table = pq.read_table(tmp_path / "c.parquet")

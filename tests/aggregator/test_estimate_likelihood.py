@@ -125,7 +125,7 @@ def test_zeros_of_the_start_are_no_verdict():
 
 
 def test_bits_have_no_likelihood_here():
-    """The likelihood of words of bits, which are counted bit by bit, is a ValueError."""
+    """The likelihood of bit vectors, which are counted bit by bit, is a ValueError."""
     with pytest.raises(ValueError, match="bits are counted"):
         em(decoder_of(unary.oue(4, NANONATS)), np.full(4, 0.5), 100, even(4))
 

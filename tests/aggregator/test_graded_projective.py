@@ -94,7 +94,7 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     reached = np.array([decoder.staircase(unit, 1).counts[0] for unit in units])
     off = np.abs(np.eye(k) - stairs.base - stairs.heights[0] * (law @ reached))
     np.testing.assert_allclose(off.max(axis=0), stairs.slack, atol=1e-12)
-    # This is the least variance of all unbiased estimates at even shares (Aitken 1935).
+    # This is the least variance of all unbiased estimates at equal shares (Aitken 1935).
     even = np.full(k, 1 / k)
     least = np.trace(np.linalg.inv(law / (even @ law) @ law.T)) - 1 / k
     found = decoder.variances(even @ law).sum()

@@ -1,4 +1,4 @@
-"""Sets of items from a draft to an estimate, reported as words of bits and as single outputs."""
+"""Sets of items from a draft to an estimate, reported as bit vectors and as single outputs."""
 
 import random
 import tomllib

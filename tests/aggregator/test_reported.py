@@ -91,8 +91,10 @@ def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
     estimated = estimate(terms(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
     assert found.people_per_report == row.candidate.weight == estimated.influence.people_per_report
     # If all inputs are reported equally often, 1/7 of the people have each item.
-    assert "more than 14.29%, an even share of 30 values" in " ".join(lint(terms(channel, minimum=500)))
-    assert "an even share" not in " ".join(lint(terms(channel, minimum=2000)))
+    assert "more than 14.29%, the share of each of 30 equally frequent values" in " ".join(
+        lint(terms(channel, minimum=500))
+    )
+    assert "equally frequent" not in " ".join(lint(terms(channel, minimum=2000)))
 
 
 def test_classes_are_weighed_as_they_are_estimated():

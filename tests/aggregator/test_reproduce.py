@@ -97,7 +97,7 @@ def test_a_survey_of_several_values_is_the_sum_of_its_parts():
 
 @pytest.mark.parametrize("channel", [unary.oue(3, NAT), unary.utility_oue(3, (0,), NAT), subset_selection(5, NAT)])
 def test_simulated_people_set_bits_as_devices(channel):
-    """The words of bits of 6,000 people have the distribution of the channel's integers (chi-square, alpha = 1e-4).
+    """The bit vectors of 6,000 people have the distribution of the channel's integers (chi-square, alpha = 1e-4).
 
     A failure means that bits of one person are drawn with wrong probabilities or together.
     """

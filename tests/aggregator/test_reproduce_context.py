@@ -75,7 +75,7 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
     share = asked.shares(asked.drawn(law, 1_000_000, np.random.default_rng(4)), method)
     assert share.sum() == pytest.approx(1)
     assert share.min() >= 0
-    # The standard errors are about 0.001, and the even prior adds up to 0.01.
+    # The standard errors are about 0.001, and the uniform prior adds up to 0.01.
     assert total_variation(share, law) < 0.02
 
 

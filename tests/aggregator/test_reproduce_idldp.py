@@ -345,7 +345,7 @@ def test_every_mechanism_of_the_figures_is_certified():
     for recipe in single.RECIPES.values():
         terms = surveys.campaign(40, 2, 1.0, recipe)
         certify(terms.channel, terms.notion)
-    with pytest.raises(ValueError, match="words of bits"):
+    with pytest.raises(ValueError, match="bit vectors"):
         single.bits(crowd.campaign(crowd.values(4), Graded.over([NAT] * 4), "hadamard").channel)
 
 

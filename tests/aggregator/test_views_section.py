@@ -131,7 +131,7 @@ def test_the_audit_says_what_each_view_weighs():
 
 
 def test_errors_are_stated_at_each_resolution():
-    """The warning names a view with too few devices for its districts, with the even share; a view with enough is
+    """The warning names a view with too few devices for its districts, with the equal share; a view with enough is
     absent.
 
     The audit lists the error of every view.
@@ -139,7 +139,7 @@ def test_errors_are_stated_at_each_resolution():
     few = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 100\n")
     (text,) = (warning for warning in lint(few) if "standard error of a share" in warning)
     assert "6 squares of 10 x 10 cells" in text
-    assert "even share is 0.17%" in text
+    assert "equal share is 0.17%" in text
     many = read("resolutions = [[10, 0.5], [1, 0.5]]", DRAFT + "[limits]\nminimum_reports = 10000\n")
     (text,) = (warning for warning in lint(many) if "standard error of a share" in warning)
     assert "squares" not in text

@@ -1,4 +1,4 @@
-"""The laws of words of bits, against brute force (SPEC 5.6)."""
+"""The laws of bit vectors, against brute force (SPEC 5.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decoder of words of bits under the constraint that the shares sum to one.
+"""The decoder of bit vectors under the constraint that the shares sum to one.
 
 The bits of a report are decoded one by one, so the unbiased shares need not sum to one. The following correction makes
 their sum one:

@@ -1,4 +1,4 @@
-"""The decoder of words of bits.
+"""The decoder of bit vectors.
 
 The bit of input x is 1 with probability a[x] if x is the true input, else with probability b[x], independently of the
 other bits. So

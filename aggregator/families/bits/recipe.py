@@ -1,4 +1,4 @@
-"""Recipes for words of bits: RAPPOR, OUE, utility-optimised RAPPOR, and OUE under a prior.
+"""Recipes for bit vectors: RAPPOR, OUE, utility-optimised RAPPOR, and OUE under a prior.
 
 With u = ln(a / b) and v = ln((1 - b) / (1 - a)) of a bit, the log-likelihood ratio of two inputs is at most u_x + v_x'.
 RAPPOR uses u = v; OUE uses a = 1/2, which has the least error for values that few people have. Every a is rounded down

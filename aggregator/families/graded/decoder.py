@@ -10,7 +10,7 @@ With a = 1 / d, B = a'b / a'1 and h = (b - B) a, which sums to 0, the solution i
 
     raw = a (t - B - h't)                                                                          (MATH 4.5)
 
-The sum of raw need not be one. As for words of bits, a correction makes the sum one: raw' = raw - u (1'raw - 1), where
+The sum of raw need not be one. As for bit vectors, a correction makes the sum one: raw' = raw - u (1'raw - 1), where
 u is each value's part of the variance of the sum, if the reports are spread evenly over all outputs. With one class and
 as many inputs as points, raw and raw' equal the estimate of projective response. The contribution of a report to a
 value depends mostly on whether the report is in S_x, and slightly on the output. Intervals are normal if enough reports

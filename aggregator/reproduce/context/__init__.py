@@ -17,7 +17,7 @@ from aggregator.reproduce.context.sensitive import high_low_gains
 from aggregator.reproduce.experiment import Experiment
 
 EXPERIMENTS = (
-    Experiment("fig2", "C7", "Fig. 2: blocks and plain LDP, four laws", figure_2, 10, 10),
+    Experiment("fig2", "C7", "Fig. 2: blocks and plain LDP, four distributions", figure_2, 10, 10),
     Experiment("blocks", "C7", "Theorem 4: the gain of blocks, with Hadamard and with the best channel", block_gains),
     Experiment("high-low", "C7", "Theorem 3: the gain of a sensitive set, with Hadamard and with projective geometry",
                high_low_gains),

@@ -86,8 +86,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
         Finding(
             "with blocks, accuracy is consistently better than under LDP",
             f"at {len(pairs) - len(worse)} of {len(pairs)} points drawn ({len(PEOPLE)} numbers of people, "
-            f"{len(BLOCKS)} of blocks, {len(everything)} laws); with {PEOPLE[-1]:,} people LDP and {BLOCKS[-1]} blocks "
-            "have distances of "
+            f"{len(BLOCKS)} of blocks, {len(everything)} distributions); with {PEOPLE[-1]:,} people LDP and "
+            f"{BLOCKS[-1]} blocks have distances of "
             + "; ".join(f"{ldp:.3f} and {ours:.3f} ({law})" for law, (ldp, ours, _) in last.items()),
             "no difference. Reports reveal the blocks, so the two promises are not the same",
         ),
@@ -131,8 +131,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
     zipf = last[list(everything)[1]]
     verdict = (
         f"If the block may be known, use notion `block`: with {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} values, 1 "
-        f"nat and {PEOPLE[-1]:,} people (Zipf law) the estimate is {zipf[1]:.3f} from the truth instead of LDP's "
-        f"{zipf[0]:.3f}, and {zipf[2]:.3f} with the best channel in each block and empirical Bayes."
+        f"nat and {PEOPLE[-1]:,} people (Zipf distribution) the estimate is {zipf[1]:.3f} from the truth instead "
+        f"of LDP's {zipf[0]:.3f}, and {zipf[2]:.3f} with the best channel in each block and empirical Bayes."
     )
     return ExperimentResult(panels, findings, verdict)
 
@@ -163,7 +163,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
         return tuple(error[m, name, eps] for eps in LEVELS)
 
     errors = Panel(
-        f"{VALUES:,} values, even", "epsilon, nats", "squared error of one report, summed",
+        f"{VALUES:,} values, uniform", "epsilon, nats", "squared error of one report, summed",
         (
             *(Curve(f"{names[m]}, Hadamard", LEVELS, curve(m, "hadamard"), "published") for m in shown),
             *(Curve(f"{names[m]}, best channel", LEVELS, curve(m, "best"), "optimum") for m in shown),
@@ -191,13 +191,13 @@ def block_gains(setting: Setting) -> ExperimentResult:
         Finding(
             "Theorem 4: the number of people is of the order of the sum of k_j^2 / (alpha^2 eps^2)",
             f"{min(constants):.2f} to {max(constants):.2f} times that, by the exact variances, for up to 1 nat, 1 to "
-            f"{BLOCKS[-1]} blocks and an even law",
+            f"{BLOCKS[-1]} blocks and a uniform distribution",
             "no difference: the order is right, and the constant is small",
         ),
         Finding(
             "eq. 20: the expected distance is at most 2 (e^eps + 1)/(e^eps - 1) sqrt(3 sum of k_j^2 / n)",
             f"the exact distance is {min(bounded):.0%} to {max(bounded):.0%} of the bound",
-            "the bound is for all laws and is not tight: plan with the exact error and not with the bound",
+            "the bound is for all distributions and is not tight: plan with the exact error and not with the bound",
         ),
         *(
             Finding(

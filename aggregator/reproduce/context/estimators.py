@@ -76,16 +76,16 @@ def estimators(setting: Setting) -> ExperimentResult:
             "(any estimate of the right order will do)",
             f"empirical Bayes is nearer than the projection in {sum(won)} of {len(won)} cases, the posterior mode "
             f"nearer than empirical Bayes in {sum(mode)}",
-            "empirical Bayes learns from the estimates how the shares are spread; an even prior moves the estimate "
-            "towards an even law, which helps if the law is even. Without a declared prior halftruth offers no "
-            "posterior mode",
+            "empirical Bayes learns from the estimates how the shares are spread; a uniform prior moves the estimate "
+            "towards a uniform distribution, which helps if the true shares are equal. Without a declared prior "
+            "halftruth offers no posterior mode",
         ),
     )
     pairs = {name: (found[zipf, CROWD, name, "projection"], found[zipf, CROWD, name, "empirical-bayes"])
             for name in channels}  # fmt: skip
     verdict = (
-        f"Use empirical Bayes, the default for many values: for {CROWD:,} people, 1 nat and a Zipf law its distance "
-        "from the truth and that of the projection are "
+        f"Use empirical Bayes, the default for many values: for {CROWD:,} people, 1 nat and a Zipf distribution its "
+        "distance from the truth and that of the projection are "
         + "; ".join(f"{ours:.3f} and {theirs:.3f} ({name})" for name, (theirs, ours) in pairs.items())
         + "."
     )

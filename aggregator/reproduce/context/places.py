@@ -86,7 +86,9 @@ def table_1(setting: Setting) -> ExperimentResult:
             Curve("best channel, projected", x, curve("best", "projection"), "optimum"),
             Curve("Hadamard, empirical Bayes", x, curve("hadamard", "empirical-bayes"), "ours"),
             Curve("best channel, empirical Bayes", x, curve("best", "empirical-bayes"), "ours"),
-            Curve(f"Hadamard, projected, {whole:,} drawn from the same law", x, tuple(many), "other", marks=True),
+            Curve(
+                f"Hadamard, projected, {whole:,} drawn from the same distribution", x, tuple(many), "other", marks=True
+            ),
         ),
         log_x=True, log_y=True,
     )  # fmt: skip
@@ -117,8 +119,8 @@ def table_1(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             f"with {whole:,} check-ins",
-            f"{said(many)}, with as many drawn from our law" if not places.whole else said(many),
-            f"our law has people in {used:,} cells; the distance grows with the number of cells in use",
+            f"{said(many)}, with as many drawn from our distribution" if not places.whole else said(many),
+            f"our distribution has people in {used:,} cells; the distance grows with the number of cells in use",
         ),
         Finding(
             "(Hadamard response throughout)",
@@ -130,9 +132,9 @@ def table_1(setting: Setting) -> ExperimentResult:
         Finding(
             "(the paper does not state how the estimates become a distribution)",
             f"empirical Bayes: {said(curve('hadamard', 'empirical-bayes'))} with Hadamard, "
-            f"{said(curve('best', 'empirical-bayes'))} with the best channel; posterior mode under an even prior: "
+            f"{said(curve('best', 'empirical-bayes'))} with the best channel; posterior mode under a uniform prior: "
             + ", ".join(f"{away:.3f} {_named(grid)}" for grid, away in mode),
-            f"an even prior puts people into empty cells; its search is stopped after {MAP_STEPS} steps",
+            f"a uniform prior puts people into empty cells; its search is stopped after {MAP_STEPS} steps",
         ),
     )  # fmt: skip
     low, high = far[GRIDS[0], "hadamard", "projection"], far[GRIDS[-1], "hadamard", "projection"]

@@ -39,7 +39,7 @@ METHODS = {
     "clip": "clipped and normed",
     "projection": "projected",
     "empirical-bayes": "empirical Bayes",
-    "map": "posterior mode, even prior",
+    "map": "posterior mode, uniform prior",
 }
 """The methods that compute a distribution from the unbiased estimates or, for the posterior mode, from the reports."""
 

@@ -71,7 +71,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
             "Theorem 3: the number of people is of the order of s^2 / (alpha^2 eps^2) + k / (alpha^2 eps)",
             f"{min(constants):.2f} to {max(constants):.2f} times that, by the exact variances of the Hadamard channel, "
             f"for up to 1 nat and the cases below",
-            "no difference for laws that are even within both sets: the order is right",
+            "no difference for distributions that are uniform within both sets: the order is right",
         ),
         *(
             Finding(
@@ -93,7 +93,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
             for sensitive, part in HIGH_LOW
         ),
         Finding(
-            "(the law is not considered in the choice of a channel)",
+            "(the distribution is not considered in the choice of a channel)",
             "if the share of people with a sensitive value is stated, Hadamard has "
             + "; ".join(
                 ", ".join(f"{error[s, p, 'hadamard', eps] / error[s, p, 'order', eps]:.2f}" for eps in FEW)
@@ -101,7 +101,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
             )
             + f" times the error, in the order of the panels and at {', '.join(f'{eps:g}' for eps in FEW)} nats",
             "a large order reveals more about the sensitive values and hides the others more often. Without a stated "
-            "share, halftruth takes the order with the smallest worst-case loss over an even share, a tenth and a "
+            "share, halftruth takes the order with the smallest worst-case loss over an equal share, a tenth and a "
             f"half: at most {worth:.2f} times the error, at the levels drawn",
         ),
         Finding(

@@ -1,4 +1,4 @@
-"""Graded projective response in the experiments of Gu et al. 2020, with points of a geometry instead of words of bits.
+"""Graded projective response in the experiments of Gu et al. 2020, with points of a geometry instead of bit vectors.
 
 A report contains information about all items, so the error of a count depends on the true shares. For fixed people and
 a fixed assignment of the budgets to the items, the variance of an item's count is exactly

@@ -65,7 +65,7 @@ BY_K = (10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 def bits(channel: Channel) -> Bits:
     """Return the channel as the channel of a unary encoding."""
     if not isinstance(channel, Bits):
-        raise ValueError(f"words of bits are expected, not {channel.family}")
+        raise ValueError(f"a channel of bit vectors is expected, not {channel.family}")
     return channel
 
 
@@ -209,8 +209,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "(the size of a report is not counted)",
-            f"a word of IDUE or OUE has {EVEN:,} bits here; projective geometry at the least budget, plain LDP, has "
-            f"{plain[0]:.2f} times OUE's error at 2 nats in {plain[1]} bits",
+            f"a bit vector of IDUE or OUE has {EVEN:,} bits here; projective geometry at the least budget, plain LDP, "
+            f"has {plain[0]:.2f} times OUE's error at 2 nats in {plain[1]} bits",
             "a unary encoding needs a bit for each item",
         ),
         in_few_bits(points["uniform"], exactly_idue["uniform"], EVEN, levels),
@@ -412,7 +412,7 @@ def figure_4(setting: Setting) -> ExperimentResult:
             "(budgets by item take a bit for each item)",
             "the ratio of the REs of our graded projective response and of IDUE is, over all k, "
             + ", ".join(f"at most {most:.2f} ({label})" for label, most in short.items()),
-            "a report is a point of a projective geometry, and not a word of bits",
+            "a report is a point of a projective geometry, and not a bit vector",
         ),
     )
     best = parts["Retail"]
@@ -497,7 +497,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
                 for share in (0.01, 0.05, 0.2, 0.6)
             )
             + f" sensitive items, the others at 2 eps, in {points.bits} bits instead of {people.size:,}",
-            "a report is a point of a projective geometry, and not a word of bits",
+            "a report is a point of a projective geometry, and not a bit vector",
         ),
         Finding(
             "(the estimate is the unbiased one)",

@@ -207,7 +207,7 @@ def theorem_4(setting: Setting) -> ExperimentResult:
 
 
 def _outputs(channel: Bits, law: dict[int, int]) -> list[float]:
-    """Return the probability of every word of bits for a set whose sampled item has the distribution ``law``."""
+    """Return the probability of every bit vector for a set whose sampled item has the distribution ``law``."""
     whole = sum(law.values())
     found = []
     for word in range(1 << channel.inputs):

@@ -44,7 +44,7 @@ from protocol.channels import Channel
 def legality(setting: Setting) -> ExperimentResult:
     """Find the priors and levels for which the published channel satisfies its definition."""
     grid = tuple(step / 20 for step in range(1, 201))
-    named = {"20 values, even": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
+    named = {"20 values, uniform": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
     smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
     edge = Panel(
         "where the published channel is legal",
@@ -67,7 +67,7 @@ def legality(setting: Setting) -> ExperimentResult:
         (Curve("claimed", FULL, FULL, "published"), *(Curve(name, FULL, kept(named[name]), "other") for name in named)),
     )
     unprotected = Panel(
-        "people without protection, uniform priors",
+        "people without protection, P1 uniform",
         EPSILON,
         "share of people",
         (Curve("2/(e^eps + 1)", FULL, tuple(2 / (math.exp(eps) + 1) for eps in FULL), "illegal"),),
@@ -101,17 +101,17 @@ def legality(setting: Setting) -> ExperimentResult:
             "the lift of an output on its own symbol is (1 - (1 - P) e^-eps) / P",
         ),
         Finding(
-            "the experiments: P1 = 0.1, 0.01 and 0.99; 20 even values; P1 uniform in 0 .. 1",
+            "the experiments: P1 = 0.1, 0.01 and 0.99; 20 equally likely values; P1 uniform in 0 .. 1",
             f"legal from {legal_from(bit('0.1')):.2f}, {legal_from(bit('0.01')):.2f} and {legal_from((1,) * 20):.2f} "
-            f"nats on; it is not legal for {2 / (math.exp(1) + 1):.1%} of uniform priors at 1 nat, and for "
+            f"nats on; it is not legal for {2 / (math.exp(1) + 1):.1%} of priors drawn uniformly at 1 nat, and for "
             f"{2 / (math.exp(2) + 1):.1%} at 2",
             "the figures show these cases; halftruth refuses the published channel where it is not legal, and offers "
             "the optimum",
         ),
     )
     verdict = (
-        f"The published LIP channel is safe only for even priors of few values: at 1 nat all shares must be above "
-        f"{1 / (math.e + 1):.1%}; it is refused elsewhere."
+        f"The published LIP channel is safe only for nearly uniform priors of few values: at 1 nat all shares must be "
+        f"above {1 / (math.e + 1):.1%}; it is refused elsewhere."
     )
     return ExperimentResult((edge, levels, unprotected), findings, verdict)
 
@@ -256,7 +256,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        "A prior in the estimate reduces the error more than LIP in the channel: at 1 nat and an even prior, LDP has "
+        "A prior in the estimate reduces the error more than LIP in the channel: at 1 nat and a uniform prior, LDP has "
         f"{math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} without the prior and "
         f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f} with it, and legal LIP has "
         f"{math.sqrt(of_bit(lip_response((1, 1), level(1)), (1, 1))):.3f}."
@@ -333,7 +333,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
                 for eps in FULL
             )
             else "not at every level drawn",
-            "an even prior is where the published channel is legal at every level",
+            "a uniform prior is where the published channel is legal at every level",
         ),
     )
     verdict = (

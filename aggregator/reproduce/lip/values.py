@@ -165,7 +165,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
         Finding(
             "the published channel is 1-LIP for 2 to 20 values",
             f"it is 1-LIP for up to {legal} values; with {sizes[-1]} values its true level is {true[-1]:.2f} nats",
-            f"{BROKEN}: for an even prior, k <= e^eps + 1 = {math.e + 1:.2f}",
+            f"{BROKEN}: for a uniform prior, k <= e^eps + 1 = {math.e + 1:.2f}",
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP if the domain is large enough",
@@ -178,7 +178,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"With {sizes[-1]} even values and 1 nat, the error of a channel made for the sum is "
+        f"With {sizes[-1]} equally likely values and 1 nat, the error of a channel made for the sum is "
         f"{math.sqrt(errors['best'][-1]):.2f}, that of k-ary LDP {math.sqrt(errors['ldp'][-1]):.2f}; the published "
         f"channel's level is {true[-1]:.2f} nats."
     )
@@ -291,13 +291,13 @@ def figure_7(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "LIP of the published channel with 20 values, 0 to 10 nats",
-            f"with an even prior it is eps-LIP from {legal_from(even):.2f} nats on, with a Zipf prior from "
+            f"with a uniform prior it is eps-LIP from {legal_from(even):.2f} nats on, with a Zipf prior from "
             f"{legal_from(zipf):.2f}; at 1 nat its true level is {true_level(one_nat, even):.2f} and "
             f"{true_level(published_lip_response(zipf, level(1)), zipf):.2f}",
             BROKEN,
         ),
         Finding(
-            f"at 1 nat the published error is {math.sqrt(lip_mse(one_nat, even)):.3f} (even prior)",
+            f"at 1 nat the published error is {math.sqrt(lip_mse(one_nat, even)):.3f} (uniform prior)",
             f"the best legal channel has {math.sqrt(best_of['uniform']['best']):.3f}, LDP with MMSE "
             f"{math.sqrt(best_of['uniform']['best ldp']):.3f}, the prior alone {math.sqrt(prior_mse(even)):.3f}; with "
             f"a Zipf prior {math.sqrt(best_of['Zipf']['best']):.3f}, {math.sqrt(best_of['Zipf']['best ldp']):.3f}, "
@@ -318,7 +318,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the published channel is the optimum",
-            f"the gain of our channels is at most {gap['uniform']:.1%} (even) and {gap['Zipf']:.1%} (Zipf) smaller "
+            f"the gain of our channels is at most {gap['uniform']:.1%} (uniform) and {gap['Zipf']:.1%} (Zipf) smaller "
             "than the gain that the bound allows",
             "the bound itself is not always reached by any channel; the optimum is a linear program over posteriors",
         ),

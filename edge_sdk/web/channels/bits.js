@@ -1,4 +1,4 @@
-/** A word of bits: one for each input, each flipped independently (SPEC 5.6). */
+/** A bit vector: one bit for each input, each flipped independently (SPEC 5.6). */
 
 import { array, integers } from "../codec.js";
 import { ChannelError, Uncertified } from "../errors.js";

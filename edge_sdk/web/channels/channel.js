@@ -20,7 +20,7 @@ export class Worst {
   }
 }
 
-/** A conditional law Q(y|x); the constructors of the families check that every row sums to 2^scale. */
+/** A conditional distribution Q(y|x); the constructors of the families check that every row sums to 2^scale. */
 export class Channel {
   unary = false;
   /** Number of set bits in an output of a unary channel; null if it may be any number. @type {number | null} */

@@ -131,8 +131,8 @@ export class Noise extends Channel {
   }
 
   /**
-   * For each shift (r, c), the worst ratio over y and all pairs with x' = x + (r, c); for a symmetric law only shifts
-   * with r, c >= 0, because the others have the same ratios.
+   * For each shift (r, c), the worst ratio over y and all pairs with x' = x + (r, c); for a symmetric distribution only
+   * shifts with r, c >= 0, because the others have the same ratios.
    * @returns {Generator<[number, number, Worst]>}
    */
   *shiftLosses() {
