@@ -28,7 +28,7 @@ from protocol.campaign import Campaign
 from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Domain
 from protocol.errors import HalftruthError
-from protocol.levels import METRICS, LevelsRequest, LevelSurvey, Metric, Pufferfish, structure_of
+from protocol.levels import METRICS, LevelsRequest, LevelTable, Metric, Pufferfish, structure_of
 from protocol.notions import Classes, Information, MutualInformation, Notion, TranscriptPrior
 from protocol.notions.classes import class_channels
 from protocol.views import View, is_plain
@@ -56,9 +56,9 @@ class Audit:
         mse: LIP only: expected squared error of one person's histogram if the prior is right, summed over values (for
             item sets over the items, times l squared).
         mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2).
-        survey: the levels under every other notion; None if they were not requested.
-        prior: the name of the prior of the levels in ``survey``: campaign, uniform, or a file.
-        request: the request from which ``survey`` was computed.
+        table: the levels under every other notion; None if they were not requested.
+        prior: the name of the prior of the levels in ``table``: campaign, uniform, or a file.
+        request: the request from which ``table`` was computed.
     """
 
     terms: Campaign
@@ -66,7 +66,7 @@ class Audit:
     people_per_report: float | None
     mse: float | None
     mse_bound: float | None
-    survey: LevelSurvey | None = None
+    table: LevelTable | None = None
     prior: str | None = None
     request: LevelsRequest | None = None
 
@@ -81,10 +81,10 @@ class Audit:
             view |= worth.as_json()
         if self.mse is not None:
             found |= {"mse": self.mse, "mse_bound": self.mse_bound}
-        if self.survey is not None and self.request is not None:
-            places, channels = _surveyed_places(self.terms, self.request)
-            surveyed: dict[str, Any] = levels.as_json(self.survey, channels)
-            for witness in surveyed["witnesses"].values():
+        if self.table is not None and self.request is not None:
+            places, channels = _distinct_views(self.terms, self.request)
+            table_json: dict[str, Any] = levels.as_json(self.table, channels)
+            for witness in table_json["witnesses"].values():
                 if "channel" in witness:
                     witness["view"] = places[witness.pop("channel")]
             # The certificate's levels are kept; only the level of the declared ball is replaced if another ball is
@@ -92,9 +92,9 @@ class Audit:
             own = dict(found["levels"])
             if self.request.radius is not None:
                 own.pop("lip-ball", None)
-            found["levels"] = surveyed["levels"] | own
+            found["levels"] = table_json["levels"] | own
             found["ball"] = found.get("ball") if self.request.radius is None else float(self.request.radius)
-            found |= {name: value for name, value in surveyed.items() if name != "levels"}
+            found |= {name: value for name, value in table_json.items() if name != "levels"}
             found |= {
                 "prior": self.prior,
                 "metric": None if self.request.metric is None else self.request.metric.name,
@@ -103,14 +103,9 @@ class Audit:
         return found
 
     def _pufferfish(self) -> dict[str, Any]:
-        if (
-            self.survey is None
-            or self.survey.distinction is None
-            or self.request is None
-            or not self.request.pufferfish
-        ):
+        if self.table is None or self.table.distinction is None or self.request is None or not self.request.pufferfish:
             return {}
-        worst, pufferfish, channel = self.survey.distinction, self.request.pufferfish, self.terms.channel
+        worst, pufferfish, channel = self.table.distinction, self.request.pufferfish, self.terms.channel
         return {
             "pufferfish": {
                 "secret": pufferfish.secrets[worst.secret],
@@ -164,21 +159,21 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
     return notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else None
 
 
-def _surveyed(terms: Campaign, request: LevelsRequest) -> LevelSurvey:
+def _table(terms: Campaign, request: LevelsRequest) -> LevelTable:
     """Return the levels of the campaign under all notions, each the worst over its classes and views."""
-    places, channels = _surveyed_places(terms, request)
+    places, channels = _distinct_views(terms, request)
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     request = replace(request, prior=tuple(chain(*(request.prior[starts[at] : starts[at + 1]] for at in places))))
     if terms.classes:
         channels = [one for channel in channels for one in class_channels(channel, len(terms.classes))]
-    found = levels.survey_of([structure_of(channel, MOST_STEPS) for channel in channels], request)
+    found = levels.worst_table([structure_of(channel, MOST_STEPS) for channel in channels], request)
     if is_plain(terms.views):
         return found
     missing = dict.fromkeys(("geo", "pufferfish"), "devices are asked for views of the answer")
     return replace(found, missing=found.missing | missing)
 
 
-def _surveyed_places(terms: Campaign, request: LevelsRequest) -> tuple[list[int], list[Channel]]:
+def _distinct_views(terms: Campaign, request: LevelsRequest) -> tuple[list[int], list[Channel]]:
     """Return the positions and the channels of the views, without views whose channel and prior an earlier view has."""
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     priors = [tuple(request.prior[begin:end]) for begin, end in pairwise(starts)]
@@ -248,7 +243,7 @@ def audit(terms: Campaign, request: LevelsRequest | None = None, prior_name: str
         weight,
         None if prior is None or terms.channel.unary else lip_mse(terms.channel, prior, reported),
         None if prior is None else lip_mse_bound(terms.notion.level, prior, reported),
-        None if request is None else _surveyed(terms, request),
+        None if request is None else _table(terms, request),
         None if request is None else prior_name or _whose(terms),
         request,
     )

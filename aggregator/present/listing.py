@@ -79,7 +79,7 @@ def audit_table(audit: Audit) -> Table:
         rows.append(
             ("LIP error", f"{audit.mse:.5f} per person under the prior; no mechanism is below {audit.mse_bound:.5f}")
         )
-    return _pairs(rows + _surveyed(audit))
+    return _pairs(rows + _levels(audit))
 
 
 def _study(terms: Campaign) -> list[tuple[str, str]]:
@@ -158,12 +158,12 @@ LEVELS = {
     "geo": "geo-indistinguishability, per unit of {metric}",
     "pufferfish": "Pufferfish",
 }
-"""Names of a survey's levels; plain LDP has its own row."""
+"""The printed name of each level; plain LDP has its own row."""
 
 
-def _surveyed(audit: Audit) -> list[tuple[str, str]]:
+def _levels(audit: Audit) -> list[tuple[str, str]]:
     """Return rows with the channel's levels under other notions."""
-    found, request = audit.survey, audit.request
+    found, request = audit.table, audit.request
     if found is None or request is None:
         return []
     words = {

@@ -133,7 +133,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
             f"LIP for every prior within {exact.written(Fraction(terms.notion.radius, RADIUS_UNITS))} of the campaign's"
         )
         rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))
-    if audit.survey is not None and audit.request is not None:
+    if audit.table is not None and audit.request is not None:
         metric = audit.request.metric
         words = {
             "prior": f"{audit.prior} prior",
@@ -143,7 +143,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         rows += [
             (title.format(**words), "none" if nats is None else exact.in_nats(round(nats * exact.NANONATS)))
             for title, nats in (
-                (title, audit.survey.levels[name].nats) for name, title in LEVELS.items() if name in audit.survey.levels
+                (title, audit.table.levels[name].nats) for name, title in LEVELS.items() if name in audit.table.levels
             )
         ]
     outputs = "output" if draws == 1 else "outputs"

@@ -232,9 +232,9 @@ def sweep(setting: Setting) -> ExperimentResult:
         at: dict[str, list[float]] = {key: [] for key in SHOWN}
         for eps in LEVELS:
             terms = make(eps)
-            survey = levels.survey(levels.structure_of(terms.channel, MOST_STEPS), ask(terms, prior=prior))
+            table = levels.table(levels.structure_of(terms.channel, MOST_STEPS), ask(terms, prior=prior))
             for key in SHOWN:
-                number = survey.levels[key].nats
+                number = table.levels[key].nats
                 at[key].append(math.nan if number is None else number)
         found[name] = at
         panels.append(
@@ -436,7 +436,7 @@ def relations(setting: Setting) -> ExperimentResult:
             tuple((x, y) for x in range(size) for y in range(x)),
             (Scenario("certain", single),),
         )
-        found = levels.survey(structure, levels.LevelsRequest(prior, radius=Fraction(1), pufferfish=every)).levels
+        found = levels.table(structure, levels.LevelsRequest(prior, radius=Fraction(1), pufferfish=every)).levels
         at = {key: one.nats or 0.0 for key, one in found.items()}
         for claim, sides in RELATIONS.items():
             low, high = sides.split(" <= ")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from edge_sdk.disclosure.posterior import counted
 from protocol import levels
 from protocol.campaign import Campaign
-from protocol.levels import METRICS, LevelsRequest, LevelSurvey, Metric, structure_of
+from protocol.levels import METRICS, LevelsRequest, LevelTable, Metric, structure_of
 from protocol.notions.classes import class_channels
 from protocol.views import Identity
 
@@ -29,13 +29,13 @@ class OwnAudit:
     Attributes:
         campaign: the audited campaign.
         view: index of the audited view.
-        survey: the levels for the inputs of that view.
+        table: the levels for the inputs of that view.
         own: whether the prior is the person's history; else it is uniform.
     """
 
     campaign: Campaign
     view: int
-    survey: LevelSurvey
+    table: LevelTable
     own: bool
 
 
@@ -57,5 +57,5 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     # The inputs of a view of districts have no distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
     request = LevelsRequest(prior, (0, level // 2, level), metric=metric)
-    found = levels.survey_of([structure_of(one, MOST_STEPS) for one in channels], request)
+    found = levels.worst_table([structure_of(one, MOST_STEPS) for one in channels], request)
     return OwnAudit(campaign, view, found, bool(history))

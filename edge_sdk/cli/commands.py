@@ -351,7 +351,7 @@ def audit(options: argparse.Namespace) -> Printed:
         **({} if certificate.ball is None else {"lip-ball": exact.nats(certificate.ball)}),
         "prior": "own" if found.own else "uniform",
         **({} if is_plain(views) else {"view": found.view, "views": len(views)}),
-        **as_json(found.survey, [views[found.view].channel]),
+        **as_json(found.table, [views[found.view].channel]),
     }
     if options.json:
         return surveyed

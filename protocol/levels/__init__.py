@@ -1,6 +1,6 @@
 """Levels of a channel under every notion of the SoK, including notions that its campaign does not declare (SPEC 6.5).
 
-``pairs``, ``priors``, ``leakage`` and ``pufferfish`` compute the levels of the notions; ``survey`` computes all of
+``pairs``, ``priors``, ``leakage`` and ``pufferfish`` compute the levels of the notions; ``table`` computes all of
 them. They read a channel only through the interface protocol.channels.structure, which each family implements.
 
 The SoK is Wang, Qin, Qiu 2023 (docs/MECHANISMS.md).
@@ -22,7 +22,7 @@ from protocol.levels.priors import (
     information_in_ratio,
 )
 from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
-from protocol.levels.survey import DeltaRow, LevelsRequest, LevelSurvey, as_json, survey, survey_of
+from protocol.levels.table import DeltaRow, LevelsRequest, LevelTable, as_json, table, worst_table
 
 __all__ = [
     "METRICS",
@@ -31,7 +31,7 @@ __all__ = [
     "DeltaRow",
     "Distinction",
     "Level",
-    "LevelSurvey",
+    "LevelTable",
     "LevelsRequest",
     "Metric",
     "OutputClass",
@@ -56,6 +56,6 @@ __all__ = [
     "mutual_information",
     "pufferfish",
     "structure_of",
-    "survey",
-    "survey_of",
+    "table",
+    "worst_table",
 ]  # fmt: skip

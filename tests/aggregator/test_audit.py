@@ -299,9 +299,9 @@ def test_every_mechanism_is_audited(name):
         asked = ask(terms, prior=prior, radius=Fraction(1, 20))
         made = audit(terms, asked)
         found = made.as_json()
-        assert made.survey is not None
+        assert made.table is not None
         assert set(found["missing"]) <= {"geo", "pufferfish"}
-        surveyed = {name: level.nats for name, level in made.survey.levels.items()}
+        surveyed = {name: level.nats for name, level in made.table.levels.items()}
         expected = walked(terms, prior)
         assert found["belief"]["after"] == pytest.approx(expected.pop("belief"), abs=1e-9)
         for notion, level in expected.items():
@@ -359,11 +359,11 @@ def test_classes_are_audited(domain):
     )  # fmt: skip
     found = audit(terms, ask(terms)).as_json()
     assert found["levels"]["classes"] == 1.0
-    alone = [levels.survey(structure_of(inner), LevelsRequest((1,) * 4)).levels for inner in channel.channels]
+    alone = [levels.table(structure_of(inner), LevelsRequest((1,) * 4)).levels for inner in channel.channels]
     for name in ("ldp", "lip", "mutual-information", "maximal-leakage", "differential-identifiability"):
         assert found["levels"][name] == max(one[name].nats for one in alone), name
     assert set(found["missing"]) == {"pufferfish"} | (set() if isinstance(domain, Buckets) else {"geo"})
-    assert own_audit(terms, {domain.label(1): 3}).survey.levels["lip"].nats <= 1.0
+    assert own_audit(terms, {domain.label(1): 3}).table.levels["lip"].nats <= 1.0
 
 
 def test_the_lip_level_of_classes_with_priors_is_the_largest_one():

@@ -342,7 +342,7 @@ def test_requested_levels_are_on_the_page():
     counted = tally(terms)
     found = audit(terms, ask(terms))
     parsed = Parsed(page(estimate(terms, counted), found, counted))
-    assert exact.in_nats(round(found.survey.levels["maximal-leakage"].nats * exact.NANONATS)) in parsed.words
+    assert exact.in_nats(round(found.table.levels["maximal-leakage"].nats * exact.NANONATS)) in parsed.words
     assert "LIP, uniform prior" in parsed.words
 
 

@@ -127,7 +127,7 @@ def test_a_constant_report_has_the_identifiability_of_the_prior():
     """The differential identifiability of a constant report is the prior's log odds; LDP, LIP and maximal leakage are
     zero."""
     silent = Table.nearest([[Fraction(1, 4), Fraction(3, 4)]] * 6)
-    found = levels.survey(levels.structure_of(silent), levels.LevelsRequest(sok.PRIOR)).levels
+    found = levels.table(levels.structure_of(silent), levels.LevelsRequest(sok.PRIOR)).levels
     assert found["differential-identifiability"].nats == pytest.approx(math.log(10), abs=1e-8)
     assert found["ldp"].nats == found["lip"].nats == 0
     assert found["maximal-leakage"].nats < 1e-8

@@ -26,11 +26,11 @@ def test_without_a_history_the_prior_is_uniform():
     odds, k = math.e, len(LABELS)
     truth = odds / (odds + k - 1)
     assert not found.own
-    assert found.survey.levels["ldp"].nanonats == 10**9
-    assert found.survey.levels["lip"].nats == pytest.approx(max(math.log(truth * k), math.log((odds + k - 1) / k)))
-    assert found.survey.levels["maximal-leakage"].nats == pytest.approx(math.log(truth * k), abs=1e-8)
-    assert "geo" in found.survey.missing
-    assert [row.epsilon for row in found.survey.curve] == [0, 5 * 10**8, 10**9]
+    assert found.table.levels["ldp"].nanonats == 10**9
+    assert found.table.levels["lip"].nats == pytest.approx(max(math.log(truth * k), math.log((odds + k - 1) / k)))
+    assert found.table.levels["maximal-leakage"].nats == pytest.approx(math.log(truth * k), abs=1e-8)
+    assert "geo" in found.table.missing
+    assert [row.epsilon for row in found.table.curve] == [0, 5 * 10**8, 10**9]
 
 
 def test_a_history_is_the_prior():
@@ -41,17 +41,17 @@ def test_a_history_is_the_prior():
     assert found.own
     prior = [2, 1, 1, 8, 1, 1]
     expected = levels.information(levels.structure_of(terms.channel), prior)
-    assert found.survey.levels["lip"] == expected
+    assert found.table.levels["lip"] == expected
     preview = belief(terms.channel, 10**9, {3: 7, 0: 1})
-    assert found.survey.belief is not None
-    assert tuple(map(float, found.survey.belief)) == pytest.approx((preview.before, preview.after))
+    assert found.table.belief is not None
+    assert tuple(map(float, found.table.belief)) == pytest.approx((preview.before, preview.after))
 
 
 def test_domains_with_distances_have_a_geo_level():
     """For buckets and grids, the audit has a level of geo-indistinguishability per unit of distance."""
     for domain, per_unit in ((Buckets.of([0, 2, 10]), 0.5), (Grid(0, 2 * 10**5, 0, 10**5, 10**5), 1.0)):
         found = audit(unverified_campaign(campaign(domain=domain)))
-        assert found.survey.levels["geo"].nats == pytest.approx(per_unit, abs=1e-8)
+        assert found.table.levels["geo"].nats == pytest.approx(per_unit, abs=1e-8)
 
 
 def test_a_large_channel_gives_the_exact_belief():

@@ -1,6 +1,6 @@
-"""The survey: all privacy levels of one channel, each with a number or the reason why it is missing.
+"""A table of all privacy levels of one channel, each with a number or the reason why it is missing.
 
-The desk and the device both print this survey, so that their audits agree. A level that is too expensive to compute is
+The desk and the device both print this table, so that their audits agree. A level that is too expensive to compute is
 reported as missing, never guessed.
 """
 
@@ -22,7 +22,7 @@ from protocol.levels.pufferfish import Distinction, Pufferfish, pufferfish
 
 @dataclass(frozen=True)
 class LevelsRequest:
-    """The parameters of a survey of privacy levels.
+    """The parameters of a table of privacy levels.
 
     Attributes:
         prior: positive integers, for the levels that need a prior. With classes or views, the weights of the first
@@ -55,7 +55,7 @@ class DeltaRow:
 
 
 @dataclass(frozen=True)
-class LevelSurvey:
+class LevelTable:
     """All privacy levels of one channel or campaign.
 
     Attributes:
@@ -80,7 +80,7 @@ class LevelSurvey:
         return None if found is None else leakage.bits_above(found)
 
 
-def survey(structure: Structure, request: LevelsRequest) -> LevelSurvey:
+def table(structure: Structure, request: LevelsRequest) -> LevelTable:
     """Return all levels of a channel.
 
     Raises:
@@ -140,10 +140,10 @@ def survey(structure: Structure, request: LevelsRequest) -> LevelSurvey:
         believed = before, max(before, priors.belief(structure, prior))
     except TooLarge as error:
         missing["belief"] = str(error)
-    return LevelSurvey(levels, missing, curve, believed, distinctions[0] if distinctions else None)
+    return LevelTable(levels, missing, curve, believed, distinctions[0] if distinctions else None)
 
 
-def survey_of(structures: Sequence[Structure], request: LevelsRequest) -> LevelSurvey:
+def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> LevelTable:
     """Return all levels of a campaign: of its channel, or the worst levels over the channels of its classes or views.
 
     The class of a person and the view of a device are public and independent of the answer. So nothing is compared
@@ -157,7 +157,7 @@ def survey_of(structures: Sequence[Structure], request: LevelsRequest) -> LevelS
     inputs = [0, *accumulate(structure.channel.inputs for structure in structures)]
     outputs = [0, *accumulate(structure.channel.outputs for structure in structures)]
     found = [
-        survey(structure, replace(request, prior=request.prior[begin:end]))
+        table(structure, replace(request, prior=request.prior[begin:end]))
         for structure, (begin, end) in zip(structures, pairwise(inputs), strict=True)
     ]
     if len(found) == 1:
@@ -177,7 +177,7 @@ def survey_of(structures: Sequence[Structure], request: LevelsRequest) -> LevelS
     )
     beliefs = [one.belief for one in found if one.belief is not None]
     distinctions = [one.distinction for one in found if one.distinction is not None]
-    return LevelSurvey(
+    return LevelTable(
         levels,
         missing,
         curve,
@@ -201,13 +201,13 @@ def _worst(deltas: Sequence[Delta | None], first: Sequence[int]) -> Delta | None
     return replace(worst, x=worst.x + first[place], other=other)
 
 
-def as_json(found: LevelSurvey, channels: Sequence[Channel]) -> dict[str, object]:
-    """Return the survey as a JSON object: levels in nats, rounded up; null if infinite; absent levels under
+def as_json(found: LevelTable, channels: Sequence[Channel]) -> dict[str, object]:
+    """Return the table as a JSON object: levels in nats, rounded up; null if infinite; absent levels under
     ``missing``.
 
     Args:
-        channels: the surveyed channels, which write the outputs of the witnesses as text. If there are several, each
-            witness contains the position of its channel.
+        channels: the channels of the table, which write the outputs of the witnesses as text. If the table has several
+            channels, each witness contains the position of its channel.
     """
     inputs, outputs = (
         [0, *accumulate(getattr(channel, name) for channel in channels)] for name in ("inputs", "outputs")
