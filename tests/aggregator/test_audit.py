@@ -458,7 +458,7 @@ def test_reports_are_anonymous_among_their_output(tmp_path):
     assert judge_reports(split, Tally.of(counts * 0)).k == 0
 
 
-def test_the_command_says_and_enforces(tmp_path):
+def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):
     """anonymity prints k and l, and ends with 1 if one is below its requested minimum."""
     path = tmp_path / "rows.csv"
     path.write_text(ROWS, encoding="utf-8")

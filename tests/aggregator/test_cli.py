@@ -66,7 +66,7 @@ def test_every_command_helps():
         run(name, "--help")
 
 
-def test_a_secret_key_is_for_its_owner_alone(session):
+def test_only_the_owner_may_read_a_secret_key(session):
     """keygen writes the secret with mode 0600, never overwrites a key, and never prints it."""
     secret = session / "analyst.key"
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
@@ -112,7 +112,7 @@ def test_every_form_of_an_estimate_is_written(session):
     assert (one["estimate"], one["se"], one["low"], one["high"]) == (within, row["se"], row["low"], row["high"])
 
 
-def test_ingesting_again_counts_nothing_twice(session):
+def test_a_file_ingested_twice_counts_once(session):
     """If a file is ingested twice, each of its reports is refused as replayed, and the estimate stays the same."""
     study = ("--study", session / "lib")
     before = json.loads(run(*study, "estimate", "education", "--json").stdout)["values"]

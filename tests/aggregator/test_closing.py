@@ -117,7 +117,7 @@ def test_a_forged_foreign_or_extending_notice_is_refused(study, data, stage):
     assert study.listed()[0].closes is None
 
 
-def test_a_notice_for_a_campaign_that_is_not_there_is_refused(study):
+def test_a_notice_for_an_unknown_campaign_is_refused(study):
     """A study accepts notices for its own campaigns only."""
     with pytest.raises(StudyError, match="names no campaign of the study"):
         study.close_early(notice(OPENS, campaign(6)))
@@ -136,7 +136,7 @@ def test_a_notice_cannot_be_rolled_back(study):
     assert [one.closes for one in study.listed()] == [OPENS + WEEK]
 
 
-def test_in_a_batch_it_is_malformed_and_closes_nothing(study):
+def test_a_notice_in_a_batch_is_malformed(study):
     """A notice in a batch of reports is counted as one malformed item and closes nothing: the analyst imports notices
     separately."""
     assert counted(study, notice(OPENS), report(0, PLAIN)) == (1, {"malformed": 1})

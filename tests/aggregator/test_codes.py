@@ -45,7 +45,7 @@ def code(study):
     return made
 
 
-def test_a_code_lets_in_one_key_and_the_same_again(study, code):
+def test_a_code_admits_one_key_any_number_of_times(study, code):
     """A code admits one key, as often as that key presents it, and only for its own campaign."""
     codes = Codes(study.path)
     assert codes.redeem(ENROLLED.id, code, KEYS[0])
@@ -73,7 +73,7 @@ def test_a_code_is_read_as_people_write_it(octets):
         assert normal(mistaken) == code
 
 
-def test_of_many_devices_at_once_one_is_let_in(study, code):
+def test_one_of_sixteen_simultaneous_keys_is_enrolled(study, code):
     """If sixteen keys present the same code at the same time, exactly one is enrolled."""
     keys = [device(number, ENROLLED).public for number in range(16)]
     with ThreadPoolExecutor(16) as pool:

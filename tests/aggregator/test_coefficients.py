@@ -82,7 +82,7 @@ def test_sums_are_unbiased_and_their_intervals_hold(prior):
     assert all((one.mmse is not None) == prior for one in found)
 
 
-def test_equal_coefficients_are_the_sum_of_everybody():
+def test_equal_coefficients_give_the_sum_of_all_people():
     """With equal coefficients for all classes the sum is that of all people, and its standard error to within 10%.
 
     With weights of zero only the offsets remain.

@@ -156,7 +156,7 @@ def percentages(name, surveys):
     return tuple(round(100 * float(part), 1) for part in np.mean(found, axis=0))
 
 
-def test_the_page_states_what_was_found():
+def test_the_page_states_the_measured_coverage():
     """docs/ESTIMATES.md has a row for each case, with the percentages that the long test found."""
     page = (Path(__file__).parents[2] / "docs/ESTIMATES.md").read_text(encoding="utf-8")
     for name, (alone, together) in STATED.items():

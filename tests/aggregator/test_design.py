@@ -158,7 +158,7 @@ values = ["keiner", "Grundschule", "Sekundarstufe", "Bachelor"]
 """
 
 
-def test_a_draft_says_where_whom_to_ask_and_in_which_languages():
+def test_a_draft_sets_addresses_contact_and_languages():
     """[study] and [text.LANGUAGE] become signed fields, with the translations sorted by language.
 
     One address becomes a list of one.
@@ -239,7 +239,7 @@ def test_every_notion_has_a_recipe(entries, family):
     assert isinstance(drafted(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
 
 
-def test_a_given_share_of_sensitive_answers_chooses_the_channel_and_promises_nothing(tmp_path):
+def test_a_sensitive_share_changes_the_channel_and_not_the_notion(tmp_path):
     """`sensitive_share` changes the channel and the shares that a plan assumes; the notion stays the same."""
     labels = json.dumps([f"v{x}" for x in range(100)])
     draft = changed('["none", "primary", "secondary", "bachelor"]', labels).replace("epsilon = 1.0", "epsilon = 2.0")

@@ -66,7 +66,7 @@ def test_any_law_and_range_is_the_program_over_all_corners():
     assert 0 < met < 40
 
 
-def test_more_privacy_costs_a_server_and_sides_are_alike():
+def test_the_server_error_falls_with_the_level_and_is_symmetric():
     """The least error falls as the level grows, is the same if zeros and ones are exchanged, and is never above that of
     no output."""
     for people, share in ((2, 0.05), (50, 0.3), (100, 0.1)):

@@ -142,7 +142,7 @@ def test_a_draft_for_personal_priors_becomes_a_campaign(tmp_path) -> None:
         drafted(more='[prior]\nkind = "diary"', folder=tmp_path)
 
 
-def test_the_second_round_asks_with_what_the_first_one_learnt(tmp_path) -> None:
+def test_the_estimate_of_the_first_round_is_the_prior_of_the_second(tmp_path) -> None:
     """The estimate of a first round is the prior of a second, whose report reduces the error of a guess from the truth.
 
     That prior is within 0.05 of the truth. A report of a campaign with a uniform prior reduces the error too.
@@ -205,7 +205,7 @@ def numbers(folder, high=30, goal="distribution", name="auto"):
     return path
 
 
-def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None:
+def test_each_class_of_numbers_has_its_best_channel(tmp_path) -> None:
     """For a distribution each class has the channel that ``auto`` takes for this class alone, at its level.
 
     A wave that is named in the draft is used for both classes. For a mean both classes round to the same few numbers:
@@ -233,7 +233,7 @@ def test_numbers_of_classes_are_asked_by_what_is_best_for_each(tmp_path) -> None
     assert all(one > AS_GOOD**2 * min(errors.values()) for size, one in errors.items() if size < mean.domain.size)
 
 
-def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
+def test_lint_names_each_mean_with_a_large_error(tmp_path) -> None:
     """A warning names each mean, over all people or of a class, whose standard error at the campaign's minimum is more
     than 5% of the range.
 
@@ -249,7 +249,7 @@ def test_lint_says_which_class_waits_for_too_few(tmp_path) -> None:
     assert not any("error of the mean" in one for one in lint(replace(made, minimum_reports=1000)))
 
 
-def test_the_plan_has_a_row_for_each_class_and_one_for_everybody(tmp_path) -> None:
+def test_the_plan_has_a_row_for_each_class_and_for_all_people(tmp_path) -> None:
     """The plan's row of a class is that of its channel alone with its part of the reports, and the mean over all people
     has the error of ``estimate``.
 

@@ -361,7 +361,7 @@ def test_any_two_periods_are_compared_and_each_with_the_next(desk):
     assert "only" not in in_study(desk, "estimate", "education", "--by", "period", "--between", "0,3", code=75).stderr
 
 
-def test_the_course_of_one_value_is_printed_alone(desk, tmp_path):
+def test_the_course_of_one_value_has_its_intervals_and_changes(desk, tmp_path):
     """--value with --by period gives the share of one value in each period with its interval, and its change.
 
     The simultaneous interval of the change is then the interval of one value; all other figures are the same as without
@@ -417,7 +417,7 @@ def test_a_course_is_drawn_in_characters():
     assert course([0.0, *[0.1] * 500]) == "▁" + "█" * 11
 
 
-def test_points_have_a_sign_unless_they_are_nothing():
+def test_percentage_points_have_a_sign_unless_they_are_zero():
     """Differences in percentage points have a sign; one that rounds to zero has none, and a missing one is a dash."""
     assert [points(x, 1) for x in (0.012, -0.012, 0.0001, -0.0001, float("nan"))] == [
         "+1.2",
@@ -569,7 +569,7 @@ def _changed(path, old, new):
     return other
 
 
-def test_a_class_of_devices_that_answer_often_goes_by_its_devices(tmp_path):
+def test_errors_of_devices_that_answer_often_are_computed_between_devices(tmp_path):
     """The errors of a class whose devices answer often are computed between devices, and are more than twice those of
     independent reports."""
     of_classes = classes()
@@ -641,7 +641,7 @@ def test_exports_hold_every_output_once(desk, tmp_path):
     assert about["campaign_id"] == signed.id.hex()
 
 
-def test_exports_of_classes_and_bits_say_which(desk, tmp_path):
+def test_exports_have_a_column_for_classes_and_count_bits(desk, tmp_path):
     """Exports of classes have a column for the class and outputs of its channel; bit vectors are counted bit by
     bit."""
     in_study(desk, "export", "classes", "--to", tmp_path / "c.parquet")

@@ -254,7 +254,7 @@ def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
     assert seen()["verified"] == 1
 
 
-def test_a_known_file_is_known_in_other_pieces(watched, study, tmp_path):
+def test_a_verified_file_is_recognised_in_different_pieces(watched, study, tmp_path):
     """A file that was verified in different pieces, for another number of workers, is not verified again."""
     dask, seen = watched
     file = tmp_path / "one.htr"
@@ -348,7 +348,7 @@ def around(payload):
 
 @settings(max_examples=15)
 @given(st.integers(0, 2**32), st.integers(8, 700))
-def test_many_readers_find_what_one_finds(tmp_path_factory, seed, size):
+def test_ranges_of_a_file_contain_the_same_envelopes_as_the_file(tmp_path_factory, seed, size):
     """The ranges of a file, divided anywhere, contain the same envelopes and garbage as the whole file."""
     rng = random.Random(seed)
     inner = report(1, PLAIN)
@@ -386,7 +386,7 @@ def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32), st.sampled_from([1, 2, 8, 16]), st.booleans())
-def test_shards_hold_what_was_offered(seed, number, words):
+def test_every_report_is_in_exactly_one_shard(seed, number, words):
     """Every report is whole and in order in exactly one shard, that of its key, and the shards cover all keys."""
     rng = np.random.default_rng(seed)
     offers = []
@@ -521,7 +521,7 @@ def test_the_tallies_of_the_shards_add_up_to_the_tally_of_the_study(tmp_path, ki
         assert made.tally(signed, 9).lost == 0 < made.tally(signed).lost
 
 
-def test_the_cluster_counts_what_the_study_counts(dask, tmp_path):
+def test_the_tally_of_the_cluster_equals_the_tally_of_the_study(dask, tmp_path):
     """The tally computed on workers equals the study's, with refusals and version, also for an empty table."""
     made, signed = counted(tmp_path, "several")
     for period in (None, 1):
@@ -576,7 +576,7 @@ def struck(engine, study, tmp_path, how):
     assert study.tally(PLAIN).counts.sum() == len(rows(study)) == 100
 
 
-def test_a_killed_worker_loses_and_doubles_nothing(dask, study, tmp_path):
+def test_the_work_of_a_killed_worker_is_counted_once(dask, study, tmp_path):
     """If a worker is killed in the middle of a piece, its work is done again and every report is counted once."""
     struck(dask, study, tmp_path, "die")
 

@@ -99,7 +99,7 @@ def test_errors_that_grow_with_the_shares_are_made_use_of(p):
 
 
 @pytest.mark.parametrize("at", [1.0, 2**0.25, 2**0.5, 2**0.75])
-def test_values_that_are_alike_are_not_parted_by_their_noise(at):
+def test_shares_do_not_depend_on_the_octaves_of_the_errors(at):
     """Shares do not depend on where the octaves of standard errors begin: for a uniform distribution the total
     variation is below a fifth of the projection's.
 
@@ -187,7 +187,7 @@ SPARSE = {"zipf 1": zipf(1024), "zipf 1.5": zipf(1024, 1.5), "geometric": geomet
 
 @pytest.mark.parametrize("p", SPARSE.values(), ids=SPARSE.keys())
 @pytest.mark.parametrize("n", [100_000, 1_000_000])
-def test_values_that_are_like_no_other_are_not_drawn_together(p, n):
+def test_different_values_are_not_drawn_together(p, n):
     """If all shares differ and several are far above the noise, the total variation is at most 1.05 times the
     projection's.
 
@@ -220,7 +220,7 @@ def test_binning_does_not_change_the_shares():
     assert np.abs(found - slow).sum() < 0.01
 
 
-def test_chunks_change_nothing(monkeypatch):
+def test_means_do_not_depend_on_the_chunk_size(monkeypatch):
     """Means computed in chunks of 7 values are those computed for all values at once."""
     rng = np.random.default_rng(6)
     raw, se = rng.normal(0.01, 0.02, 100), np.full(100, 0.02)

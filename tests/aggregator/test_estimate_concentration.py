@@ -51,7 +51,7 @@ def dense(one):
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_the_part_is_what_dense_matrices_give(seed):
+def test_the_closed_forms_of_the_part_equal_dense_matrices(seed):
     """The closed forms of divergence and trace equal those of the derivative of the projection times the covariance."""
     one, _ = random_children(np.random.default_rng(seed))
     assert one.part() == pytest.approx(dense(one), rel=1e-4, abs=1e-4)
@@ -81,7 +81,7 @@ def test_the_part_is_unbiased_and_its_error_is_known(spread):
     assert np.std(off) == pytest.approx(math.sqrt(np.mean(claimed)), rel=0.1)
 
 
-def test_what_the_reports_do_not_contradict_is_kept():
+def test_parents_below_the_noise_keep_the_part_of_the_projection():
     """Parents smaller than the noise leave the part of the projection as it was.
 
     Concentrated parents lead to a part of 1, uniform ones to a part of 0, from two starts, to within 0.25. From a part

@@ -36,7 +36,7 @@ def subset_selection(k, eps):
 
 
 @pytest.mark.parametrize(("eps", "error"), [(0.5, 15.7), (1, 3.68), (2, 0.723)])
-def test_the_reference_error_is_the_known_one(eps, error):
+def test_the_error_of_subset_selection_is_the_published_one(eps, error):
     """Subset selection has n MSE of 15.7, 3.68 and .723 per coordinate at eps = .5, 1 and 2, k = 1024 (MATH 4.2)."""
     assert subset_selection(1024, eps) == pytest.approx(error, rel=0.005)
 

@@ -112,7 +112,7 @@ def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int,
         assert np.allclose(view.variances[question].shown, np.diag(sums @ dense @ sums.T), rtol=1e-6)
 
 
-def test_a_question_is_pooled_over_all_views_that_hold_it() -> None:
+def test_a_question_is_estimated_from_all_views_that_ask_it() -> None:
     """A question is estimated from all views that ask it, with weights n / V, with less error than from one view."""
     rng, truth = np.random.default_rng(5), unrelated()
     views = survey(truth, 5_000, rng, channels_of())
@@ -155,7 +155,7 @@ def test_stated_errors_of_a_question_are_the_observed_ones() -> None:
 
 
 @pytest.mark.parametrize("bottom", [0.9, 0.2, 0.04])
-def test_intervals_of_a_ratio_hold_what_the_reports_do_not_contradict(bottom: float) -> None:
+def test_the_interval_of_a_ratio_inverts_the_fieller_test(bottom: float) -> None:
     """The interval of a ratio has exactly the values that Fieller's test does not reject, found on a grid."""
     ratio = Ratio(np.array([0.02, 0.01]), np.array([1e-4, 2e-4]), bottom, 3e-4, np.array([5e-5, -1e-5]))
     low, high = ratio.intervals(0.05)

@@ -95,7 +95,7 @@ SHORT = {("response", 0.0), ("hadamard", 0.3), ("bits", 0.0), ("sharp", 0.3)}
         for restless in (0.0, 0.3)
     ],
 )
-def test_intervals_hold_where_devices_repeat_themselves(name, restless):
+def test_intervals_cover_if_devices_send_several_reports(name, restless):
     """95% intervals cover if devices send several reports; intervals for independent reports would not.
 
     The short form has each channel with one kind of people, and each kind of people with two channels. S = 60 surveys
@@ -315,7 +315,7 @@ def test_intervals_of_a_change_hold_everywhere(name, moves):
     assert together > 0.92
 
 
-def test_a_change_is_surer_than_the_shares_it_is_between():
+def test_paired_intervals_of_a_change_are_narrower():
     """Devices that repeat their output add no error: paired intervals of a change have less than 0.35 of the width of
     unpaired ones."""
     channel, rng = CHANNELS["response"], np.random.default_rng(22)
@@ -328,7 +328,7 @@ def test_a_change_is_surer_than_the_shares_it_is_between():
 
 
 @pytest.mark.parametrize("readings", [1, 8])
-def test_without_any_change_there_is_still_doubt(readings):
+def test_the_interval_of_no_change_has_a_width(readings):
     """If every device repeats its outputs, the interval of the change is wider than the rule of three gives: 3 people
     of n."""
     channel, rng = CHANNELS["response"], np.random.default_rng(23)
@@ -360,7 +360,7 @@ def test_intervals_of_a_difference_of_strangers_hold(name):
     assert np.mean(alone) > 0.93
 
 
-def test_a_difference_says_what_it_is_of():
+def test_the_json_of_a_difference_has_names_values_and_significance():
     """The JSON of a difference has both names, every value, and the values with a significant difference, without
     NaN."""
     channel = CHANNELS["sharp"]

@@ -327,7 +327,7 @@ def test_clopper_pearson_matches_a_published_table():
     assert (round(float(low[0]), 4), round(float(high[0]), 4)) == (0.272, 0.728)
 
 
-def test_exact_intervals_hold_where_normal_ones_fail():
+def test_exact_intervals_cover_a_value_without_people():
     """For a value without people the normal interval of randomised response misses in 61% of the batches; the exact one
     does not.
 

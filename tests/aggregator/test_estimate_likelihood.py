@@ -49,7 +49,7 @@ def log_likelihood(decoder, share, p):
     return share[seen] @ np.log(decoder.forward(p)[seen])
 
 
-def test_nothing_is_more_likely(channel):
+def test_no_other_distribution_is_more_likely_by_more_than_the_gap(channel):
     """No corner, no random distribution and no long run of plain steps is more likely than the estimate by more than
     the stated gap.
 

@@ -47,7 +47,7 @@ SINGULAR = terms(
 )
 
 
-def test_a_share_that_nothing_is_known_of_is_warned_of():
+def test_a_standard_error_above_one_half_causes_a_warning():
     """A standard error above 50% causes a warning, even if the shares look certain; a smaller one does not."""
     wide = terms(discrete_gaussian(12, 1.5, 6 * NANONATS), Ldp(6 * NANONATS), Buckets.of(range(12)))
     found = estimate(wide, tally(wide.channel, [1 / 12] * 12, 200))
@@ -74,7 +74,7 @@ def test_projection_is_the_nearest_distribution(k):
         assert ((corners - p) @ (raw - p) <= 1e-9).all()
 
 
-def test_projection_leaves_distributions_alone():
+def test_the_projection_does_not_change_a_distribution():
     """The projection leaves a distribution unchanged, zeros included."""
     p = np.array([0.5, 0.0, 0.3, 0.2])
     np.testing.assert_allclose(distribution.project(p), p, atol=1e-15)
@@ -126,7 +126,7 @@ def test_the_json_form_keeps_its_contract():
     assert sum(row["estimate"] for row in document["values"]) == pytest.approx(1)
 
 
-def test_an_estimate_says_what_it_is_made_of():
+def test_an_estimate_is_consistent_with_its_raw_shares_and_intervals():
     """Raw shares are the decoder's, the consistent shares are their projection, and simultaneous intervals contain the
     single ones within 0 .. 1."""
     counted = tally(LDP.channel, [0.7, 0.3, 0, 0], 300)
@@ -164,7 +164,7 @@ def test_a_signed_campaign_is_named_by_its_id():
     assert found.as_json()["campaign_id"] == signed.id.hex()
 
 
-def test_below_the_minimum_nothing_is_estimated():
+def test_an_estimate_below_the_minimum_is_refused():
     """An estimate and a query are refused for one report fewer than the campaign's minimum, and not for the minimum."""
     few, enough = (Tally.of(np.array([n, 0, 0, 0])) for n in (99, 100))
     for ask in (estimate, lambda *given: query.weighted(*given, [1, 2, 3, 4])):
@@ -389,7 +389,7 @@ def test_a_constant_has_no_error():
         assert answer.se == pytest.approx(0, abs=1e-6)
 
 
-def test_taking_a_constant_off_the_weights_changes_nothing():
+def test_a_constant_of_the_weights_may_move_to_the_offset():
     """Weights a + c with offset -c have the same estimate and the same error as a."""
     counted = tally(AGES.channel, AGE_SHARES, 3000)
     a = np.array([0, 20, 30, 40.5, 60, 80, 100])

@@ -104,7 +104,7 @@ def test_bits_are_not_believed_one_by_one():
         robust(decoder_of(unary.oue(5, NANONATS)), np.full(5, 0.3), 100)
 
 
-def test_an_alarm_sets_the_robust_shares_beside_the_estimate_and_drops_nothing():
+def test_an_alarm_names_robust_values_and_keeps_all_reports():
     """Under attack a warning names the values whose robust estimate differs; n and raw still include all reports."""
     rng = np.random.default_rng(25)
     decoder, counts, _ = attacked(TRIPLES, N // 100, rng)

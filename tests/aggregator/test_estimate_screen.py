@@ -229,13 +229,13 @@ def stated():
     return {(name, int(targets)): [int(cell) / 100 for cell in cells] for name, targets, *cells in rows}
 
 
-def test_the_table_of_what_is_seen_has_every_case():
+def test_the_table_of_detection_rates_has_every_case():
     """ESTIMATES.md states the detection rate of every case, for an attack on one value and on three."""
     assert stated().keys() == {(name, targets) for name in CASES for targets in (1, 3)}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_attacks_are_seen_as_often_as_the_table_says(name):
+def test_detection_rates_are_those_of_the_table(name):
     """The detection rate over 25 attacked batches of 100,000 reports is that of ESTIMATES.md.
 
     The tolerance is 4 standard deviations, and at least 6 batches in 100: the 26 cells fail by chance with probability
@@ -250,7 +250,7 @@ def test_attacks_are_seen_as_often_as_the_table_says(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
-def test_attacks_of_every_size_are_seen_as_often_as_the_table_says(name):
+def test_detection_rates_of_every_size_are_those_of_the_table(name):
     """The detection rates over 200 batches of each size are those of the table.
 
     The tolerance is 4 standard deviations, and at least 2 batches in 100; the seed is fixed.
@@ -285,7 +285,7 @@ def test_a_direction_is_orthogonal_to_every_row(name):
         assert (rows @ one.adds**2).max() == pytest.approx(one.variance)
 
 
-def test_scores_are_what_the_directions_find():
+def test_scores_are_the_means_of_the_directions():
     """An output's score is the mean of its direction over the reports, times the root of its probability under uniform
     shares."""
     decoder, rng = decoder_of(CHANNELS["hadamard"]), np.random.default_rng(9)
@@ -296,7 +296,7 @@ def test_scores_are_what_the_directions_find():
 
 
 @pytest.mark.parametrize("name", ["hadamard", "high-low"])
-def test_devices_with_several_reports_are_judged_by_the_one_that_has_most(name):
+def test_honest_devices_that_repeat_outputs_seldom_raise_an_alarm(name):
     """At most 2 of 200 honest batches in which each device repeats its output ten times raise an alarm."""
     channel, rng = CHANNELS[name], np.random.default_rng(12)
     decoder, k = decoder_of(channel), channel.inputs

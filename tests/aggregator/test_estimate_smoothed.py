@@ -87,7 +87,7 @@ def test_the_split_is_a_function_of_the_counts() -> None:
     assert abs(half.sum() - counts.sum() / 2) < 5 * np.sqrt(counts.sum()) / 2
 
 
-def test_without_smoothing_it_is_maximum_likelihood() -> None:
+def test_a_strength_of_zero_gives_maximum_likelihood() -> None:
     """With strength 0 the log-likelihood is within 2 nats of that of method ``em``, for 4,000 reports."""
     decoder = decoder_of(wave(40, NANONATS))
     p = np.random.default_rng(5).dirichlet(np.ones(40))

@@ -142,7 +142,7 @@ def test_all_forms_multiply_with_one_left_inverse(channel):
         assert decoder.variance(v, share) == pytest.approx(law @ (added @ v - mean @ v) ** 2, rel=1e-9)
 
 
-def test_part_of_the_reports_is_decoded_as_it_is(one_hot):
+def test_shares_that_do_not_sum_to_one_have_the_same_decoder(one_hot):
     """Shares that do not sum to one, such as those of a block, are decoded by the same left inverse."""
     decoder = decoder_of(one_hot)
     share, _ = some_share(one_hot, RNG.dirichlet(np.ones(one_hot.inputs)))
@@ -409,7 +409,7 @@ def test_the_grid_is_of_the_closed_forms(size, eps):
     ("size", "eps"),
     [(8, 0.1), (14, 1), (16, 1.05), (17, 1), (131, 4), (216, 4), (529, 5.4), (533, 4.6), (977, 5.2), (1013, 6.05)],
 )
-def test_the_recipes_reach_what_the_closed_forms_promise(size, eps):
+def test_the_recipes_have_an_error_near_the_optimum(size, eps):
     """The channels that the recipes make have an error, computed from the weights, within 13% of the best subset
     selection.
 

@@ -243,7 +243,7 @@ def test_intervals_hold_at_every_resolution(n, factors):
     assert (held < 0.97).all(), held
 
 
-def test_a_sum_that_is_known_is_used_once():
+def test_the_known_sum_enters_the_estimate_once():
     """The known sum of all shares enters the estimate once: errors that sum to zero are neither omitted nor counted
     twice.
 

@@ -120,7 +120,7 @@ def test_shares_of_nested_resolutions_add_up():
             assert (each.simultaneous_low <= each.low).all()
 
 
-def test_a_view_that_crosses_the_others_is_a_survey_of_its_own():
+def test_a_view_that_crosses_the_others_has_a_separate_estimate():
     """Stripes that cross squares are estimated from their own survey and from the cells, and change no estimate of a
     cell."""
     terms = campaign(GRID, Coarse(3), CROSSING, Identity())

@@ -144,7 +144,7 @@ def test_the_counts_of_a_class_are_cut_out_of_each_view(draft: str) -> None:
 
 
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])
-def test_everybody_is_the_sum_of_the_classes(draft: str) -> None:
+def test_the_estimate_of_all_people_is_the_weighted_sum_of_the_classes(draft: str) -> None:
     """The unbiased shares of all people in each view are those of the classes, weighted by their reports."""
     made = read(draft + CLASSES)
     tally = counted(made, 3)
@@ -260,7 +260,7 @@ def assert_alike(one: FormEstimate, other: FormEstimate) -> None:
 
 
 @pytest.mark.parametrize("names", [("vote",), ("home",), ("age", "vote"), ("home", "age")])
-def test_two_classes_of_one_level_give_what_two_campaigns_and_one_give(names: tuple[str, ...]) -> None:
+def test_two_classes_of_one_level_equal_two_separate_campaigns(names: tuple[str, ...]) -> None:
     """Each class equals the campaign of its people alone, and all people together equal the campaign of all, to
     1e-9."""
     made, alone = read(FORM + CLASSES.replace("epsilon = 1.0", "")), read(FORM)
@@ -296,7 +296,7 @@ def test_weighted_by_class_a_form_is_the_sum_of_its_classes(names: tuple[str, ..
         assert np.allclose(found.covariances(v), expected, atol=1e-12)
 
 
-def test_margins_by_class_equal_to_the_reports_change_nothing_but_chance() -> None:
+def test_known_class_sizes_equal_to_the_reports_keep_the_estimate() -> None:
     """If the known class sizes are those among the reports, the estimate stays the same and the error is not larger."""
     made = read(FORM + CLASSES)
     tally = drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(7))
@@ -347,7 +347,7 @@ def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -
 @pytest.mark.parametrize(
     ("surveys", "least", "most"), [(40, 34, 7), pytest.param(400, 372, 30, marks=pytest.mark.long)]
 )
-def test_classes_that_are_alike_seldom_differ_and_have_no_association(surveys: int, least: int, most: int) -> None:
+def test_equal_classes_seldom_have_a_significant_difference(surveys: int, least: int, most: int) -> None:
     """If classes are alike and questions independent, intervals and differences cover in at least ``least`` of the
     surveys.
 

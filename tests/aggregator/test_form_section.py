@@ -158,7 +158,7 @@ def test_a_wrong_translation_of_a_form_is_named(tmp_path: Path, old: str, new: s
         read_draft(in_german(tmp_path, GERMAN.replace(old, new, 1), aged))
 
 
-def test_a_number_of_many_values_is_asked_alone(tmp_path: Path) -> None:
+def test_a_question_in_no_pair_keeps_all_its_numbers(tmp_path: Path) -> None:
     """A question for a number with many values keeps all of them if it is in no pair."""
     many, tables = FORM.replace("high = 19", "high = 90"), '[analysis]\ntables = [["vote", "work"]]\n'
     asked = read_form(drafted(tmp_path, many, tables))

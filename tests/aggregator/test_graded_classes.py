@@ -54,7 +54,7 @@ def test_the_decoder_of_the_blocks_is_the_dense_one(made):
 
 
 @pytest.mark.parametrize("people", [400, 20_000])
-def test_everybodys_intervals_hold(made, people):
+def test_intervals_for_all_people_hold(made, people):
     """Over 300 surveys with fixed shares in each class, the estimate for all people is unbiased and the 95% intervals
     cover.
 

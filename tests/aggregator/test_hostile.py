@@ -158,7 +158,7 @@ def test_every_forged_key_counts_as_a_person_if_any_key_is_accepted(tmp_path):
 
 
 @pytest.mark.long
-def test_a_gibibyte_of_nothing_and_of_claims_is_read_within_a_few_chunks(tmp_path):
+def test_a_gibibyte_of_false_lengths_and_zeros_is_refused_in_64_mib(tmp_path):
     """1 GiB of false claims of 1 MiB and of zero bytes is refused as one malformed run, within 64 MiB of memory and two
     minutes."""
     study = fleet.study(tmp_path / "study", PLAIN)

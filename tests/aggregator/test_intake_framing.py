@@ -73,7 +73,7 @@ def fast(data: bytes, cuts: list[int]) -> tuple[list[tuple[int, bytes, bytes, by
 @given(streams(), st.lists(st.integers(1, 2000), max_size=6))
 @example(b"\x95", [])
 @example(codec.encode([1, 3, bytes(8), b"x", bytes(64)]) + b"\x95\x01", [3])
-def test_pieces_of_a_stream_hold_the_envelopes_of_the_whole(data, cuts):
+def test_pieces_of_a_stream_contain_the_same_envelopes(data, cuts):
     """For any bytes in any pieces, the envelopes and the runs of garbage are those of read_batch."""
     slow = list(read_batch(data))
     expected = [(i.kind, i.key_id, i.unverified, i.signature) for i in slow if isinstance(i, Envelope)]

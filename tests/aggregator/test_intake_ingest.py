@@ -145,7 +145,7 @@ def test_a_key_revoked_from_a_period_speaks_of_earlier_ones(study):
     assert take(study, report(2, PLAIN, period=2**32 - 1), NOW + 3 * WEEK).rejected == {"early": 1}
 
 
-def test_the_earliest_revocation_holds(study):
+def test_a_second_revocation_can_only_lower_the_period(study):
     """A second revocation can only lower a key's first revoked period; it returns the number of changed keys and
     leaves other keys alone."""
     named = enrolment(0, PLAIN) + enrolment(1, PLAIN)
@@ -170,7 +170,7 @@ def test_revocation_and_enrolment_come_in_either_order(study):
     assert (result.keys_added, result.rejected) == (0, {"replayed": 1, "revoked-key": 1})
 
 
-def test_a_prior_that_is_declared_after_a_revocation_is_known(study):
+def test_a_prior_declared_after_a_revocation_is_used(study):
     """If a key is revoked from a later period on and then enrols with a prior, its reports are decoded with that
     prior."""
     notion = OwnPrior(exact.NANONATS, 16)
@@ -269,7 +269,7 @@ def test_no_kind_passes_for_another(study):
     assert rows(study) == {}
 
 
-def test_batches_of_nothing_noise_and_other_campaigns(study, tmp_path):
+def test_empty_noisy_and_foreign_batches_are_refused_one_by_one(study, tmp_path):
     """An empty file causes a warning, and a run of noise is one refusal; truncated, foreign and misplaced envelopes
     are refused one by one."""
     assert take(study, b"").warnings[0].endswith("is empty")
@@ -330,7 +330,7 @@ def test_an_unreadable_file_is_named_and_other_reports_count(study, tmp_path, mo
     assert [warning.partition(" ")[0].rpartition("/")[2] for warning in result.warnings] == ["bad", "worse"]
 
 
-def test_open_campaigns_take_the_keys_that_come_with_reports(study):
+def test_open_campaigns_register_the_uploaded_keys(study):
     """In an open campaign an uploaded enrolment registers its key before any report is checked, and is not a report
     itself."""
     data = report(0, OPEN, 1, 2) + report(1, OPEN, 3) + enrolment(0, OPEN)
@@ -367,7 +367,7 @@ def test_enrolments_that_fail_are_counted(study):
     assert (result.enrolments, result.keys_added) == (0, 0)
 
 
-def test_a_report_of_several_outputs_comes_in_whole_or_not_at_all(study):
+def test_a_report_fills_all_its_slots_or_none(study):
     """If one slot of a report is filled already, in the batch or in the study, the report fills none of its slots."""
     for number in range(3):
         study.enrol(enrolment(number, OPEN))
@@ -539,7 +539,7 @@ def test_a_million_mutated_envelopes_never_crash(study):
     mutations(study, 2, 1_000_000)
 
 
-def test_how_the_work_is_cut_changes_nothing(study, tmp_path):
+def test_counts_do_not_depend_on_pieces_chunks_and_commits(study, tmp_path):
     """Pieces, chunks and commits of any size give the same counts and the same rows."""
     rng = random.Random(3)
     parts = [report(n % 10, PLAIN, n % 16, period=n % 2) for n in range(40)]

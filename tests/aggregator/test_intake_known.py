@@ -226,7 +226,7 @@ def test_kept_slots_are_those_of_the_table(study, most):
     assert rows.num_rows == tables.query(tables.snapshot(path), "SELECT * FROM rows").num_rows > 150
 
 
-def test_slots_alone_are_kept_without_bounds():
+def test_cached_spans_find_every_overlap():
     """Rows that are all slot 0 are cached as keys only; with other slots they stay distinct, and adjacent spans do
     not overlap."""
     zeros, ones = np.zeros(3, dtype=np.int64), np.ones(3, dtype=np.int64)

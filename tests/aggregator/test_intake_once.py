@@ -61,7 +61,7 @@ def test_eight_processes_count_the_same_file_once(tmp_path):
     together(tmp_path, 8, 10_000)
 
 
-def test_processes_with_different_files_lose_nothing(tmp_path):
+def test_concurrent_processes_count_every_report(tmp_path):
     """If processes commit different reports and keys at the same time, all succeed and everything is counted."""
     signed = campaign(4096, enrolment="open", title="Open buckets")
     study = fleet.study(tmp_path / "study", signed)

@@ -92,7 +92,7 @@ def test_points_with_a_small_part_get_one_verdict(torsion_in_key):
 
 
 @pytest.mark.parametrize("kind", list(Kind))
-def test_every_row_has_its_own_verdict(kind):
+def test_exactly_the_altered_envelopes_fail(kind):
     """In several slices of every kind, exactly the altered envelopes fail, and no envelope verifies as another kind."""
     number, data, frames, good = SLICE + 5, b"", [], []
     for row in range(number):

@@ -122,7 +122,7 @@ def test_runs_are_the_dark_modules():
     assert sorted(found) == [(y, x) for y, row in enumerate(modules) for x, dark in enumerate(row) if dark]
 
 
-def test_a_poster_says_what_the_campaign_and_the_app_say():
+def test_a_poster_has_the_texts_of_the_campaign_and_the_app():
     """The poster has every text of the campaign, and the promise as the app states it, in the requested language."""
     terms = SIGNED.terms
     english, german = (PosterContent.of(SIGNED, LINK, language) for language in (None, "de_AT"))
@@ -136,7 +136,7 @@ def test_a_poster_says_what_the_campaign_and_the_app_say():
     assert PosterContent.of(SIGNED, LINK, "fr").language == "en"
 
 
-def test_nothing_of_a_poster_leaves_the_page_or_covers_the_code():
+def test_texts_of_a_poster_stay_on_the_page_and_off_the_code():
     """Texts of 1 character up to the longest stay on the page and do not overlap the code.
 
     A poster with illegibly small texts is refused, for at most one of four lengths.
@@ -204,7 +204,7 @@ def test_the_code_is_read_from_svg_and_html(posters):
     assert not re.search(r"<(script|link|img|iframe)|@import|url\((?!#)", page)
 
 
-def test_a_poster_is_lines_and_says_no_date(posters):
+def test_a_poster_is_vector_graphics_without_a_date(posters):
     """SVG and PDF contain no pixel image, and the same campaign gives the same bytes."""
     svg, pdf = (posters / "poster.svg").read_bytes(), (posters / "poster.pdf").read_bytes()
     assert b"<image" not in svg

@@ -122,7 +122,7 @@ def test_dummies_are_protected_like_the_best_protected_item() -> None:
     assert notion.bound(0, 1) == 2 * least
 
 
-def test_a_catalogue_may_go_by_number() -> None:
+def test_a_catalogue_may_be_given_by_its_size() -> None:
     """A domain of tens of thousands of items is given by their number, and its campaign is small."""
     text = DRAFT.format(padding="4", mechanism="randomized-response")
     text = text.replace('["bread", "cheese", "wine", "fish", "figs"]', "41270").replace("wine =", "7 =")

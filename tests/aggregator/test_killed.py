@@ -228,14 +228,14 @@ def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
         shutil.rmtree(copy)
 
 
-def test_a_killed_revocation_is_whole_or_not_at_all(furnished, tmp_path):
+def test_a_killed_revocation_revokes_both_keys_or_neither(furnished, tmp_path):
     """After kill -9 at 2 calls, and at the write in 4 ways, either both keys are revoked from their period on or
     neither is."""
     revocation_killed(furnished, tmp_path, 2)
 
 
 @pytest.mark.long
-def test_a_revocation_killed_anywhere_is_whole_or_not_at_all(furnished, tmp_path):
+def test_a_revocation_killed_anywhere_revokes_both_keys_or_neither(furnished, tmp_path):
     """After kill -9 at 60 calls, and at the write in 4 ways, either both keys are revoked from their period on or
     neither is."""
     revocation_killed(furnished, tmp_path, 60)
@@ -325,7 +325,7 @@ def refused(name: str, first: Callable[[], None], path: Path, pipe: Connection) 
 
 @pytest.mark.parametrize("condition", [full, obeying], ids=["full", "read-only"])
 @pytest.mark.parametrize("name", WRITING)
-def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, held, tmp_path, name, condition):
+def test_a_full_or_read_only_disk_is_an_error_and_changes_nothing(furnished, held, tmp_path, name, condition):
     """On a full or read-only disk every write fails with advice and changes nothing, and succeeds once there is room
     again."""
     study = Path(shutil.copytree(furnished, tmp_path / "study"))
@@ -348,7 +348,7 @@ def test_a_disk_that_takes_nothing_is_an_error_and_changes_nothing(furnished, he
 # Clocks that jump
 
 
-def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right(tmp_path):
+def test_a_wrong_clock_only_delays_early_reports(tmp_path):
     """Ingests at any clock times count no report twice, and all reports once the clock was late enough for their
     periods."""
     study = fleet.study(tmp_path / "study", OPEN, range(12))
@@ -365,7 +365,7 @@ def test_a_clock_that_jumps_costs_early_reports_and_these_only_until_it_is_right
     assert study.status(-(10**12))[0].open is study.status(2**62)[0].open is False
 
 
-def test_a_compaction_by_a_clock_that_was_set_back_removes_nothing(furnished, tmp_path):
+def test_a_compaction_keeps_files_with_a_future_date(furnished, tmp_path):
     """Files with a date in the future are kept, and the study reads the same."""
     study = Path(shutil.copytree(furnished, tmp_path / "study"))
     before = holds(study)

@@ -30,7 +30,7 @@ def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
     assert n * found.se**2 == pytest.approx(rounding(decoder, domain, numbers, p) + people, rel=1e-6)
 
 
-def test_errors_are_none_for_the_truth_and_a_step_for_a_shift() -> None:
+def test_the_truth_has_no_error_and_a_shift_has_one_step() -> None:
     """The truth has no error; a distribution shifted by one of k numbers has an error of 1 / (k - 1) of the range,
     and of one step."""
     p = np.r_[beta(60), np.zeros(4)]
@@ -40,7 +40,7 @@ def test_errors_are_none_for_the_truth_and_a_step_for_a_shift() -> None:
     assert ranges > 0
 
 
-def test_a_hierarchy_comes_to_the_truth() -> None:
+def test_the_error_of_a_hierarchy_vanishes_with_many_people() -> None:
     """With 10^9 people the error of a hierarchy vanishes, also if the number of values is not a multiple of the block
     sizes.
 

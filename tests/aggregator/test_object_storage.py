@@ -241,7 +241,7 @@ def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, 
 # Compaction, damage and access
 
 
-def test_compaction_keeps_the_rows_and_what_others_may_still_read(bucket, study):
+def test_compaction_keeps_the_rows_and_replaced_objects(bucket, study):
     """Compaction makes fewer objects with the same rows, and keeps replaced objects for the retention of a disk.
 
     The retention begins with the replacement, and a reader of the previous version can read on until it ends.

@@ -141,7 +141,7 @@ def between_classes(surveys, generator, people=1000):
     return hits / surveys
 
 
-def test_numbers_of_sides_are_those_of_each_alone(lib):
+def test_each_side_of_a_change_is_the_estimate_of_its_period(lib):
     """Each side of the JSON equals the estimate of its period alone, and the CSV has the differences of the JSON.
 
     A difference of dates is in days. The interval of a change is from the smallest to the largest difference of the
@@ -217,7 +217,7 @@ def test_steps_are_the_changes_from_each_to_the_next():
         course_figure(by_period(signed, [Span(n, n) for n in range(MOST + 1)], tallies[:1] * (MOST + 1), median))
 
 
-def test_a_wave_is_compared_without_being_asked_how(lib, tmp_path):
+def test_a_wave_is_compared_without_options(lib, tmp_path):
     """Without options, periods and two campaigns of a wave are compared by quantiles, bins and mean, as JSON, table and
     picture.
 

@@ -68,7 +68,7 @@ def test_the_page_of_a_closed_campaign_has_the_closing_notice(folder):
     assert base64.b64decode(data((folder / "page.html").read_text("utf-8"))["closing"]) == notice
 
 
-def test_nothing_is_written_in_place_of_a_file(folder):
+def test_a_page_never_overwrites_a_file(folder):
     """A page never overwrites a file, and a command that fails leaves no file."""
     (folder / "page.html").write_text("mine")
     assert "not overwritten" in run("--study", "lib", "page", "it", "--out", "page.html", code=1).output

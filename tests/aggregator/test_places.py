@@ -77,7 +77,7 @@ def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
 @pytest.mark.parametrize(
     "name", ["s3://", "s3:///key", "s3://b//c", "s3://b/../c", "s3://b/./c", "s3://b/c//d", *ELSEWHERE]
 )
-def test_names_that_begin_like_a_place_elsewhere_and_name_none(name):
+def test_malformed_bucket_addresses_are_refused(name):
     """Malformed addresses of buckets are refused, and do not become folders named "s3:" or "gs:"."""
     with pytest.raises(PlaceError, match="is not a valid place"):
         place(name)

@@ -87,7 +87,7 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
     assert all(row.reason for row in rows)
 
 
-def test_people_for_an_error_are_as_many_as_the_formula_says():
+def test_people_for_an_error_is_the_least_sufficient_number():
     """people_for reports give the wanted standard error of a share (root mean square); one report fewer does not."""
     question = Question(values(16), Ldp(NAT))
     for row in plan(question, 500, wanted=(0.01, 0.1)):
@@ -99,7 +99,7 @@ def test_people_for_an_error_are_as_many_as_the_formula_says():
             assert row.mse == pytest.approx(row.candidate.raw_mse / 500)
 
 
-def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
+def test_a_bit_limit_is_kept_or_refused_with_the_smallest_number():
     """No choice has more bits than allowed; a limit below log2 k is refused with the smallest possible number."""
     question = Question(values(100), Ldp(4 * NAT))
     for bits in (7, 8, 12):
@@ -108,7 +108,7 @@ def test_a_bit_limit_is_kept_or_refused_with_what_would_do():
         plan(question, 1, most_bits=6)
 
 
-def test_nothing_that_serves_is_an_error_with_a_reason():
+def test_an_unsuited_mechanism_is_refused_with_a_reason():
     """A question without a suited mechanism, an unknown mechanism and an unsuited one are refused with a reason."""
     with pytest.raises(Unsuited, match="no mechanism satisfies"):
         best(Question(values(3), Ldp(NAT)), [], 9)
@@ -235,7 +235,7 @@ def test_a_notion_moves_to_another_level():
     assert at_level(matrix, NAT).levels == ((0, NAT // 2, NAT), (NAT // 2, 0, UNBOUNDED), (NAT, NAT // 2, 0))
 
 
-def test_the_command_says_what_scripts_were_promised():
+def test_the_json_of_the_plan_has_the_documented_keys():
     """`plan --json` is a list with mechanism, output_bits, mse, se and people_for; the choice is first."""
     rows = json.loads(run("plan", "--values", 16, "--epsilon", 1, "--reports", 1000, "--error", 0.02, "--json").output)
     assert rows[0]["chosen"]

@@ -93,7 +93,7 @@ def test_goals_are_of_ordered_values_without_a_prior():
     assert usual_distance(Question(NumberRange.of(0, 5, "0.5"), LEVEL)) == 0.125
 
 
-def test_the_command_says_how_many_people_first():
+def test_the_goals_are_printed_before_the_mechanisms():
     """The table of goals is printed before the mechanisms; in the JSON the goals are in the first row, with the same
     figures."""
     words = ("--number", "0,7", "--epsilon", 2, "--reports", 700, "--within", "0.5", "--error", "0.05")
@@ -109,7 +109,7 @@ def test_the_command_says_how_many_people_first():
         assert f"{people:,}" in shown
 
 
-def test_a_draft_says_how_many_reports_it_expects(tmp_path):
+def test_a_plan_uses_the_number_of_reports_of_the_draft(tmp_path):
     """The plan of a draft is for the draft's number of reports, unless --reports is given."""
     draft = tmp_path / "draft.toml"
     draft.write_text(

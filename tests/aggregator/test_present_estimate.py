@@ -58,7 +58,7 @@ MANY = Values(tuple(f"item {x}" for x in range(200)))
 TITLE_AND_LABELS_WITH_MARKUP = Values(("[bold]yes[/bold]", "[/] no $x_1$", "€ 10 to $20", "日本"))
 
 
-def test_the_table_shows_percentages_intervals_and_what_was_refused():
+def test_the_table_shows_percentages_intervals_and_refusals():
     """Each value has its share and interval in percent; the caption has the number of reports, the privacy level and
     the refusals."""
     text = printed(estimate_table(found(COLOURS, [0.7, 0.2, 0.1], rejected={"replayed": 2, "signature": 1})))

@@ -49,7 +49,7 @@ def test_a_cell_is_drawn_at_the_finest_resolution_that_holds(n):
         assert cut.density[[12, 60]] == pytest.approx(one.share[[12, 60]])
 
 
-def test_districts_that_cross_squares_leave_them_whole():
+def test_every_cell_has_one_region_if_districts_cross_squares():
     """With districts that cross squares every cell has one region, and the shares of the cells sum to one."""
     one = found(100_000, Coarse(3), CROSSING, Identity())
     cut = regions(one)

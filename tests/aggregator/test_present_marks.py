@@ -72,7 +72,7 @@ def drawn(one, truth=None):
 
 
 @pytest.mark.parametrize("name", ESTIMATES)
-def test_marks_are_the_regions_and_say_their_numbers(name):
+def test_every_region_has_one_mark_with_its_figures(name):
     """Every region of a small map has one mark of exactly its cells, whose text has the name, share and interval.
 
     The keyboard can focus each mark.

@@ -111,7 +111,7 @@ def written(terms, n=2000, rejected=None, truth=None, period=None, method=None):
 
 @pytest.mark.parametrize("kind", DOMAINS)
 @pytest.mark.parametrize("rehearsal", [False, True])
-def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
+def test_the_page_is_complete_and_loads_no_other_file(kind, rehearsal):
     """All elements are closed, ids are unique, links stay on the page, and pictures are in it; nothing else has a
     source."""
     terms = campaign(DOMAINS[kind])
@@ -134,7 +134,7 @@ def test_the_page_is_whole_and_loads_nothing(kind, rehearsal):
     assert len(text.encode()) < 200_000
 
 
-def test_the_page_forbids_what_it_does_not_need():
+def test_the_policy_of_the_page_allows_only_its_style_and_pictures():
     """The page's policy allows its style by hash and embedded pictures, and nothing else."""
     parsed, _, text = written(campaign(COLOURS))
     (policy,) = [value for _, name, value in parsed.attributes if name == "content" and "default-src" in value]
@@ -167,7 +167,7 @@ def test_the_same_study_gives_the_same_bytes(monkeypatch):
     assert len(texts) == 4
 
 
-def test_the_digest_is_of_a_text_that_anybody_can_write():
+def test_the_digest_is_of_the_documented_json_text():
     """The digest is SHA-256 of the JSON text that the docs describe, which omits classes without refusals."""
     counted = Tally(np.array([3, 4]), 7, {"late": 2, "early": 0}, 5)
     text = '{"campaign":"0102","counts":[3,4],"period":null,"rejected":{"late":2},"reports":7}'
@@ -195,7 +195,7 @@ def test_every_number_of_the_estimate_is_on_the_page(kind):
     assert f"{found.reports:,} reports" in parsed.text
 
 
-def test_a_long_page_says_what_it_leaves_out():
+def test_a_long_page_states_the_number_of_omitted_values():
     """If all of 300 values may be zero, the table has 200 of them, marked, and the page states the omission."""
     parsed, found, text = written(campaign(MANY))
     assert not (found.simultaneous_low > 0).any()

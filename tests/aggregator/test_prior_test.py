@@ -40,7 +40,7 @@ def wrong():
     return truth, [crowd.tally(lip().channel, generator.multinomial(REPORTS, truth), generator) for _ in range(20)]
 
 
-def test_a_wrong_prior_is_noticed_and_a_right_one_hardly_ever_called_wrong(wrong):
+def test_a_wrong_prior_warns_and_a_right_one_seldom_does(wrong):
     """The test warns in 20 of 20 surveys of 8,000 reports if the prior of 20 values is off by .175 in total variation.
 
     With a right prior it warns in at most 12 of 2,000 surveys. alpha is .001, so 13 or more have probability 2e-7 if

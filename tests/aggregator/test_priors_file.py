@@ -83,7 +83,7 @@ def test_no_other_campaign_takes_such_a_file(tmp_path) -> None:
         read_priors(file_of(tmp_path, "wheat,hay,flax\n1,2,3\n"), plain)
 
 
-def test_people_hold_what_they_declare() -> None:
+def test_answers_of_people_follow_their_declared_priors() -> None:
     """The answers of 30,000 people with two priors follow these priors, and so do new answers in a later period."""
     people = [Declarers((8, 1, 1), 20_000, None), Declarers((1, 1, 2), 10_000, None)]
     truth = truth_of(people, CROPS, seed=2)

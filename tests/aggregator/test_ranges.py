@@ -66,7 +66,7 @@ def run(lib, *words, code=0):
     return command.run("--study", lib, "estimate", "way", *words, code=code)
 
 
-def test_the_command_gives_what_python_gives(lib):
+def test_the_json_of_the_command_equals_the_python_result(lib):
     """The JSON of the command is that of ``Study.ordered`` with the same options; scripts depend on its keys."""
     document = json.loads(run(lib, *ASKED, "--json", "--confidence", "0.9").stdout)
     found = Study.open(lib).ordered(
@@ -138,7 +138,7 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     assert f"<td>{read.quantiles[4].value}</td><td>{read.quantiles[4].low} to {read.quantiles[4].high}</td>" in text
 
 
-def test_a_page_shows_what_was_asked(lib, tmp_path):
+def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     """A page with requested quantiles and ranges has them instead of the deciles, with the figures of the JSON.
 
     A distribution function that is only for the picture is in neither page nor JSON.
