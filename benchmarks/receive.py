@@ -158,7 +158,7 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
                 yield f"another request beside three of: {what} [under 100 ms]", figures
 
 
-def beside(address: Address, request: Callable[[], object], asked: int = 20) -> list[float]:
+def beside(address: Address, request: Callable[[], object], requests: int = 20) -> list[float]:
     """Return the seconds that requests for the list of campaigns take while three clients repeat ``request``."""
     stop = threading.Event()
 
@@ -170,7 +170,7 @@ def beside(address: Address, request: Callable[[], object], asked: int = 20) -> 
     for thread in threads:
         thread.start()
     waits = []
-    for _ in range(asked):
+    for _ in range(requests):
         time.sleep(0.05)
         begun = time.perf_counter()
         ask(address, "GET", "/v1/campaigns")

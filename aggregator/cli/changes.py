@@ -11,7 +11,7 @@ import click
 
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
-from aggregator.cli.forms import FormAsked, asked_of_form, print_form_difference, require_form
+from aggregator.cli.forms import FormRequest, asked_of_form, print_form_difference, require_form
 from aggregator.cli.ranges import Ranges, compare_ranges, print_course
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
@@ -68,24 +68,24 @@ def show_trend(
     engine: Engine,
     study: Study,
     signed: SignedCampaign,
-    asked: Course,
+    course: Course,
     where: str | None,
     method: str | None,
     confidence: float,
     form: ChangeOutput,
 ) -> Trend:
     """Print the estimates of the requested spans of periods (default: each period) and the changes."""
-    spans = spans_of(study, signed, asked.spans)
-    ends = ends_of(asked.ends, spans)
-    if len(asked.truths) not in (0, 1, len(spans)):
+    spans = spans_of(study, signed, course.spans)
+    ends = ends_of(course.ends, spans)
+    if len(course.truths) not in (0, 1, len(spans)):
         raise click.UsageError(
-            f"--truth was given {len(asked.truths)} times: give it once, or once for each of the {len(spans)} spans, "
+            f"--truth was given {len(course.truths)} times: give it once, or once for each of the {len(spans)} spans, "
             "in their order"
         )
     with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         found = trend(
             signed, spans, tallies, level=confidence, method=method, where=where,
-            ends=ends, steps=asked.steps, only=asked.only, truths=asked.truths,
+            ends=ends, steps=course.steps, only=course.only, truths=course.truths,
         )  # fmt: skip
     if form.name == "json":
         shell.print_json(found.as_json())
@@ -97,7 +97,7 @@ def show_trend(
             tables.append(change_table(found.change, found))
         elif found.only is None:
             tables.append(estimate_table(found.latest, next(one.truth for one in found.points if one.estimate)))
-        if asked.steps:
+        if course.steps:
             tables.append(steps_table(found))
         for table in tables:
             shell.console().print(table)
@@ -175,32 +175,32 @@ def compare(
         raise click.UsageError(
             f"name two campaigns, not {len(campaigns)}; or name one campaign and two of its --classes"
         )
-    asked = [study.campaign(name) for name in campaigns]
+    compared = [study.campaign(name) for name in campaigns]
     questions = asked_of_form(question, pair)
     of_one: list[tuple[str, object]] = [("method", method), ("plot", plot), ("mean", mean)]
     of_one += [(name, True) for name in Ranges(quantiles, cdf, bins).named]
     if questions and (given := [name for name, word in of_one if word]):
         raise click.UsageError(f"--question and --cross print differences with intervals: leave out --{given[0]}")
-    for signed in asked:
+    for signed in compared:
         require_form(signed.terms, questions)
-    if len({signed.id for signed in asked}) < len(asked):
+    if len({signed.id for signed in compared}) < len(compared):
         raise click.UsageError(
             "both names mean the same campaign: name two campaigns, or one campaign and two of its --classes"
         )
-    named = None if classes is None else _two_of(classes, asked[0].terms)
+    named = None if classes is None else _two_of(classes, compared[0].terms)
     with engine_of(engine_name) as engine:
-        tallies = [engine.tally(study, signed) for signed in asked]
+        tallies = [engine.tally(study, signed) for signed in compared]
     sides = (
-        [Side(*entry) for entry in zip(campaigns, asked, tallies, strict=True)]
+        [Side(*entry) for entry in zip(campaigns, compared, tallies, strict=True)]
         if named is None
-        else [_side_of(asked[0], tallies[0], one) for one in named]
+        else [_side_of(compared[0], tallies[0], one) for one in named]
     )
     if questions:
-        return print_form_difference(sides, FormAsked(questions, confidence, (), form))
+        return print_form_difference(sides, FormRequest(questions, confidence, (), form))
     ranges = Ranges(quantiles, cdf, bins)
-    if ranges.named or mean or has_summary(asked[0].terms):
+    if ranges.named or mean or has_summary(compared[0].terms):
         if not ranges.named and not mean:
-            ranges, mean = Ranges.usual(asked[0].terms), has_mean(asked[0].terms)
+            ranges, mean = Ranges.usual(compared[0].terms), has_mean(compared[0].terms)
         drawn = replace(ranges, cdf=cdf or plot is not None)
         course = compare_ranges(drawn, sides, mean, method, confidence)
         print_course(course, ranges, form, plot)

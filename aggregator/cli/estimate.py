@@ -19,7 +19,7 @@ import click
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
 from aggregator.cli.forms import (
-    FormAsked,
+    FormRequest,
     asked_of_form,
     print_form,
     print_form_classes,
@@ -289,9 +289,9 @@ def estimate(
         )
     with engine_of(engine_name) as engine:
         margins = () if margins_file is None else read_population(margins_file, signed.terms)
-        asked_form = FormAsked(questions, confidence, margins, form)
+        form_request = FormRequest(questions, confidence, margins, form)
         if by == "period" and questions:
-            return print_form_course(study, engine, signed, asked_form, periods, spans, steps, name)
+            return print_form_course(study, engine, signed, form_request, periods, spans, steps, name)
         if by is not None and in_order:
             over = Over(by, period, periods, spans, steps)
             drawn = replace(ranges, cdf=cdf or plot is not None or report is not None)
@@ -313,7 +313,7 @@ def estimate(
     if questions:
         truth_file = truth_files[-1] if truth_files else None
         if by == "class":
-            return print_form_classes(signed, tally, asked_form)
+            return print_form_classes(signed, tally, form_request)
         return print_form(signed, tally, questions, confidence, form, margins, truth_file, plot, name)
     classes = signed.terms.classes
     signed, tally = signed_within(signed, tally, name)
@@ -323,7 +323,7 @@ def estimate(
         read = estimate_ranges(drawn, signed, tally, mean, method, confidence, name, margins)
         print_ranges(read, ranges, form, plot)
         if report:
-            _write_page(report, read.found, tally, period, asked=read)
+            _write_page(report, read.found, tally, period, ordered=read)
         return read
     if queries:
         wanted = Wanted(value, mean, weights, offset, population, coefficients)
@@ -453,7 +453,7 @@ def _write_page(
     period: int | None,
     *,
     truth: Floats | None = None,
-    asked: Ordered | None = None,
+    ordered: Ordered | None = None,
     course: Trend | OrderedCourse | None = None,
 ) -> None:
     from aggregator.author.audit import ask, audit
@@ -464,6 +464,6 @@ def _write_page(
         # Levels under other notions are defined for a channel that all people share, which campaigns with classes lack.
         audited = audit(terms, None if terms.classes else replace(ask(terms), epsilons=()))
     with shell.new_file(path) as file:
-        text = page(found, audited, tally, period=period, truth=truth, asked=asked, course=course)
+        text = page(found, audited, tally, period=period, truth=truth, ordered=ordered, course=course)
         file.write(text.encode("utf-8"))
     shell.warn(f"{path}  written")

@@ -112,7 +112,7 @@ def print_form(
 
 
 @dataclass(frozen=True)
-class FormAsked:
+class FormRequest:
     """The requested questions of a form, and how to estimate and print them.
 
     Attributes:
@@ -142,7 +142,7 @@ def print_form_course(
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
-    asked: FormAsked,
+    request: FormRequest,
     spans: list[Span] | None,
     between: list[Span] | None,
     steps: bool,
@@ -158,13 +158,13 @@ def print_form_course(
     ends = ends_of(between, chosen)
 
     def one(tally: Tally) -> FormEstimate:
-        return asked.estimate(*signed_within(signed, tally, where), where)
+        return request.estimate(*signed_within(signed, tally, where), where)
 
     with shell.tracked("periods", engine.spans(study, signed, chosen), len(chosen)) as tallies:
         found = form_course(chosen, tallies, one, ends=ends, steps=steps)
     known = {step.names for step in found.differences}
     changes = [] if found.change is None or found.change.names in known else [found.change]
-    _print_sides(found, asked, [*changes, *found.differences], found.as_json())
+    _print_sides(found, request, [*changes, *found.differences], found.as_json())
     warn_left_out([span.words for span in found.few], signed.terms.minimum_reports)
     if found.change is None:
         warn_single(found.sides[0][0].words)
@@ -174,7 +174,7 @@ def print_form_course(
     return found
 
 
-def print_form_classes(signed: SignedCampaign, tally: Tally, asked: FormAsked) -> FormClasses:
+def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormRequest) -> FormClasses:
     """Estimate the requested questions in each class of people, and print estimates and differences from the first
     class."""
     from aggregator.cli.spans import warn_left_out
@@ -182,8 +182,8 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, asked: FormAsked) -
 
     if not signed.terms.classes:
         raise click.UsageError(f"--by class: {signed.terms.title!r} has no classes of people")
-    found = form_classes(signed, tally, asked.estimate)
-    _print_sides(found, asked, found.differences, found.as_json())
+    found = form_classes(signed, tally, request.estimate)
+    _print_sides(found, request, found.differences, found.as_json())
     warn_left_out(found.few, signed.terms.minimum_reports)
     for name, each in found.sides:
         for warning in each.warnings:
@@ -192,39 +192,39 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, asked: FormAsked) -
 
 
 def _print_sides(
-    found: FormSides[Any], asked: FormAsked, differences: Sequence[FormDifference], as_json: dict[str, Any]
+    found: FormSides[Any], request: FormRequest, differences: Sequence[FormDifference], as_json: dict[str, Any]
 ) -> None:
     from aggregator.present.forms import form_difference_table, form_sides_csv, form_sides_table
 
-    if asked.form == "json":
+    if request.form == "json":
         shell.print_json(as_json)
-    elif asked.form == "csv":
+    elif request.form == "csv":
         shell.say(form_sides_csv(found).rstrip())
     else:
-        for table in [form_sides_table(found), *(form_difference_table(one, asked.names) for one in differences)]:
+        for table in [form_sides_table(found), *(form_difference_table(one, request.names) for one in differences)]:
             shell.console().print(table)
 
 
-def print_form_difference(sides: Sequence[Side], asked: FormAsked) -> FormDifference:
+def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDifference:
     """Estimate the requested questions on two sides that share no device, and print the difference."""
     from aggregator.estimate.change import NotComparable
     from aggregator.estimate.form_change import form_difference
     from aggregator.present.forms import form_difference_csv, form_difference_table
 
     for side in sides:
-        require_form(side.terms, asked.names)
-    before, after = (asked.estimate(side.signed, side.tally, side.where) for side in sides)
+        require_form(side.terms, request.names)
+    before, after = (request.estimate(side.signed, side.tally, side.where) for side in sides)
     if before.labels != after.labels:
         raise NotComparable(f"{sides[0].name} and {sides[1].name} do not have the same values")
     found = form_difference(
-        (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, level=asked.level
+        (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, level=request.level
     )
-    if asked.form == "json":
+    if request.form == "json":
         shell.print_json(found.as_json() | {"sides": [before.as_json(), after.as_json()]})
-    elif asked.form == "csv":
-        shell.say(form_difference_csv(found, asked.names).rstrip())
+    elif request.form == "csv":
+        shell.say(form_difference_csv(found, request.names).rstrip())
     else:
-        shell.console().print(form_difference_table(found, asked.names))
+        shell.console().print(form_difference_table(found, request.names))
     for side, one in zip(sides, (before, after), strict=True):
         for warning in one.warnings:
             shell.warn(f"Warning: {side.name}: {warning}")

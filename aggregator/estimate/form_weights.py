@@ -107,9 +107,9 @@ class AnsweredForm:
                 ) from None
         return self._tables[places]
 
-    def raw(self, asked: Function) -> float:
+    def raw(self, function: Function) -> float:
         """Return the unbiased mean of a function of answers, from tables with the pooled margins."""
-        places, numbers = asked
+        places, numbers = function
         if not places:
             return float(numbers)
         if len(places) == 1:
@@ -119,9 +119,9 @@ class AnsweredForm:
         known = rows @ numbers.mean(axis=1) + columns @ numbers.mean(axis=0) - numbers.mean()
         return float((centred(table.raw) * numbers).sum() + known)
 
-    def consistent(self, asked: Function) -> float:
+    def consistent(self, function: Function) -> float:
         """Return the mean of a function of answers under the consistent distributions."""
-        places, numbers = asked
+        places, numbers = function
         if not places:
             return float(numbers)
         found = self.margin(places[0]).share if len(places) == 1 else self.table(places).share
@@ -262,28 +262,29 @@ class Calibration:
         mean = 1 + float(constant[1])
         return mean + sum(float(one.min()) for one in values), mean + sum(float(one.max()) for one in values)
 
-    def raw(self, asked: Function) -> float:
+    def raw(self, function: Function) -> float:
         """Return the weighted mean of a function of answers. It is a consistent estimate with a bias of the order of
         its variance."""
         g, _ = self._raw
-        return self.survey.raw(asked) + sum(
-            float(each) * self.survey.raw(_times(z, asked)) for each, z in zip(g, self._indicators, strict=True)
+        return self.survey.raw(function) + sum(
+            float(each) * self.survey.raw(_times(z, function)) for each, z in zip(g, self._indicators, strict=True)
         )
 
-    def share(self, asked: Function) -> float:
+    def share(self, function: Function) -> float:
         """Return the weighted mean of a function of answers under the consistent distributions."""
         moment = self.survey.consistent
-        return moment(asked) + sum(
-            float(each) * moment(_times(z, asked)) for each, z in zip(self._consistent, self._indicators, strict=True)
+        return moment(function) + sum(
+            float(each) * moment(_times(z, function))
+            for each, z in zip(self._consistent, self._indicators, strict=True)
         )
 
-    def gradient(self, asked: Function) -> list[tuple[FormView, Floats]]:
+    def gradient(self, function: Function) -> list[tuple[FormView, Floats]]:
         """Return each view's contribution to the weighted mean of a function, as a query on the view's inputs."""
         g, second = self._raw
-        held = np.array([self.survey.raw(_times(z, asked)) for z in self._indicators])
+        held = np.array([self.survey.raw(_times(z, function)) for z in self._indicators])
         b = np.linalg.solve(second, held)
         weights, slopes = self._functions(g), self._functions(b)
-        found = [asked, *(_times(one, asked) for one in weights)]
+        found = [function, *(_times(one, function) for one in weights)]
         for group, part, (places, slope) in zip(self._groups, self._parts, slopes[1:], strict=True):
             found.append((places, group.asked * float(b[part] @ group.targets) - slope))
         found += [_times((places, -slope), weight) for places, slope in slopes for weight in weights]
@@ -296,25 +297,25 @@ class WeightedShares(SharesEstimate):
 
     Attributes:
         calibration: the weights that reproduce the known margins.
-        asked: the indicator of each value or cell.
+        indicators: the indicator function of each value or cell.
     """
 
     calibration: Calibration
-    asked: tuple[Function, ...]
+    indicators: tuple[Function, ...]
 
     @cached_property
     def raw(self) -> Floats:
         """Weighted estimate, whose bias is of the order of its variance, shape (k,)."""
-        return np.array([self.calibration.raw(one) for one in self.asked])
+        return np.array([self.calibration.raw(one) for one in self.indicators])
 
     @cached_property
     def share(self) -> Floats:
         """Consistent distribution, shape (k,)."""
-        return project(np.array([self.calibration.share(one) for one in self.asked]))
+        return project(np.array([self.calibration.share(one) for one in self.indicators]))
 
     @cached_property
     def _gradients(self) -> list[Mapping[int, tuple[FormView, Floats]]]:
-        found = [self.calibration.gradient(one) for one in self.asked]
+        found = [self.calibration.gradient(one) for one in self.indicators]
         return [{id(view): (view, numbers) for view, numbers in one} for one in found]
 
     @property
@@ -356,7 +357,7 @@ class WeightedShares(SharesEstimate):
     def weighting(self) -> Weighting:
         """The effect of the weights."""
         survey = self.calibration.survey
-        plain = [{id(view): (view, v) for view, v in survey.queries([one])} for one in self.asked]
+        plain = [{id(view): (view, v) for view, v in survey.queries([one])} for one in self.indicators]
         unweighted = sum(map(_variance, plain))
         effect = float(self.variances.sum() / unweighted) if unweighted else math.nan
         everybody = sum(view.tally.reports for view in survey.views)

@@ -52,12 +52,12 @@ class Influence:
         people_per_report: the largest number of people that one report counts for in a raw estimate; NaN without a raw
             estimate.
         reports: n, the number of reports.
-        asked: the number of forged reports whose influence was requested; None if not requested.
+        forged: the requested number of forged reports; None if not requested.
     """
 
     people_per_report: float
     reports: int
-    asked: int | None = None
+    forged: int | None = None
 
     def share_of(self, forged: int) -> float:
         """Return the largest change of an unbiased share that ``forged`` forged reports can cause."""
@@ -66,7 +66,7 @@ class Influence:
     def as_json(self) -> dict[str, Any]:
         """Return the influence of one forged report, of one in 1,000, of one in 100, and of the requested number."""
         usual = {1, math.ceil(self.reports / 1000), math.ceil(self.reports / 100)}
-        crowds = sorted(usual if self.asked is None else usual | {self.asked})
+        crowds = sorted(usual if self.forged is None else usual | {self.forged})
         return {
             "people_per_report": json_number(self.people_per_report),
             "share_per_report": json_number(self.share_of(1)),

@@ -52,7 +52,7 @@ def page(
     *,
     period: int | None = None,
     truth: Floats | None = None,
-    asked: Ordered | None = None,
+    ordered: Ordered | None = None,
     course: Trend | OrderedCourse | None = None,
 ) -> str:
     """Return the page of an estimate.
@@ -62,7 +62,7 @@ def page(
         tally: the counts that were estimated.
         period: the period; None for each device's latest answer.
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
-        asked: quantiles and ranges to show instead of the default ones, with the distribution function to draw.
+        ordered: quantiles and ranges to show instead of the default ones, with the distribution function to draw.
         course: changes between periods or differences between classes, shown in a section of their own; None for no
             such section.
     Raises:
@@ -71,7 +71,7 @@ def page(
     if audit.terms != found.terms or tally.reports != found.reports:
         raise ValueError("estimate, audit and tally differ: expected the same campaign and reports")
     terms = found.terms
-    read = asked or (summary(tally, found) if has_summary(terms) else None)
+    read = ordered or (summary(tally, found) if has_summary(terms) else None)
     sections = [
         ("results", "Results", results_section(found, truth, read)),
         ("values", "Numbers", _numbers(found, truth, read)),

@@ -295,7 +295,7 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
         lines.append(f"{refused:,} refused: {classes}")
     weight = found.influence.people_per_report
     if not math.isnan(weight):
-        forged = found.influence.asked or math.ceil(found.reports / 100)
+        forged = found.influence.forged or math.ceil(found.reports / 100)
         part = math.ceil(100 * forged / found.reports)
         lines.append(
             f"one forged report counts for up to {weight:.1f} people; {forged:,} of them ({part}%) could move a share "

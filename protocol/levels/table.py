@@ -1,7 +1,7 @@
 """A table of all privacy levels of one channel, each with a number or the reason why it is missing.
 
-The desk and the device both print this table, so that their audits agree. A level that is too expensive to compute is
-reported as missing, never guessed.
+The analyst's audit and the device's both print this table, so that they agree. A level that is too expensive to compute
+is reported as missing, never guessed.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def test_the_influence_is_that_of_the_requested_forged_reports():
     """The table states the influence of the requested number of forged reports, instead of a hundredth of the
     reports."""
     one = found(COLOURS, n=2000)
-    one = dataclasses.replace(one, influence=dataclasses.replace(one.influence, asked=130))
+    one = dataclasses.replace(one, influence=dataclasses.replace(one.influence, forged=130))
     assert "130 of them (7%)" in " ".join(printed(estimate_table(one)).split())
 
 

@@ -58,8 +58,8 @@ def total(channel: Bits) -> tuple[float, float]:
 
 
 def table_1(setting: Setting) -> ExperimentResult:
-    asked = notion(TOY)
-    best = idue.idue(asked)
+    graded = notion(TOY)
+    best = idue.idue(graded)
     own, other = np.array(best.own) / S, np.array(best.other) / S
     fixed, held = variances(own, other)
     low, high = total(best)
@@ -71,10 +71,10 @@ def table_1(setting: Setting) -> ExperimentResult:
     rows = {
         "RAPPOR": total(unary.rappor(5, least)),
         "OUE": total(unary.oue(5, least)),
-        "opt1": total(idue.idue(asked, "opt1")),
-        "opt2": total(idue.idue(asked, "opt2")),
+        "opt1": total(idue.idue(graded, "opt1")),
+        "opt2": total(idue.idue(graded, "opt2")),
     }
-    gap = _local(asked, setting)
+    gap = _local(graded, setting)
     larger = []
     for name, budgets, many in LARGER:
         bounds = np.minimum.outer(budgets, budgets)
@@ -123,12 +123,12 @@ def table_1(setting: Setting) -> ExperimentResult:
     return ExperimentResult((), findings, verdict)
 
 
-def _local(asked: Graded, setting: Setting) -> float:
+def _local(graded: Graded, setting: Setting) -> float:
     """Return the relative improvement over the computed optimum that a general solver over a and b finds."""
-    sizes = [len(members) for members in asked.classes]
+    sizes = [len(members) for members in graded.classes]
     count = len(sizes)
     bounds = np.full((count, count), np.inf)
-    for c, d, level in asked.bounds():
+    for c, d, level in graded.bounds():
         bounds[c, d] = exact.nats(level)
     ours = idue.worst_error(sizes, *idue.optimum(sizes, bounds))
 
@@ -160,15 +160,15 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     domain = Items(2, 3)
     budgets = [exact.level_from(nats) for nats in (1.0, 1.5, 3.0)]
     channel = idue.idue_ps(domain, budgets)
-    asked = Graded.over(idue.item_budgets(domain, budgets))
+    graded = Graded.over(idue.item_budgets(domain, budgets))
     sets = [held for size in range(4) for held in itertools.combinations(range(3), size)]
     laws = {held: domain.draws(held) for held in sets}
     outputs = {held: _outputs(channel, laws[held]) for held in sets}
     over, sharper, tight = -math.inf, -math.inf, []
     for one, other in setting.track(list(itertools.permutations(sets, 2))):
         true = max(math.log(p / q) for p, q in zip(outputs[one], outputs[other], strict=True))
-        theorem = min(_budget(laws[held], asked.budgets, asked) for held in (one, other))
-        certified = set_level(asked.bound, laws[one], laws[other])
+        theorem = min(_budget(laws[held], graded.budgets, graded) for held in (one, other))
+        certified = set_level(graded.bound, laws[one], laws[other])
         if certified is None:
             raise ValueError("every pair is bounded")
         over, sharper = max(over, true - theorem), max(sharper, true - exact.nats(certified))
@@ -216,8 +216,8 @@ def _outputs(channel: Bits, law: dict[int, int]) -> list[float]:
     return found
 
 
-def _budget(law: dict[int, int], levels: Sequence[int], asked: Graded) -> float:
+def _budget(law: dict[int, int], levels: Sequence[int], graded: Graded) -> float:
     """Return the level of eq. 15 in nats."""
     whole = sum(law.values())
-    mean = sum(weight / whole * math.exp(exact.nats(levels[asked.class_of(x)])) for x, weight in law.items())
+    mean = sum(weight / whole * math.exp(exact.nats(levels[graded.class_of(x)])) for x, weight in law.items())
     return math.log(mean)
