@@ -97,8 +97,8 @@ def shapes(folder: Path) -> dict[str, Floats]:
     few = np.zeros(ROWS * COLUMNS)
     few[np.random.default_rng(4).choice(ROWS * COLUMNS, CLUSTERS, replace=False)] = 1 / CLUSTERS
     return {
-        "even": even,
-        "half even, half as Gowalla": (even + real) / 2,
+        "uniform": even,
+        "half uniform, half as Gowalla": (even + real) / 2,
         "people per cell": real,
         f"all in {CLUSTERS} cells": few,
     }
