@@ -179,7 +179,7 @@ def run() -> Iterator[tuple[str, str]]:
     for what, turns in (("1 worker", single), ("2 workers", double)):
         seconds = " / ".join(f"{one.wall:.1f}" for one in (turns.verify, turns.ingest, turns.known))
         yield f"seconds to verify / ingest / ingest again, {what}", seconds
-    yield "reports a second a core, 1 worker", f"{core:,.0f}"
+    yield "reports per second and core, 1 worker", f"{core:,.0f}"
     yield "bytes a report: read (twice)", f"{read / REPORTS_VERIFIED:.0f}"
     yield "bytes a report: sorted into shards", f"{double.travelled / REPORTS_VERIFIED:.1f}"
     yield "bytes a report: in the table", f"{double.stored / REPORTS_VERIFIED:.1f}"

@@ -134,9 +134,7 @@ def present_code(records: Records, joined: Joined, code: str) -> None:
     from protocol import link  # not at the top: it loads hashlib, which a unit sets up first
 
     if not link.is_code(code):
-        raise CampaignError(
-            f"this is not a code, which has 1 to {link.MAX_CODE} letters, digits, - and _: copy the whole code"
-        )
+        raise CampaignError(f"a code must have 1 to {link.MAX_CODE} letters, digits, - and _: copy the whole code")
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
         if records.outbox.code(campaign) == code:

@@ -87,7 +87,7 @@ def trust(options: argparse.Namespace) -> Printed:
     """``trust [add|remove KEY]``: add or remove a trusted author; return all of them."""
     if (options.verb is None) != (options.key is None):
         raise Usage(
-            "trust has a verb without a key, or a key without a verb: write trust add FILE|ID, or trust remove "
+            "trust has an action without a key, or a key without an action: write trust add FILE|ID, or trust remove "
             "FINGERPRINT"
         )
     with Device.open(options.store) as device:

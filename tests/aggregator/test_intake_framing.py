@@ -103,7 +103,7 @@ def test_a_tail_that_waits_for_more_is_bounded():
 
 @pytest.mark.parametrize("filler", [b"\x95\x01", b"\x95\x01\x03\xc4\x08", HUGE_CLAIM])
 def test_hostile_garbage_takes_linear_time(filler):
-    """A megabyte of beginnings of envelopes is one run of garbage.
+    """A megabyte of truncated envelopes is one run of garbage.
 
     No time is asserted: a reader in quadratic time would take minutes.
     """

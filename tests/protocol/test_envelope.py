@@ -203,7 +203,7 @@ class Watched(bytes):
     ids=["large payloads", "no signatures", "large arrays", "beginnings", "arrays of arrays"],
 )
 def test_looking_for_envelopes_is_linear(hostile: bytes) -> None:
-    """For many beginnings of envelopes that each claim megabytes, the reader copies at most 32 times the length of the
+    """For many truncated envelopes that each claim megabytes, the reader copies at most 32 times the length of the
     batch."""
     data = Watched(hostile * (100_000 // len(hostile)))
     for _ in envelope.read_batch(data):
