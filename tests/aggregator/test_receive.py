@@ -262,7 +262,7 @@ CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n"
 LENGTH = HEAD + b"content-length: %d\r\n\r\n"
 
 
-def test_an_upload_too_long_is_refused_before_it_has_come(study):
+def test_an_upload_over_the_limit_is_refused_before_its_body(study):
     """An upload that states a length over the limit is refused before any byte of its body arrives."""
     with served(study, max_bytes=2000) as address:
         assert b" 413 " in raw(address, LENGTH % 2001)
@@ -508,7 +508,7 @@ def processes(study, *moments):
             running.communicate()
 
 
-def test_killed_before_the_answer_nothing_is_lost_or_doubled(study):
+def test_a_repeated_upload_after_a_kill_counts_once(study):
     """If the service is killed before the file has its name, or between file and answer, the repeated upload counts
     each report once."""
     with processes(study, "before the file has its name", "between file and answer") as killed:
@@ -580,7 +580,7 @@ def test_a_stopped_service_waits_for_no_slow_body(study):
     assert kept(study) == []
 
 
-def test_uploads_are_their_owners_alone(study):
+def test_other_users_cannot_read_the_inbox(study):
     """Other users of the machine can read nothing in the inbox: neither uploads nor archived batches nor their
     names."""
     umask = os.umask(0)
@@ -761,7 +761,7 @@ def test_clients_are_forgotten_with_the_day():
     assert len(limits) == CLIENTS
 
 
-def test_too_many_requests_learn_when_to_come_again(study):
+def test_requests_over_the_limit_get_429_and_retry_after(study):
     """A request over the limit gets 429 with Retry-After and is not stored; a forwarding header counts only from a
     trusted proxy."""
     forwarded = [{"x-forwarded-for": f"10.0.0.{number}"} for number in range(4)]
@@ -831,7 +831,7 @@ def test_addresses_to_listen_on():
         assert not is_loopback(listening)
 
 
-def test_the_command_refuses_what_cannot_work(study, tmp_path):
+def test_the_command_refuses_invalid_options(study, tmp_path):
     """A missing study, half of a TLS pair, a proxy that is no address and a limit of one byte are usage errors.
 
     TLS files that are not PEM and a folder without a study are errors.

@@ -144,7 +144,7 @@ def test_a_page_that_is_still_the_same_is_not_sent_again(study):
     assert base64.b64decode(data(body.decode())["closing"]) == notice
 
 
-def test_a_link_to_nothing_is_a_page_to_read(study):
+def test_a_wrong_link_gets_a_page_of_text(study):
     """A wrong id gets a page of text in both languages, without scripts.
 
     A wrong method is 405, and too many requests get a page that says when to try again.

@@ -97,7 +97,7 @@ def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
     assert "equally frequent" not in " ".join(lint(terms(channel, minimum=2000)))
 
 
-def test_classes_are_weighed_as_they_are_estimated():
+def test_the_stated_error_of_classes_is_that_of_all_people():
     """The stated error of a campaign with classes is that of the estimated shares of all people."""
     channels = (chosen("projective", QUESTION)[1],) * 2
     notion = Classes.of((QUESTION.notion,) * 2)

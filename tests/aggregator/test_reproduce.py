@@ -132,7 +132,7 @@ def test_a_survey_is_counted_by_value():
 # Data sets
 
 
-def test_lists_are_read_as_they_are(tmp_path):
+def test_lists_keep_order_and_repeated_items(tmp_path):
     """A FIMI file has one list per line, with order and repeated items; packed and compact files read the same."""
     (tmp_path / "kosarak.dat").write_text("1 2 3 \n\n7\n2 2 9\n", encoding="ascii")
     plain = DataFolder(tmp_path).kosarak()
@@ -229,7 +229,7 @@ def test_of_two_last_check_ins_the_first_in_the_file_is_the_last(tmp_path):
     assert DataFolder(tmp_path).last_check_ins().last.tolist() == [math.floor((12 + 90) / 5) * 36 + 18]
 
 
-def test_the_grid_counts_what_is_inside(gowalla):
+def test_the_grid_counts_only_check_ins_inside_the_window(gowalla):
     """A check-in inside the window is counted in its cell of a fifth of a degree; others are omitted."""
     folder, rows = gowalla
     found = folder.check_ins_on_grid()
@@ -260,7 +260,7 @@ def test_compact_check_ins_are_the_same(gowalla, tmp_path):
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_a_missing_data_set_says_where_it_is_described(name, tmp_path):
+def test_the_error_of_a_missing_data_set_names_its_description(name, tmp_path):
     """If a data file or its folder is missing, the error names the data set, its description, and --data."""
     for folder in (None, tmp_path):
         with pytest.raises(MissingData) as refused:
@@ -280,7 +280,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("file", BROKEN)
-def test_a_file_that_is_something_else_is_refused(file, tmp_path):
+def test_a_file_of_another_format_is_refused(file, tmp_path):
     """A file whose contents do not have the format of its name is refused; for a text file the error has the line or
     field."""
     text, reader, where = BROKEN[file]
@@ -323,7 +323,7 @@ def made(monkeypatch):
     monkeypatch.setitem(PAPERS, "made", "A paper, made up")
 
 
-def test_a_published_curve_is_parted_by_what_it_keeps():
+def test_a_published_curve_is_divided_by_its_claim():
     """A curve is divided into two: the points that satisfy their claim, and the rest up to the next point that does."""
     kept, broken = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
     assert [math.isnan(y) for y in kept.y] == [True, False, False]
@@ -332,7 +332,7 @@ def test_a_published_curve_is_parted_by_what_it_keeps():
     assert [curve.role for curve in parted("p", (1.0,), (1.0,), (True,), "x")] == ["published"]
 
 
-def test_progress_comes_to_its_end():
+def test_the_steps_of_an_experiment_fill_the_progress_bar():
     """The steps of an experiment add up to the whole progress bar, for any number of steps."""
     for count in (1, 3, 7, 1999):
         moved = []
@@ -362,7 +362,7 @@ def test_an_experiment_without_data_is_left_out_and_named(made):
         document.run("made", DataFolder(None), 1, quick=True, only=["fourth"])
 
 
-def test_a_document_comes_back_from_its_json(made):
+def test_a_document_survives_json_and_back(made):
     """A document, with gaps in curves, is unchanged after JSON and back; invalid JSON is refused."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     kept = json.loads(json.dumps(found.as_json(), allow_nan=False))
@@ -452,7 +452,7 @@ def test_the_command_writes_figures_tables_and_numbers(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["lip-fig5.png", "lip.json", "lip.md"]
 
 
-def test_the_command_says_what_it_lacks(tmp_path):
+def test_the_command_names_missing_data_and_ends_with_75(tmp_path):
     """Without data the other experiments are still written; the command ends with 75 and names the description of
     the data."""
     words = ("reproduce", "lip", "--only", "numbers", "--only", "fig9a", "--quick", "--out", tmp_path)

@@ -209,7 +209,7 @@ def test_table_1_is_not_set_beside_the_papers_as_the_same_data(folder):
     assert projected.y[0] > projected.y[-1]
 
 
-def test_the_laws_are_what_they_are_called():
+def test_the_distributions_agree_with_their_names():
     """The distributions are geometric with .95, Zipf with 1, uniform, and the geometric one in another order."""
     geometric, zipf, uniform, permuted = reader.laws(np.random.default_rng(1)).values()
     assert geometric[1] / geometric[0] == pytest.approx(0.95)

@@ -46,7 +46,7 @@ def setting(data=None, repeats=2):
 # People and their sets
 
 
-def test_a_set_holds_an_item_once():
+def test_a_repeated_item_counts_once_in_a_set():
     """A repeated item in a basket counts once in the set; items that no person has are omitted."""
     people = ItemHolders.of(baskets([[5, 2, 5], [2], [9, 2, 9, 9]]))
     assert people.size == 3
@@ -166,7 +166,7 @@ def test_simulated_surveys_err_as_expected(length, name):
 
 
 @pytest.mark.parametrize("length", [0, 4])
-def test_at_a_large_level_a_survey_counts_everybody(length):
+def test_a_survey_at_a_large_level_is_near_the_true_counts(length):
     """With budgets of 9 to 18 nats every estimated count is within 10% or 60 people of the true one, so it belongs to
     its item.
 

@@ -77,7 +77,7 @@ def program_of_mae(share, eps):
 
 @pytest.mark.parametrize("eps", [0.2, 0.69, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("share", ["0.5", "0.3", "0.15", "0.05", "0.01"])
-def test_the_error_of_a_report_as_it_stands(share, eps):
+def test_the_published_channel_has_the_least_error_of_a_single_report(share, eps):
     """If the published channel is legal, it has the least mean absolute error of all legal channels (Proposition 3).
 
     Its reports then have the distribution of the answers. Otherwise the best legal channel says yes with probability
@@ -164,7 +164,7 @@ def partitions(n):
 
 
 @pytest.mark.parametrize("n", [3, 4, 6])
-def test_the_trusted_server_keeps_everybodys_level(n):
+def test_the_trusted_server_keeps_the_level_of_every_person(n):
     """The error is that of no report, or of merged sums which change no person's posterior by more than the level.
 
     The posteriors are computed from all 2^n answers. Some reports say something.

@@ -23,7 +23,7 @@ def kept(paper):
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_the_page_is_what_the_kept_run_says(paper):
+def test_the_page_has_the_text_of_the_stored_run(paper):
     """The part of each paper is the text of its stored quick run, and contains every experiment with its figure."""
     page = (DOCS / "RESULTS.md").read_text(encoding="utf-8")
     document = Document.from_json(kept(paper))
@@ -34,7 +34,7 @@ def test_the_page_is_what_the_kept_run_says(paper):
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_the_figures_are_there_and_small(paper):
+def test_every_experiment_has_a_small_figure(paper):
     """Every experiment with panels has a figure of less than 60 KB in the page's folder, which has no other figures."""
     names = {f"{paper}-{found.name}.png" for found in Document.from_json(kept(paper)).found if found.figure}
     assert {path.name for path in (DOCS / "results").glob(f"{paper}-*.png")} == names

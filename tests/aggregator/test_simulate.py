@@ -64,7 +64,7 @@ def test_a_seed_repeats_everything_on_any_number_of_processes(monkeypatch):
     assert started == [2]
 
 
-def test_without_a_seed_nothing_repeats():
+def test_populations_without_a_seed_differ():
     """Two populations without a seed have no common key."""
     truth = Truth(("red",), (20,))
     first, second = (next(population(terms(COLOURS), ID, truth, 0)) for _ in range(2))

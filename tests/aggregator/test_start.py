@@ -48,7 +48,7 @@ def loaded(folder, *words, **environment):
     "words",
     ["--help", "keygen --help", "keygen analyst", "completion bash", "inspect education.campaign", "inspect batch.htr"],
 )
-def test_commands_that_compute_nothing_load_no_library_that_computes(desk, words):
+def test_help_and_inspect_load_no_heavy_library(desk, words):
     """Help, keygen, completion and inspect import none of the heavy libraries."""
     assert loaded(desk, *words.split()) == set()
 
@@ -59,13 +59,13 @@ def test_the_names_of_commands_are_completed_from_the_table(desk):
     assert loaded(desk, **words) == set()
 
 
-def test_options_are_completed_without_what_the_command_computes_with(desk):
+def test_completing_an_option_loads_no_heavy_library(desk):
     """Completing ``estimate --per`` imports none of the heavy libraries."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate --per", "COMP_CWORD": "2"}
     assert loaded(desk, **words) == set()
 
 
-def test_campaigns_are_completed_from_the_tables_alone(desk):
+def test_completing_a_campaign_loads_only_the_table_libraries(desk):
     """Completing ``estimate edu`` imports the libraries that read tables, and none that estimates, serves or draws."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate edu", "COMP_CWORD": "2"}
     assert loaded(desk, HALFTRUTH_STUDY="lib", **words) <= {"numpy", "pyarrow", "deltalake", "nacl"}

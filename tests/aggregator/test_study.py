@@ -172,7 +172,7 @@ def test_a_tally_takes_the_latest_period_of_each_device(study):
     assert study.tally(PLAIN).counts[9] == study.tally(PLAIN).reports == 1
 
 
-def test_a_tally_names_its_version_and_what_was_refused(study):
+def test_a_tally_has_its_version_and_refusals(study):
     """A tally has the version of the counted table and the refusals of its own campaign only."""
     study.import_campaign(OTHER.data, [AUTHOR.public], "other")
     before = study.tally(PLAIN)
@@ -186,7 +186,7 @@ def test_a_tally_names_its_version_and_what_was_refused(study):
     assert study.tally(PLAIN).version == after.version
 
 
-def test_status_says_how_each_campaign_stands(study):
+def test_status_has_the_counts_of_each_campaign(study):
     """status has, by campaign name, the number of keys, the outputs by period, the refusals and whether the campaign
     is open."""
     study.import_campaign(OTHER.data, [AUTHOR.public], "a-first")
@@ -211,7 +211,7 @@ def test_no_column_joins_two_campaigns(study):
     assert not {key.tobytes() for key in first.public} & {key.tobytes() for key in second.public}
 
 
-def test_a_table_that_is_gone_is_an_error_that_names_it(study):
+def test_the_error_of_a_deleted_table_names_it(study):
     """If a table of an open study is deleted, the error names the table."""
     (study.path / "keys").rename(study.path / "lost")
     with pytest.raises(StudyError, match="keys"):

@@ -40,7 +40,7 @@ def many():
     return difference(*sides)
 
 
-def test_the_surest_changes_come_first_and_noise_is_folded():
+def test_significant_changes_come_first():
     """The two of 60 values with a significant change come first, with a star; a few others follow.
 
     The caption says that the others may have no change. In each row the printed shares differ by the printed change, up

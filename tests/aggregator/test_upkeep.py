@@ -128,7 +128,7 @@ def run(study_path, *arguments):
 # Compaction
 
 
-def test_compaction_changes_files_and_nothing_else(study, before):
+def test_compaction_changes_only_files(study, before):
     """Compaction leaves one file in each partition; tallies, status and refusals stay the same, and a replay is
     refused."""
     done = {one.table: one for one in compact(study, now=time.time())}
@@ -149,14 +149,14 @@ def test_compaction_of_a_compact_study_commits_nothing(study):
     assert (versions(study), {name: live(study, name) for name in SCHEMAS}) == before
 
 
-def test_large_files_are_left_until_there_are_twice_as_many_as_needed(study):
+def test_a_partition_is_rewritten_at_twice_the_needed_files(study):
     """A partition is rewritten once it has at least twice as many files as its size needs."""
     size = sum(path.stat().st_size for path in live(study, "rejects"))
     assert compact(study, now=time.time(), file_bytes=-(-size // 2))[-1].after.files == 3
     assert compact(study, now=time.time(), file_bytes=size)[-1].after.files == 1
 
 
-def test_a_rewriting_from_an_old_snapshot_changes_nothing(study):
+def test_a_rewrite_of_an_old_snapshot_fails(study):
     """A rewrite is a compare-and-swap: after a commit or another rewrite it fails, and every row stays once."""
     path = study.path / "reports"
     first, second, third = (tables.snapshot(path) for _ in range(3))
@@ -230,7 +230,7 @@ def test_who_reads_an_older_snapshot_reads_on(study):
     assert tables.query(table, "SELECT * FROM rows").num_rows == 15
 
 
-def test_unread_files_are_removed_once_they_are_old(study, before):
+def test_unused_files_are_removed_after_the_retention(study, before):
     """Replaced, uncommitted and half-written files are removed after the retention and not before, foreign files
     never."""
     reports = study.path / "reports"
@@ -251,7 +251,7 @@ def test_unread_files_are_removed_once_they_are_old(study, before):
     assert contents(study) == before
 
 
-def test_a_short_retention_is_for_those_who_are_alone(study, before):
+def test_a_short_retention_requires_the_option_alone(study, before):
     """Compaction refuses a retention below 24 hours unless it runs with --alone; then only files in use are left."""
     for retention in (0, SHORTEST - 1):
         with pytest.raises(StudyError, match="--alone"):
@@ -276,7 +276,7 @@ def test_the_age_of_a_file_is_by_the_clock_that_dated_it(study, monkeypatch):
     assert waiting.exists()
 
 
-def test_old_commits_go_once_a_checkpoint_holds_them(study, before):
+def test_old_commits_are_removed_after_a_checkpoint(study, before):
     """Commits older than 30 days are removed once a checkpoint contains them, and the study reads the same."""
     compact(study, now=time.time())
     age(study.path, 40 * DAY)
@@ -320,13 +320,13 @@ def at_once(folder, reports, rounds):
     assert study.tally(BUCKETS).counts.tolist() == [1] * reports + [0] * (64 - reports)
 
 
-def test_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
+def test_concurrent_compactions_and_ingests_count_each_report_once(tmp_path):
     """If one process ingests 8 reports one by one while 2 processes compact twice, each report counts once."""
     at_once(tmp_path, 8, 2)
 
 
 @pytest.mark.long
-def test_many_compactions_and_ingests_at_once_lose_and_double_nothing(tmp_path):
+def test_many_concurrent_compactions_and_ingests_count_each_report_once(tmp_path):
     """If one process ingests 64 reports one by one while 2 processes compact 16 times, each report counts once."""
     at_once(tmp_path, 64, 16)
 
@@ -382,7 +382,7 @@ def test_a_compaction_killed_anywhere_leaves_the_study_as_it_was(study, tmp_path
     assert killed(study, tmp_path, 60) > 30
 
 
-def test_the_command_compact_says_what_it_did(study):
+def test_compact_prints_files_and_bytes_before_and_after(study):
     """compact prints, as text and as JSON, the files and bytes of each table before and after; a short retention is
     refused."""
     document = json.loads(run(study.path, "compact", "--json").stdout)
@@ -569,7 +569,7 @@ def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tm
         assert [path.name for path in inbox.waiting(new)] == [waiting.name]
 
 
-def test_reports_of_revoked_keys_are_counted_anew_only_if_asked(study, sources, tmp_path):
+def test_a_rebuild_counts_reports_of_revoked_keys_only_on_request(study, sources, tmp_path):
     """Copied rows stay counted; from batches alone, reports of revoked keys count only with count_revoked."""
     study.revoke(enrolment(0, PLAIN))
     expected = contents(study)
@@ -731,7 +731,7 @@ def test_the_command_rebuild(study, sources, tmp_path, before):
     assert contents(Study.open(tmp_path / "second"))[1]["education", 0][0] == before[1]["education", 0][0]
 
 
-def test_a_study_that_lost_nothing_is_taken_over(study, tmp_path, before):
+def test_a_rebuild_does_not_change_an_intact_study(study, tmp_path, before):
     """An intact study is unchanged by a rebuild, and no report is counted again."""
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
     assert (done.anew, done.read, done.counted, done.warnings) == ((), 15, 0, ())
@@ -772,7 +772,7 @@ def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["batches", "enrolments"])
-def test_the_prior_of_a_key_that_is_revoked_altogether_comes_back(own, tmp_path, kept):
+def test_a_rebuild_restores_the_prior_of_a_revoked_key(own, tmp_path, kept):
     """If the enrolment of a key is lost but its revocation is not, its earlier reports are decoded as before."""
     study, signed, named = own
     expected = study.tally(signed)

@@ -341,7 +341,7 @@ def test_a_status_has_a_line_for_each_view(tmp_path):
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_reports_are_alike_where_view_and_output_are():
+def test_anonymity_counts_equal_reports_of_one_view():
     """k is the size of the smallest class of equal reports of one view; the classes of all views are counted."""
     level = exact.NANONATS
     channels = [randomized_response(4, level), hadamard(36, level)]

@@ -47,7 +47,7 @@ def read(views, draft=DRAFT):
     return campaign_of(tomllib.loads(draft + "[views]\n" + views, parse_float=Decimal), Path())
 
 
-def test_views_are_signed_as_they_are_drafted():
+def test_signed_views_are_those_of_the_draft():
     """The signed campaign has the draft's squares and shares, the coarsest first, and decodes to the same."""
     terms = read("resolutions = [[1, 0.5], [10, 0.2], [5, 0.3]]")
     assert [(view.weight, view.map) for view in terms.views] == [(2, Coarse(10)), (3, Coarse(5)), (5, Identity())]
@@ -55,7 +55,7 @@ def test_views_are_signed_as_they_are_drafted():
     assert decode_campaign(encode_campaign(terms)) == terms
 
 
-def test_the_planner_chooses_what_the_draft_leaves_out():
+def test_the_planner_chooses_missing_shares_of_views():
     """Without shares in the draft every view gets one; with fewer devices the coarse view gets more weight."""
     found = {n: read(f"resolutions = [5, 1]\ndevices = {n}").views for n in (1_000, 10_000_000)}
     coarse = {n: views[0].weight / sum(view.weight for view in views) for n, views in found.items()}
@@ -119,7 +119,7 @@ def test_views_that_the_rest_of_a_draft_does_not_carry_are_refused(old, new, mes
         read("resolutions = [5, 1]", DRAFT.replace(old, new))
 
 
-def test_the_audit_says_what_each_view_weighs():
+def test_the_audit_has_the_level_and_influence_of_each_view():
     """The audit has the level and the influence of one report for each view; the campaign's figures are those of the
     worst view."""
     terms = read("resolutions = [[10, 0.02], [1, 0.98]]")
@@ -161,7 +161,7 @@ def test_the_plan_lists_the_views(tmp_path):
     assert all(view["se"] > 0 and view["people_per_report"] > 1 for view in views)
 
 
-def test_the_plan_makes_shares_for_the_reports_it_is_asked_about(tmp_path):
+def test_the_plan_chooses_shares_for_the_given_reports(tmp_path):
     """If the draft has no ``devices``, the shares are for --reports, and the text has the line to add; otherwise
     they are the draft's."""
     draft = tmp_path / "map.toml"

@@ -95,7 +95,7 @@ def test_each_class_is_estimated_like_a_separate_campaign():
         assert np.abs(whole - (900 * shares[0] + 400 * shares[1]) / 1300).max() < 1e-9
 
 
-def test_everybodys_mean_is_that_of_the_classes():
+def test_the_mean_of_all_people_is_the_weighted_mean_of_the_classes():
     """The estimate of everybody's mean is the weighted mean of the classes' means, by reports or by known class sizes.
 
     The variance is the sum of the weighted ones; random class sizes add the variance between classes.
@@ -253,7 +253,7 @@ def lib(tmp_path_factory):
     return folder / "lib"
 
 
-def test_everybody_and_each_class_are_shown(lib, tmp_path):
+def test_results_of_all_people_and_of_each_class_are_shown(lib, tmp_path):
     """Without --where, the deciles, bins and mean are those of all people; with --by class, those of each class.
 
     --by class has the differences from the first class too, and the figures equal those in Python. A page has both,
@@ -286,7 +286,7 @@ def test_everybody_and_each_class_are_shown(lib, tmp_path):
     assert compared["differences"][0]["values"][0]["what"] == "mean"
 
 
-def test_everybody_is_weighted_to_known_parts(lib, tmp_path):
+def test_results_of_all_people_are_weighted_to_known_class_sizes(lib, tmp_path):
     """Table, ranges, mean and page are weighted to known class sizes; weights for a single class are refused."""
     parts = tmp_path / "population.toml"
     parts.write_text('[[margin]]\nby = "class"\nsource = "register"\nshares = { town = 0.1, village = 0.9 }\n')

@@ -287,7 +287,7 @@ LARGE = (333_333, 4 * NANONATS)
         pytest.param((0, 1), 400, *LARGE, 0.93, 0.97, marks=pytest.mark.long),
     ],
 )
-def test_weighted_shares_are_near_the_truth_and_their_intervals_hold_it(
+def test_weighted_shares_are_near_the_truth_and_their_intervals_cover(
     by: tuple[int, ...], surveys: int, n: int, level: int, least: float, most: float
 ) -> None:
     """If people of one sex answer three times as often, weighting to known margins reduces the total variation to a
@@ -454,7 +454,7 @@ def test_margins_fit_their_campaign(tmp_path: Path) -> None:
     assert (found.shares.tolist(), found.source) == ([0.125, 0.25, 0.625], "Census")
 
 
-def test_an_estimate_of_a_form_says_which_weights_it_has() -> None:
+def test_the_json_of_a_form_names_its_weights() -> None:
     """The JSON has the known shares of each margin, and shares and tables are weighted to them."""
     terms = test_forms.campaign().terms
     margins = [KnownMargin("town", 0, ("north", "south", "west"), np.array([0.2, 0.3, 0.5]), np.arange(3), "Census")]

@@ -83,14 +83,14 @@ def test_a_backup_cannot_turn_the_ledger_back() -> None:
     assert listed("android.permissions") == ["INTERNET"]
 
 
-def test_the_least_android_is_one_that_its_python_takes() -> None:
+def test_the_api_levels_of_the_package_agree() -> None:
     """The package is for 64-bit and 32-bit phones, and the API levels agree with each other."""
     assert listed("android.archs") == ["arm64-v8a", "armeabi-v7a"]
     assert int(spec()["android.minapi"]) == int(spec()["android.ndk_api"]) >= 21
     assert int(spec()["android.api"]) >= int(spec()["android.minapi"])
 
 
-def test_the_package_holds_three_packages_and_nothing_else() -> None:
+def test_the_package_contains_only_three_packages_and_main() -> None:
     """`make apk` lays out protocol, edge_sdk, demo_app and main.py, in the folder that the spec names."""
     made = re.search(r"^apk:.*?(?=^\S)", (ROOT / "Makefile").read_text(encoding="utf-8"), re.S | re.M)
     assert made
@@ -100,7 +100,7 @@ def test_the_package_holds_three_packages_and_nothing_else() -> None:
     assert (SPEC.parent / spec()["source.dir"]).resolve() == ROOT / "build" / "android"
 
 
-def test_nothing_that_is_read_at_run_time_is_left_out() -> None:
+def test_every_file_that_the_app_opens_is_packaged() -> None:
     """Every kind of file that the app opens is packaged, and the app's pictures exist."""
     kinds = set(listed("source.include_exts"))
     opened = {"demo_app/app.kv", "demo_app/texts/en.toml", "demo_app/texts/de.toml", "demo_app/data/coast.bin"}
@@ -169,7 +169,7 @@ def test_the_vectors_hold_without_compiled_msgpack(tmp_path: Path) -> None:
     assert done.stdout.startswith("..")
 
 
-def test_the_codec_asks_msgpack_for_what_old_versions_have() -> None:
+def test_the_codec_uses_only_old_features_of_msgpack() -> None:
     """The codec uses only `packb(value, use_bin_type=True)` of msgpack, which exists since version 0.4."""
     tree = ast.parse((ROOT / "protocol" / "codec.py").read_text(encoding="utf-8"))
     used = {

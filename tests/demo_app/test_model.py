@@ -292,7 +292,7 @@ def test_a_session_from_an_address_to_forgetting(model, study):
     assert {row.title for row in model.history().rows} == {""}
 
 
-def test_the_envelope_shown_is_the_one_that_leaves(model, tmp_path, study):
+def test_the_shown_envelope_is_the_uploaded_one(model, tmp_path, study):
     """The bytes on the screen are those in the upload, for every answer."""
     for number, value in enumerate(("none", "master")):
         terms = joined(model, tmp_path, campaign(f"Campaign {number}"))
@@ -430,7 +430,7 @@ def test_no_answer_changes_how_much_leaves_of_a_form(tmp_path):
     assert len(sizes) == 1
 
 
-def test_a_value_that_the_question_does_not_allow_charges_nothing(model, tmp_path):
+def test_a_value_outside_the_domain_is_not_charged(model, tmp_path):
     """A value outside the domain is refused without a charge, and the notice does not repeat it."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
@@ -442,7 +442,7 @@ def test_a_value_that_the_question_does_not_allow_charges_nothing(model, tmp_pat
     assert model.gauge().spent == 0
 
 
-def test_a_campaign_shows_where_it_stands(model, tmp_path, clock):
+def test_a_campaign_shows_its_state(model, tmp_path, clock):
     """A campaign is new, upcoming, open, answered or over, computed from clock, consent and answers; campaigns that
     need an action come first."""
     cases = {"Over": OPENS - WEEK, "Later": OPENS + WEEK, "Asked": OPENS, "New": OPENS, "Told": OPENS}
@@ -474,7 +474,7 @@ def test_a_campaign_shows_where_it_stands(model, tmp_path, clock):
     assert {card.title: card.following for card in model.overview().cards}["Told"] is None
 
 
-def test_the_terms_say_what_it_may_cost(model, tmp_path):
+def test_the_terms_show_the_worst_case_and_the_remaining_budget(model, tmp_path):
     """The worst case is shown beside the remaining budget, and a campaign that does not fit is marked before
     consent."""
     terms = joined(model, tmp_path)
@@ -500,7 +500,7 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
     assert model.consent(of(own), prior=own.statement.prior).card.state == OPEN
 
 
-def test_a_statement_is_shown_before_it_is_made_and_holds_after_forgetting(model, tmp_path):
+def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
     """The preview of a declaration has its beliefs, and the worst case that is then reserved; the declaration holds
     after forgetting, is shown, and cannot be typed again."""
     terms = joined(model, tmp_path, of_own())
@@ -526,7 +526,7 @@ def test_a_statement_is_shown_before_it_is_made_and_holds_after_forgetting(model
     assert model.consent(of(again), prior=again.statement.prior).card.state == OPEN
 
 
-def test_a_statement_is_chosen_by_what_the_phone_knows(model, tmp_path):
+def test_the_choice_of_a_prior_shows_the_earlier_answers_it_uses(model, tmp_path):
     """The choice of a prior is offered with the number of earlier answers on which it depends and the probability of
     the nearest class; it charges the shown level at once."""
     other = of(joined(model, tmp_path, campaign("The same, asked by others")))
@@ -586,7 +586,7 @@ def test_every_number_of_answers_that_can_be_typed_can_be_declared():
         personal.require_declared(personal.declared(list(weights_of(typed).values())))
 
 
-def test_a_class_is_chosen_by_what_the_phone_knows(model, tmp_path):
+def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path):
     """The choice of a class is offered with its worst case, the number of earlier answers on which it depends and the
     probability of the nearest class; it charges the shown level at once."""
     terms = joined(model, tmp_path, of_classes())
@@ -619,7 +619,7 @@ def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path
 
 
 @pytest.mark.parametrize("data", [DATA, of_levels()])
-def test_nothing_is_chosen_where_there_is_nothing_to_choose_by(model, tmp_path, data):
+def test_no_class_is_chosen_without_priors(model, tmp_path, data):
     """For a study without classes, or whose classes have no priors, no class can be chosen, and viewing the screen
     costs nothing."""
     terms = joined(model, tmp_path, data)
@@ -744,7 +744,7 @@ def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
     assert model.export(tmp_path / "out.htr", of(second)) == 1
 
 
-def test_only_whom_the_person_named_is_let_in(tmp_path, clock, study):
+def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):
     """Without its author's key a campaign is refused, and the key's id is shown; once the person adds the key, it can
     be joined, and it stays joined if the author is removed."""
     model = Model(tmp_path / "store", clock=clock, opener=study)
@@ -857,7 +857,7 @@ def test_every_error_of_the_sdk_has_a_notice():
     assert set(KEYS) <= named
 
 
-def test_a_mistake_of_the_program_says_only_its_kind_and_place():
+def test_an_unexpected_error_shows_only_its_class_and_line():
     """An unexpected error is shown by its class and line only, because its text might contain an answer."""
     try:
         int("a person's answer")
@@ -975,7 +975,7 @@ def test_things_are_done_in_order_by_one_other_thread():
     assert threads != {threading.get_ident()}
 
 
-def test_an_end_drops_what_was_not_begun_and_closes_last():
+def test_the_end_drops_waiting_tasks_and_closes_last():
     """At the end, the running task is finished, waiting tasks are dropped, the closing task runs last, and no result is
     delivered."""
     import threading
@@ -1013,7 +1013,7 @@ def test_the_model_imports_no_kivy_and_shows_its_first_screen_without_a_study(tm
     assert done.stdout == "[]\n"
 
 
-def test_kivy_is_imported_where_it_is_seen():
+def test_only_the_named_files_import_kivy():
     """Only the app, its starter, its screens, its widgets, and two named files import Kivy."""
     seen = {"__main__.py", "main.py", "app.py", "screens", "widgets", "coast.py", "idle_gc.py"}
     for path in sources("demo_app"):

@@ -16,7 +16,7 @@ def started(*arguments: str | Path, program: str = "") -> subprocess.CompletedPr
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
 
 
-def test_without_kivy_it_says_what_to_install() -> None:
+def test_the_app_without_kivy_names_the_missing_extra() -> None:
     """Without Kivy, the app ends in one line that names the extra, and exit code 1."""
     done = started(program="sys.modules['kivy'] = None; ")
     assert (done.returncode, done.stdout) == (1, "")

@@ -77,7 +77,7 @@ def matches(key: str, pattern: str) -> bool:
     return re.fullmatch(re.escape(pattern).replace(r"\*", "[a-z_-]+"), key) is not None
 
 
-def test_both_languages_say_the_same_things() -> None:
+def test_every_language_has_every_text() -> None:
     """Every key exists in every language, with a text that is not empty."""
     english = texts_in("en")
     for language in texts.LANGUAGES:
@@ -117,7 +117,7 @@ def test_every_text_is_written_once() -> None:
         assert not set(shared) & set(own)
 
 
-def test_a_page_says_what_is_handed_to_it() -> None:
+def test_the_scripts_of_a_page_use_every_text() -> None:
     """The page's scripts use every text that the page contains."""
     said = "\n".join(path.read_text(encoding="utf-8") for path in WEB.glob("*.js"))
     put_together = {f"{section}." for section in re.findall(r"`([a-z]+)\.\$\{", said)}

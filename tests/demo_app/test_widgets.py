@@ -90,7 +90,7 @@ def test_the_keyboard_reaches_and_presses(gallery: Screen) -> None:
     assert events(gallery) == [["entry"], ["filled"]]
 
 
-def test_a_field_takes_what_is_typed(gallery: Screen) -> None:
+def test_a_field_contains_the_typed_text(gallery: Screen) -> None:
     """Typed text is the field's text, and Enter raises an event."""
     show(gallery, "actions")
     gallery.fill("address", "https://study.example")
@@ -351,7 +351,7 @@ def test_a_question_is_answered(gallery: Screen) -> None:
     assert events(gallery) == [["agreed"]]
 
 
-def test_notices_come_one_after_another(gallery: Screen) -> None:
+def test_notices_are_shown_one_at_a_time(gallery: Screen) -> None:
     """A notice is shown until it is dismissed or its time is up; the next one waits for it."""
     show(gallery, "actions")
     gallery.call("app.tell('It is saved.', 'good')")

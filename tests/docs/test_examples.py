@@ -71,14 +71,14 @@ def test_every_program_is_run(printed):
     assert all(printed.values())
 
 
-def test_the_survey_counts_everybody(printed):
+def test_the_survey_counts_all_simulated_people(printed):
     """All 2,000 simulated people are counted, no report is refused, and the audit proves the declared level."""
     assert "2,000 reports counted, 0 refused" in printed["run_a_survey.py"]
     assert "ldp, in nats: 1" in printed["audit_received.py"]
     assert all(value in printed["own_study.py"] for value in ("on foot", "bicycle", "bus", "train", "car"))
 
 
-def test_the_devices_leave_what_they_say(printed):
+def test_the_devices_upload_an_enrolment_and_a_report(printed):
     """The person's upload has an enrolment and a report; so has the unit's, with 24 readings in the report."""
     assert "cost of this answer, in nats: 1; left: 3" in printed["ask_one_question.py"]
     assert printed["sensor_unit.py"].startswith("24 readings")

@@ -56,7 +56,7 @@ def test_room_is_made_for_the_longest_report_and_enrolment(open_device, clock, p
     assert joined.longest_enrolment == len(device.enrolment(campaign_id))
 
 
-def test_an_answer_makes_one_signature_and_a_preview_none(open_device, clock, monkeypatch):
+def test_a_queued_report_is_signed_once_and_a_preview_never(open_device, clock, monkeypatch):
     """A device signs each queued report and each queued enrolment once, and nothing else."""
     signed = []
     monkeypatch.setattr(
@@ -167,7 +167,7 @@ def test_sending_does_not_depend_on_the_answers(open_device):
     assert len(seen) == 1
 
 
-def test_bytes_are_drawn_even_where_the_memo_needs_none(open_device, clock):
+def test_a_repeated_answer_draws_as_many_bytes_as_a_new_one(open_device, clock):
     """A repeated answer draws as many bytes from the operating system as a new one (promise 9)."""
     dice = Dice()
     device = open_device(urandom=dice)
@@ -260,7 +260,7 @@ def test_an_invalid_number_or_day_is_not_charged(open_device, domain, value, say
         (Dates.of("2026-01-01", "2026-01-31", clamp=True), "2030-01-01", "2026-01-31"),
     ],
 )
-def test_a_number_or_day_becomes_the_one_that_the_campaign_counts(open_device, domain, value, kept):
+def test_a_number_or_day_is_rounded_to_a_counted_value(open_device, domain, value, kept):
     """For a number between two steps, or outside the range if the campaign clamps, the device stores and reports the
     value that is counted."""
     device = open_device()
@@ -269,7 +269,7 @@ def test_a_number_or_day_becomes_the_one_that_the_campaign_counts(open_device, d
     assert [one.label for one in given(device, campaign_id)] == [kept]
 
 
-def test_nothing_is_answered_before_it_opens_after_it_closes_or_without_consent(open_device, clock):
+def test_a_device_answers_only_open_campaigns_with_consent(open_device, clock):
     """A device answers open campaigns that the person agreed to, and no others."""
     device = open_device()
     clock.now -= 86_400
@@ -290,7 +290,7 @@ def test_nothing_is_answered_before_it_opens_after_it_closes_or_without_consent(
     assert device.budget.spent == 0
 
 
-def test_a_clock_before_the_consent_answers_nothing(open_device, clock):
+def test_an_answer_dated_before_its_consent_is_refused(open_device, clock):
     """A draw is never dated before its consent; the window caps rely on this."""
     device = open_device()
     clock.now += WEEK
@@ -318,7 +318,7 @@ def test_consent_introduces_the_device_first_where_anyone_may_answer(open_device
     assert Enrolment.open(envelope.decode(device.enrolment(closed))).campaign_id == closed
 
 
-def test_nothing_shared_is_in_the_envelopes_of_two_campaigns(open_device, clock):
+def test_envelopes_of_two_campaigns_share_no_bytes(open_device, clock):
     """The enrolments for two campaigns have different keys and key ids; neither the enrolments nor the reports share
     eight adjacent bytes of their payloads (promise 12)."""
     device = open_device()
@@ -344,7 +344,7 @@ def test_a_number_keeps_its_bucket(open_device, clock):
     assert sum(device.prior(campaign_id).values()) == 50
 
 
-def test_preview_draws_and_charges_nothing(open_device, clock):
+def test_a_preview_leaves_no_trace(open_device, clock):
     """A preview states the length and cost of the next report, and leaves no trace."""
     dice = Dice()
     device = open_device(urandom=dice)

@@ -83,7 +83,7 @@ def run(capsys, *words, code=0):
     return capsys.readouterr().out
 
 
-def test_a_file_is_audited_before_it_is_joined(folder, capsys):
+def test_a_campaign_file_can_be_audited_before_joining(folder, capsys):
     """A campaign file can be audited without a store and without trust; the numbers are the same as after joining."""
     before = json.loads(run(capsys, "audit", "c.campaign", "--json"))
     assert not (folder / "store").exists()

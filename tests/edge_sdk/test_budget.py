@@ -42,7 +42,7 @@ def test_a_device_without_a_word_from_its_owner_has_a_lifetime_cap(open_device, 
         device.join(campaign("Too much", level=2 * 10**9))
 
 
-def test_the_worst_case_is_reserved_on_consent_and_charges_come_out_of_it(open_device, clock):
+def test_consent_reserves_the_worst_case_and_charges_reduce_it(open_device, clock):
     """Consent moves the worst case from the remaining to the reserved amount; answers move it to the spent amount."""
     device = open_device(lifetime=10)
     campaign_id = device.join(campaign()).campaign_id

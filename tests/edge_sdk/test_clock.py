@@ -51,7 +51,7 @@ def test_setting_the_clock_refills_no_budget(open_device, clock):
     assert device.records.readings.used(device.records.campaigns.number(joined)) == 6
 
 
-def test_with_a_cap_for_a_window_what_was_answered_ahead_counts_beside_the_worst_case(open_device, clock):
+def test_the_clock_is_not_set_if_a_window_cap_has_no_room(open_device, clock):
     """The clock is not set if the cap of a window has no room for both the campaign's worst case and the answers that
     were given under later dates."""
     device = open_device(budget=BudgetPolicy(lifetime=1000, window=(WEEK, 2)))

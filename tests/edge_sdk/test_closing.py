@@ -36,7 +36,7 @@ def device(open_device):
     return made
 
 
-def test_nothing_is_answered_from_the_closing_on(device, clock):
+def test_every_answer_after_the_closing_is_refused(device, clock):
     """Before the notice's time answers are given as usual. From that time on, every value, valid or not, is refused in
     the same words, and nothing is charged or queued; an earlier reading is still bundled."""
     device.collect(ID, "bachelor")

@@ -79,7 +79,7 @@ def run_apart(folder):
     return call
 
 
-def test_a_whole_session(run, tmp_path):
+def test_a_script_can_run_a_complete_session(run, tmp_path):
     """A script can read the output of join, consent, preview, answer, export, ledger, doctor and forget."""
     ident = campaign_id((tmp_path / "c.campaign").read_bytes()).hex()
 
@@ -247,7 +247,7 @@ def test_an_interrupted_command_prints_one_line(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err == "edge_sdk: interrupted: changes that were not yet on the disk are lost\n"
 
 
-def test_a_command_is_parsed_alone_as_among_all():
+def test_a_single_parser_has_the_help_of_the_full_parser():
     """The parser of a single command, which is built faster, has the same help as the parser of all commands; the
     general help lists every command."""
     for word in sorted(COMMANDS):

@@ -167,7 +167,7 @@ def test_an_answer_reads_no_condition_again(monkeypatch):
     device.close()
 
 
-def test_a_transaction_that_is_undone_leaves_nothing_in_the_cache(place, monkeypatch):
+def test_a_failed_transaction_does_not_change_the_cache(place, monkeypatch):
     """If the commit of an answer fails after queue and checkpoint were cached, the next transaction has the stored
     queue length and checkpoint, not the cached ones."""
     device = Device.open(place, [AUTHOR.public], BudgetPolicy(1000), clock=Clock(), urandom=Dice(1))

@@ -240,7 +240,7 @@ def test_the_examples_are_understood(example):
     assert load(UNITS / example).store == Path("/var/lib/halftruth")
 
 
-def test_a_check_shows_the_terms_and_joins_nothing(tmp_path, capsys):
+def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
     """``run CONFIG --check`` prints the organisation, the question, the cost, and when a unit would read and send; it
     makes no store."""
     file = written(tmp_path / "unit", PLAIN + '[send]\nurl = "https://study.example"\nevery = 60\n')
@@ -318,7 +318,7 @@ def test_a_command_of_a_device_needs_a_store(tmp_path, capsys):
         ("nonsense", "n", None, ""),
     ],
 )
-def test_the_field_is_what_the_configuration_names(text, field, separator, found):
+def test_the_field_is_read_from_the_configured_place(text, field, separator, found):
     """The field is a word of the last line, or a place in a JSON value with its digits as written; a missing field
     gives no reading."""
     assert field_of(text, field, separator) == found
@@ -340,7 +340,7 @@ def reader():
     os.close(wake)
 
 
-def test_a_program_is_read_and_what_it_says_to_standard_error_is_dropped(reader, capfd):
+def test_a_reading_is_the_last_line_of_standard_output(reader, capfd):
     """The reading is the last line of standard output; the program's standard error is discarded, so no log receives a
     reading."""
     script = "echo 1 2; echo 3.5 4; echo secret 3.5 >&2"
@@ -374,7 +374,7 @@ def test_a_program_is_stopped_when_the_unit_is(reader):
     assert time.monotonic() - begun < 2
 
 
-def test_a_source_that_fails_gives_a_reason_and_never_what_it_saw(reader, tmp_path):
+def test_a_failed_source_gives_a_reason_without_a_value(reader, tmp_path):
     """A missing program, an exit code, a missing file, endless output and bytes that are no text each give a reason
     without a value."""
     assert reader(command=("no-such-program",))() == ("", "the source cannot be read: No such file or directory")
@@ -495,7 +495,7 @@ def test_a_bundle_is_made_when_its_period_is_full_or_over(world):
     assert one.reports() == [(0, 0, 4), (1, 1, 2)]
 
 
-def test_nothing_that_can_be_seen_depends_on_a_value(tmp_path, world):
+def test_times_and_logs_of_a_unit_do_not_depend_on_the_readings(tmp_path, world):
     """Two units have the same dice and schedule; one reads one value, the other reads many values, some outside the
     range. Both have the same moments and the same log, draw the same number of random bytes, and write envelopes of the
     same number and lengths to the same files."""
@@ -659,7 +659,7 @@ def test_a_unit_reads_nothing_before_the_campaign_opens(world):
     assert len(one.asked) == 1
 
 
-def test_after_its_end_a_unit_sends_what_it_has_and_ends(world):
+def test_a_unit_sends_its_last_bundle_after_the_closing_and_ends(world):
     """The last bundle is sealed at the closing and sent at its moment; then there is no next step, also after a
     restart. A unit that never joined is refused after the end."""
     one = world(PLAIN + '[send]\nexport = "out"\nevery = 70000\n', load_average(periods=1))
@@ -684,7 +684,7 @@ def test_without_a_destination_a_unit_ends_when_all_is_sealed(world):
     assert one.reports() == [(0, 0, 4)]
 
 
-def test_a_campaign_whose_reports_build_on_each_other_is_answered_one_by_one(world):
+def test_readings_are_sealed_singly_if_bundles_are_impossible(world):
     """If bundles are impossible, each reading is sealed at once."""
     one = world(data=of_transcripts(), readings="bachelor")
     one.until(OPENS + 1)
@@ -694,7 +694,7 @@ def test_a_campaign_whose_reports_build_on_each_other_is_answered_one_by_one(wor
 # Faults
 
 
-def test_a_source_without_a_reading_is_said_once_and_skipped(world):
+def test_a_source_without_a_reading_is_logged_once_and_skipped(world):
     """The log gives a reason without the value once, not for each slot, and has a line when the source works again."""
     one = world(
         PLAIN + '[send]\nexport = "out"\nevery = 100\n',
@@ -716,7 +716,7 @@ def test_in_place_of_no_reading_an_answer_can_be_named(world):
     assert len(one.log) == 1
 
 
-def test_a_full_disk_changes_nothing_and_ends_nothing(world):
+def test_a_full_disk_does_not_end_a_unit(world):
     """If the disk is full, the log has one line, and readings are lost and cost nothing; with free space the unit
     continues."""
     one = world()
@@ -739,7 +739,7 @@ def test_a_full_disk_changes_nothing_and_ends_nothing(world):
     assert one.log[-1] == "the store takes readings again"
 
 
-def test_an_upload_that_fails_is_said_and_holds_nothing_up(world):
+def test_a_failed_upload_is_logged_and_readings_continue(world):
     """While a child process tries to send, readings continue; the result is one log line, and nothing is lost."""
     one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
     one.until(OPENS + 1000 + 1)
@@ -787,7 +787,7 @@ def test_a_lowered_cap_and_forgetting_stop_a_unit(world, tmp_path):
     assert one.device.campaigns == []
 
 
-def test_a_unit_does_not_agree_to_what_its_owner_did_not_allow(world):
+def test_a_unit_refuses_a_campaign_above_its_caps(world):
     """A campaign above the caps, or one that needs a class to be named, is refused at the first step, without
     consent."""
     poor = world(PLAIN.replace("lifetime = 1000", "lifetime = 2"), name="poor")
@@ -799,7 +799,7 @@ def test_a_unit_does_not_agree_to_what_its_owner_did_not_allow(world):
     assert not any(map(classed.device.consented, classed.device.campaigns))
 
 
-def test_the_log_never_says_a_value_or_what_was_spent(world):
+def test_the_log_never_contains_a_value_or_the_budget(world):
     """No event writes a reading, an answer, or the spent or remaining budget to the log."""
     marked = "7.531246"
     one = world(
