@@ -72,7 +72,7 @@ def test_direction_of_imports(package: str) -> None:
         assert tops(path) & own <= MAY_IMPORT[package] | beside, path
 
 
-def test_no_imports_go_in_a_circle() -> None:
+def test_no_module_imports_itself_through_others() -> None:
     """No module imports itself through other modules, at any depth and also under TYPE_CHECKING.
 
     ``from package import name`` counts as an import of the module of that name; without such a module, of the package.
@@ -90,7 +90,7 @@ def test_no_imports_go_in_a_circle() -> None:
 
 
 @pytest.mark.parametrize("package", ["protocol", "edge_sdk"])
-def test_a_device_needs_nothing_more(package: str) -> None:
+def test_a_device_imports_only_its_dependencies(package: str) -> None:
     """protocol and edge_sdk import only the standard library, cryptography, msgpack, and optional packages in the
     listed files."""
     for path in sources(package):

@@ -51,7 +51,7 @@ def test_builds_are_reproducible(built: tuple[Path, Path], tmp_path: Path) -> No
     assert [one.read_bytes() for one in again] == [one.read_bytes() for one in built]
 
 
-def test_the_wheel_holds_every_file_of_the_packages_and_no_other(built: tuple[Path, Path]) -> None:
+def test_the_wheel_contains_exactly_the_files_of_the_packages(built: tuple[Path, Path]) -> None:
     """Style sheets, data and SPEC.md are in the wheel with the modules; tests, benchmarks and docs are not."""
     with zipfile.ZipFile(built[0]) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
@@ -69,7 +69,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_no_other(built: tuple[Pa
     assert sorted(line.split(">")[0] for line in needs) == ["cryptography", "msgpack"]
 
 
-def test_the_source_archive_holds_what_the_wheel_is_built_of(built: tuple[Path, Path]) -> None:
+def test_the_source_archive_contains_the_sources_of_the_wheel(built: tuple[Path, Path]) -> None:
     """The source archive has the project file, README, licence, SPEC.md and the packages' code."""
     with tarfile.open(built[1]) as archive:
         names = {name.split("/", 1)[1] for name in archive.getnames()}
@@ -106,7 +106,7 @@ def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, 
     )
 
 
-def test_nothing_else_is_imported_by_a_device() -> None:
+def test_the_list_of_dependency_modules_is_complete() -> None:
     """The listed modules are all modules that the dependencies of a device install, so the test before is complete."""
     owners = packages_distributions()
     assert {owner for name in OF_A_DEVICE for owner in owners[name]} == {"cryptography", "msgpack", "cffi"}

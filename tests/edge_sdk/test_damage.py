@@ -123,7 +123,7 @@ def test_a_second_quarantine_does_not_overwrite_the_first(place, clock) -> None:
 
 
 @pytest.mark.parametrize("everything", [False, True])
-def test_forgetting_deletes_what_was_moved_aside(place, clock, everything) -> None:
+def test_forgetting_deletes_the_quarantined_database(place, clock, everything) -> None:
     """The first forgetting after an adoption deletes the answers of the damaged database (promise 11)."""
     answered(place, clock)
     DAMAGES["a charge less"](place)
@@ -177,7 +177,7 @@ def test_the_spending_of_a_foreign_checkpoint_does_not_count(place, clock, tmp_p
 
 
 @pytest.mark.parametrize(("rounds", "seed"), [(50, 1), pytest.param(3000, 2, marks=pytest.mark.long)])
-def test_no_damage_lowers_what_was_spent(place, clock, tmp_path, rounds, seed) -> None:
+def test_damage_never_lowers_the_spent_amount(place, clock, tmp_path, rounds, seed) -> None:
     """With random bytes of its database changed, a store opens with its total unchanged, or is refused; an adoption
     that succeeds does not lower the spent amount."""
     dice = random.Random(seed)
@@ -223,7 +223,7 @@ STEPS = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", ["headless", "a charge less", None])
-def test_a_kill_while_adopting_loses_nothing(place, clock, monkeypatch, damage) -> None:
+def test_an_adoption_can_be_repeated_after_a_kill(place, clock, monkeypatch, damage) -> None:
     """After a kill at any step of an adoption, a second adoption gives a store in which exactly the reserved amount is
     spent."""
     answered(place, clock)

@@ -200,7 +200,7 @@ def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
     assert len(seen) > 3
 
 
-def test_the_choice_of_a_prior_reads_what_was_answered(open_device) -> None:
+def test_the_choice_of_a_prior_depends_on_earlier_answers(open_device) -> None:
     """Without a history, this device's own answers to the same question determine the prior; at a high level they do so
     almost surely."""
     for seed in range(4):

@@ -157,7 +157,7 @@ def test_the_parts_of_a_report_are_shown_in_order(open_device, clock):
     ],
     ids=["response", "classes", "own prior", "transcript", "hadamard", "bits"],
 )
-def test_a_report_says_the_answers_that_it_fits(open_device, clock, data, role):
+def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
     """The answers that fit a report are those with the largest weight at its output (for bit vectors, those whose bit
     is set); they are named if they are few."""
     device = open_device()

@@ -181,7 +181,7 @@ def test_an_answer_without_a_verdict_for_each_report_is_refused(said):
 @pytest.mark.parametrize(
     "trouble", [OSError(5, "a report's bytes"), http.client.BadStatusLine("a report's bytes"), UnicodeError("bytes")]
 )
-def test_a_network_that_fails_is_an_error_that_quotes_nothing(trouble):
+def test_a_network_error_does_not_quote_any_data(trouble):
     """For every failure of the network, the error is one of halftruth's, and repeats nothing that was sent or
     received."""
     with pytest.raises(HalftruthError) as refused:

@@ -110,7 +110,7 @@ def test_the_room_for_consent_does_not_depend_on_the_view(open_device) -> None:
         device.close()
 
 
-def test_before_consent_nothing_told_depends_on_the_view(open_device) -> None:
+def test_terms_before_consent_do_not_depend_on_the_view(open_device) -> None:
     """Before consent, terms and preview are those of the costliest class and the same for every view; a class is needed
     to agree."""
     shown, previews = [], []

@@ -66,7 +66,7 @@ def member(open_device):
 
 
 @each_view
-def test_the_report_is_drawn_for_the_asked_answers_alone(member, view):
+def test_the_report_depends_only_on_the_asked_answers(member, view):
     """For each answer to the asked questions the report contains the output that Q_j draws for f_j(x), where x is any
     complete answer that agrees with them: for each key the channel is Q_j o f_j (promise 22)."""
     data = asking()
@@ -89,7 +89,7 @@ def test_the_report_is_drawn_for_the_asked_answers_alone(member, view):
 
 
 @each_view
-def test_the_asked_questions_are_shown_after_consent_alone(open_device, view):
+def test_the_asked_questions_are_shown_only_after_consent(open_device, view):
     """Before consent, the terms and the preview describe the whole form, are the same for every view, and do not depend
     on an answer. After consent the terms name the questions of this device."""
     data = asking()

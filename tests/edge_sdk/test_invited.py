@@ -204,7 +204,7 @@ def test_a_session_may_name_its_authors(tmp_path):
         assert device.terms(campaign_id(DATA)).author_name == ""
 
 
-def test_adoption_keeps_whom_the_owner_trusts(tmp_path):
+def test_adoption_keeps_the_trusted_authors(tmp_path):
     """Adoption of a restored store forgets the joined campaigns, and keeps the authors that the owner trusts."""
     place = tmp_path / "s"
     with Device.open(place, clock=lambda: OPENS) as device:

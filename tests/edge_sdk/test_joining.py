@@ -105,7 +105,7 @@ def test_a_translation_without_labels_does_not_check_the_campaigns_labels_again(
     assert informed(language="en", translations=translations).translations == translations
 
 
-def test_joining_twice_changes_nothing_and_needs_no_trust_the_second_time(open_device, clock, place):
+def test_a_second_join_changes_nothing_and_needs_no_trusted_author(open_device, clock, place):
     """A second join changes nothing, and needs no trusted author, because the store has the campaign and its author."""
     data = campaign()
     with open_device(place) as device:
@@ -186,7 +186,7 @@ def test_an_envelope_of_another_kind_is_refused(open_device, clock):
         open_device().join(envelope.seal(Kind.REPORT, AUTHOR, envelope.decode(campaign()).unverified))
 
 
-def test_a_campaign_that_is_over_is_not_joined_and_one_to_come_is(open_device, clock):
+def test_an_ended_campaign_is_refused_and_a_future_one_accepted(open_device, clock):
     """A campaign that is over is refused on joining and on consent; a future campaign is accepted."""
     data = campaign()
     clock.now = OPENS + 10 * WEEK
@@ -201,7 +201,7 @@ def test_a_campaign_that_is_over_is_not_joined_and_one_to_come_is(open_device, c
     assert not device.consented(terms.campaign_id)
 
 
-def test_another_edition_of_a_campaign_takes_nothing_over(open_device, clock):
+def test_another_edition_is_another_campaign_without_consent(open_device, clock):
     """If an author signs the campaign again with other terms, it is another campaign: the accepted terms stay, the new
     campaign has no consent, and its worst case must fit beside the first one's."""
     device = open_device(lifetime=13.0)

@@ -219,7 +219,7 @@ each_key_store = pytest.mark.parametrize("make", KEY_STORES.values(), ids=KEY_ST
 
 
 @each_key_store
-def test_a_key_store_keeps_what_it_was_given(make, place, ring, phone) -> None:
+def test_a_key_store_returns_the_written_secret_and_checkpoint(make, place, ring, phone) -> None:
     """A key store returns a secret and a checkpoint as they were written; it refuses an older checkpoint, and one of
     another store."""
     place.mkdir(parents=True)
@@ -347,7 +347,7 @@ def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) ->
 
 
 @pytest.mark.parametrize("name", ["keyring.backends.fail", "keyring.backends.null"])
-def test_a_keyring_that_keeps_nothing_is_refused(place, name) -> None:
+def test_a_keyring_without_protection_is_refused(place, name) -> None:
     """Without a keyring that protects a secret, opening a store with a keyring is refused."""
     before = keyring.get_keyring()
     try:
@@ -384,7 +384,7 @@ def test_a_locked_keyring_is_reported_as_locked(place, clock, ring) -> None:
     assert not isinstance(refused.value, StoreRestored)
 
 
-def test_a_machine_without_the_extra_says_what_to_install(place, monkeypatch) -> None:
+def test_the_error_without_the_keyring_package_names_the_extra(place, monkeypatch) -> None:
     """Without the optional keyring package, the error says what to install."""
     monkeypatch.setitem(sys.modules, "keyring", None)
     with pytest.raises(StoreError, match=r"pip install halftruth\[keyring\]"):

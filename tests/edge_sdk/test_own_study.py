@@ -155,7 +155,7 @@ def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, ope
     assert (named(emptied(first)), emptied(second)) == ({DATA}, b"")
 
 
-def test_without_an_address_nothing_leaves_and_it_is_named(open_device, tmp_path):
+def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_device, tmp_path):
     """The envelopes of a campaign without an address stay in the queue, and the campaign is named. Its address can be
     given once, and changed only explicitly."""
     device, network = open_device(), Network()
@@ -223,7 +223,7 @@ def test_an_invalid_receipt_counts_as_a_failed_attempt(open_device, refused):
         device._store.execute("DELETE FROM upload")
 
 
-def test_only_what_was_refused_stays_and_goes_again(open_device, place, clock):
+def test_only_refused_envelopes_stay_and_are_sent_again(open_device, place, clock):
     """After a receipt that refuses some envelopes, exactly these wait, in order and with the same bytes, also after a
     restart."""
     device = open_device(place)
@@ -334,7 +334,7 @@ Upload.TestCase.settings = settings(
 TestUpload = Upload.TestCase
 
 
-def test_a_crash_between_two_addresses_loses_nothing(open_device, place, monkeypatch):
+def test_a_crash_after_a_receipt_keeps_every_envelope(open_device, place, monkeypatch):
     """If the process dies after a receipt and before the queue is changed, every envelope stays queued, stored or
     refused."""
     device = open_device(place)
@@ -354,7 +354,7 @@ def test_a_crash_between_two_addresses_loses_nothing(open_device, place, monkeyp
 # The command line
 
 
-def test_the_commands_name_what_stays(tmp_path, capsys):
+def test_the_commands_name_the_envelopes_that_stay(tmp_path, capsys):
     """The commands that join with an address, show it, send to it and change it say which envelopes stay and why."""
     store = ["--store", str(tmp_path / "store")]
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))

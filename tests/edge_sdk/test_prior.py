@@ -44,7 +44,7 @@ def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
             assert walked.after >= walked.before
 
 
-def test_a_channel_without_bound_says_that_all_may_be_known():
+def test_an_infinite_level_bounds_the_belief_by_certainty():
     """For a channel with an infinite level, the bound on the belief is certainty."""
     channel = Blocks(1 << 125, ((1, 2), (0, 1)), (Hadamard(3 << 62, 2),))
     assert belief(channel, None, {}, 2).after == 1.0
@@ -93,7 +93,7 @@ def test_the_belief_after_bits_is_that_after_a_single_bit(name):
 
 
 @pytest.mark.parametrize("name", [*LARGE, "sensitive"])
-def test_draws_fit_as_often_as_the_preview_says(name):
+def test_draws_fit_with_the_probability_in_the_preview(name):
     """In n = 4,000 draws of one value, the share of its likeliest outputs, or of words with its bit, is the stated one,
     within six standard errors. A failure would mean that the preview describes another channel."""
     channel = LARGE.get(name, SENSITIVE)
@@ -110,7 +110,7 @@ def test_draws_fit_as_often_as_the_preview_says(name):
     assert abs(hits / draws - said) < 6 * math.sqrt(said * (1 - said) / draws)
 
 
-def test_an_open_value_may_be_known():
+def test_the_preview_allows_certainty_only_for_open_values():
     """The preview of a value that is not sensitive allows certainty; that of a sensitive value never does."""
     assert belief(SENSITIVE, None, {}, 0).after == 1.0
     assert 1 / 91 < belief(SENSITIVE, None, {}, 3).after < 0.1
@@ -125,7 +125,7 @@ def test_an_open_value_may_be_known():
     ],
     ids=["response", "subset", "hadamard"],
 )
-def test_channels_of_one_level_say_how_often_a_wrong_answer_fits(channel, percent):
+def test_channels_of_one_level_fit_wrong_answers_with_the_stated_rates(channel, percent):
     """The reports of three channels of 1 nat fit the true answer in 36, 58 and 74 of 100 cases, rounded up, and a wrong
     answer in 12, 28 and 50, rounded down."""
     truth, wrong = fits(channel, 3)

@@ -89,7 +89,7 @@ def test_a_reading_given_again_is_the_same_bytes_and_with_another_value_refused(
     assert (device.budget.spent, len(device.outbox), device.prior(campaign_id)) == before
 
 
-def test_readings_go_forward(open_device, clock):
+def test_a_skipped_reading_is_refused(open_device, clock):
     """A skipped reading is refused in the same words as a filled one; the next free reading is accepted."""
     device = open_device()
     campaign_id = agreed(device, hourly(6))
@@ -158,7 +158,7 @@ def test_a_reading_is_repeated_although_its_value_was_also_given_in_an_earlier_p
         device.answer(campaign_id, "primary")
 
 
-def test_a_clock_that_goes_back_fills_no_slot_twice(open_device, clock):
+def test_a_clock_set_back_fills_no_slot_twice(open_device, clock):
     """After the clock went back, an earlier period whose readings were deleted accepts no reading again."""
     device = open_device()
     campaign_id = agreed(device, hourly(3))
@@ -191,7 +191,7 @@ def test_forgetting_deletes_readings_and_keeps_slots_used(open_device, clock, pl
     assert device.budget.spent == 3
 
 
-def test_transcripts_take_reading_0_and_collect_nothing(open_device, clock):
+def test_a_transcript_has_one_reading_for_each_period(open_device, clock):
     """With transcripts, a period has one reading, and each report is sent separately."""
     notion = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
     terms = Campaign(
@@ -214,7 +214,7 @@ def test_transcripts_take_reading_0_and_collect_nothing(open_device, clock):
 
 
 @pytest.mark.parametrize("values", [("none",) * 5, ("none", "primary", "none", "doctorate", "master")])
-def test_a_bundle_carries_what_single_reports_would(open_device, clock, tmp_path, values):
+def test_a_bundle_has_the_outputs_of_single_reports(open_device, clock, tmp_path, values):
     """With the same dice, one bundle contains the outputs of the corresponding single reports, at the same cost, in one
     envelope."""
     data = hourly()
@@ -272,7 +272,7 @@ def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, tmp_p
     assert (len(device.outbox), device.outbox.bytes) == (1, 107)
 
 
-def test_a_reading_that_waits_is_not_answered_whatever_the_value(open_device, clock):
+def test_a_waiting_reading_cannot_be_answered(open_device, clock):
     """A waiting reading can be collected again with its value; an answer would reveal whether the value is the same."""
     device = open_device()
     campaign_id = agreed(device, hourly(4))
@@ -332,7 +332,7 @@ def test_earlier_readings_of_a_closed_campaign_are_bundled(open_device, clock, t
     assert places(exported(device, tmp_path)) == [(0, 0, 1)]
 
 
-def test_collecting_refuses_what_answering_refuses(open_device, clock):
+def test_collecting_and_bundling_refuse_invalid_requests(open_device, clock):
     """Collecting a value outside the domain or under a cap below the reserved amount is refused, and so is bundling for
     an unknown campaign; nothing is charged or kept."""
     device = open_device()
@@ -370,7 +370,7 @@ def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
     assert not device.collect(other, "primary").repeated
 
 
-def test_bundles_are_split_at_what_an_envelope_holds(open_device, clock, tmp_path):
+def test_bundles_are_split_at_the_envelope_limit(open_device, clock, tmp_path):
     """The longest payload of a bundle is within the protocol's limit, and with one more output it would not be."""
     data = wide(4000, 150)
     terms = open_campaign(data, [AUTHOR.public]).terms
@@ -418,7 +418,7 @@ def test_a_full_outbox_stops_answers_and_not_collecting(open_device, clock):
     assert device.collected(campaign_id) == 1
 
 
-def test_a_failure_half_way_seals_nothing(open_device, clock, monkeypatch, tmp_path):
+def test_a_failed_bundle_leaves_all_readings_collected(open_device, clock, monkeypatch, tmp_path):
     """If the disk fails while a bundle is written, all its readings stay collected and nothing is queued."""
     device = open_device()
     campaign_id = agreed(device, hourly(9))

@@ -275,7 +275,7 @@ MOUNTINFO = """\
 """
 
 
-def test_file_systems_are_read_from_what_is_mounted(monkeypatch, tmp_path) -> None:
+def test_the_deepest_mount_determines_the_file_system(monkeypatch, tmp_path) -> None:
     """The deepest mount above a file determines its file system, and of two mounts at one place the later one; an
     identifier that is valid for one boot only is not used."""
     from pathlib import Path
@@ -330,7 +330,7 @@ def test_a_store_killed_between_commit_and_checkpoint_opens(answered, place, mon
 
 
 @pytest.mark.slow
-def test_a_kill_while_a_store_is_made_leaves_one_that_opens(place, open_device, monkeypatch) -> None:
+def test_an_incomplete_new_store_is_completed_at_opening(place, open_device, monkeypatch) -> None:
     """If the process dies after writing any part of a new store, the next opening completes the store."""
     import edge_sdk.rollback.file_store as key_store_module
 
@@ -528,7 +528,7 @@ def test_a_tightened_cap_cannot_be_rolled_back(answered, open_device, place) -> 
         spent(place)
 
 
-def test_more_caps_than_a_checkpoint_holds_are_a_mistake(open_device, place) -> None:
+def test_more_caps_than_a_checkpoint_has_room_for_are_refused(open_device, place) -> None:
     """A device accepts as many caps as its checkpoint has room for; one more is refused and changes nothing."""
     with open_device(place) as device:
         for seconds in range(1, MOST_CAPS):
@@ -556,7 +556,7 @@ def test_forgetting_leaves_no_old_byte_in_the_checkpoint(answered, open_device, 
     answered()
 
 
-def test_forgetting_says_when_the_checkpoint_could_not_be_cleared(answered, open_device, place, monkeypatch) -> None:
+def test_forgetting_reports_a_checkpoint_that_cannot_be_written(answered, open_device, place, monkeypatch) -> None:
     """Old bytes in a checkpoint that cannot be written are reported like those in the database; a second forget clears
     them."""
     answered()
@@ -573,7 +573,7 @@ def test_forgetting_says_when_the_checkpoint_could_not_be_cleared(answered, open
 # Adoption
 
 
-def test_adopting_never_lowers_what_was_spent(answered, place) -> None:
+def test_adoption_never_lowers_the_spent_amount(answered, place) -> None:
     """The larger of the reservations in the store and in the checkpoint counts as spent; all joined campaigns are
     forgotten."""
     answered(1)

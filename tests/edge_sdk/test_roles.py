@@ -113,7 +113,7 @@ def test_costs_and_outputs_are_those_of_the_class(open_device, clock, place: int
 
 
 @pytest.mark.parametrize("place", range(2))
-def test_a_number_costs_what_its_class_is_charged(open_device, place: int) -> None:
+def test_a_number_is_charged_by_the_channel_of_its_class(open_device, place: int) -> None:
     """With two classes that have a wave channel each, the preview, the charge and the output are those of the wave of
     the person's class; a number outside the range is refused without a charge."""
     levels, names = (NAT, 2 * NAT), ("town", "village")
@@ -355,7 +355,7 @@ def test_a_campaign_with_a_damaged_declaration_can_be_forgotten(open_device) -> 
     assert device.budget.reserved == 0
 
 
-def test_a_refused_consent_declares_nothing(open_device) -> None:
+def test_a_prior_is_stored_only_with_a_consent(open_device) -> None:
     """A prior is stored together with the consent, or not at all."""
     device = open_device(lifetime=4.5)
     joined = device.join(of_own(closes=OPENS + 3 * WEEK)).campaign_id
@@ -421,7 +421,7 @@ def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
     assert run("answer", own, "none") == 0
 
 
-def test_a_role_is_part_of_what_was_joined(open_device) -> None:
+def test_a_joined_campaign_has_the_costliest_class(open_device) -> None:
     """Before a class is named, a joined campaign has the channel of the costliest class, and its repr shows no
     secret."""
     joined = Joined.open(of_classes(), [AUTHOR.public], bytes(range(32)))

@@ -135,7 +135,7 @@ def count(study):
 # The caps
 
 
-def test_at_most_200_envelopes_wait_and_what_does_not_fit_costs_nothing(open_device, clock):
+def test_the_201st_waiting_answer_is_refused_without_a_charge(open_device, clock):
     """The 201st answer is refused before it is drawn, for every value; the oldest envelopes stay; sending makes
     room."""
     device = open_device()
@@ -276,7 +276,7 @@ def test_campaigns_are_not_joined_on_the_way(open_device, clock):
 # Retries
 
 
-def test_the_same_bytes_go_until_they_are_acknowledged(open_device, clock, place):
+def test_a_failed_upload_is_repeated_with_the_same_bytes(open_device, clock, place):
     """A failed upload is repeated with the same bytes, also after a restart; an envelope queued after the failure waits
     for the next upload."""
     first = agreed(device := open_device(place))
@@ -301,7 +301,7 @@ def test_the_same_bytes_go_until_they_are_acknowledged(open_device, clock, place
     assert device.outbox.send(URL, now=now, opener=never).attempts == ()
 
 
-def test_before_its_time_nothing_is_sent_and_it_is_said_when(open_device):
+def test_no_call_sends_before_the_drawn_time(open_device):
     """No call sends before the drawn time; a waiting campaign does not delay another one."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
@@ -328,7 +328,7 @@ def test_a_clock_that_went_back_does_not_silence_a_device(open_device):
 @pytest.mark.parametrize(
     ("asked", "waits"), [("7200", 7200), ("1", 60), ("9" * 5000, MOST_SECONDS), ("-5", 60), ("x", 60)]
 )
-def test_a_device_waits_as_long_as_it_is_asked_and_a_day_at_most(open_device, asked, waits):
+def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
     """After a status that is neither a receipt nor a final refusal, the device waits until the later of the drawn
     moment and Retry-After, at most a day."""
     for status in (429, 503, 507, 302, 404, 413, 408):
@@ -429,7 +429,7 @@ def test_a_response_longer_than_a_receipt_is_a_failed_attempt(open_device):
 
 
 @pytest.mark.parametrize("meanwhile", ["send", "send and try again", "export", "forget"])
-def test_a_receipt_takes_off_only_what_was_sent(open_device, tmp_path, meanwhile):
+def test_a_receipt_removes_only_sent_reports(open_device, tmp_path, meanwhile):
     """While an upload is on its way, another process may send, export, forget and answer, and no new report is lost."""
     device = open_device()
     joined = agreed(device)
@@ -455,7 +455,7 @@ def test_a_receipt_takes_off_only_what_was_sent(open_device, tmp_path, meanwhile
     assert len(device.outbox) == (2 if meanwhile == "forget" else 1)
 
 
-def test_a_second_process_does_not_send_what_is_on_its_way(open_device, place):
+def test_a_second_process_does_not_start_an_attempt(open_device, place):
     """From the moment an attempt begins, no other process starts one."""
     device, other = (open_device(place, urandom=lambda n: b"\xff" * n) for _ in range(2))
     agreed(device)
@@ -520,7 +520,7 @@ def test_a_certificate_is_verified_with_its_name(study, open_device, tmp_path, m
 # The command line
 
 
-def test_the_command_says_sent_not_yet_or_failed(study, tmp_path, capsys):
+def test_the_exit_code_is_0_for_sent_75_for_not_yet_and_1_for_failed(study, tmp_path, capsys):
     """The exit code is 0 for sent or nothing to do, 75 for not yet (with the time), and 1 for failed; --json prints the
     same for a script."""
     store = ["--store", str(tmp_path / "store")]

@@ -39,7 +39,7 @@ MICRO = 10**6
         (Grid(-10 * MICRO, 10 * MICRO, 0, 40 * MICRO, 5 * MICRO), "grid", 32, ()),
     ],
 )
-def test_a_question_says_what_can_be_answered(open_device, domain, kind, size, labels):
+def test_a_question_has_its_kind_size_and_labels(open_device, domain, kind, size, labels):
     """A question has the kind, the size and the labels of its domain; every label is a valid answer."""
     device = open_device()
     joined = device.join(campaign(domain=domain)).campaign_id
@@ -190,7 +190,7 @@ def test_the_even_prior_can_be_declared(open_device):
     assert device.consented(joined)
 
 
-def test_an_author_is_known_by_the_key(open_device):
+def test_the_line_of_a_key_gives_the_key_of_its_campaigns(open_device):
     """A key's line gives the key whose id signs its campaigns; a text that is neither a line nor a campaign is
     refused."""
     device = open_device()

@@ -26,7 +26,7 @@ def answering(open_device, clock, place):
     return device, campaign_id
 
 
-def test_the_folder_and_its_files_are_the_owners_alone(answering, place):
+def test_only_the_owner_may_read_the_folder(answering, place):
     """Only the owner may read the folder and its files."""
     assert place.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in place.iterdir()} == {0o600}
@@ -66,7 +66,7 @@ def test_a_secret_that_is_not_the_stores_is_refused(open_device, place, change, 
         open_device(place)
 
 
-def test_a_full_disk_charges_nothing_and_hides_nothing(answering, clock):
+def test_every_charge_has_its_report_on_a_full_disk(answering, clock):
     """If no page can be added to the database, an answer fails with advice, and every charge has its report; with free
     space answers succeed again."""
     device, campaign_id = answering
@@ -112,7 +112,7 @@ with Device.open(sys.argv[1], clock=lambda: now[0]) as device:
 """
 
 
-def test_a_write_the_system_refuses_loses_nothing(answering, place):
+def test_a_refused_write_keeps_every_returned_report(answering, place):
     """If the system does not allow a file to grow, the error gives advice, and the returned reports are exactly the
     queued ones."""
     answering[0].close()
@@ -204,7 +204,7 @@ def test_a_file_in_place_of_the_folder_is_refused(open_device, tmp_path):
         open_device(os.devnull)
 
 
-def test_a_locked_store_waits_and_then_says_who_is_in_the_way(answering, open_device, place, monkeypatch):
+def test_a_locked_store_waits_and_then_names_another_process(answering, open_device, place, monkeypatch):
     """While another connection writes, an answer waits; after a time limit it is refused with an error about another
     process, and nothing is charged."""
     device, campaign_id = answering

@@ -46,7 +46,7 @@ class Offering:
         pass
 
 
-def test_only_what_the_permission_covers_is_followed(open_device, clock):
+def test_a_unit_follows_only_a_permitted_successor(open_device, clock):
     """The unit does not agree to a next campaign with another author, promise, enrolment or address. It agrees to one
     with the same terms, and records this for the next start."""
     device = open_device()

@@ -143,7 +143,7 @@ def test_a_transcript_outlives_the_process(agreed, open_device, place, clock) ->
     assert report_of(data, receipt.envelope) == (1, 1, expected)
 
 
-def test_a_clock_that_goes_back_answers_nothing(agreed, clock) -> None:
+def test_a_report_for_an_earlier_period_is_refused(agreed, clock) -> None:
     """A report for a period before the latest one is refused without a charge, because it would depend on a later
     report."""
     device, joined = agreed(made())
@@ -158,7 +158,7 @@ def test_a_clock_that_goes_back_answers_nothing(agreed, clock) -> None:
     assert device.answer(joined, LABELS[0]).slot == 2
 
 
-def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
+def test_a_forgotten_transcript_ends_its_campaign(agreed, place) -> None:
     """After an answer, forgetting ends the campaign permanently; the spent amount stays, and all outputs are
     deleted."""
     data = made()
@@ -175,7 +175,7 @@ def test_a_forgotten_transcript_is_not_begun_anew(agreed, place) -> None:
     ]  # fmt: skip
 
 
-def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
+def test_a_transcript_without_answers_may_be_joined_again(agreed) -> None:
     """A campaign that is forgotten before any answer may be joined again, because no later channel depends on a
     report."""
     data = made()
@@ -186,7 +186,7 @@ def test_forgetting_before_any_answer_ends_nothing(agreed) -> None:
     assert device.answer(joined, LABELS[0]).slot == 0
 
 
-def test_nothing_that_is_seen_depends_on_the_answer(agreed, clock) -> None:
+def test_random_bytes_and_lengths_do_not_depend_on_the_answer(agreed, clock) -> None:
     """For each of three sequences of answers, the same numbers of random bytes are drawn, and the reports have the same
     lengths."""
     data, seen = made(), set()

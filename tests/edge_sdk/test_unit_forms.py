@@ -174,7 +174,7 @@ def test_two_readings_have_the_time_of_one(tmp_path):
 # The check before a start
 
 
-def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, capsys, monkeypatch):
+def test_a_check_reads_every_source_once_and_does_not_join(tmp_path, capsys, monkeypatch):
     """The asked question is unknown before consent, so the check reads every source once and prints source, reading and
     resulting answer. Afterwards there is no store, so nothing was drawn or charged."""
     monkeypatch.chdir(tmp_path)
@@ -212,7 +212,7 @@ def test_a_check_tries_the_source_of_every_question_and_joins_nothing(tmp_path, 
         ("outside = 'skip'", "'echo', '99'", f"no answer in this slot: {NOTHING}"),
     ],
 )
-def test_a_check_says_what_a_reading_would_be_answered_as(tmp_path, capsys, keys, program, answer):
+def test_a_check_shows_the_answer_of_each_reading(tmp_path, capsys, keys, program, answer):
     """The check shows skipped, scaled and out-of-range readings, and answers in place of a reading, as the unit would
     treat them."""
     file = written(tmp_path / "unit", tables(**FILES | {"age": f"command = [{program}]\n{keys}"}), form())
@@ -220,7 +220,7 @@ def test_a_check_says_what_a_reading_would_be_answered_as(tmp_path, capsys, keys
     assert json.loads(capsys.readouterr().out)["sources"][1]["answer"] == answer
 
 
-def test_a_number_that_is_rounded_at_random_counts_as_one_of_two():
+def test_a_check_names_both_values_of_a_random_rounding():
     """The check names both values to which a reading may be rounded, and a single value if there is nothing to
     round."""
     age = SourcedQuestion("age", NumberRange.of(17, 19, random=True), False, Source(), 0)

@@ -86,7 +86,7 @@ def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
         device.close()
 
 
-def test_the_view_is_there_before_any_answer_and_stays(open_device, clock, place):
+def test_the_view_of_a_device_never_changes(open_device, clock, place):
     """The view is the same before and after every answer, after a restart, and after forgetting and joining again, so
     it does not depend on an answer, period or draw (promise 22)."""
     data, seen = asking(), set()
@@ -106,7 +106,7 @@ def test_the_view_is_there_before_any_answer_and_stays(open_device, clock, place
 
 
 @each_view
-def test_two_answers_in_one_district_are_one_kept_output(member, clock, view):
+def test_all_answers_of_a_district_have_one_output(member, clock, view):
     """Over all answers, one output is drawn and charged for each input of the view, and all answers of a district have
     the same output (promise 8). The cost is that of the view, and the memo stores only the view's inputs."""
     data = asking(periods=40)
@@ -269,7 +269,7 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
     }
 
 
-def test_together_with_another_campaign_districts_add_what_they_tell(open_device, clock):
+def test_exposures_of_districts_and_other_campaigns_add_up(open_device, clock):
     """Two answers within a district are not distinguished at all. For other pairs, the exposure adds to that of a
     campaign about the same values that asks for the answer itself."""
     data = asking()
@@ -337,7 +337,7 @@ def test_a_check_requires_room_for_every_view(tmp_path):
                 plan(load(tmp_path / "unit.toml"))
 
 
-def test_one_coarse_view_is_everybodys(open_device):
+def test_a_single_coarse_view_mentions_no_other_view(open_device):
     """If all devices have the same coarse view, no other view is mentioned."""
     device = open_device()
     terms = device.join(campaign(maps=(Coarse(2),)))

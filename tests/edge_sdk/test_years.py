@@ -320,7 +320,7 @@ class Years(RuleBasedStateMachine):
     ("examples", "steps"),
     [(30, 40), pytest.param(1000, 100, marks=pytest.mark.long)],
 )
-def test_years_of_answers_keep_every_cap_and_look_alike(examples, steps):
+def test_no_cap_is_exceeded_in_years_of_answers(examples, steps):
     """During years of answers, campaigns, wrong clocks, restarts, two processes and forgetting, no cap is exceeded, no
     slot is filled twice, equal values give equal outputs, and no other sent data depend on a value."""
     run_state_machine_as_test(

@@ -124,7 +124,7 @@ def test_a_map_in_blocks_is_certified_quickly() -> None:
     assert len(wire) < 80_000
 
 
-def test_blocks_hold_no_unary_channels_and_no_blocks() -> None:
+def test_unary_channels_and_blocks_are_refused_in_a_block() -> None:
     """A unary channel, and a channel of blocks, raise a ChannelError as the inner channel of a block."""
     for inner in (Blocks(0, ((1, 2), (0, 1)), (Hadamard(ONE - 1, 2),)), Bits.over([(1 << 31, 1 << 30)] * 3)):
         with pytest.raises(ChannelError, match="inner channel must be one of"):

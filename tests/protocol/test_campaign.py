@@ -209,7 +209,7 @@ def test_only_trusted_authors_and_campaigns_open() -> None:
     assert refused.value.stage == "signature"
 
 
-def test_verify_comes_before_parse() -> None:
+def test_a_payload_is_not_parsed_before_its_signature_verifies() -> None:
     """A payload is not parsed unless its signature verifies."""
     data = bytearray(envelope.seal(Kind.CAMPAIGN, KEY, b"\xc1"))
     data[-1] ^= 1

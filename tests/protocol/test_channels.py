@@ -168,7 +168,7 @@ class ChannelLaws:
         for prior in priors:
             check_prior_loss(channel, matrix, prior)
 
-    def test_a_reader_of_the_text_alone_agrees(self, channel: Channel) -> None:
+    def test_a_second_decoder_agrees(self, channel: Channel) -> None:
         """All weights, draws on both sides of every threshold, and random draws agree with a second decoder written
         from SPEC 5 alone."""
         law = SHAPES[channel.family].law(*channel.encode()[1:])
@@ -321,7 +321,7 @@ def test_the_steps_of_a_draw_depend_only_on_the_output(channel: Channel) -> None
 
 
 @grid
-def test_a_draw_is_whole(channel: Channel) -> None:
+def test_a_draw_with_wrong_bytes_or_input_is_refused(channel: Channel) -> None:
     """A draw with another number of random bytes, or for a number that is not an input, is refused."""
     rand = bytes(channel.rand_bytes)
     for x, given_rand in ((0, rand[:-1]), (0, rand + b"\0"), (-1, rand), (channel.inputs, rand)):

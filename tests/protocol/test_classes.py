@@ -60,7 +60,7 @@ def campaign(channel=CHANNEL, **changes) -> Campaign:
     return Campaign(**{**fields, **changes})
 
 
-def test_each_class_has_the_certificate_it_would_have_alone() -> None:
+def test_each_class_has_the_certificate_of_its_channel() -> None:
     """certificates(channel)[c] = certify(channel of c, notion of c)."""
     assert certify(CHANNEL, NOTION).classes == tuple(map(certify, CHANNELS, NOTIONS))
 
@@ -163,7 +163,7 @@ def test_classes_and_notion_and_channel_fit(changes) -> None:
         campaign(**changes)
 
 
-def test_the_wire_form_holds_texts_only() -> None:
+def test_the_wire_form_accepts_only_texts() -> None:
     """Field 14 of a campaign must be an array of texts."""
     fields = codec.decode(encode_campaign(campaign()), limit=10**6)
     for wrong in (7, "farmers", [1, 2, 3], [["farmers"], "b", "c"]):

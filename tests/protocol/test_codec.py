@@ -175,7 +175,7 @@ def test_readable() -> None:
     ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937", "\u0dc1\u0dca\u200d\u0dbb\u0dd3",
      "\U0001f469\u200d\U0001f52c", "\u2764\ufe0f\u200d\U0001f525", "\u2602\ufe0e", "\u1820\u180b"],
 )  # fmt: skip
-def test_joiners_that_change_what_is_seen_are_readable(text: str) -> None:
+def test_joiners_are_accepted_only_inside_words_that_need_them(text: str) -> None:
     """Joiners are accepted inside Persian, Hindi, Sinhala, Mongolian and emoji, and refused at either end of a text,
     doubled, or between Latin letters."""
     assert codec.readable(text)

@@ -73,7 +73,7 @@ def test_processing_outputs_raises_no_level(table: Table, data: st.DataObject) -
 
 
 @given(tables(), rows(3))
-def test_odds_move_by_the_level_whatever_the_prior(table: Table, prior: list[int]) -> None:
+def test_an_output_changes_odds_by_at_most_the_level(table: Table, prior: list[int]) -> None:
     """Under every prior, an output changes the odds of x against x' by a factor of at most e^E[x][x'] (Prop. 3)."""
     for y in range(table.outputs):
         for x, other in permutations(range(table.inputs), 2):

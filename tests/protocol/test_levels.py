@@ -151,7 +151,7 @@ def worst(ratios: list[tuple[Fraction, Fraction]]) -> Fraction | None:
 
 
 @grid
-def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
+def test_structures_agree_with_their_cells(channel: Channel) -> None:
     """Rows, profiles, columns, marginals, sums and beliefs of every family equal those computed from its cells."""
     fast, slow = structure_of(channel), Structure(channel)
     k = channel.inputs
@@ -195,9 +195,9 @@ def test_a_structure_says_what_the_cells_say(channel: Channel) -> None:
 
 
 @pytest.mark.parametrize("name", ["tail only", "arcs longer than cells", "no two alike", "random 4", "random 8"])
-def test_windows_of_every_shape_say_what_their_cells_say(name: str) -> None:
+def test_windows_of_every_shape_agree_with_their_cells(name: str) -> None:
     """The structure agrees with the cells for very unequal arcs, spans of no to all cells, and weights of zero."""
-    test_a_structure_says_what_the_cells_say(WINDOWS[name])
+    test_structures_agree_with_their_cells(WINDOWS[name])
 
 
 def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
@@ -614,7 +614,7 @@ def test_pufferfish_of_the_values_themselves_is_ldp(channel: Channel) -> None:
     assert levels.pufferfish(structure, asked).level.nanonats == levels.ldp(structure).nanonats
 
 
-def test_pufferfish_passes_over_what_cannot_be() -> None:
+def test_pufferfish_skips_secrets_without_weight() -> None:
     """A secret without weight in a scenario is not compared there. A request in which no pair is compared, and one with
     invalid secrets, pairs or scenarios, are refused."""
     channel = GRID["response of two"]

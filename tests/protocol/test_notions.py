@@ -299,7 +299,7 @@ def test_wire_round_trip(name: str) -> None:
 
 
 @grid
-def test_a_certificate_says_what_was_declared_and_audited(name: str) -> None:
+def test_a_certificate_has_the_declared_and_audited_levels(name: str) -> None:
     """The audited level is not above the declared one, the LDP level is that of all inputs, and the cost of an answer
     is one of the certificate's levels."""
     notion, channel = GRID[name]

@@ -80,7 +80,7 @@ def test_weights_are_declared_in_lowest_terms() -> None:
         personal.declared((0, 0))
 
 
-def test_a_campaign_holds_the_uniform_channel_and_no_other() -> None:
+def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
     """A campaign for own priors is certified with the rule's channel for the uniform prior, and with no other."""
     made = campaign()
     assert made.certificate == certify(made.channel, Information(NAT, (1, 1, 1)))
@@ -126,7 +126,7 @@ def test_nobodys_error_is_above_the_smaller_of_response_and_offered_channel(size
         assert channel == offered
 
 
-def test_a_campaign_may_offer_ldp_and_nothing_weaker() -> None:
+def test_an_offered_channel_must_keep_ldp() -> None:
     """A channel that keeps LDP at the level is certified; a channel above the level, of bits, or with two outputs is
     refused."""
     made = campaign(channel=hadamard(3, NAT))

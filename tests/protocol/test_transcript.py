@@ -145,7 +145,7 @@ def test_the_longest_transcript_is_certified() -> None:
 
 
 @given(priors, st.integers(1, 10**30), levels)
-def test_a_common_factor_changes_nothing(prior, factor: int, level: int) -> None:
+def test_a_common_factor_of_the_weights_keeps_the_channel(prior, factor: int, level: int) -> None:
     """Weights that differ by a common factor give the same channel, so two implementations may reduce them
     differently."""
     notion = TranscriptPrior(level, prior)
@@ -181,7 +181,7 @@ def test_a_transcript_has_an_order() -> None:
 # The notion and its campaign
 
 
-def test_a_campaign_holds_the_start_priors_channel_and_no_other() -> None:
+def test_a_campaign_has_only_the_channel_of_the_start_prior() -> None:
     """A campaign is certified as LIP at the start prior, with the channel of this prior only; the cost of a report is
     the declared level."""
     made = campaign()

@@ -278,7 +278,7 @@ CHANNELS = {case["name"]: case for case in read("channel") if "stage" not in cas
 
 
 @pytest.mark.parametrize("name", CHANNELS)
-def test_a_reader_of_the_text_alone_agrees(name: str) -> None:
+def test_a_second_decoder_agrees(name: str) -> None:
     """Sizes, weights and draws of a channel equal those of a decoder that is written from SPEC 5 alone."""
     case = CHANNELS[name]
     family, *fields = wire(case["wire"])

@@ -267,7 +267,7 @@ def test_classes_of_priors_have_no_views() -> None:
     ],
     ids=["form", "map", "budgets", "pairs"],
 )
-def test_a_class_in_a_view_is_the_campaign_of_that_class_alone(made: tuple[Campaign, ...]) -> None:
+def test_a_class_in_a_view_equals_a_campaign_of_that_class(made: tuple[Campaign, ...]) -> None:
     """Class c of view j has the channel, certificate and cost of view j in the campaign of class c alone, at the inputs
     c k_j + f_j(x); the outputs of two classes are disjoint; the level and the worst case of the campaign are the
     largest."""

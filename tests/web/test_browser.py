@@ -81,7 +81,7 @@ def tab(browser: Chromium, request: pytest.FixtureRequest) -> Iterator[Tab]:
 
 
 @pytest.mark.parametrize("seeds", [range(12), pytest.param(range(12, 400), marks=pytest.mark.long)])
-def test_a_device_does_what_pythons_does(tab: Tab, seeds: range) -> None:
+def test_the_browser_device_equals_the_python_device(tab: Tab, seeds: range) -> None:
     """A page's device and Python's device with the same random bytes have equal envelopes, charges, refusals and
     ledgers.
 
@@ -115,7 +115,7 @@ def charges(held: dict[str, Any]) -> int:
 
 
 @pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.long)])
-def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, kills: int) -> None:
+def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: Tab, kills: int) -> None:
     """If a tab is closed at a random moment or crashes, its reported answers are charged and reach the study with the
     same bytes.
 
@@ -153,7 +153,7 @@ def test_a_killed_tab_has_charged_all_that_it_told(browser: Chromium, tab: Tab, 
     assert len(browser.study.said) > kills / 2, "too few tabs answered before they were closed"
 
 
-def test_a_clock_that_is_set_back_and_ahead_spends_nothing_uncounted(tab: Tab) -> None:
+def test_every_new_output_is_charged_under_a_changing_clock(tab: Tab) -> None:
     """If the clock is set back before the consent, then weeks ahead, and back, every sent report is charged or repeats
     a stored output.
 
@@ -218,7 +218,7 @@ def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
     assert sorted(held["campaigns"][known(data)["bytes"]][1].values()) == [1] * 40 + [2] * 20
 
 
-def test_storage_that_is_full_changes_nothing(browser: Chromium, request: pytest.FixtureRequest) -> None:
+def test_an_answer_on_full_storage_changes_nothing(browser: Chromium, request: pytest.FixtureRequest) -> None:
     """If the browser gives no more space, an answer is refused and changes nothing; with free space the next slot is
     answered."""
     data = campaign(domain=Values(tuple(map(str, range(200)))), answers=200)

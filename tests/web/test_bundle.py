@@ -19,7 +19,7 @@ FAULTS = 'faults(JSON.parse(require("fs").readFileSync(0))).then((found) => cons
 
 
 @needs_node
-def test_a_bundle_does_what_its_modules_do(tmp_path: Path) -> None:
+def test_the_bundle_gives_the_results_of_its_modules(tmp_path: Path) -> None:
     """The linked script also gives the stated results for the vectors of the codec, domains, certificates, campaigns,
     reports and answers."""
     script = tmp_path / "linked.cjs"
@@ -157,7 +157,7 @@ def test_names_mean_the_same(tmp_path: Path) -> None:
     assert "computed" not in bundle(entry)
 
 
-def test_a_function_that_nothing_calls_is_left_out(tmp_path: Path) -> None:
+def test_an_unused_export_is_not_bundled(tmp_path: Path) -> None:
     """An export without importers is not in the bundle, unless a module imports all names of the exporting module."""
     other = 'export const one = 1;\nexport async function two() { return "uncalled"; }\n'
     (tmp_path / "other.js").write_text(other, encoding="utf-8")

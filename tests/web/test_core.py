@@ -244,7 +244,7 @@ def nearly_alike(total: int) -> tuple[int, int, int]:
     return a, b, c
 
 
-def test_a_float_decides_nothing() -> None:
+def test_ratios_that_are_equal_as_floats_are_compared_exactly() -> None:
     """Two ratios that are equal as floats are compared exactly, both for steps on a line and for cells of a table."""
     a, b, c = nearly_alike(2**60)
     table = Table(((a, b + c, 2**62 - a - b - c), (b, c, 2**62 - b - c)))

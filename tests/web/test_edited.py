@@ -89,12 +89,12 @@ def judged(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple
     assert [fault for fault in run(options)["judged"] if fault] == []
 
 
-def test_edited_campaigns_are_judged_alike() -> None:
+def test_browser_and_python_agree_on_edited_campaigns() -> None:
     """The browser and Python agree on the refusal or the levels of 200 edited campaigns."""
     judged(200, seed=1)
 
 
-def test_edited_translations_are_judged_alike() -> None:
+def test_browser_and_python_agree_on_edited_translations() -> None:
     """The browser and Python agree on 200 campaigns with a change in a translation or its domain, and show the same
     texts."""
     judged(200, 3, [case for case in CASES["campaign"] if "asked" in case and speaks(case)], (DOMAIN, TRANSLATIONS))
@@ -106,6 +106,6 @@ def speaks(case: Case) -> bool:
 
 
 @pytest.mark.long
-def test_many_edited_campaigns_are_judged_alike() -> None:
+def test_browser_and_python_agree_on_many_edited_campaigns() -> None:
     """The browser and Python agree on the refusal or the levels of 5,000 other edited campaigns."""
     judged(5000, seed=2)

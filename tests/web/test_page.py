@@ -235,7 +235,7 @@ def test_each_refusal_shows_its_reason(visitor: Visitor, state: str) -> None:
     assert visitor.browser.study.came == []
 
 
-def test_storage_that_is_full_spends_nothing(visitor: Visitor) -> None:
+def test_full_storage_is_not_charged(visitor: Visitor) -> None:
     """If the browser gives no space, the answer is not accepted and nothing is sent; once there is space the page asks
     again. test_browser tests a real quota."""
     answering(visitor, studies.EDUCATION, "bachelor")
@@ -295,7 +295,7 @@ def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visit
     assert len(visitor.browser.study.came) == 1
 
 
-def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visitor) -> None:
+def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     """If the server fails, the same bytes wait, can be saved as a file, and are still there when the page is opened
     again.
 
@@ -317,7 +317,7 @@ def test_a_server_that_fails_keeps_nothing_from_being_sent_later(visitor: Visito
     assert visitor.faults.pop().startswith("Failed to load resource")
 
 
-def test_forgetting_keeps_what_was_spent(visitor: Visitor) -> None:
+def test_forgetting_keeps_the_cost(visitor: Visitor) -> None:
     """Forgetting deletes the answer and keeps its cost, and a person who opens the page again sees the terms."""
     answering(visitor, studies.WEEKLY, "bachelor")
     visitor.touch("Send it now")
@@ -428,7 +428,7 @@ DOUBLED = "addEventListener('DOMContentLoaded', () => { document.documentElement
 
 
 @pytest.mark.parametrize("look", LOOKED)
-def test_everybody_can_read_it(browser: Chromium, look: str) -> None:
+def test_the_page_is_accessible(browser: Chromium, look: str) -> None:
     """On the terms, the questions, the preview and the last screen axe reports no problem, and no element is wider than
     the window.
 

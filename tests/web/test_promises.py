@@ -36,7 +36,7 @@ def call(page: Page, what: str, *given: Any) -> Any:
     return page.evaluate(f"async (given) => (await import('/tests/web/device.mjs')).{what}(...given)", list(given))
 
 
-def test_silence_and_size_say_nothing(page: Page) -> None:
+def test_draws_lengths_and_refusals_do_not_depend_on_the_answers(page: Page) -> None:
     """Three equal answers and answers that alternate between two values cannot be distinguished by draws, lengths or
     refusals.
 

@@ -157,7 +157,7 @@ def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Serv
     assert service.counted() == (2, {})
 
 
-def test_a_page_that_is_a_file_uploads_from_nowhere(
+def test_a_page_opened_as_a_file_uploads_to_the_signed_address(
     browser: Chromium, service: Service, page: Page, tmp_path: Path
 ) -> None:
     """A page opened from the disk, without an origin, uploads to the address that its author signed."""
@@ -228,7 +228,7 @@ def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: Servi
     assert service.counted() == (1, {})
 
 
-def test_a_code_lets_in_one_browser(browser: Chromium, service: Service) -> None:
+def test_a_code_admits_one_browser(browser: Chromium, service: Service) -> None:
     """If two browsers follow the same link with a code, the first one's report is counted, and the second shows why its
     report is not."""
     signed = asked_now(enrolment="enrolled")
