@@ -232,5 +232,7 @@ def unpack(packed: bytes, count: int, bits: int) -> tuple[int, ...]:
     if number & ((1 << padding) - 1):
         raise ReportError("the padding after the last output is not zero")
     number >>= padding
+    if count == 1:
+        return (number,)
     mask = (1 << bits) - 1
     return tuple(number >> bits * (count - 1 - place) & mask for place in range(count))

@@ -121,8 +121,7 @@ class CheckpointWriter:
             StoreRestored: the key store's checkpoint is ahead, so this is an old copy of the store.
         """
         try:
-            with self._store.locked():
-                self._key_store.keep_checkpoint(written(self._store), alone)
+            self._store.while_locked(lambda: self._key_store.keep_checkpoint(written(self._store), alone))
         except StoreRestored:
             raise
         except sqlite3.Error as error:

@@ -19,8 +19,9 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from edge_sdk.errors import StoreClosed, StoreError, StoreRestored
@@ -44,6 +45,35 @@ QUICK_PAGES = 512
 UNATTRIBUTED = 0
 """Pseudo-campaign for spending that cannot be attributed to a campaign: see ``adopt``."""
 QUARANTINE = "quarantine-"
+
+
+class _Transaction:
+    """The context manager of ``Store.transaction``; one from a generator takes as long as two statements of SQL."""
+
+    __slots__ = ("_answer", "_store")
+
+    def __init__(self, store: Store, answer: bool) -> None:
+        self._store = store
+        self._answer = answer
+
+    def __enter__(self) -> None:
+        self._store._lock.acquire()
+        try:
+            self._store._begin(self._answer)
+        except BaseException:
+            self._store._lock.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None:
+                self._store._commit()
+            else:
+                self._store._undo(error)
+        finally:
+            self._store._lock.release()
 
 
 class Store:
@@ -86,8 +116,7 @@ class Store:
             self._closed = True
             self._connection.close()
 
-    @contextlib.contextmanager
-    def transaction(self, *, answer: bool = False) -> Iterator[None]:
+    def transaction(self, *, answer: bool = False) -> _Transaction:
         """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
         Args:
@@ -98,27 +127,49 @@ class Store:
             StoreRestored: this store is an old copy; the transaction is on the disk nevertheless.
             StoreError
         """
-        with self._lock:
-            self._require_open()
+        return _Transaction(self, answer)
+
+    def _begin(self, answer: bool) -> None:
+        """Begin a transaction, under the lock of the threads."""
+        self._require_open()
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._refresh_cache(answer)
+        except BaseException as error:
+            self._undo(error)
+            raise
+
+    def _commit(self) -> None:
+        """Commit the transaction with the rows of the hooks, or undo it if that fails."""
+        try:
+            if self.hooks is not None:
+                self.hooks.before_commit()
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            self._undo(error)
+            raise
+        if self.hooks is not None:
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
-                    self._refresh_cache(answer)
-                    yield
-                    if self.hooks is not None:
-                        self.hooks.before_commit()
-                    self._connection.execute("COMMIT")
-                except BaseException:
-                    self._version = 0
-                    if self.hooks is not None:
-                        self.hooks.undone()
-                    if self._connection.in_transaction:
-                        self._connection.execute("ROLLBACK")
-                    raise
-                if self.hooks is not None:
-                    self.hooks.committed()
+                self.hooks.committed()
             except REFUSALS as error:
                 raise explanation(error, self.folder) from None
+
+    def _undo(self, error: BaseException) -> None:
+        """Undo the transaction after an error; explain an error of SQLite.
+
+        Raises:
+            StoreError: ``error`` is one of SQLite.
+        """
+        try:
+            self._version = 0
+            if self.hooks is not None:
+                self.hooks.undone()
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        except REFUSALS as failed:
+            raise explanation(failed, self.folder) from None
+        if isinstance(error, REFUSALS):
+            raise explanation(error, self.folder) from None
 
     def _refresh_cache(self, answer: bool) -> None:
         # SQLite changes this number, which is never 0, whenever another connection commits.
@@ -173,16 +224,15 @@ class Store:
                 self.execute("INSERT OR IGNORE INTO setting VALUES (?, ?)", name, urandom(count))
         return bytes(self.setting(name))
 
-    @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Context manager: hold the write lock of the database without writing.
+    def while_locked(self, work: Callable[[], None]) -> None:
+        """Call ``work`` under the write lock of the database, without writing to it.
 
         Raises:
-            sqlite3.Error
+            sqlite3.Error: the lock cannot be acquired.
         """
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            yield
+            work()
         finally:
             self._connection.execute("ROLLBACK")
 

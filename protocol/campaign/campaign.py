@@ -207,7 +207,7 @@ class Campaign:
         """The cumulative weights of the views: entry j is the sum of the weights of views 0 .. j."""
         return tuple(accumulate(view.weight for view in self.views))
 
-    @property
+    @cached_property
     def periods(self) -> int:
         """Number of periods; the last may be shorter than the others."""
         return -(-(self.closes - self.opens) // self.period_seconds)
@@ -222,7 +222,7 @@ class Campaign:
         """
         return min(self.periods, max(0, -(-(closes - self.opens) // self.period_seconds)))
 
-    @property
+    @cached_property
     def transcript(self) -> TranscriptPrior | None:
         """The notion, if each report's channel depends on the device's earlier reports; else None."""
         return self.notion if isinstance(self.notion, TranscriptPrior) else None
