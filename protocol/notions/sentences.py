@@ -53,7 +53,7 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "pair, at most {factor} times. A pair has the mean of the protection of its two answers.",
         "lip": "To an observer who expects you to answer like the people asked, a report makes any answer at most "
         "{factor} times as likely as before, and at least 1/{factor} times.",
-        "ball": "To an observer who expects other answers from up to {people} of 100 people, a report makes any answer "
+        "ball": "To an observer whose expectation is wrong for up to {people} of 100 people, a report makes any answer "
         "at most {ball} times as likely as before, and at least 1/{ball} times.",
         "own-lip": "You declare openly how likely each answer is for you. To an observer who believes your "
         "declaration, a report makes any answer at most {factor} times as likely as before, and at least 1/{factor} "
@@ -65,9 +65,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
         "mutual-information": "On average over all people and reports, a report makes the true answer at most {factor} "
-        "times as likely as before to an observer who expects people to answer like those asked. Here the average of "
-        "the factors 4 and 1 is 2, because factors multiply. A single report may reveal more, even your answer: this "
-        "is not a promise to each person.",
+        "times as likely as before to an observer who expects people to answer like those asked. The average is the "
+        "geometric mean: of the two factors 4 and 1 it is 2, the root of 4 times 1. A single report may reveal more, "
+        "even your answer: this is not a promise to each person.",
         "mutual-information.none": "A report may rule some answers out for certain.",
     },
     "de": {
@@ -111,7 +111,7 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt das Mittel aus dem Schutz beider Antworten.",
         "lip": "Für jemanden, der erwartet, dass Sie antworten wie die Befragten, macht ein Bericht jede Antwort "
         "höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
-        "ball": "Für jemanden, der von bis zu {people} von 100 Leuten andere Antworten erwartet, macht ein Bericht "
+        "ball": "Für jemanden, der sich bei bis zu {people} von 100 Leuten in seiner Erwartung irrt, macht ein Bericht "
         "jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
         "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Für jemanden, der Ihrer Angabe "
         "glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens "
@@ -124,8 +124,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "wahrscheinlich wie mit einer anderen.",
         "mutual-information": "Im Mittel über alle Leute und Berichte macht ein Bericht die wahre Antwort höchstens "
         "{factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Leute antworten wie die Befragten. "
-        "Dabei ist das Mittel der Faktoren 4 und 1 gleich 2, weil Faktoren multipliziert werden. Ein einzelner Bericht "
-        "kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden Einzelnen.",
+        "Gemeint ist das geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Wurzel aus 4 mal 1. Ein "
+        "einzelner Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden Einzelnen.",
         "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
     },
 }
