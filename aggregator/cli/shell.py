@@ -199,7 +199,7 @@ def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _InFolder(click.Path):
-    """The type of arguments for a new file in an existing folder; it never replaces another file."""
+    """The type of arguments that name a new file in an existing folder; an existing file is refused."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))

@@ -91,5 +91,5 @@ def _months(domain: Dates, width: int) -> list[int]:
 
 
 def _from(domain: Dates, days: list[int]) -> list[int]:
-    """Return the first input at or after each day, except the first input of the domain."""
+    """Return the first input at or after each of ``days``, in order; input 0 and days after the domain are left out."""
     return sorted({bisect_left(domain.scaled, day) for day in days} - {0, domain.size})

@@ -38,7 +38,7 @@ def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:
 
 
 def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
-    """A demonstration with a sixteenth of the people counts them twice, counts no attack, and is improved by the prior.
+    """With a sixteenth of the people, every report and no attack is counted, and the prior reduces the error.
 
     The prior is 1% off in total variation, and the estimate depends mostly on it. Without the prior, sixteen standard
     errors of about four percentage points add up to about 25%. The error with the prior is the smaller one except with

@@ -132,8 +132,8 @@ def lip_errors() -> str:
 
 
 def ball_errors() -> str:
-    """Return the table of one person's error under LIP for every prior within a radius, beside other mechanisms that
-    keep this."""
+    """Return the table of one person's error under LIP for every prior within a radius, for ``auto`` and for other
+    mechanisms."""
     from aggregator.estimate.error import lip_mse, prior_mse
     from aggregator.families.table.prior_table import optimal_table
     from protocol import levels as levels_of

@@ -36,7 +36,7 @@ def _refused() -> dict[str, Any]:
         "bits with a negative probability": ["bits", [half], [-1], [0, 2]],
         "bits of two classes alike": ["bits", [half, half], [1, 1], [0, 2, 1, 2]],
         "bits of two classes with one other probability": ["bits", [half, S], [1], [0, 2, 1, 2]],
-        "bits of two classes, one of nobody": ["bits", [half, S], [1, 2], [0, 2]],
+        "bits of two classes, one without inputs": ["bits", [half, S], [1, 2], [0, 2]],
         "bits of two classes with one own probability": ["bits", [half], [1, 2], [0, 2, 1, 2]],
         "bits with classes out of order": ["bits", [half, S], [1, 2], [1, 2, 0, 2]],
         "bits with a run in two parts": ["bits", [half], [1], [0, 1, 0, 1]],

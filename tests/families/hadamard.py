@@ -51,7 +51,7 @@ SHAPES = Shapes(
     large={"Hadamard, k = 43,750": (Hadamard(truth_of(NAT), 43_750), [(0, 0), (43_749, 65_535), (43_749, 1)])},
     refused={
         "Hadamard of one half": ["hadamard", 4, ONE // 2],
-        "Hadamard that never tells the truth": ["hadamard", 4, 0],
+        "Hadamard with truth weight 0": ["hadamard", 4, 0],
         "Hadamard of one input": ["hadamard", 1, _TRUTH],
         "Hadamard of too many inputs": ["hadamard", 2**20 + 1, _TRUTH],
         "Hadamard with a field too many": ["hadamard", 4, _TRUTH, 0],

@@ -33,8 +33,8 @@ SHAPES = Shapes(
     small={
         "response of equal weights": RESPONSE,
         "response of unequal weights": UNEQUAL,
-        "response that always tells": RandomizedResponse(2, (0,)),
-        "response that never tells": RandomizedResponse(2, (ONE // 2,)),
+        "response that always gives the true input": RandomizedResponse(2, (0,)),
+        "response whose output is independent of the input": RandomizedResponse(2, (ONE // 2,)),
     },
     large={
         "response, k = 43,750": (

@@ -81,7 +81,7 @@ SHAPES = Shapes(
         "subset with an outside weight above the inside one": _sets(5, 2, WIDE // 10 + 1),
         "subset with a row above 2^128": ["subset", 5, 2, b"\xff" * 16],
         "subset with a remainder above inside less outside": _sets(7, 4, WIDE // 35 - 1),
-        "subset with a remainder where one set is without the own input": _sets(4, 3, subset(4, 3, NAT).outside + 1),
+        "subset with a remainder if only one set lacks the true input": _sets(4, 3, subset(4, 3, NAT).outside + 1),
     },
     more={f"subset, k = {k}, d = {d}": subset(k, d, NAT) for k, d in ((3, 2), (4, 2), (5, 4), (6, 3))},
     drawn={"subset": subset(11, 4, NAT)},

@@ -91,7 +91,7 @@ def _refused() -> dict[str, Any]:
         "windows with a type without its heavy input": typed(1, 9 * unit, 5 * unit, 2 * unit),
         "windows with a type of a heavy input too many": typed(1, 9 * unit, 5 * unit, 2 * unit, 7 * unit, 7 * unit),
         "windows that span more than all cells": typed(4, 5 * unit, 5 * unit, 2 * unit, 7 * unit),
-        "windows likelier outside than inside": typed(1, 5 * unit, 9 * unit, 2 * unit, 7 * unit),
+        "windows with a larger weight outside than inside": typed(1, 5 * unit, 9 * unit, 2 * unit, 7 * unit),
         "windows of no cells with an inside": typed(0, 9 * unit, 5 * unit, 2 * unit, 7 * unit),
         "windows of all cells with an outside": typed(3, 9 * unit, 5 * unit, 2 * unit, 7 * unit),
         "windows with arcs as an integer": but(arcs=5),

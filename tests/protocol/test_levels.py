@@ -66,13 +66,13 @@ HALF = Fraction(1, 2)
 GRID: dict[str, Channel] = {
     "table": random_table(4, 6, 1, zeros=False),
     "table of two": random_table(2, 3, 2, zeros=False),
-    "table with a column nobody emits": table([HALF, 0, HALF], [Fraction(1, 3), 0, Fraction(2, 3)]),
-    "table that tells": table([1, 0], [HALF, HALF]),
+    "table with an output of probability zero": table([HALF, 0, HALF], [Fraction(1, 3), 0, Fraction(2, 3)]),
+    "table in which an output reveals the input": table([1, 0], [HALF, HALF]),
     "response": RandomizedResponse(5, (ONE // 9,)),
     "response of two": RandomizedResponse(2, (ONE // 5,)),
     "response of unequal weights": RandomizedResponse(4, (ONE // 8, ONE // 16, ONE // 16, ONE // 5)),
     "response of a weight of zero": RandomizedResponse(3, (0, ONE // 4, ONE // 2)),
-    "response that never tells": RandomizedResponse(3, (ONE // 4, ONE // 4, ONE // 2)),
+    "response whose output is independent of the input": RandomizedResponse(3, (ONE // 4, ONE // 4, ONE // 2)),
     **{f"Hadamard, k = {k}": Hadamard(truth_of(NAT), k) for k in (2, 3, 4, 5, 8)},
     "blocks": Blocks.over(0, [1, 1, 2, 0, 2, 2, 1, 2, 0], lambda k: Hadamard(truth_of(NAT), k)),
     "blocks of responses": Blocks.over(0, [1, 2, 1, 2, 2], lambda k: RandomizedResponse(k, (ONE // 9,))),
@@ -414,7 +414,7 @@ def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
         "response of unequal weights",
         "Hadamard, k = 4",
         "sensitive",
-        "table that tells",
+        "table in which an output reveals the input",
     ):
         structure = structure_of(GRID[name])
         rows = matrix(structure.channel)

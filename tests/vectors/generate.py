@@ -523,7 +523,11 @@ def certificate_cases() -> Iterator[Case]:
     yield case("ldp of k-ary response", notions.Ldp(NAT), RESPONSE)
     yield case("ldp of a table", notions.Ldp(two), half)
     yield case("ldp below its level", notions.Ldp(20 * NAT), half)
-    yield case("ldp of a channel that reveals nothing", notions.Ldp(10**6), CHANNELS["response that never tells"])
+    yield case(
+        "ldp of a channel that reveals nothing",
+        notions.Ldp(10**6),
+        CHANNELS["response whose output is independent of the input"],
+    )
     yield case("high-low", high, SENSITIVE)
     yield case("high-low of one input", one, MANGAT)
     yield case("block", blocks, BLOCKS)
@@ -602,7 +606,11 @@ def certificate_cases() -> Iterator[Case]:
         ("response 0.1% above its level", notions.Ldp(NAT), RandomizedResponse(4, (cover_of(forged, 4),))),
         ("response one unit too truthful", notions.Ldp(NAT), RandomizedResponse(4, (cover_of(NAT, 4) - 1,))),
         ("table a nanonat above its level", notions.Ldp(two - 1), half),
-        ("response that always tells", notions.Ldp(20 * NAT), CHANNELS["response that always tells"]),
+        (
+            "response that always gives the true input",
+            notions.Ldp(20 * NAT),
+            CHANNELS["response that always gives the true input"],
+        ),
         ("table with a zero", notions.Ldp(20 * NAT), line),
         ("blocks under plain ldp", notions.Ldp(20 * NAT), BLOCKS),
         ("high-low one unit too truthful", high, replace(SENSITIVE, channels=(Hadamard(truth_of(NAT) + 1, 3),))),
@@ -1661,11 +1669,11 @@ def enrolment_cases() -> Iterator[Case]:
         ("a device declares a prior", own, (1, 50, 7, 1), 0),
         ("a declared prior of weights that sum to 2^20", own, (2**20 - 3, 1, 1, 1), 0),
         ("a uniform declared prior", own, (1, 1, 1, 1), 0),
-        ("a prior under which the offered channel tells more", offers, near, 0),
-        ("a prior under which the response tells more", offers, nearer, 0),
+        ("a prior under which the offered channel has the larger gain", offers, near, 0),
+        ("a prior under which the response has the larger gain", offers, nearer, 0),
         ("a declared prior with the lowest level", own, (1, 50, 7, 1), exact.MIN_LEVEL),
         ("a declared prior with a level a nanonat below the campaign's", own, (1, 50, 7, 1), most),
-        ("a level below that of the offered channel, which would tell more", offers, near, NAT // 2),
+        ("a level below that of the offered channel, which would have the larger gain", offers, near, NAT // 2),
     ):
         yield {
             "name": name,

@@ -32,7 +32,10 @@ _CLOSE = 1e-12
 
 @dataclass(frozen=True)
 class Staircases(Coordinates):
-    """Coordinates of inputs with a bound b for every prior within ``radius``. ``low`` and ``high`` bound most lifts.
+    """Variables of the linear program for a bound that holds for every prior within ``radius``.
+
+    Each input is a class by itself. ``low`` and ``high`` are the range that ``lift_range`` returns; the lifts of a
+    staircase may lie outside it.
 
     Attributes:
         bound: the bound b = e^level.

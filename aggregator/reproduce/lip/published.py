@@ -97,8 +97,8 @@ def standard_errors(squares: Floats, expected: float) -> float:
 def published(
     name: str, levels: Sequence[float], prior: Sequence[int], error: Callable[[Channel], float], *, part: float = 1.0
 ) -> tuple[Curve, ...]:
-    """Return the curves of the published channel at ``part`` of each level, divided by whether the channel satisfies
-    that level."""
+    """Return the curves of the published channel at ``part`` of each level: one where the channel satisfies that level,
+    and one where it does not."""
     channels = [published_lip_response(prior, level(eps * part)) for eps in levels]
     legal = [keeps(channel, prior, eps * part) for channel, eps in zip(channels, levels, strict=True)]
     notion = "eps-LIP" if part == 1 else "eps/2-LIP"

@@ -21,7 +21,7 @@ MOST_CLASSES = 64
 
 
 class BitsStructure(Structure):
-    """Words of independent bits (SPEC 5.6)."""
+    """The audit structure of words of independent bits (SPEC 5.6)."""
 
     channel: Bits
 

@@ -14,7 +14,7 @@ from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class BlocksStructure(Structure):
-    """Channels in blocks, with open inputs (SPEC 5.7).
+    """The audit structure of channels in blocks, with open inputs (SPEC 5.7).
 
     Attributes:
         inner: the structure of each block; block 1 first.

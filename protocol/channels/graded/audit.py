@@ -13,7 +13,7 @@ from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class GradedStructure(Structure):
-    """Graded projective response (SPEC 5.12)."""
+    """The audit structure of graded projective response (SPEC 5.12)."""
 
     channel: GradedProjective
 

@@ -14,7 +14,7 @@ from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class HadamardStructure(Structure):
-    """Hadamard response (SPEC 5.3)."""
+    """The audit structure of Hadamard response (SPEC 5.3)."""
 
     channel: Hadamard
 

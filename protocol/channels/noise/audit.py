@@ -16,7 +16,7 @@ from protocol.channels.structure import Profile, Structure
 
 
 class NoiseStructure(Structure):
-    """Noise on a lattice (SPEC 5.8)."""
+    """The audit structure of noise on a lattice (SPEC 5.8)."""
 
     channel: Noise
 

@@ -14,7 +14,7 @@ from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class ProjectiveStructure(Structure):
-    """Projective response (SPEC 5.4)."""
+    """The audit structure of projective response (SPEC 5.4)."""
 
     channel: ProjectiveGeometry
 

@@ -13,7 +13,7 @@ from protocol.channels.structure import COLUMN_STEPS, OutputClass, Profile, Stru
 
 
 class ResponseStructure(Structure):
-    """Randomised response (SPEC 5.2)."""
+    """The audit structure of randomised response (SPEC 5.2)."""
 
     channel: RandomizedResponse
 

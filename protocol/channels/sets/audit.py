@@ -146,7 +146,10 @@ class SetsStructure(Structure):
 
 
 class SubsetStructure(SetsStructure):
-    """Subset selection (SPEC 5.5). The sets that have a remainder lie within the first d + 1 inputs."""
+    """The audit structure of subset selection (SPEC 5.5).
+
+    The sets that have a remainder lie within the first d + 1 inputs.
+    """
 
     channel: SubsetSelection
 
@@ -218,7 +221,7 @@ class SubsetStructure(SetsStructure):
 
 
 class TriplesStructure(SetsStructure):
-    """Triples (SPEC 5.10). The first two columns have all remainders."""
+    """The audit structure of triples (SPEC 5.10). The first two columns have all remainders."""
 
     channel: Triples
 

@@ -10,7 +10,7 @@ from protocol.channels.wave.channel import Wave
 
 
 class WaveStructure(Structure):
-    """Waves (SPEC 5.11)."""
+    """The audit structure of waves (SPEC 5.11)."""
 
     channel: Wave
 

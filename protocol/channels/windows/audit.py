@@ -25,7 +25,7 @@ class _Arc:
 
 
 class WindowsStructure(Structure):
-    """Windows over a circle of rare inputs (SPEC 5.9)."""
+    """The audit structure of windows over a circle of rare inputs (SPEC 5.9)."""
 
     channel: Windows
 
