@@ -68,7 +68,7 @@ def _signatures_agree() -> str:
         keys.verify(key.public, signature, b"halftruth docter")
     except SignatureRefused:
         return "OpenSSL and libsodium agree; a forgery is refused"
-    raise RuntimeError("a forged signature was accepted")
+    raise RuntimeError("OpenSSL accepted a forged signature: ingest nothing, and reinstall the package cryptography")
 
 
 def _storage_commits() -> str:
@@ -78,7 +78,9 @@ def _storage_commits() -> str:
         deltalake.write_deltalake(folder, rows, mode="append")
         count = deltalake.DeltaTable(folder).to_pyarrow_table().num_rows
     if count != 2000:
-        raise RuntimeError(f"2000 rows were written, {count} read")
+        raise RuntimeError(
+            f"2000 rows were written to a Delta table, but {count} were read: check the disk, and reinstall deltalake"
+        )
     return "a Delta table was written, appended to and read"
 
 

@@ -133,7 +133,7 @@ def class_questions(whole: Question) -> list[Question]:
         whole: the question to all classes.
     """
     if not isinstance(whole.notion, Classes):
-        raise TypeError("the question's notion is not one of classes")
+        raise TypeError(f'the question has no classes: its notion is "{whole.notion.name}"')
     reports = math.ceil(whole.reports / len(whole.notion.notions))
     return [replace(whole, notion=inner, reports=reports) for inner in whole.notion.notions]
 

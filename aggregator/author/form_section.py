@@ -61,7 +61,7 @@ class DraftForm:
     def of_class(self, place: int) -> DraftForm:
         """Return the form with the channels and the notion of the class at ``place``."""
         if not isinstance(self.question.notion, Classes):
-            raise ValueError("the form's notion is not one of classes")
+            raise ValueError(f'the form has no classes: its notion is "{self.question.notion.name}"')
         views = tuple(
             replace(view, channel=class_channels(view.channel, len(self.classes))[place]) for view in self.views
         )

@@ -163,7 +163,7 @@ def ingest(
             shell.warn(f"Warning: {path} has no files")
         files += found
     if threads and "://" in engine_name:
-        raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers")
+        raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")
     with engine_of(engine_name, threads) as engine, shell.progress("verifying", intake.size_of(files)) as advance:
         result = engine.ingest(study, files, now=int(time.time()), progress=advance)
     others = _no_batches(files) if result.rejected.get("malformed") else []

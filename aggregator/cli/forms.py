@@ -215,7 +215,10 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
         require_form(side.terms, request.names)
     before, after = (request.estimate(side.signed, side.tally, side.where) for side in sides)
     if before.labels != after.labels:
-        raise NotComparable(f"{sides[0].name} and {sides[1].name} do not have the same values")
+        raise NotComparable(
+            f"{sides[0].name} and {sides[1].name} do not have the same values, so their shares cannot be compared: "
+            "choose questions with equal values"
+        )
     found = form_difference(
         (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, level=request.level
     )

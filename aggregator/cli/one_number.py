@@ -75,7 +75,7 @@ def _numbers(wanted: Wanted, terms: Campaign) -> Floats:
         return weights_of(wanted.weights, terms.domain)
     if wanted.value is None:
         if isinstance(terms.domain, Dates):
-            raise query.NotANumber(f"{terms.title!r} asks for days, which have a mean and no sum")
+            raise query.NotANumber(f"{terms.title!r} asks for days, which have no sum: use --mean")
         return np.array(query.points_of(terms))
     size = terms.domain.count if isinstance(terms.domain, Items) else terms.domain.size
     one: Floats = np.eye(size)[place_of(terms, wanted.value).number]

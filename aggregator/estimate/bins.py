@@ -67,7 +67,7 @@ def _multiples(domain: Line, most: int) -> list[int]:
             starts = [place for place in starts if few <= place <= domain.size - few]
             if len(starts) < most:
                 return starts
-    raise AssertionError("no width gives few enough bins, although one above the range leaves a single bin")
+    raise AssertionError(f"no bin width gives at most {most} bins, although a width above the range gives a single bin")
 
 
 def _calendar(domain: Dates) -> Iterator[list[int]]:

@@ -232,7 +232,8 @@ def require_same_values(before: Side, after: Side) -> None:
     """
     if before.terms.domain != after.terms.domain:
         raise NotComparable(
-            f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared"
+            f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared: choose "
+            "questions with equal values"
         )
 
 

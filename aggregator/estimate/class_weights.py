@@ -61,7 +61,8 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
             break
     if off > UNSETTLED:
         raise MarginRefused(
-            "no weights of the classes give all these margins at once: the margins contradict each other"
+            "no weights of the classes give all these margins, because they contradict each other: "
+            "correct one, or leave one out"
         )
     return found
 

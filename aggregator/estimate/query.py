@@ -184,7 +184,10 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
     v = np.zeros(districts.max() + 1)
     v[districts] = a
     if not np.array_equal(v[districts], a):
-        raise NotInvertible("the weights differ within a district, and there are no reports at a finer resolution")
+        raise NotInvertible(
+            "the weights differ within a district, and there are no reports at a finer resolution: give all values of "
+            "a district the same weight"
+        )
     centre, factors = views.passes().adjoint(len(views.tree) - 1, v)
     variance, t = 0.0, interval.quantile(1 - level)
     for place, factor in zip(views.tree, factors, strict=True):
@@ -258,7 +261,7 @@ def total(terms: Campaign, tally: Tally, *, population: int | None = None, level
         NotANumber, NotEnough, NotInvertible
     """
     if isinstance(terms.domain, Dates):
-        raise NotANumber(f"{terms.title!r} asks for days, which have a mean and no sum")
+        raise NotANumber(f"{terms.title!r} asks for days, which have no sum: estimate the mean")
     return mean(terms, tally, level=level).times(population or tally.reports, "sum")
 
 

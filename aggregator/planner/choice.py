@@ -214,7 +214,8 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     if not short:
         if not found:
             only = f" with channels of {_listed(question.families)}" if question.families else ""
-            raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}')
+            action = "allow other families" if question.families else "choose another notion"
+            raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}: {action}')
         nearest = min(found, key=lambda one: one.channel.output_bits)
         raise Unsuited(
             f"no mechanism has outputs of at most {most_bits} bits; {nearest.mechanism.name} needs "

@@ -179,13 +179,13 @@ class _Service:
         if upload.reports > receipts.MOST_ASKED:
             raise Refused(413, "size", f"at most {receipts.MOST_ASKED} reports in one request: send several requests")
         if self.questions >= QUESTIONS:
-            raise _busy("too many requests about counted reports at once")
+            raise _busy("too many queries of counted reports at once", "ask again later")
         self.questions += 1
         try:
             question = await asyncio.to_thread(receipts.CountedQuery.of, upload.body)
             known = await self.view.answers(question.campaigns, ANSWER_SECONDS)
             if known is None:
-                raise _busy("the counted reports are still being read")
+                raise _busy("the counted reports are still being read", "ask again later")
             return _private({"counted": await asyncio.to_thread(question.counted, known, self.verifier)})
         finally:
             self.questions -= 1
@@ -324,8 +324,8 @@ class _Gate:
             return
 
 
-def _busy(text: str) -> Refused:
-    return Refused(503, "load", f"{text}: keep the reports and send them later", {"retry-after": "5"})
+def _busy(text: str, action: str = "keep the reports and send them later") -> Refused:
+    return Refused(503, "load", f"{text}: {action}", {"retry-after": "5"})
 
 
 def _answer_refusal(request: Request, error: Exception) -> Response:

@@ -150,8 +150,8 @@ class Geo(Pairwise):
         worst = channel.loss(everything, everything)
         if worst.denominator == 0:
             raise Uncertified(
-                f"{self.name} bounds every two inputs, but input {worst.x} can answer {channel.spelled(worst.y)}, and "
-                f"input {worst.other} cannot"
+                f"{self.name} bounds every two inputs, but input {worst.x} can give output "
+                f"{channel.spelled(worst.y)}, and input {worst.other} cannot"
             )
         audited, witness = 0, worst
         for loss, square in self._losses(channel, worst):

@@ -59,7 +59,10 @@ class Graded(Pairwise):
             raise NotionError("two classes have equal budgets, and all pairs are bounded: write them as one class")
         sizes = [len(members) for members in self.classes]
         if any(not 0 <= c <= d < count or (c == d and sizes[c] == 1) for c, d in self.unbounded):
-            raise NotionError("a pair without a bound is not two classes c <= d, or is one class with one input")
+            raise NotionError(
+                f"a pair without a bound must be two classes c <= d below {count}, and c = d needs a class of two "
+                "inputs or more"
+            )
         if any(pair >= after for pair, after in zip(self.unbounded, self.unbounded[1:], strict=False)):
             raise NotionError("a pair without a bound is listed twice or not in increasing order")
         largest = max((bound for _, _, bound in self.bounds()), default=None)

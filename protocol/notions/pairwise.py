@@ -66,8 +66,8 @@ class Pairwise(Notion):
             loss = channel.loss(apart[first], apart[second])
             if loss.denominator == 0:
                 raise Uncertified(
-                    f"{self.name} bounds input {loss.x} against {loss.other}, but only input {loss.x} can answer "
-                    f"{channel.spelled(loss.y)}"
+                    f"{self.name} bounds input {loss.x} against {loss.other}, but only input {loss.x} can give "
+                    f"output {channel.spelled(loss.y)}"
                 )
             if not exact.keeps(loss.numerator, loss.denominator, bound):
                 return False, loss.level or 0, loss

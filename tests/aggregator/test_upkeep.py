@@ -710,7 +710,7 @@ def test_the_command_rebuild(study, sources, tmp_path, before):
     file_gone(study.path / "reports")
     done = run(study.path, "rebuild", "--out", tmp_path / "first")
     assert (done.exit_code, done.stderr) == (0, "")
-    assert "made anew: reports" in done.stdout
+    assert "not copied completely: reports" in done.stdout
     assert contents(Study.open(tmp_path / "first")) == before
     kept = shutil.move(inbox.done_of(study.path), tmp_path / "kept")
     shutil.rmtree(study.path)

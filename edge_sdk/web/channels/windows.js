@@ -55,7 +55,7 @@ export class Windows extends Channel {
     if (types.length > 0 !== named.length < k)
       throw new ChannelError("this windows channel has types although every input is a single, or no types although some input is not");
     if (types.length ? !length : cells !== 1 || orders !== 1)
-      throw new ChannelError("this windows channel has types but no arc, or no types but more than one cell and one order");
+      throw new ChannelError("a windows channel with types must have an input with an arc, and one without types exactly 1 cell and 1 order");
     for (const { span, inside, outside, heavy } of types) {
       if (heavy.length !== heavies.length)
         throw new ChannelError(`a type of windows must have a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);

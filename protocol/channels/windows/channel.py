@@ -101,7 +101,8 @@ class Windows(Arrangement):
             )
         if (self.types and not self.circle.rare) or (not self.types and (self.cells, self.orders) != (1, 1)):
             raise ChannelError(
-                "this windows channel has types but no arc, or no types but more than one cell and one order"
+                "a windows channel with types must have an input with an arc, and one without types exactly 1 cell and "
+                "1 order"
             )
         for each in self.types:
             _require_type(each, self.cells, len(self.heavies))
