@@ -78,7 +78,7 @@ def test_variances_are_those_of_all_words(channel):
         assert decoder.variance(np.eye(channel.inputs)[x], share) == pytest.approx(each[x], abs=1e-9)
 
 
-def test_the_staircase_climbs_to_the_estimate(channel):
+def test_the_staircase_gives_the_raw_estimate(channel):
     """base + heights * counts / n is the raw estimate; a and b are the probabilities inside and outside the support."""
     decoder, n = BitsDecoder(channel), 1000
     counts = RNG.integers(0, n, channel.inputs)

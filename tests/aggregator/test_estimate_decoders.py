@@ -122,7 +122,7 @@ def test_no_output_is_more_probable_than_its_ceiling(channel):
         np.testing.assert_allclose(ceiling, largest)
 
 
-def test_the_staircase_climbs_to_the_estimate(channel):
+def test_the_staircase_gives_the_raw_estimate(channel):
     """base + sum of heights * counts / n is the raw estimate, and every count is between 0 and n."""
     counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
     decoder = decoder_of(channel)

@@ -143,7 +143,7 @@ def test_fewer_groups_make_wider_intervals(name):
     np.testing.assert_allclose(widths[0] / widths[1], 2.5706 / 1.96, rtol=0.02)
 
 
-def test_one_number_is_as_sure_as_its_devices():
+def test_the_interval_of_a_weighted_mean_covers_if_devices_send_several_reports():
     """The interval of a weighted mean covers if devices send several reports; that for independent reports covers in
     less than 60%.
 

@@ -184,7 +184,7 @@ def test_one_step_of_the_stated_probabilities(channel):
         np.testing.assert_allclose(np.delete(probability[:, x], x), stairs.outside[0], atol=1e-12)
 
 
-def test_the_staircase_climbs_to_the_estimate(channel):
+def test_the_staircase_gives_the_raw_estimate(channel):
     """base + heights * counts / n is the raw estimate."""
     share, _ = some_share(channel, RNG.dirichlet(np.ones(channel.inputs)))
     decoder = decoder_of(channel)

@@ -74,7 +74,7 @@ def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatc
 
 
 @invertible
-def test_the_staircase_climbs_to_the_estimate(channel):
+def test_the_staircase_gives_the_raw_estimate(channel):
     """base + sum of heights * counts / n is the raw estimate; every step counts one set of outputs."""
     counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
     decoder = WindowsDecoder(channel)

@@ -348,7 +348,7 @@ def test_a_reading_is_the_last_line_of_standard_output(reader, capfd):
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_program_that_hangs_is_given_up_with_all_it_started(reader, tmp_path):
+def test_a_program_that_hangs_is_killed_with_all_processes_it_started(reader, tmp_path):
     """After the timeout there is no reading, and no process that the program started is left, even if it ignores
     signals."""
     script = f"trap '' TERM; sleep 60 & echo $! > {tmp_path}/pid; echo 3.5; wait"

@@ -61,7 +61,7 @@ SENSITIVE = Blocks.over(1 << 120, [0, *[1] * 90], lambda k: Hadamard(3 << 62, k)
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_a_preview_walks_through_no_words(name):
+def test_a_preview_enumerates_no_words(name):
     """A channel whose outputs are all words of its bits is previewed without an enumeration of the words: the figures
     are exact, and the belief is below 1."""
     channel = LARGE[name]
