@@ -157,8 +157,11 @@ export function graded(wire) {
   const open = new Set();
   for (let [i, before] = [0, -1]; i < flat.length; i += 2) {
     const [c, d] = [flat[i], flat[i + 1]];
-    if (c > d || d >= classes.length || (c === d && classes[c].length < 2) || 64 * c + d <= before)
-      throw new NotionError("a pair without a bound is listed twice or not in increasing order");
+    if (c > d || d >= classes.length || (c === d && classes[c].length < 2))
+      throw new NotionError(
+        `a pair without a bound must be two classes c <= d below ${classes.length}, and c = d needs a class of two inputs or more`,
+      );
+    if (64 * c + d <= before) throw new NotionError("a pair without a bound is listed twice or not in increasing order");
     open.add((before = 64 * c + d)).add(64 * d + c);
   }
   return gradedOf(wire, level, budgets, classes, open);
