@@ -331,7 +331,7 @@ def test_the_declared_ball_is_shown(tmp_path):
     wider = json.loads(run(terms, tmp_path, "--json", "--ball", "0.5"))
     assert (wider["ball"], wider["levels"]["lip-ball"] > found["levels"]["lip-ball"]) == (0.5, True)
     assert "every prior within 0.05" in run(terms, tmp_path)
-    assert "from up to 5 of 100 people" in Promise.of(terms.notion, terms.certificate).text()
+    assert "for up to 5 of 100 people" in Promise.of(terms.notion, terms.certificate).text()
 
 
 def test_a_draft_declares_a_radius(tmp_path):
