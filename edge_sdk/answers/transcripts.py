@@ -48,8 +48,3 @@ def following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> 
     if earlier and earlier[-1][0] >= period:
         raise OutsideSchedule("the clock shows a time before the latest report: set it right, and answer again")
     return joined.following(earlier, period)
-
-
-def as_drawn(joined: Joined, earlier: list[tuple[int, bytes]]) -> list[Joined]:
-    """Return, for each report, the campaign with the channel from which the report was drawn."""
-    return [joined.following(earlier[:place], period) for place, (period, _) in enumerate(earlier)]

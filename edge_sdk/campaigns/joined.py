@@ -73,9 +73,22 @@ class Joined:
         notion = self.campaign.transcript
         if notion is None:
             return self
+        return replace(self, expected=notion.prior_after(self._outputs(earlier), period))
+
+    def as_drawn(self, reports: Sequence[tuple[int, bytes]]) -> list[Joined]:
+        """Return, for each report, the campaign with the channel from which the report was drawn.
+
+        Args:
+            reports: (period, packed output) of all reports from this device.
+        """
+        notion = self.campaign.transcript
+        if notion is None:
+            return [self] * len(reports)
+        return [replace(self, expected=prior) for prior in notion.priors_before(self._outputs(reports))]
+
+    def _outputs(self, reports: Sequence[tuple[int, bytes]]) -> list[tuple[int, int]]:
         bits = self.campaign.output_bits
-        outputs = [(then, unpack(packed, 1, bits)[0]) for then, packed in earlier]
-        return replace(self, expected=notion.prior_after(outputs, period))
+        return [(period, unpack(packed, 1, bits)[0]) for period, packed in reports]
 
     @cached_property
     def view(self) -> int:

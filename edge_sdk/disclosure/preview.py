@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from edge_sdk.answers.transcripts import as_drawn
 from edge_sdk.campaigns.consent import introduces, no_consent
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from edge_sdk.disclosure.posterior import Posterior, belief, bounded, fits
@@ -165,7 +164,7 @@ def transcript(records: Records, campaign_id: bytes) -> Transcript:
     if joined.campaign.transcript is None:
         raise CampaignError(f"{joined.campaign.title!r} has no transcripts: its reports do not depend on each other")
     earlier = records.transcripts.of(records.campaigns.number(campaign_id))
-    ldp = [drawn.certificate.ldp for drawn in as_drawn(joined, earlier)]
+    ldp = [drawn.certificate.ldp for drawn in joined.as_drawn(earlier)]
     return Transcript(
         tuple(period for period, _ in earlier),
         len(earlier) * joined.certificate.cost,
@@ -185,7 +184,7 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     draws: Counter[ViewChannel] = Counter()
     if terms.transcript:
         draws.update(
-            ViewChannel(joined.map, drawn.channel) for drawn in as_drawn(joined, records.transcripts.of(campaign))
+            ViewChannel(joined.map, drawn.channel) for drawn in joined.as_drawn(records.transcripts.of(campaign))
         )
         carried *= 2  # an LDP level is at most twice the LIP level that was charged
     else:

@@ -69,17 +69,29 @@ class TranscriptPrior(Notion):
         Args:
             earlier: (period, output) of the earlier reports, by increasing period, all before ``period``.
         """
-        prior, last = self.prior, None
-        for then, y in earlier:
-            prior = self._aged(prior, last, then)
-            prior, last = personal.after(prior, self.channel_of(prior), y), then
-        return self._aged(prior, last, period)
+        return self.priors_before((*earlier, (period, 0)))[-1]
 
-    def _aged(self, prior: tuple[int, ...], last: int | None, period: int) -> tuple[int, ...]:
-        if last is not None and last >= period:
+    def priors_before(self, reports: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
+        """Return, for each report, an observer's prior for its period after the reports before it.
+
+        Args:
+            reports: (period, output), by increasing period; the last output changes nothing.
+        """
+        priors: list[tuple[int, ...]] = []
+        prior, latest = self.prior, None
+        for period, y in reports:
+            if latest is not None:
+                then, output = latest
+                prior = self._aged(personal.after(prior, self.channel_of(prior), output), then, period)
+            priors.append(prior)
+            latest = period, y
+        return priors
+
+    def _aged(self, prior: tuple[int, ...], last: int, period: int) -> tuple[int, ...]:
+        if last >= period:
             raise ValueError("the period of a report is not after that of the report before it")
         # Before the first report the prior is the start prior, and mixing it with itself does not change it.
-        for _ in range(period - last if last is not None and self.drift else 0):
+        for _ in range(period - last if self.drift else 0):
             prior = personal.drifted(prior, self.prior, self.drift)
         return prior
 

@@ -144,6 +144,15 @@ def test_the_longest_transcript_is_certified() -> None:
     assert certificate.audited <= 3 * NAT
 
 
+@given(priors, levels, drifts, st.lists(st.integers(0, 5), min_size=1, max_size=6))
+def test_the_priors_of_all_reports_are_those_of_each(prior, level: int, drift: int, outputs: list[int]) -> None:
+    """One pass over a transcript gives, for each report, the prior after only the reports before it."""
+    notion = TranscriptPrior(level, prior, drift)
+    reports = [(2 * place, y % len(prior)) for place, y in enumerate(outputs)]
+    separate = [notion.prior_after(reports[:place], period) for place, (period, _) in enumerate(reports)]
+    assert notion.priors_before(reports) == separate
+
+
 @given(priors, st.integers(1, 10**30), levels)
 def test_a_common_factor_of_the_weights_keeps_the_channel(prior, factor: int, level: int) -> None:
     """Weights that differ by a common factor give the same channel, so two implementations may reduce them
