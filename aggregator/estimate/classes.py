@@ -85,11 +85,11 @@ class ClassesDecoder(Pooled):
         return np.concatenate([decoder.adjoint(v) for decoder in self._decoders])
 
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
-        found = [_levels_of(decoder.staircase(part, int(part.sum()))) for decoder, part in self._counted(counts)]
+        found = [_levels_of(decoder.binomial_steps(part, int(part.sum()))) for decoder, part in self._counted(counts)]
         return np.concatenate([levels for levels, _ in found]), np.concatenate([times for _, times in found])
 
     def _slack(self, counts: Integers) -> Floats:
-        slack = [decoder.staircase(part, int(part.sum())).slack for decoder, part in self._counted(counts)]
+        slack = [decoder.binomial_steps(part, int(part.sum())).slack for decoder, part in self._counted(counts)]
         parts = np.array([part.sum() for part in self.of_classes(counts)]) / max(int(counts.sum()), 1)
         total: Floats = np.zeros(self.inputs)
         for share, one in zip(parts * self.scales, slack, strict=True):
@@ -133,20 +133,18 @@ class ClassesDecoder(Pooled):
 
 def _increments_of_steps(decoder: Decoder) -> WordIncrements:
     """Return the increments of a decoder that has steps only, at equal shares of all inputs."""
-    stairs = decoder.staircase(np.zeros(decoder.features, dtype=np.int64), 1)
-    reach = stairs.heights.sum(axis=0)
+    steps = decoder.binomial_steps(np.zeros(decoder.features, dtype=np.int64), 1)
+    reach = steps.heights.sum(axis=0)
     even = np.full(decoder.inputs, 1 / decoder.inputs)
-    return WordIncrements(decoder.variances(decoder.forward(even)) / reach**2, stairs.base, stairs.base + reach)
+    return WordIncrements(decoder.variances(decoder.forward(even)) / reach**2, steps.base, steps.base + reach)
 
 
-def _levels_of(stairs: BinomialSteps) -> tuple[Floats, Integers]:
+def _levels_of(steps: BinomialSteps) -> tuple[Floats, Integers]:
     """Return the levels of the steps from the highest to the base, and the number of reports at each level."""
-    levels = stairs.base + np.concatenate(
-        [np.cumsum(stairs.heights[::-1], axis=0)[::-1], np.zeros((1, len(stairs.base)))]
-    )
+    levels = steps.base + np.concatenate([np.cumsum(steps.heights[::-1], axis=0)[::-1], np.zeros((1, len(steps.base)))])
     # Steps of height 0 are skipped, whatever their number of reports.
-    reached = np.maximum.accumulate(np.where(stairs.heights > 0, stairs.counts, 0), axis=0)
-    everybody = np.full((1, len(stairs.base)), stairs.reports)
+    reached = np.maximum.accumulate(np.where(steps.heights > 0, steps.counts, 0), axis=0)
+    everybody = np.full((1, len(steps.base)), steps.reports)
     times: Integers = np.diff(np.concatenate([reached, everybody]), axis=0, prepend=0)
     return levels, times
 

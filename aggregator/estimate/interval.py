@@ -120,7 +120,7 @@ def normal(raw: Floats, se: Floats, alpha: float) -> Interval:
 
 
 def intervals(
-    stairs: BinomialSteps,
+    steps: BinomialSteps,
     raw: Floats,
     se: Floats,
     alpha: float,
@@ -135,7 +135,7 @@ def intervals(
     is normal if enough reports affect the value, and otherwise the interval of the steps.
 
     Args:
-        stairs: the estimates as steps on counts.
+        steps: the estimates as steps on counts.
         raw, se: (k,) the estimates and their standard errors.
         alpha: the probability that an interval misses its share; for k simultaneous intervals, alpha / k (Bonferroni).
         effect: (k,) the design effects; None if reports are independent.
@@ -146,27 +146,27 @@ def intervals(
     z = quantile(alpha)
     low, high = normal(raw, se, alpha)
     if words is None:
-        stepwise = (stairs.steps == 1) | ~_enough(stairs, raw, se, z, effect)
+        stepwise = (steps.number == 1) | ~_enough(steps, raw, se, z, effect)
     else:
-        reports = stairs.reports if effect is None else stairs.reports / effect
+        reports = steps.reports if effect is None else steps.reports / effect
         stepwise = words.bearing * reports < max(LEAST_WORDS, _least_count(z))
-    for steps in np.unique(stairs.steps[stepwise]):
-        chosen = stepwise & (stairs.steps == steps)
-        low[chosen], high[chosen] = _exact(stairs.of(chosen), alpha / steps, None if effect is None else effect[chosen])
+    for number in np.unique(steps.number[stepwise]):
+        chosen = stepwise & (steps.number == number)
+        low[chosen], high[chosen] = _exact(steps.of(chosen), alpha / number, None if effect is None else effect[chosen])
     return low, high
 
 
-def _exact(stairs: BinomialSteps, alpha: float, effect: Floats | None) -> Interval:
+def _exact(steps: BinomialSteps, alpha: float, effect: Floats | None) -> Interval:
     if effect is None:
-        low, high = clopper_pearson(stairs.counts, stairs.reports, alpha)
+        low, high = clopper_pearson(steps.counts, steps.reports, alpha)
     else:
-        independent = np.broadcast_to(stairs.reports / effect, stairs.counts.shape)
-        low, high = clopper_pearson(stairs.counts / effect, independent, alpha)
-    least, most = stairs.base - stairs.slack, stairs.base + stairs.slack
-    return least + (stairs.heights * low).sum(axis=0), most + (stairs.heights * high).sum(axis=0)
+        independent = np.broadcast_to(steps.reports / effect, steps.counts.shape)
+        low, high = clopper_pearson(steps.counts / effect, independent, alpha)
+    least, most = steps.base - steps.slack, steps.base + steps.slack
+    return least + (steps.heights * low).sum(axis=0), most + (steps.heights * high).sum(axis=0)
 
 
-def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:
+def _enough(steps: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Floats | None) -> NDArray[np.bool_]:
     """Return True for each estimate whose tails beyond ``z`` standard errors are nearly normal, shape (k,).
 
     N = (standard deviation of one report / its largest deviation)^2 * n is the effective number of reports. It is the
@@ -174,8 +174,8 @@ def _enough(stairs: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Fl
     at most 1 / sqrt(N). Edgeworth's first term multiplies a tail by about exp(z^3 skewness / 6), which is below 4/3 if
     N >= z^6 / 3.
     """
-    furthest = np.maximum(stairs.base + stairs.heights.sum(axis=0) - raw, raw - stairs.base)
-    reports = stairs.reports if effect is None else stairs.reports / effect
+    furthest = np.maximum(steps.base + steps.heights.sum(axis=0) - raw, raw - steps.base)
+    reports = steps.reports if effect is None else steps.reports / effect
     bearing = (reports * se / furthest) ** 2
     enough: NDArray[np.bool_] = bearing >= _least_count(z)
     return enough

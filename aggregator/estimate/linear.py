@@ -43,16 +43,16 @@ class Linear:
     between: Spread | None
 
     @cached_property
-    def stairs(self) -> BinomialSteps:
+    def steps(self) -> BinomialSteps:
         """The estimate as a sum of steps on binomial counts."""
-        return self.decoder.staircase(self.tally.counts, self.tally.reports)
+        return self.decoder.binomial_steps(self.tally.counts, self.tally.reports)
 
     @cached_property
     def rough(self) -> NDArray[np.bool_]:
         """True for each value whose standard error is unreliable because too few reports affect the value, shape
         (k,)."""
         reports = self.tally.reports if self.effect is None else self.tally.reports / self.effect
-        height = self.stairs.heights.sum(axis=0)
+        height = self.steps.heights.sum(axis=0)
         rough: NDArray[np.bool_] = (reports * self.se) ** 2 < interval.LEAST_COUNT * height**2
         return rough
 
@@ -60,7 +60,7 @@ class Linear:
     def reach(self) -> Floats:
         """Difference between the largest and the smallest contribution of one report to each share, shape (k,)."""
         words = self.decoder.words
-        return self.stairs.heights.sum(axis=0) if words is None else words.most - words.least
+        return self.steps.heights.sum(axis=0) if words is None else words.most - words.least
 
     @property
     def furthest(self) -> Floats:
@@ -87,12 +87,12 @@ class Linear:
         """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha`` at
         most."""
         if self.effect is None or self.between is None:
-            return interval.intervals(self.stairs, self.raw, self.se, alpha, words=self.decoder.words)
+            return interval.intervals(self.steps, self.raw, self.se, alpha, words=self.decoder.words)
         if not self.between.freedom:
             return np.full_like(self.raw, np.nan), np.full_like(self.raw, np.nan)
         wider = self.between.quantile(alpha) / interval.quantile(alpha)
         effect = self.effect * wider**2
-        return interval.intervals(self.stairs, self.raw, self.se * wider, alpha, effect, self.decoder.words)
+        return interval.intervals(self.steps, self.raw, self.se * wider, alpha, effect, self.decoder.words)
 
 
 def solve(decoder: Decoder, tally: Tally) -> Linear:

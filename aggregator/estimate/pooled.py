@@ -98,14 +98,14 @@ class Pooled(Decoder):
         moment: Floats = self._moments(share).sum(axis=0)
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         levels, times = self._levels(counts)
         order = np.argsort(-levels, axis=0, kind="stable")
-        stairs = np.take_along_axis(levels, order, axis=0)
-        heights = stairs[:-1] - stairs[1:]
+        descending = np.take_along_axis(levels, order, axis=0)
+        heights = descending[:-1] - descending[1:]
         heights[heights < NEGLIGIBLE * self.weight] = 0
         reached = np.cumsum(np.take_along_axis(times, order, axis=0), axis=0)[:-1]
-        return BinomialSteps(stairs[-1], heights, reached, reports, self._slack(counts))
+        return BinomialSteps(descending[-1], heights, reached, reports, self._slack(counts))
 
     def posterior_mean(self, share: Floats) -> Floats:
         """Return the mean over the reports of the posterior under the prior of the report's class, shape (k,).

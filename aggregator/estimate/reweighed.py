@@ -77,7 +77,7 @@ class ReweighedDecoder(ClassesDecoder):
 
     def _levels(self, counts: Integers) -> tuple[Floats, Integers]:
         levels, times = super()._levels(counts)
-        of_class = [len(decoder.staircase(part, 1).heights) + 1 for decoder, part in self._counted(counts)]
+        of_class = [len(decoder.binomial_steps(part, 1).heights) + 1 for decoder, part in self._counted(counts)]
         return levels * np.repeat(self.factors, of_class)[:, np.newaxis], times
 
     @property

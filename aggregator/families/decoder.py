@@ -59,7 +59,7 @@ class BinomialSteps:
     slack: Floats | float = 0.0
 
     @property
-    def steps(self) -> Integers:
+    def number(self) -> Integers:
         """The number of steps of each input, shape (k,)."""
         number: Integers = (self.heights > 0).sum(axis=0, dtype=np.int64)
         return number
@@ -75,7 +75,7 @@ class BinomialSteps:
         return self._where_one_step(-self.base / self.heights.sum(axis=0))
 
     def _where_one_step(self, numbers: Floats) -> Floats:
-        return np.where(self.steps == 1, numbers, np.nan)
+        return np.where(self.number == 1, numbers, np.nan)
 
     def of(self, chosen: NDArray[np.bool_]) -> BinomialSteps:
         """Return the steps of the chosen inputs only."""
@@ -186,7 +186,7 @@ class Decoder(ABC):
         return self.intercept(v) + float(share @ self.adjoint(v))
 
     @abstractmethod
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         """Return the estimate as steps on binomial counts.
 
         Raises:
@@ -201,7 +201,7 @@ class Decoder(ABC):
 
     @property
     def words(self) -> WordIncrements | None:
-        """The contributions of a report if they can have many values; None if ``staircase`` gives the exact
+        """The contributions of a report if they can have many values; None if ``binomial_steps`` gives the exact
         estimate."""
         return None
 

@@ -99,7 +99,7 @@ class SupportDecoder(Decoder):
         variances: Floats = (moment - raw**2) / self._gap**2
         return variances
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         base = np.full(self.inputs, -self._outside / self._gap)
         height = np.full((1, self.inputs), 1 / self._gap)
         return BinomialSteps(base, height, self._count(counts)[np.newaxis], reports)

@@ -157,19 +157,19 @@ def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None
 
 
 @each
-def test_the_staircase_is_the_law_of_one_report(name: str) -> None:
+def test_a_report_reaches_the_steps_up_to_its_contribution(name: str) -> None:
     """The steps add up to the estimate, and a report reaches a step if and only if its row is at least that high."""
     terms, tally = TALLIES[name]
     decoder, rows = pooled(terms, tally), np.vstack(left_inverses(terms, tally))
-    stairs = decoder.staircase(tally.counts, tally.reports)
+    steps = decoder.binomial_steps(tally.counts, tally.reports)
     raw = decoder.invert(tally.counts / tally.reports)
-    np.testing.assert_allclose(stairs.base + (stairs.heights * stairs.counts).sum(axis=0) / tally.reports, raw)
-    np.testing.assert_allclose(stairs.base, rows.min(axis=0), atol=1e-11)
-    top = stairs.base + np.cumsum(stairs.heights[::-1], axis=0)[::-1]
+    np.testing.assert_allclose(steps.base + (steps.heights * steps.counts).sum(axis=0) / tally.reports, raw)
+    np.testing.assert_allclose(steps.base, rows.min(axis=0), atol=1e-11)
+    top = steps.base + np.cumsum(steps.heights[::-1], axis=0)[::-1]
     for x in range(K):
-        for step in np.flatnonzero(stairs.heights[:, x]):
+        for step in np.flatnonzero(steps.heights[:, x]):
             reaching = tally.counts[rows[:, x] >= top[step, x] - 1e-9].sum()
-            assert stairs.counts[step, x] == reaching
+            assert steps.counts[step, x] == reaching
 
 
 @each
@@ -247,7 +247,7 @@ def test_intervals_cover() -> None:
         tally = Tally.of(generator.multinomial(600, law))
         decoder, share = pooled(terms, tally), tally.counts / 600
         raw, se = decoder.invert(share), interval.standard_errors(decoder, share, 600)
-        low, high = interval.intervals(decoder.staircase(tally.counts, 600), raw, se, 0.05)
+        low, high = interval.intervals(decoder.binomial_steps(tally.counts, 600), raw, se, 0.05)
         missed += int(((truth.sum(axis=0) < low) | (truth.sum(axis=0) > high)).sum())
     assert missed <= 150
 
@@ -269,7 +269,7 @@ def test_the_float_decoder_of_personal_priors_agrees_with_the_integers() -> None
 
 
 def test_a_step_of_height_zero_does_not_change_the_levels() -> None:
-    """The levels of a staircase do not depend on the count of a step of height 0."""
+    """The levels of the steps do not depend on the count of a step of height 0."""
     heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
     counts = np.array([[4, 9], [10, 5], [6, 1]])
     levels, times = _levels_of(BinomialSteps(np.array([-1.0, 0.0]), heights, counts, 10))

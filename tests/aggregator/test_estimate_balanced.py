@@ -177,7 +177,7 @@ def test_few_reports_keep_the_exact_intervals():
     decoder = decoder_of(unary.oue(6, 8 * NANONATS))
     for counts in ([5, 0, 0, 2, 0, 1], [50, 3, 0, 2, 99, 1]):
         few = solve(decoder, Tally(np.array(counts), 100))
-        exact = interval.intervals(few.stairs, few.raw, few.se, 0.05)  # computed from a single step
+        exact = interval.intervals(few.steps, few.raw, few.se, 0.05)  # computed from a single step
         np.testing.assert_allclose(few.intervals(0.05), exact)
 
 

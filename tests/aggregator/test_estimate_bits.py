@@ -78,18 +78,18 @@ def test_variances_are_those_of_all_words(channel):
         assert decoder.variance(np.eye(channel.inputs)[x], share) == pytest.approx(each[x], abs=1e-9)
 
 
-def test_the_staircase_gives_the_raw_estimate(channel):
+def test_the_binomial_steps_give_the_raw_estimate(channel):
     """base + heights * counts / n is the raw estimate; a and b are the probabilities inside and outside the support."""
     decoder, n = BitsDecoder(channel), 1000
     counts = RNG.integers(0, n, channel.inputs)
-    stairs = decoder.staircase(counts, n)
+    steps = decoder.binomial_steps(counts, n)
     np.testing.assert_allclose(
-        stairs.base + (stairs.heights * stairs.counts).sum(axis=0) / n, decoder.invert(counts / n), atol=1e-12
+        steps.base + (steps.heights * steps.counts).sum(axis=0) / n, decoder.invert(counts / n), atol=1e-12
     )
     number = np.array(channel.class_of)
-    np.testing.assert_allclose(stairs.inside, np.array(channel.own)[number] / S, atol=1e-12)
-    np.testing.assert_allclose(stairs.outside, np.array(channel.other)[number] / S, atol=1e-12)
-    assert (stairs.steps == 1).all()
+    np.testing.assert_allclose(steps.inside, np.array(channel.own)[number] / S, atol=1e-12)
+    np.testing.assert_allclose(steps.outside, np.array(channel.other)[number] / S, atol=1e-12)
+    assert (steps.number == 1).all()
 
 
 def test_ceiling_and_weight(channel):

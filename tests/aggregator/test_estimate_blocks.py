@@ -65,12 +65,12 @@ def left_inverse(decoder):
     return np.array([decoder.adjoint(unit) for unit in np.eye(decoder.inputs)]).T
 
 
-def test_the_staircase_has_a_step_between_any_two_numbers_a_report_can_add(channel):
-    """The staircase of each input has one step fewer than its column of L has different values."""
+def test_there_is_a_step_between_any_two_numbers_a_report_can_add(channel):
+    """Each input has one step fewer than its column of L has different values."""
     decoder = decoder_of(channel)
-    stairs = decoder.staircase(np.ones(channel.outputs, dtype=np.int64), channel.outputs)
+    steps = decoder.binomial_steps(np.ones(channel.outputs, dtype=np.int64), channel.outputs)
     levels = [len(np.unique(column.round(9))) for column in left_inverse(decoder).T]
-    assert stairs.steps.tolist() == [number - 1 for number in levels]
+    assert steps.number.tolist() == [number - 1 for number in levels]
 
 
 def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
@@ -78,16 +78,16 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
     up."""
     decoder = decoder_of(channel)
     units = np.eye(channel.outputs, dtype=np.int64)
-    singles = [decoder.staircase(unit, 1) for unit in units]
+    singles = [decoder.binomial_steps(unit, 1) for unit in units]
     reached = np.array([single.counts for single in singles])
     assert set(np.unique(reached)) <= {0, 1}
     for x in range(channel.inputs):
-        steps = np.flatnonzero(singles[0].heights[:, x])
-        assert (np.diff(reached[:, steps, x], axis=1) >= 0).all()  # the rows are the steps from the top down
+        used = np.flatnonzero(singles[0].heights[:, x])
+        assert (np.diff(reached[:, used, x], axis=1) >= 0).all()  # the rows are the steps from the top down
     counts = RNG.integers(0, 50, channel.outputs)
-    stairs = decoder.staircase(counts, int(counts.sum()))
-    some = stairs.heights > 0
-    assert np.array_equal(stairs.counts[some], np.tensordot(counts, reached, 1)[some])
+    steps = decoder.binomial_steps(counts, int(counts.sum()))
+    some = steps.heights > 0
+    assert np.array_equal(steps.counts[some], np.tensordot(counts, reached, 1)[some])
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_utility_optimised_response_is_the_published_channel(sensitive, level):
     certify(channel, HighLow(level, 7, tuple(range(s))))
     # A report for another value has the same weight for x whether that value is sensitive or open, so there is one
     # step.
-    stairs = decoder_of(channel).staircase(np.ones(7, dtype=np.int64), 7)
-    assert (stairs.steps == 1).all()
-    np.testing.assert_allclose(stairs.inside[:s], E * c2)
-    np.testing.assert_allclose(stairs.outside[:s], c2)
+    steps = decoder_of(channel).binomial_steps(np.ones(7, dtype=np.int64), 7)
+    assert (steps.number == 1).all()
+    np.testing.assert_allclose(steps.inside[:s], E * c2)
+    np.testing.assert_allclose(steps.outside[:s], c2)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -122,25 +122,25 @@ def test_no_output_is_more_probable_than_its_ceiling(channel):
         np.testing.assert_allclose(ceiling, largest)
 
 
-def test_the_staircase_gives_the_raw_estimate(channel):
+def test_the_binomial_steps_give_the_raw_estimate(channel):
     """base + sum of heights * counts / n is the raw estimate, and every count is between 0 and n."""
     counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
     decoder = decoder_of(channel)
-    stairs = decoder.staircase(counts, int(counts.sum()))
-    climbed = stairs.base + (stairs.heights * stairs.counts / stairs.reports).sum(axis=0)
-    np.testing.assert_allclose(climbed, decoder.invert(counts / 5000), atol=1e-8)
-    assert stairs.counts.min() >= 0
-    assert stairs.counts.max() <= stairs.reports == 5000
-    assert (stairs.heights >= 0).all()
+    steps = decoder.binomial_steps(counts, int(counts.sum()))
+    raw = steps.base + (steps.heights * steps.counts / steps.reports).sum(axis=0)
+    np.testing.assert_allclose(raw, decoder.invert(counts / 5000), atol=1e-8)
+    assert steps.counts.min() >= 0
+    assert steps.counts.max() <= steps.reports == 5000
+    assert (steps.heights >= 0).all()
 
 
 def test_every_step_counts_one_set_of_outputs(channel):
     """Each report reaches a step 0 or 1 times, and the counts of several reports add up."""
     decoder = decoder_of(channel)
-    singles = np.array([decoder.staircase(report, 1).counts for report in np.eye(channel.outputs, dtype=np.int64)])
+    singles = np.array([decoder.binomial_steps(report, 1).counts for report in np.eye(channel.outputs, dtype=np.int64)])
     assert set(np.unique(singles)) <= {0, 1}
     counts = RNG.integers(0, 50, channel.outputs)
-    assert np.array_equal(decoder.staircase(counts, int(counts.sum())).counts, np.tensordot(counts, singles, 1))
+    assert np.array_equal(decoder.binomial_steps(counts, int(counts.sum())).counts, np.tensordot(counts, singles, 1))
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *RESPONSE, "binary table"])
@@ -148,34 +148,37 @@ def test_support_channels_have_one_step_with_the_stated_probabilities(name):
     """p* and q* are the probabilities that a report of the input and a report of another input reach S_x, summed from
     the weights."""
     channel = CHANNELS[name]
-    Q, stairs = dense(channel), decoder_of(channel).staircase(np.ones(channel.outputs, dtype=np.int64), channel.outputs)
-    reach = np.array(
-        [decoder_of(channel).staircase(report, 1).counts[-1] for report in np.eye(channel.outputs, dtype=np.int64)]
+    Q, steps = (
+        dense(channel),
+        decoder_of(channel).binomial_steps(np.ones(channel.outputs, dtype=np.int64), channel.outputs),
     )
-    assert (stairs.steps == 1).all()
+    reach = np.array(
+        [decoder_of(channel).binomial_steps(report, 1).counts[-1] for report in np.eye(channel.outputs, dtype=np.int64)]
+    )
+    assert (steps.number == 1).all()
     inside = Q @ reach  # [x', x]: the probability that an output of x' is in S_x
     for x in range(channel.inputs):
-        assert inside[x, x] == pytest.approx(stairs.inside[x], abs=1e-9)
+        assert inside[x, x] == pytest.approx(steps.inside[x], abs=1e-9)
         others = np.delete(inside[:, x], x)
-        np.testing.assert_allclose(others, stairs.outside[x], atol=1e-9)
+        np.testing.assert_allclose(others, steps.outside[x], atol=1e-9)
 
 
 def test_known_supports():
     """(p*, q*) is (truth, 1/2) for plain Hadamard, (c + t, c) for a response, (1 - cover, 0) for an open input."""
     plain = hadamard(5, NANONATS)
-    stairs = decoder_of(plain).staircase(np.ones(plain.outputs, dtype=np.int64), plain.outputs)
-    np.testing.assert_allclose(stairs.inside, plain.truth / 2**64)
-    np.testing.assert_allclose(stairs.outside, 0.5)
+    steps = decoder_of(plain).binomial_steps(np.ones(plain.outputs, dtype=np.int64), plain.outputs)
+    np.testing.assert_allclose(steps.inside, plain.truth / 2**64)
+    np.testing.assert_allclose(steps.outside, 0.5)
     uneven = RandomizedResponse(4, (2**61, 2**60, 2**59 + 1, 0))
-    stairs = decoder_of(uneven).staircase(np.ones(4, dtype=np.int64), 4)
-    np.testing.assert_allclose(stairs.inside, [(cover + uneven.truth) / 2**64 for cover in uneven.cover])
-    np.testing.assert_allclose(stairs.outside, [cover / 2**64 for cover in uneven.cover], atol=1e-12)
+    steps = decoder_of(uneven).binomial_steps(np.ones(4, dtype=np.int64), 4)
+    np.testing.assert_allclose(steps.inside, [(cover + uneven.truth) / 2**64 for cover in uneven.cover])
+    np.testing.assert_allclose(steps.outside, [cover / 2**64 for cover in uneven.cover], atol=1e-12)
     mixed = high_low(5, [0, 3], NANONATS, hadamard)
-    stairs = decoder_of(mixed).staircase(np.ones(mixed.outputs, dtype=np.int64), mixed.outputs)
-    assert stairs.steps.tolist() == [2, 1, 1, 2, 1]
-    assert np.isnan(stairs.inside[[0, 3]]).all()
-    np.testing.assert_allclose(stairs.inside[[1, 2, 4]], 1 - mixed.hidden / 2**128)
-    np.testing.assert_allclose(stairs.outside[[1, 2, 4]], 0)
+    steps = decoder_of(mixed).binomial_steps(np.ones(mixed.outputs, dtype=np.int64), mixed.outputs)
+    assert steps.number.tolist() == [2, 1, 1, 2, 1]
+    assert np.isnan(steps.inside[[0, 3]]).all()
+    np.testing.assert_allclose(steps.inside[[1, 2, 4]], 1 - mixed.hidden / 2**128)
+    np.testing.assert_allclose(steps.outside[[1, 2, 4]], 0)
 
 
 def test_the_published_formulas_are_the_one_formula():

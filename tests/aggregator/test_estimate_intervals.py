@@ -70,15 +70,15 @@ class Case:
         return L, np.array([self.decoder.intercept(unit) for unit in units])
 
     @cached_property
-    def steps(self):
-        """Return the staircase without reports, and (m, s, k) the effect of one report with each feature on the counts
+    def reached(self):
+        """Return the steps without reports, and (m, s, k) the effect of one report with each feature on the counts
         of its steps.
 
         These counts are linear in the counts of the features, so one report with each feature determines them all.
         """
         ones = np.eye(len(self.left_inverse[0]), dtype=np.int64)
-        ground = self.decoder.staircase(np.zeros(len(ones), dtype=np.int64), 1)
-        return ground, np.array([self.decoder.staircase(one, 1).counts for one in ones]) - ground.counts
+        ground = self.decoder.binomial_steps(np.zeros(len(ones), dtype=np.int64), 1)
+        return ground, np.array([self.decoder.binomial_steps(one, 1).counts for one in ones]) - ground.counts
 
 
 def case(channel):
@@ -167,8 +167,8 @@ def dense_errors(given, counts, n):
 
 
 def all_intervals(given, counts, alpha, n=REPORTS):
-    """Return (batches, k) lower and upper ends, computed for all batches as one long staircase."""
-    ground, reaches = given.steps
+    """Return (batches, k) lower and upper ends, computed from the steps of all batches at once."""
+    ground, reaches = given.reached
     steps = np.einsum("bm,msk->sbk", counts.astype(float), reaches.astype(float), optimize=True)
     steps = np.rint(steps).astype(np.int64) + n * ground.counts[:, None]
     batches = len(counts)
@@ -187,15 +187,15 @@ def test_simulated_counts_follow_the_channels_weights(given):
     np.testing.assert_allclose([given.decoder.forward(unit) for unit in np.eye(given.channel.inputs)], mean, atol=1e-9)
 
 
-def test_batched_staircases_equal_single_staircases(given):
-    """The steps and standard errors of each batch equal those of ``staircase`` and ``standard_errors``."""
+def test_steps_of_batches_equal_the_steps_of_each_batch(given):
+    """The steps and standard errors of each batch equal those of ``binomial_steps`` and ``standard_errors``."""
     counts = given.drawn[:3]
     low, high = all_intervals(given, counts, ALPHA)
     for b, batch in enumerate(counts):
         raw = given.decoder.invert(batch / REPORTS)
         se = standard_errors(given.decoder, batch / REPORTS, REPORTS)
         np.testing.assert_allclose(estimates(given, counts)[b], raw, atol=1e-9)
-        own = intervals(given.decoder.staircase(batch, REPORTS), raw, se, ALPHA)
+        own = intervals(given.decoder.binomial_steps(batch, REPORTS), raw, se, ALPHA)
         np.testing.assert_allclose((low[b], high[b]), own, atol=1e-7)
 
 
@@ -342,8 +342,8 @@ def test_exact_intervals_cover_a_value_without_people():
     se = np.sqrt(counts / n * (1 - counts / n) / n) / truth
     z = quantile(ALPHA)
     normal = (np.abs(raw) > z * se).mean()
-    stairs = BinomialSteps(np.full(20_000, -cover / truth), np.full((1, 20_000), 1 / truth), counts[np.newaxis], n)
-    low, high = intervals(stairs, raw, se, ALPHA)
+    steps = BinomialSteps(np.full(20_000, -cover / truth), np.full((1, 20_000), 1 / truth), counts[np.newaxis], n)
+    low, high = intervals(steps, raw, se, ALPHA)
     exact = ((low > 0) | (high < 0)).mean()
     assert normal == pytest.approx(0.61, abs=0.02)
     assert exact < 0.05

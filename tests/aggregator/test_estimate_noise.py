@@ -42,13 +42,13 @@ def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel):
     assert (decoder.inputs, decoder.features) == (channel.inputs, channel.outputs)
 
 
-def test_the_staircase_is_the_estimate(channel):
-    """The steps of a staircase add up to the raw estimate."""
+def test_the_binomial_steps_add_up_to_the_estimate(channel):
+    """base + sum of heights * counts / n is the raw estimate."""
     decoder = NoiseDecoder(channel)
     counts = RNG.integers(1, 1000, channel.outputs)
     n = int(counts.sum())
-    stairs = decoder.staircase(counts, n)
-    raw = stairs.base + (stairs.heights * stairs.counts).sum(axis=0) / n
+    steps = decoder.binomial_steps(counts, n)
+    raw = steps.base + (steps.heights * steps.counts).sum(axis=0) / n
     np.testing.assert_allclose(raw, decoder.invert(counts / n), atol=1e-9)
 
 

@@ -40,7 +40,7 @@ def counts_of(laws, sizes, generator):
 
 
 def test_precision_weights_are_generalised_least_squares():
-    """raw is the mean of the classes' estimates with weights n / V, for values and queries, and the staircase adds up
+    """raw is the mean of the classes' estimates with weights n / V, for values and queries, and the steps add up
     to it.
 
     Its variance is that of independent classes.
@@ -60,8 +60,8 @@ def test_precision_weights_are_generalised_least_squares():
     np.testing.assert_allclose(share @ decoder.adjoint(v), v @ decoder.invert(share))
     query = [one.variance(v, part / part.sum()) / part.sum() for one, part in zip(DECODERS, parts, strict=True)]
     assert decoder.variance(v, share) / n == pytest.approx(w**2 @ query)
-    stairs = decoder.staircase(counts, int(n))
-    np.testing.assert_allclose(stairs.base + (stairs.heights * stairs.counts).sum(axis=0) / n, decoder.invert(share))
+    steps = decoder.binomial_steps(counts, int(n))
+    np.testing.assert_allclose(steps.base + (steps.heights * steps.counts).sum(axis=0) / n, decoder.invert(share))
 
 
 def test_equal_classes_gain_and_hold_their_coverage():

@@ -167,30 +167,30 @@ def test_the_variance_of_a_query_on_bits(subset):
 
 
 def test_one_step_of_the_stated_probabilities(channel):
-    """The staircase has one step; p* and q* are the probabilities that a report of the input and of another input reach
+    """Each input has one step; p* and q* are the probabilities that a report of the input and of another input reach
     it."""
     decoder, R = decoder_of(channel), dense(channel)
     features = bits(channel) if channel.unary else np.eye(channel.outputs, dtype=np.int64)
     seen = [y for y in range(channel.outputs) if channel.emits(y)]
     reach = np.zeros((channel.outputs, channel.inputs))
     for y in seen:
-        reach[y] = decoder.staircase(features[y], 1).counts[0]
+        reach[y] = decoder.binomial_steps(features[y], 1).counts[0]
     assert set(np.unique(reach)) <= {0, 1}
-    stairs = decoder.staircase(features[seen[0]], 1)
-    assert (stairs.steps == 1).all()
+    steps = decoder.binomial_steps(features[seen[0]], 1)
+    assert (steps.number == 1).all()
     probability = R @ reach  # [x', x]: the probability that an output of x' is in S_x
-    np.testing.assert_allclose(np.diag(probability), stairs.inside, atol=1e-12)
+    np.testing.assert_allclose(np.diag(probability), steps.inside, atol=1e-12)
     for x in range(channel.inputs):
-        np.testing.assert_allclose(np.delete(probability[:, x], x), stairs.outside[0], atol=1e-12)
+        np.testing.assert_allclose(np.delete(probability[:, x], x), steps.outside[0], atol=1e-12)
 
 
-def test_the_staircase_gives_the_raw_estimate(channel):
+def test_the_binomial_steps_give_the_raw_estimate(channel):
     """base + heights * counts / n is the raw estimate."""
     share, _ = some_share(channel, RNG.dirichlet(np.ones(channel.inputs)))
     decoder = decoder_of(channel)
-    stairs = decoder.staircase(np.rint(share * 1000).astype(np.int64), 1000)
-    climbed = stairs.base + stairs.heights[0] * stairs.counts[0] / 1000
-    np.testing.assert_allclose(climbed, decoder.invert(share), atol=1e-9)
+    steps = decoder.binomial_steps(np.rint(share * 1000).astype(np.int64), 1000)
+    raw = steps.base + steps.heights[0] * steps.counts[0] / 1000
+    np.testing.assert_allclose(raw, decoder.invert(share), atol=1e-9)
 
 
 def test_no_feature_is_more_probable_than_its_ceiling(channel):
@@ -209,7 +209,7 @@ def test_counts_are_summed_exactly(one_hot):
     one[one_hot.outputs // 2] = 2**52 + 1
     for counts in (one, RNG.integers(0, 9, one_hot.outputs), RNG.integers(0, 2**50, one_hot.outputs)):
         expected = [sum(int(n) for n, reached in zip(counts, row, strict=True) if reached) for row in x_reaches]
-        assert decoder.staircase(counts, int(counts.sum())).counts[0].tolist() == expected
+        assert decoder.binomial_steps(counts, int(counts.sum())).counts[0].tolist() == expected
 
 
 def test_digits_of_counts_can_be_summed_exactly():
@@ -233,8 +233,8 @@ def test_many_values_are_decoded_without_a_matrix():
     started = time.perf_counter()
     raw = decoder.invert(counts / counts.sum())
     se = standard_errors(decoder, counts / counts.sum(), int(counts.sum()))
-    stairs = decoder.staircase(counts, int(counts.sum()))
-    low, high = intervals(stairs, raw, se, 1e-6)
+    steps = decoder.binomial_steps(counts, int(counts.sum()))
+    low, high = intervals(steps, raw, se, 1e-6)
     assert time.perf_counter() - started < 10
     assert abs(raw[12_345] - 1) < 5 * se[12_345]
     assert low[12_345] <= 1 <= high[12_345] + 1e-12
@@ -454,7 +454,7 @@ def test_triples_of_many_values_are_decoded_without_a_matrix():
     counts = RNG.multinomial(n, law / law.sum())
     started = time.perf_counter()
     raw, se = decoder.invert(counts / n), standard_errors(decoder, counts / n, n)
-    low, high = intervals(decoder.staircase(counts, n), raw, se, 1e-6)
+    low, high = intervals(decoder.binomial_steps(counts, n), raw, se, 1e-6)
     assert time.perf_counter() - started < 10
     assert abs(raw[x] - 1) < 5 * se[x]
     # Each of 4,094 zeros is missed with probability 10^-6, so more than 2 misses have a probability below 10^-6.

@@ -74,18 +74,18 @@ def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatc
 
 
 @invertible
-def test_the_staircase_gives_the_raw_estimate(channel):
+def test_the_binomial_steps_give_the_raw_estimate(channel):
     """base + sum of heights * counts / n is the raw estimate; every step counts one set of outputs."""
     counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
     decoder = WindowsDecoder(channel)
-    stairs = decoder.staircase(counts, 5000)
-    climbed = stairs.base + (stairs.heights * stairs.counts / 5000).sum(axis=0)
-    np.testing.assert_allclose(climbed, decoder.invert(counts / 5000), atol=1e-9 * decoder.weight)
-    assert (stairs.heights >= 0).all()
-    assert 0 <= stairs.counts.min() <= stairs.counts.max() <= 5000
-    singles = np.array([decoder.staircase(one, 1).counts for one in np.eye(channel.outputs, dtype=np.int64)])
+    steps = decoder.binomial_steps(counts, 5000)
+    raw = steps.base + (steps.heights * steps.counts / 5000).sum(axis=0)
+    np.testing.assert_allclose(raw, decoder.invert(counts / 5000), atol=1e-9 * decoder.weight)
+    assert (steps.heights >= 0).all()
+    assert 0 <= steps.counts.min() <= steps.counts.max() <= 5000
+    singles = np.array([decoder.binomial_steps(one, 1).counts for one in np.eye(channel.outputs, dtype=np.int64)])
     assert set(np.unique(singles)) <= {0, 1}
-    assert np.array_equal(stairs.counts, np.tensordot(counts, singles, 1))
+    assert np.array_equal(steps.counts, np.tensordot(counts, singles, 1))
 
 
 def test_one_order_confuses_neighbours_and_several_do_not():

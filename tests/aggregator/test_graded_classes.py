@@ -74,7 +74,7 @@ def test_intervals_for_all_people_hold(made, people):
     truth, raws, missed = members @ laws, [], 0
     for counts in map(np.concatenate, zip(*outputs, strict=True)):
         raw, se = pooled.invert(counts / people), standard_errors(pooled, counts / people, people)
-        low, high = intervals(pooled.staircase(counts, people), raw, se, 0.05, words=pooled.words)
+        low, high = intervals(pooled.binomial_steps(counts, people), raw, se, 0.05, words=pooled.words)
         missed += int(((truth < low) | (high < truth)).sum())
         raws.append(raw)
     found = np.array(raws)
@@ -95,7 +95,9 @@ def test_the_steps_of_a_class_keep_their_slack(made):
     decoders = [decoder_of(one.channel) for one in choices]
     counts = [np.full(one.features, 7) for one in decoders]
     sizes = np.array([part.sum() for part in counts])
-    pooled = ClassesDecoder(decoders, sizes / sizes.sum(), None).staircase(np.concatenate(counts), int(sizes.sum()))
-    alone = [one.staircase(part, int(part.sum())).slack for one, part in zip(decoders, counts, strict=True)]
+    pooled = ClassesDecoder(decoders, sizes / sizes.sum(), None).binomial_steps(
+        np.concatenate(counts), int(sizes.sum())
+    )
+    alone = [one.binomial_steps(part, int(part.sum())).slack for one, part in zip(decoders, counts, strict=True)]
     assert pooled.slack == pytest.approx(sizes / sizes.sum() @ np.array(alone))
     assert (np.asarray(pooled.slack) > 0).all()

@@ -90,10 +90,10 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     assert (decoder.ceiling >= law.max(axis=0)).all()
     # The base of the steps is off by at most the slack for all people, and by all of it for some people.
     units = np.eye(channel.outputs, dtype=np.int64)
-    stairs = decoder.staircase(units[0], 1)
-    reached = np.array([decoder.staircase(unit, 1).counts[0] for unit in units])
-    off = np.abs(np.eye(k) - stairs.base - stairs.heights[0] * (law @ reached))
-    np.testing.assert_allclose(off.max(axis=0), stairs.slack, atol=1e-12)
+    steps = decoder.binomial_steps(units[0], 1)
+    reached = np.array([decoder.binomial_steps(unit, 1).counts[0] for unit in units])
+    off = np.abs(np.eye(k) - steps.base - steps.heights[0] * (law @ reached))
+    np.testing.assert_allclose(off.max(axis=0), steps.slack, atol=1e-12)
     # This is the least variance of all unbiased estimates at equal shares (Aitken 1935).
     even = np.full(k, 1 / k)
     least = np.trace(np.linalg.inv(law / (even @ law) @ law.T)) - 1 / k
@@ -117,7 +117,7 @@ def test_intervals_hold(name, reports):
     for counts in rng.multinomial(reports, decoder.forward(p), 1000):
         share = counts / reports
         raw, se = decoder.invert(share), standard_errors(decoder, share, reports)
-        low, high = intervals(decoder.staircase(counts, reports), raw, se, 0.05, words=decoder.words)
+        low, high = intervals(decoder.binomial_steps(counts, reports), raw, se, 0.05, words=decoder.words)
         held += (low <= p) & (p <= high)
     assert held.min() >= 925
 

@@ -70,8 +70,8 @@ def test_the_decoder_is_that_of_the_dense_channels():
     )
     np.testing.assert_allclose(decoder.posterior_mean(share), posterior, atol=1e-12)
     counts = generator.multinomial(1000, share)
-    stairs = decoder.staircase(counts, 1000)
-    raw = stairs.base + (stairs.heights * stairs.counts).sum(axis=0) / 1000
+    steps = decoder.binomial_steps(counts, 1000)
+    raw = steps.base + (steps.heights * steps.counts).sum(axis=0) / 1000
     np.testing.assert_allclose(raw, decoder.invert(counts / 1000), atol=1e-9)
     moments = (counts / 1000) @ np.array([decoder.adjoint(unit) for unit in np.eye(K)]).T ** 2
     np.testing.assert_allclose(decoder.variances(counts / 1000), moments - raw**2, rtol=1e-9)

@@ -187,7 +187,7 @@ def test_intervals_cover() -> None:
         counts = generator.multinomial(400, law)
         raw = decoder.invert(counts / 400)
         se = interval.standard_errors(decoder, counts / 400, 400)
-        low, high = interval.intervals(decoder.staircase(counts, 400), raw, se, 0.05)
+        low, high = interval.intervals(decoder.binomial_steps(counts, 400), raw, se, 0.05)
         missed += int(((p < low) | (p > high)).sum())
     assert missed <= 80
 

@@ -78,9 +78,9 @@ class BalancedDecoder(BitsDecoder):
     def variance(self, v: Floats, share: Floats) -> float:
         return self._plain.variance(self._without_sum(v)[0], share)
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         """Return the steps of the uncorrected estimate; raw' would need one step for each possible word."""
-        return self._plain.staircase(counts, reports)
+        return self._plain.binomial_steps(counts, reports)
 
     @cached_property
     def words(self) -> WordIncrements:

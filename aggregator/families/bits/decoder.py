@@ -70,7 +70,7 @@ class BitsDecoder(Decoder):
         # With estimated shares, the variance may be slightly negative.
         return max(alone - float(weighted.sum() ** 2 - weighted @ weighted), 0.0)
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # The outputs S_x of the step are the words in which the bit of x is set, with p* = a and q* = b.
         return BinomialSteps(-self._other / self._gap, 1 / self._gap[np.newaxis], counts[np.newaxis], reports)
 

@@ -53,7 +53,7 @@ class ConstantDecoder(Decoder):
     def variances(self, share: Floats) -> Floats:
         return share - share**2
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         return BinomialSteps(np.ones(1), np.zeros((1, 1)), counts[np.newaxis], reports)
 
     @property
@@ -85,19 +85,19 @@ class _Alike:
             return method(rows)
         return np.array([method(row) for row in rows])
 
-    def staircase(self, counts: Integers) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers) -> BinomialSteps:
         """Return the steps of the inner decoders, as arrays in which the axis of blocks comes before the axis of
         inputs."""
         rows, total = counts[self.columns], int(counts.sum())
         if isinstance(self.inner, HadamardDecoder):
-            return self.inner.staircase(rows, total)
-        stairs = [self.inner.staircase(row, total) for row in rows]
+            return self.inner.binomial_steps(rows, total)
+        steps = [self.inner.binomial_steps(row, total) for row in rows]
         return BinomialSteps(
-            np.array([each.base for each in stairs]),
-            np.stack([each.heights for each in stairs], axis=1),
-            np.stack([each.counts for each in stairs], axis=1),
+            np.array([each.base for each in steps]),
+            np.stack([each.heights for each in steps], axis=1),
+            np.stack([each.counts for each in steps], axis=1),
             total,
-            np.array([np.broadcast_to(each.slack, each.base.shape) for each in stairs]),
+            np.array([np.broadcast_to(each.slack, each.base.shape) for each in steps]),
         )
 
 
@@ -189,7 +189,7 @@ class BlocksDecoder(Decoder):
         moment += share[self._own].sum() * self._aside**2
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         """Return the steps of the inner channels; reports from outside the block divide each step in two."""
         pieces = [(self._open, *self._open_steps(counts))]
         pieces += [(group.members.ravel(), *self._steps(group, counts, reports)) for group in self._groups]
@@ -202,7 +202,7 @@ class BlocksDecoder(Decoder):
             reached[: len(rows), members] = times
         for group in self._groups:
             # The slack of one block alone is a lower bound, because the block has only a part of the people.
-            slack[group.members] = group.staircase(counts).slack
+            slack[group.members] = group.binomial_steps(counts).slack
         return BinomialSteps(base, heights, reached, reports, slack)
 
     def _open_steps(self, counts: Integers) -> tuple[Floats, Floats, Integers]:
@@ -211,13 +211,13 @@ class BlocksDecoder(Decoder):
 
     def _steps(self, group: _Alike, counts: Integers, reports: int) -> tuple[Floats, Floats, Integers]:
         """Return base, heights and counts of the inputs of ``group``, block by block."""
-        stairs = group.staircase(counts)
+        steps = group.binomial_steps(counts)
         outside = self._aside[group.members]
         inside_count = np.broadcast_to(counts[group.columns].sum(axis=1, keepdims=True), outside.shape)
         # From the top down, ``upper`` and ``lower`` are the ends of each step. A report from outside the block has the
         # level ``outside``, which divides a step in two.
-        upper = stairs.base + np.cumsum(stairs.heights[::-1], axis=0)[::-1]
-        lower = np.concatenate([upper[1:], stairs.base[np.newaxis]])
+        upper = steps.base + np.cumsum(steps.heights[::-1], axis=0)[::-1]
+        lower = np.concatenate([upper[1:], steps.base[np.newaxis]])
         heights = np.concatenate([
             np.maximum(upper, outside) - np.maximum(lower, outside),
             np.maximum(lower[-1:] - outside, 0),
@@ -226,12 +226,12 @@ class BlocksDecoder(Decoder):
         ])  # fmt: skip
         elsewhere = reports - inside_count
         reached = np.concatenate([
-            stairs.counts, inside_count[np.newaxis], elsewhere[np.newaxis], stairs.counts + elsewhere
+            steps.counts, inside_count[np.newaxis], elsewhere[np.newaxis], steps.counts + elsewhere
         ])  # fmt: skip
         heights[heights < NEGLIGIBLE * self.weight] = 0
         heights, reached = (part.reshape(len(part), -1) for part in (heights, reached))
-        steps = heights.any(axis=1)
-        return np.minimum(stairs.base, outside).ravel(), heights[steps], reached[steps]
+        used = heights.any(axis=1)
+        return np.minimum(steps.base, outside).ravel(), heights[used], reached[used]
 
     @property
     def ceiling(self) -> Floats:

@@ -121,7 +121,7 @@ class GradedDecoder(Decoder):
         found: Floats = moment - self.invert(share) ** 2
         return found
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         least, most = float(self._others.min()), float(self._others.max())
         height = self._factor[np.newaxis]
         base: Floats = -(least + most) / 2 * self._factor

@@ -58,7 +58,7 @@ class HadamardDecoder(Decoder):
         moment: Floats = share.sum(axis=-1, keepdims=True) / self._contrast**2
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # The outputs S_x of the step are the columns where row x is +1, with p* = pi and q* = 1/2.
         reached = (counts.sum(axis=-1, keepdims=True) + self._over_columns(counts)) // 2
         height = np.full((1, *reached.shape), 2 / self._contrast)

@@ -44,7 +44,7 @@ class ResponseDecoder(Decoder):
         moment: Floats = (share * own + (share.sum() - share) * others) / self._telling**2
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # The outputs S_x of the step are {x}, with p* = c[x] + t and q* = c[x].
         height = np.full((1, self.inputs), 1 / self._telling)
         return BinomialSteps(-self._cover / self._telling, height, counts[np.newaxis], reports)

@@ -79,7 +79,7 @@ class SubsetDecoder(Decoder):
         mean = float(share @ self.adjoint(v))
         return float(max(phi[-self._ones :].sum() - mean, mean - phi[: self._ones].sum()))
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         base = np.full(self.inputs, -self._outside / self._gap)
         return BinomialSteps(base, np.full((1, self.inputs), 1 / self._gap), counts[np.newaxis], reports)
 

@@ -72,13 +72,13 @@ class TableDecoder(Decoder):
         moment: Floats = share @ self._inverse**2
         return moment - self.invert(share) ** 2
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         order = np.argsort(-self._inverse, axis=0, kind="stable")
-        stairs = np.take_along_axis(self._inverse, order, axis=0)
-        heights = stairs[:-1] - stairs[1:]
+        descending = np.take_along_axis(self._inverse, order, axis=0)
+        heights = descending[:-1] - descending[1:]
         heights[heights < SINGULAR * self.weight] = 0  # these differ by rounding only
         reached = np.cumsum(counts[order], axis=0)[:-1]
-        return BinomialSteps(stairs[-1], heights, reached, reports)
+        return BinomialSteps(descending[-1], heights, reached, reports)
 
     @property
     def ceiling(self) -> Floats:

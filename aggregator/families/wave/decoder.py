@@ -77,7 +77,7 @@ class WaveDecoder(Decoder):
     def variances(self, share: Floats) -> Floats:
         raise self._refused
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         raise self._refused
 
     @property

@@ -242,7 +242,7 @@ class WindowsDecoder(Decoder):
         variances: Floats = moment - self.invert(share) ** 2
         return variances
 
-    def staircase(self, counts: Integers, reports: int) -> BinomialSteps:
+    def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # Outputs with nearly equal contributions share a step, whose height is their mean over the observed counts. So
         # the steps sum to the estimate exactly.
         groups = np.array_split(np.arange(self.features), min(MOST_STEPS + 1, self.features))
