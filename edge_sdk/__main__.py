@@ -100,19 +100,19 @@ def _fail(text: str, code: int) -> int:
     return code
 
 
-class _Unasked:
-    """The parser of a command that is not run. It ignores arguments, because creating those of all commands takes
-    longer than an answer."""
+class _SkippedParser:
+    """The parser of a command that is not run. It ignores arguments, because creating the arguments of all commands
+    takes longer than an answer."""
 
     def add_argument(self, *names: str, **how: object) -> None:
         """Ignore an argument."""
 
-    def add_mutually_exclusive_group(self) -> _Unasked:
+    def add_mutually_exclusive_group(self) -> _SkippedParser:
         """Return this parser as the group, since it ignores the group's arguments too."""
         return self
 
 
-_Command: TypeAlias = argparse.ArgumentParser | _Unasked
+_Command: TypeAlias = argparse.ArgumentParser | _SkippedParser
 
 
 def _command_in(arguments: Sequence[str]) -> str | None:
@@ -158,7 +158,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
 
     def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> _Command:
         if command_name in COMMANDS and command_name != name:
-            return _Unasked()
+            return _SkippedParser()
         made = words.add_parser(name, help=text, description=text, parents=parents)
         made.set_defaults(run=run)
         return made

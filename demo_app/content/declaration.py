@@ -87,8 +87,8 @@ class Statement:
         remaining = device.budget.remaining
         return cls(
             tuple(StatedValue(names[one.label], one.before, one.least, one.most) for one in found.values),
-            None if found.holds else prior or even_prior(device, campaign_id),
-            found.holds,
+            None if found.declared_before else prior or even_prior(device, campaign_id),
+            found.declared_before,
             found.level,
             found.own_level,
             found.worst_case,

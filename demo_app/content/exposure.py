@@ -64,7 +64,7 @@ class ExposureSummary:
             drawn,
             questions,
             level,
-            exposure.sure,
+            exposure.highest_posterior,
             exposure.forgotten_nanonats / NANONATS,
         )
 

@@ -168,7 +168,7 @@ class Fitting:
         terms, remaining = device.terms(campaign_id), device.budget.remaining
         if terms.declares_prior:
             declared = device.declaration(campaign_id)
-            if declared.holds:
+            if declared.declared_before:
                 return None
             others, worst = declared.candidates - 1, declared.chosen_worst_case
         elif fits_classes(device, campaign_id):

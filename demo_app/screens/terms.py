@@ -65,7 +65,10 @@ class TermsView(PageView):
         if one.questions:
             yield from _form(agreement)
         elif terms.map is not None:
-            yield card(words(say("terms.asked"), "title"), words(terms.asked_in(spoken()), name="asked of this device"))
+            yield card(
+                words(say("terms.asked"), "title"),
+                words(terms.view_description_in(spoken()), name="asked of this device"),
+            )
         yield card(*_about(terms))
         yield card(
             words(say("terms.promise"), "title"),

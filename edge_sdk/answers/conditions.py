@@ -66,7 +66,7 @@ def _read(records: Records, joined: Joined, now: int) -> Conditions:
     Raises:
         UnknownCampaign, ClosedEarly, ConsentMissing
     """
-    campaign, closes = records.campaigns.standing(joined)
+    campaign, closes = records.campaigns.number_and_closing(joined)
     require_not_closed(joined, closes, now)  # if the campaign is closed, the missing consent does not matter
     consent = records.consents.find(campaign)
     if consent is None:

@@ -115,7 +115,7 @@ class Consents:
         row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
         return None if row is None else Role(None, *_declaration(row[0]))
 
-    def holding(self, campaign: int, role: Role) -> Role:
+    def with_declared(self, campaign: int, role: Role) -> Role:
         """Return ``role`` with the prior and the level that were declared first, if there are any.
 
         The study stores the first declared prior, so it could not decode reports under another prior.
@@ -140,7 +140,7 @@ class Consents:
         """
         from protocol import codec, personal
 
-        holds = self.holding(campaign, role)
+        holds = self.with_declared(campaign, role)
         if holds.prior is not None:
             written = codec.encode(personal.declaration_value(holds.prior, holds.level))
             self.store.execute("INSERT OR IGNORE INTO declared VALUES (?, ?)", campaign, written)

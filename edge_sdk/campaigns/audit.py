@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from edge_sdk.disclosure.posterior import counted
+from edge_sdk.disclosure.posterior import prior_of_counts
 from protocol import levels
 from protocol.campaign import Campaign
 from protocol.levels import METRICS, LevelsRequest, LevelTable, Metric, structure_of
@@ -52,7 +52,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     size = coarsening.inputs(domain)
     counts = {x: times for x in range(size) if history and (times := history.get(coarsening.label(domain, x)))}
     # The person's class is not known here, so each class gets the same prior and the worst level is reported.
-    prior = counted(size, counts) * max(1, len(campaign.classes))
+    prior = prior_of_counts(size, counts) * max(1, len(campaign.classes))
     channels = class_channels(channel, len(campaign.classes)) if campaign.classes else (channel,)
     # The inputs of a view of districts have no distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from edge_sdk.budget.policy import Commitment
-from edge_sdk.campaigns.role import NOBODY, Role
+from edge_sdk.campaigns.role import NO_ROLE, Role
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD, Campaign, SignedCampaign, open_campaign
 from protocol.channels import Channel
 from protocol.domain import Answer
@@ -42,7 +42,7 @@ class Joined:
 
     signed: SignedCampaign
     key: SigningKey
-    role: Role = NOBODY
+    role: Role = NO_ROLE
     expected: tuple[int, ...] | None = None
 
     @classmethod

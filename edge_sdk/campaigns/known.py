@@ -57,7 +57,7 @@ class Campaigns:
             raise _unknown(campaign_id)
         return campaign
 
-    def standing(self, joined: Joined) -> tuple[int, int | None]:
+    def number_and_closing(self, joined: Joined) -> tuple[int, int | None]:
         """Return the number of a campaign that is joined now, and the time of its early closing.
 
         Returns:

@@ -148,7 +148,7 @@ class Membership(Trust, Agreements):
                 )
             if campaigns.addresses(campaign) != (given,):
                 campaigns.set_address(campaign, given)
-                self.outbox.begin_anew(campaign)
+                self.outbox.restart_upload(campaign)
 
     def close_early(self, data: bytes) -> Terms:
         """Close a joined campaign early, with its author's signed notice; return its terms.

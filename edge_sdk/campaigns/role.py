@@ -35,7 +35,7 @@ class Role:
     level: int = 0
 
 
-NOBODY = Role()
+NO_ROLE = Role()
 """The empty role: before consent, and in campaigns without classes and declared priors."""
 
 

@@ -101,9 +101,9 @@ class Terms:
         promise: the promise in numbers; ``promise.text`` returns it in words.
         answers: the possible answers, described in words.
         views: number of views; 1 if all devices are asked for the same answer.
-        map: the coarsening of this device's view; None if all devices are asked for the uncoarsened answer. ``asked``
-            describes it in English. For a form it is None until consent, so that a person cannot refuse because of the
-            assigned questions and thereby reveal something.
+        map: the coarsening of this device's view, which ``view_description`` describes in English; None if all devices
+            are asked for the uncoarsened answer. For a form it is None until consent, so that a person cannot refuse
+            because of the assigned questions and thereby reveal something.
         domain: the domain of the answers.
         values: the labels of the possible answers in order, if there are at most ``MOST_LISTED``; else empty.
         shown: these labels in the language of the terms.
@@ -161,13 +161,13 @@ class Terms:
         return exact.nats(self.cost_nanonats)
 
     @property
-    def asked(self) -> str:
+    def view_description(self) -> str:
         """A sentence that describes the coarsened answer of this device, in English; empty if no view coarsens the
         answer."""
-        return self.asked_in("en")
+        return self.view_description_in("en")
 
-    def asked_in(self, language: str) -> str:
-        """Return ``asked`` in one of the languages of ``protocol.views.sentences``.
+    def view_description_in(self, language: str) -> str:
+        """Return ``view_description`` in one of the languages of ``protocol.views.sentences``.
 
         Args:
             language: a tag such as "de".
@@ -221,7 +221,7 @@ class Terms:
             "promise": self.promise.text(),
             "promise_numbers": self.promise.as_json(),
             "answers": self.answers,
-            **({"asked": self.asked} if self.asked else {}),
+            **({"view_description": self.view_description} if self.view_description else {}),
             "values": list(self.values),
             "shown": list(self.shown),
             **({"questions": [asdict(one) for one in self.questions]} if self.questions else {}),

@@ -50,7 +50,7 @@ def consent(options: argparse.Namespace) -> Printed:
             "reserved": exact.nats(device.records.member(campaign_id).commitment.worst_case),
             "remaining": budget.remaining,
             "enrolment": terms.enrolment,
-            **({"asked": terms.asked} if terms.asked else {}),
+            **({"view_description": terms.view_description} if terms.view_description else {}),
         }
         if terms.member_of is not None:
             printed["class"] = terms.member_of
@@ -264,7 +264,7 @@ def preview(options: argparse.Namespace) -> Printed:
             "belief_before": preview.belief.before,
             "belief_after": preview.belief.after,
             "promise": terms.promise.text(),
-            **({"asked": terms.asked} if terms.asked else {}),
+            **({"view_description": terms.view_description} if terms.view_description else {}),
         }
 
 
@@ -279,11 +279,11 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
     return {
         "campaign": campaign_id.hex(),
         "public": "the shares below, permanently, to everybody who can read the study's keys",
-        "declared_before": declared.holds,
+        "declared_before": declared.declared_before,
         "level": declared.level,
         "cost": declared.cost,
         "worst_case": declared.worst_case,
-        "believed": [
+        "posteriors": [
             {"value": one.label, "before": one.before, "least_after": one.least, "most_after": one.most}
             for one in declared.values
         ],

@@ -42,7 +42,7 @@ class Declaration:
 
     Attributes:
         values: the campaign's values, in its order.
-        holds: whether this prior was declared before; a declared prior is permanent and cannot be replaced.
+        declared_before: whether this prior was declared before; a declared prior is permanent and cannot be replaced.
         level_nanonats: the level of protection.
         own_level: whether this is a personal level, and not the campaign's.
         cost_nanonats: the cost of one fresh answer under this prior.
@@ -53,7 +53,7 @@ class Declaration:
     """
 
     values: tuple[DeclaredValue, ...]
-    holds: bool
+    declared_before: bool
     level_nanonats: int
     own_level: bool
     cost_nanonats: int
@@ -89,15 +89,15 @@ def declaration(
     joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
     campaign, listed = joined.campaign, candidates_of(joined.campaign)
     asked = Role(None, None if prior is None else declared_of(campaign, prior), level_of(campaign, level))
-    role = records.consents.holding(number, asked)
+    role = records.consents.with_declared(number, asked)
     given = role.prior or listed[0]
     known = joined.of(replace(role, prior=given))
     whole = sum(given)
     labels = (campaign.domain.label(x) for x in range(campaign.domain.size))
     return Declaration(
         tuple(
-            DeclaredValue(label, Fraction(weight, whole), *beliefs)
-            for label, weight, beliefs in zip(labels, given, believed(known.channel, given), strict=True)
+            DeclaredValue(label, Fraction(weight, whole), *posteriors)
+            for label, weight, posteriors in zip(labels, given, posterior_ranges(known.channel, given), strict=True)
         ),
         records.consents.declared(number) is not None,
         known.certificate.declared,
@@ -109,7 +109,7 @@ def declaration(
     )
 
 
-def believed(channel: Channel, prior: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
+def posterior_ranges(channel: Channel, prior: Sequence[int]) -> list[tuple[Fraction, Fraction]]:
     """Return (lowest posterior, highest posterior) of each value, over all outputs with positive probability.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x')

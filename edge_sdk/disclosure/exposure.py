@@ -183,7 +183,7 @@ class Exposure:
         return found
 
     @property
-    def sure(self) -> Fraction:
+    def highest_posterior(self) -> Fraction:
         """The highest posterior probability of one of two values with equal prior probabilities, rounded up."""
         level = self.worst.nanonats
         return Fraction(1) if level is None else exact.sure_above(level)

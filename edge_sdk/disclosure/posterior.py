@@ -46,7 +46,7 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
         counts: number of reports of each value so far.
         x: an input; None for the worst input.
     """
-    weights = counted(channel.inputs, counts)
+    weights = prior_of_counts(channel.inputs, counts)
     total = sum(weights)
     inputs = range(channel.inputs) if x is None else (x,)
     before = Fraction(max(weights[value] for value in inputs), total)
@@ -82,7 +82,7 @@ def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
     return Fraction(truth, whole), Fraction(wrong, whole)
 
 
-def counted(size: int, counts: Mapping[int, int]) -> list[int]:
+def prior_of_counts(size: int, counts: Mapping[int, int]) -> list[int]:
     """Return the prior of a history over ``size`` values: the counts, plus one for each value."""
     weights = [1] * size
     for value, times in counts.items():

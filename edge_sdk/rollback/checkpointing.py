@@ -21,7 +21,7 @@ from edge_sdk.errors import StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import Checkpoint, Row
 from edge_sdk.rollback.host_identity import HostIdentity
 from edge_sdk.rollback.key_store import KeyStore
-from edge_sdk.store.sqlite_errors import advice, not_written
+from edge_sdk.store.sqlite_errors import advice, ledger_mismatch
 
 if TYPE_CHECKING:
     from edge_sdk.store.sqlite import Store
@@ -68,12 +68,13 @@ class CheckpointWriter:
         if not (self._added or self._folded or self._capped):
             return
         cache = self._store.cache
-        before = checkpoint = cache.get(CheckpointWriter) or written(self._store)
+        before = checkpoint = cache.get(CheckpointWriter) or stored_checkpoint(self._store)
         for row in self._added:
             checkpoint = checkpoint.after(row)
         if self._folded:
             checkpoint = replace(
-                counted(self._store, checkpoint.store, checkpoint.sequence + len(self._folded)), caps=checkpoint.caps
+                computed_checkpoint(self._store, checkpoint.store, checkpoint.sequence + len(self._folded)),
+                caps=checkpoint.caps,
             )
         if self._capped and (caps := _caps(self._store)) != checkpoint.caps:
             checkpoint = replace(checkpoint, sequence=checkpoint.sequence + 1, caps=caps)
@@ -121,7 +122,7 @@ class CheckpointWriter:
             StoreRestored: the key store's checkpoint is ahead, so this is an old copy of the store.
         """
         try:
-            self._store.while_locked(lambda: self._key_store.keep_checkpoint(written(self._store), alone))
+            self._store.while_locked(lambda: self._key_store.keep_checkpoint(stored_checkpoint(self._store), alone))
         except StoreRestored:
             raise
         except sqlite3.Error as error:
@@ -144,10 +145,10 @@ class CheckpointWriter:
             "device secret": key_store.describe(),
             "checkpoint": places + (f"; behind, because {self.trouble}" if self.trouble else ""),
             "machine": "identified: a store copied to another machine is refused"
-            if instance.knows_machine
+            if instance.identifies_machine
             else "not identified: a store copied to another machine is refused only if its files show the copy",
             "copies of the files": "detected: a folder copied, or restored as new files, is refused"
-            if instance.knows_copy
+            if instance.detects_copies
             else "not detected in this file system: a folder copied together with its checkpoint is accepted",
             "rollback": "a database older than its checkpoint, or without its checkpoint, is refused; "
             + (
@@ -160,7 +161,7 @@ class CheckpointWriter:
         }
 
 
-def written(store: Store) -> Checkpoint:
+def stored_checkpoint(store: Store) -> Checkpoint:
     """Return the checkpoint in the store.
 
     Raises:
@@ -169,11 +170,11 @@ def written(store: Store) -> Checkpoint:
     found = store.setting(CHECKPOINT)
     checkpoint = Checkpoint.decode(found) if isinstance(found, bytes) else None
     if checkpoint is None:
-        raise not_written(store.folder)
+        raise ledger_mismatch(store.folder)
     return checkpoint
 
 
-def counted(store: Store, fingerprint: bytes, sequence: int) -> Checkpoint:
+def computed_checkpoint(store: Store, fingerprint: bytes, sequence: int) -> Checkpoint:
     """Return the checkpoint computed from the current ledger rows.
 
     Raises:
@@ -183,7 +184,7 @@ def counted(store: Store, fingerprint: bytes, sequence: int) -> Checkpoint:
     try:
         return Checkpoint.of(fingerprint, sequence, rows, _caps(store))
     except ValueError:
-        raise not_written(store.folder) from None
+        raise ledger_mismatch(store.folder) from None
 
 
 def _caps(store: Store) -> tuple[Cap, ...]:

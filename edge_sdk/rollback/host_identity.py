@@ -65,12 +65,12 @@ class HostIdentity:
         return self.machine + self.copy
 
     @property
-    def knows_machine(self) -> bool:
+    def identifies_machine(self) -> bool:
         """True if the machine has an identifier."""
         return self.machine != _UNKNOWN
 
     @property
-    def knows_copy(self) -> bool:
+    def detects_copies(self) -> bool:
         """True if the file system distinguishes a file from a copy of it."""
         return self.copy != _UNKNOWN
 
@@ -79,7 +79,8 @@ class HostIdentity:
 
         Unknown parts are not compared.
         """
-        return (self.knows_machine and self.machine != now.machine) or (self.knows_copy and self.copy != now.copy)
+        other_machine = self.identifies_machine and self.machine != now.machine
+        return other_machine or (self.detects_copies and self.copy != now.copy)
 
 
 def this_machine() -> bytes:

@@ -20,14 +20,14 @@ from pathlib import Path
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest
-from edge_sdk.rollback.checkpointing import counted
+from edge_sdk.rollback.checkpointing import computed_checkpoint
 from edge_sdk.rollback.host_identity import Machine
 from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
 from edge_sdk.rollback.store_identity import checked, fingerprint, instance_of, key_store_given, settle
 from edge_sdk.store.files import sync
 from edge_sdk.store.sqlite import DATABASE_FILE, QUARANTINE, SECRET_BYTES, UNATTRIBUTED, Store
-from edge_sdk.store.sqlite_errors import explained, not_the_secret, not_written
+from edge_sdk.store.sqlite_errors import explained, ledger_mismatch, wrong_secret
 
 STAYS = ("setting", "cap", "trusted", "known", "used", "closing", "declared", "ledger")
 """The tables whose rows are kept when the joined campaigns are forgotten."""
@@ -99,12 +99,12 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
     here = 0
     if not made:
         if known is None:
-            raise not_written(store.folder)
+            raise ledger_mismatch(store.folder)
         store.require_whole("integrity_check")
         checkpoints.append(checked(store, known, made))
         here = checkpoints[-1].committed
     elif not checkpoints:
-        raise _not_known(store.folder)
+        raise _spending_unknown(store.folder)
     [[latest]] = store.rows("SELECT coalesce(max(time), ?) FROM ledger", now)
     time = max(now, latest)
     totals = store.rows(
@@ -131,7 +131,7 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
     for (table,) in store.rows("SELECT name FROM sqlite_master WHERE type = 'table'"):
         if table not in STAYS:
             store.execute(f"DELETE FROM {table}")  # noqa: S608  # the table is one of the schema
-    return counted(store, checkpoints[0].store, max(checkpoint.sequence for checkpoint in checkpoints) + 1)
+    return computed_checkpoint(store, checkpoints[0].store, max(checkpoint.sequence for checkpoint in checkpoints) + 1)
 
 
 def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> bytes | None:
@@ -147,7 +147,7 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
     if found is None or len(found) != SECRET_BYTES:
         return None
     if written not in (None, fingerprint(found)):
-        raise not_the_secret(folder)
+        raise wrong_secret(folder)
     return found
 
 
@@ -167,7 +167,7 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
         if checkpoint and known in (None, checkpoint.store)
     ]
     if not checkpoints:
-        raise _not_known(folder)
+        raise _spending_unknown(folder)
     committed = max(checkpoint.committed for checkpoint in checkpoints)
     sequence = max(checkpoint.sequence for checkpoint in checkpoints) + 1
     caps = lowest(checkpoint.caps for checkpoint in checkpoints)
@@ -195,7 +195,7 @@ def _salvaged(folder: Path) -> tuple[Checkpoint | None, str | None]:
     return checkpoint, address
 
 
-def _not_known(folder: Path | None) -> StoreError:
+def _spending_unknown(folder: Path | None) -> StoreError:
     return StoreError(
         f"neither the database in {folder} nor its checkpoint can be read, so the amount spent is unknown, and the "
         "folder cannot be adopted: put one of them back; or delete the folder, and begin as a new device"

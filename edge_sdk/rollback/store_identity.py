@@ -16,13 +16,13 @@ from pathlib import Path
 
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import Checkpoint
-from edge_sdk.rollback.checkpointing import CHECKPOINT, CheckpointWriter, counted, written
+from edge_sdk.rollback.checkpointing import CHECKPOINT, CheckpointWriter, computed_checkpoint, stored_checkpoint
 from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity, Machine, this_machine
 from edge_sdk.rollback.key_store import KeyStore, require_later
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
 from edge_sdk.store.sqlite import DATABASE_FILE, SECRET_BYTES, Store
-from edge_sdk.store.sqlite_errors import not_the_secret, not_written
+from edge_sdk.store.sqlite_errors import ledger_mismatch, wrong_secret
 
 
 def open_store(
@@ -74,19 +74,19 @@ def _identify(
             "keys and the spending that it records"
         )
     elif (known := store.setting("secret")) is None:
-        raise not_written(folder)
+        raise ledger_mismatch(folder)
     elif fingerprint(found) != known:
-        raise not_the_secret(folder)
+        raise wrong_secret(folder)
     secret = found if found and len(found) == SECRET_BYTES else urandom(SECRET_BYTES)
     checkpoint = checked(store, fingerprint(secret), made)
     here = None
     if made:
-        _require_marked(folder, checkpoint, checkpoints, expected=set())
+        _require_current(folder, checkpoint, checkpoints, expected=set())
     else:
         known_places = (
             set(checkpoints) if store.setting("key_store") == key_store.address else set(map(str, key_store.files))
         )
-        _require_marked(folder, checkpoint, checkpoints, known_places)
+        _require_current(folder, checkpoint, checkpoints, known_places)
         here = _require_here(store, folder, secret, key_store, machine)
     if any(kept != checkpoint for kept in checkpoints.values()):
         key_store.keep_checkpoint(checkpoint, alone=None in checkpoints.values())
@@ -146,10 +146,10 @@ def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
         StoreDamaged
     """
     if made:
-        return counted(store, known, 0)
-    checkpoint = written(store)
-    if counted(store, known, checkpoint.sequence) != checkpoint:
-        raise not_written(store.folder)
+        return computed_checkpoint(store, known, 0)
+    checkpoint = stored_checkpoint(store)
+    if computed_checkpoint(store, known, checkpoint.sequence) != checkpoint:
+        raise ledger_mismatch(store.folder)
     return checkpoint
 
 
@@ -178,7 +178,7 @@ def _require_new(folder: Path, checkpoints: dict[str, Checkpoint | None], secret
         )
 
 
-def _require_marked(
+def _require_current(
     folder: Path, checkpoint: Checkpoint, checkpoints: dict[str, Checkpoint | None], expected: set[str]
 ) -> None:
     """Refuse a store whose ``checkpoint`` is older than the key store's, or belongs to another store.

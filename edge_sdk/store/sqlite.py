@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from edge_sdk.errors import StoreClosed, StoreError, StoreRestored
 from edge_sdk.store import schema
-from edge_sdk.store.sqlite_errors import REFUSALS, damaged, explained, explanation, is_code, not_cleared
+from edge_sdk.store.sqlite_errors import REFUSALS, damaged, explained, explanation, is_code, not_erased
 
 if TYPE_CHECKING:
     from edge_sdk.store.hooks import Hooks
@@ -255,7 +255,7 @@ class Store:
         except StoreRestored:
             raise
         except StoreError as error:
-            raise not_cleared(str(error)) from None
+            raise not_erased(str(error)) from None
 
     def vacuum(self) -> None:
         """Erase the bytes of deleted rows from the database.

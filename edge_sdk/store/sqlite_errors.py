@@ -73,12 +73,12 @@ def damaged(folder: Path | None, how: str = "") -> StoreDamaged:
     )
 
 
-def not_written(folder: Path | None) -> StoreDamaged:
+def ledger_mismatch(folder: Path | None) -> StoreDamaged:
     """Return the error for a ledger that does not match its checkpoint."""
     return damaged(folder, "its ledger does not match its checkpoint")
 
 
-def not_the_secret(folder: Path | None) -> StoreError:
+def wrong_secret(folder: Path | None) -> StoreError:
     """Return the error for a store whose key store has another device's secret."""
     return StoreError(
         f"the secret of the store in {folder} is not the one with which it was made: put the original secret back, or "
@@ -86,7 +86,7 @@ def not_the_secret(folder: Path | None) -> StoreError:
     )
 
 
-def not_cleared(why: str) -> StoreError:
+def not_erased(why: str) -> StoreError:
     """Return the error for deleted data whose bytes are not erased yet."""
     return StoreError(
         f"the campaign is forgotten, but its old bytes may still be in the store's files ({why}): forget again later"

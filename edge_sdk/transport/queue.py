@@ -154,7 +154,7 @@ class UploadQueue:
     def set_code(self, campaign: int, code: str) -> None:
         """Store the code that the next upload redeems; part of the caller's transaction."""
         self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", campaign, code)
-        self.begin_anew(campaign)
+        self.restart_upload(campaign)
 
     def waiting(self, campaign: int, most: int = MOST_ENVELOPES) -> list[Sealed]:
         """Return the first ``most`` waiting envelopes of a campaign, in order."""
@@ -241,7 +241,7 @@ class UploadQueue:
             row = self.store.row("SELECT not_before FROM upload WHERE campaign = ?", sent.campaign)
         return until if row is None else int(row[0])
 
-    def begin_anew(self, campaign: int) -> None:
+    def restart_upload(self, campaign: int) -> None:
         """Delete the record of failures after the address or the code changed; part of the caller's transaction."""
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
 

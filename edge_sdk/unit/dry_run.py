@@ -36,12 +36,12 @@ MOST_SHOWN = 200
 """Maximum number of characters of a reading that are printed."""
 
 
-_ASKED = (
+_VIEWS = (
     "The unit reports one of {views} views of its reading. The unit's key selects the view; no reading influences the "
     "choice. Once the unit runs, the command terms shows the view."
 )
 
-_ASKED_OF_FORM = (
+_FORM_VIEWS = (
     "The unit is asked one or two of these questions and reads only their sources. The unit's key selects the "
     "questions; no reading influences the choice. Once the unit runs, the command terms shows them."
 )
@@ -104,13 +104,13 @@ def plan(configuration: Configuration) -> dict[str, object]:
         require_own_address(configuration, addresses)
         every = fit(configuration, device.campaign(terms.campaign_id)).every
     readings = min(terms.answers_per_period, -(-terms.period_seconds // every))
-    about = _ASKED.format(views=terms.views) if terms.asked and terms.views > 1 else terms.asked
+    about = _VIEWS.format(views=terms.views) if terms.view_description and terms.views > 1 else terms.view_description
     if terms.questions:
-        about = _ASKED_OF_FORM
+        about = _FORM_VIEWS
     to = configuration.export or " or ".join(addresses)
     return {
         **{name: value for name, value in terms.as_json().items() if name in SHOWN},
-        **({"asked": about} if about else {}),
+        **({"view_description": about} if about else {}),
         "store": str(configuration.store),
         "readings": f"one every {every} seconds, {readings} in a period of {terms.period_seconds} seconds",
         "leaves": f"{to}, every {configuration.send_every} seconds" if to else "only by the command outbox export",

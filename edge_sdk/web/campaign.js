@@ -12,7 +12,7 @@ import { Classes } from "./notions/classes.js";
 import { notionFrom } from "./notions/index.js";
 import { OwnPrior, Transcript } from "./notions/information.js";
 import { TEXTS, checked, classesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
-import { certificatesOf, placeOf, requireFit, viewsFrom } from "./views.js";
+import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
 
 /** @typedef {import("./notions/notion.js").Certificate} Certificate */
 /** @typedef {import("./texts.js").Texts} Texts */
@@ -273,7 +273,7 @@ export class Campaign {
    * @returns {Promise<DeviceView>}
    */
   async viewOf(publicKey) {
-    const index = await placeOf(this.views, this.id, publicKey);
+    const index = await viewIndex(this.views, this.id, publicKey);
     const { map, channel } = this.views[index];
     const certificate = this.viewCertificates[index];
     const { domain } = this;

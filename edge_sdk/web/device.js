@@ -18,7 +18,7 @@ import { Joined } from "./joined.js";
 import { requirePublic, sha256 } from "./keys.js";
 import { fold } from "./ledger.js";
 import { forgetAnswers, usedSlots } from "./memo.js";
-import { beginAnew, requireSpace } from "./outbox.js";
+import { restartUpload, requireSpace } from "./outbox.js";
 import { Store } from "./store.js";
 import { addressesOf, revealsOf, termsOf } from "./terms.js";
 import { send } from "./upload.js";
@@ -240,7 +240,7 @@ export class Device {
         kept.outbox.push(enrolment);
       }
       kept.code = code;
-      beginAnew(kept);
+      restartUpload(kept);
     });
   }
 
@@ -362,7 +362,7 @@ export class Device {
           fold(state, kept, Math.max(now, latest), choice + costOf(commitment, usedSlots(kept)));
         }
         forgetAnswers(kept);
-        beginAnew(kept);
+        restartUpload(kept);
         Object.assign(kept, { joined: null, consent: null, outbox: [], code: "" });
       });
       this.opened.delete(hex(one));

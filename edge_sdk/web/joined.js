@@ -54,7 +54,7 @@ export class Joined {
   commitment(role) {
     const { campaign, view } = this;
     if (campaign.ownPrior && !role.declared) return this.committing(view.charge, view.index);
-    return this.committing(view.lawFor({ ...role, memberOf: this.placeOf(role) }).charge, view.index);
+    return this.committing(view.lawFor({ ...role, memberOf: this.classIndex(role) }).charge, view.index);
   }
 
   /**
@@ -65,14 +65,14 @@ export class Joined {
   commitments(role) {
     const { campaign } = this;
     if (campaign.views.length === 1) return [this.commitment(role)];
-    const place = this.placeOf(role);
+    const place = this.classIndex(role);
     return campaign.views
       .map((_, view) => this.committing(campaign.certificateOf(view, place).cost, view))
       .sort((one, other) => Number(worstCase(other) - worstCase(one)) || Number(other.charge - one.charge));
   }
 
   /** The index of the class; 0 without classes; before one is chosen, the most expensive one. @param {Role} role */
-  placeOf({ memberOf }) {
+  classIndex({ memberOf }) {
     const { costs, worstCharge } = this.campaign;
     return memberOf ?? costs.findIndex((one) => one.worstCharge === worstCharge);
   }

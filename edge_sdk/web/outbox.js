@@ -33,7 +33,7 @@ export function requireSpace(state, size) {
 }
 
 /** Delete the record of the upload: no envelope is in flight, and no attempt has failed. @param {Kept} kept */
-export function beginAnew(kept) {
+export function restartUpload(kept) {
   kept.upload = { envelopes: 0, failures: 0, notBefore: 0, trouble: "" };
 }
 
@@ -67,7 +67,7 @@ export function acknowledge(kept, sent, refused) {
   kept.outbox = [...refused.map((place) => sent[place]), ...kept.outbox.slice(sent.length)];
   if (refused.length) kept.upload.envelopes = refused.length;
   else {
-    beginAnew(kept);
+    restartUpload(kept);
     kept.admitted ||= kept.code !== "";
     kept.code = "";
   }

@@ -259,7 +259,7 @@ export function certificatesOf(views, notion, domain) {
  * @param {View[]} views @param {Uint8Array} campaignId @param {Uint8Array} publicKey
  * @returns {Promise<number>}
  */
-export async function placeOf(views, campaignId, publicKey) {
+export async function viewIndex(views, campaignId, publicKey) {
   const head = toBig((await sha256(concat("halftruth view\0", campaignId, publicKey))).slice(0, 8));
   const whole = views.reduce((total, { weight }) => total + weight, 0);
   let place = Number((head * big(whole, "the weights", ViewError)) >> 64n);

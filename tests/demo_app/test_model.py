@@ -337,7 +337,7 @@ def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_a
     maps = (Coarse(5), Districts(((0, 30), (1, 70)), ("Süden", "Norden")))
     terms = joined(model, tmp_path, campaign(domain=grid, maps=maps, level=10**9 // 2))
     coarse = terms.terms.map == maps[0]
-    asked = terms.terms.asked_in("de")
+    asked = terms.terms.view_description_in("de")
     assert asked.startswith("Dieses Gerät wird nach dem Bezirk " + ("aus 5 x 5" if coarse else "gefragt"))
     assert model.consent(of(terms)).asked[0].kind == "grid"
     leaving = model.answer(of(terms), "7.5,2.5")

@@ -319,7 +319,7 @@ def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path
         assert screen.call("app.root.ids.screens.current") == "question"
     with Device.open(folder) as device:
         declared = device.declaration(device.campaigns[-1])
-        assert (declared.holds, declared.level, declared.values[0].before) == (True, 0.5, Fraction(7, 10))
+        assert (declared.declared_before, declared.level, declared.values[0].before) == (True, 0.5, Fraction(7, 10))
 
 
 def test_the_way_back_leads_home_and_then_out(number, folder):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import BudgetRefused, StoreError
-from edge_sdk.rollback.checkpointing import CheckpointWriter, written
+from edge_sdk.rollback.checkpointing import CheckpointWriter, stored_checkpoint
 from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.queue import UploadQueue
 from protocol.campaign import campaign_id, open_campaign
@@ -187,5 +187,5 @@ def test_a_failed_transaction_does_not_change_the_cache(place, monkeypatch):
             device.answer(asked, "primary")
     with store.transaction(answer=True):
         assert device.outbox._size_now() == device.outbox._size()
-        assert store.cache.get(CheckpointWriter, written(store)) == written(store)
+        assert store.cache.get(CheckpointWriter, stored_checkpoint(store)) == stored_checkpoint(store)
     device.close()

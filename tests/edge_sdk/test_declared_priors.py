@@ -50,7 +50,7 @@ def test_beliefs_and_costs_of_a_declaration_follow_bayes(open_device, data: byte
     preview = device.declaration(joined, weights_of(prior))
     channel = NOTION.channel_of(prior, device.campaign(joined).channel)
     certificate = certify(channel, Information(NAT, prior))
-    assert (preview.cost_nanonats, preview.worst_case_nanonats, preview.holds) == (
+    assert (preview.cost_nanonats, preview.worst_case_nanonats, preview.declared_before) == (
         certificate.cost,
         6 * certificate.cost,
         False,
@@ -78,7 +78,7 @@ def test_the_first_declaration_stays(open_device) -> None:
     device.forget(joined)
     device.join(of_own())
     preview = device.declaration(joined)
-    assert preview.holds
+    assert preview.declared_before
     assert [one.before for one in preview.values] == [Fraction(n, sum(PRIOR.values())) for n in PRIOR.values()]
     with pytest.raises(CampaignError, match="stays valid"):
         device.declaration(joined, weights_of((1,) * K))
@@ -223,7 +223,7 @@ def test_a_refusal_does_not_depend_on_the_drawn_prior(open_device, data: bytes) 
         with pytest.raises(BudgetRefused):
             device.choose_prior(joined, 1.0)
         assert device.ledger == []
-        assert not device.declaration(joined).holds
+        assert not device.declaration(joined).declared_before
         device = open_device(lifetime=(most + NAT) / NAT, urandom=Dice(seed))
         device.choose_prior(device.join(data).campaign_id, 1.0)
 
@@ -241,7 +241,7 @@ def test_an_invalid_choice_of_a_prior_is_refused(open_device) -> None:
     with pytest.raises(NotInDomain):
         device.choose_prior(joined, 1.0, {"baker": 3})
     assert not device.consented(joined)
-    assert not device.declaration(joined).holds
+    assert not device.declaration(joined).declared_before
 
 
 def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) -> None:
@@ -265,7 +265,7 @@ def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) 
     assert "permanently" in text
     assert run("preview", own, "none", "--prior", tmp_path / "prior.csv") == 2
     assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", 0.5, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["believed"][0]["most_after"] < 0.4 * 1.65
+    assert json.loads(capsys.readouterr().out)["posteriors"][0]["most_after"] < 0.4 * 1.65
     assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", "nan") == 2
     capsys.readouterr()
     assert run("consent", own, "--choose-prior", 0.5, "--prior", tmp_path / "prior.csv", "--json") == 0

@@ -16,11 +16,11 @@ def files(place):
 
 def history(device, clock, campaign_id):
     """Answer in ten periods; return byte strings that would reveal these answers."""
-    telling = []
+    secrets = []
     for period in range(10):
         clock.now = OPENS + period * WEEK
-        telling.append(device.answer(campaign_id, LABELS[period % 4]).envelope[-40:])
-    return telling
+        secrets.append(device.answer(campaign_id, LABELS[period % 4]).envelope[-40:])
+    return secrets
 
 
 @pytest.mark.parametrize("everything", [False, True])
@@ -28,14 +28,14 @@ def test_no_old_byte_is_left_in_any_file(open_device, clock, place, everything):
     """After forgetting, no report, dither, title or label is in the store's files, while it is open or closed."""
     device = open_device(place)
     campaign_id = agreed(device, campaign("Distinctive title"))
-    telling = [*history(device, clock, campaign_id), b"Distinctive title", b"doctorate"]
+    secrets = [*history(device, clock, campaign_id), b"Distinctive title", b"doctorate"]
     [[dither]] = device._store.rows("SELECT dither FROM consent")
-    telling.append(dither)
-    assert all(piece in files(place) for piece in telling)
+    secrets.append(dither)
+    assert all(piece in files(place) for piece in secrets)
     device.forget(None if everything else campaign_id)
-    assert not [piece for piece in telling if piece in files(place)]
+    assert not [piece for piece in secrets if piece in files(place)]
     device.close()
-    assert not [piece for piece in telling if piece in files(place)]
+    assert not [piece for piece in secrets if piece in files(place)]
 
 
 def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):

@@ -99,7 +99,7 @@ def test_the_asked_questions_are_shown_only_after_consent(open_device, view):
     other = open_device(urandom=dice_of(data, (view + 1) % 3))
     assert terms.as_json() == other.join(data).as_json() == device.terms(campaign_id).as_json()
     assert device.preview(campaign_id) == other.preview(campaign_id)
-    assert (terms.map, terms.asked, terms.asked_names) == (None, "", ())
+    assert (terms.map, terms.view_description, terms.asked_names) == (None, "", ())
     assert [one.name for one in terms.questions] == ["vote", "age", "home"]
     assert terms.questions[1].values == ("17", "18", "19", "skipped")
     with pytest.raises(ConsentMissing):
@@ -107,7 +107,7 @@ def test_the_asked_questions_are_shown_only_after_consent(open_device, view):
     device.consent(campaign_id)
     terms = device.terms(campaign_id)
     assert terms.asked_names == NAMES[view]
-    assert ", ".join(NAMES[view]) in terms.asked
+    assert ", ".join(NAMES[view]) in terms.view_description
     assert terms.as_json()["asked_names"] == list(NAMES[view])
     device.preview(campaign_id)
     device.forget(campaign_id)
@@ -255,13 +255,13 @@ def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
 
     code, terms, _ = run("join", "form.campaign", "--trust", "analyst.pub")
     assert code == 0
-    assert "asked" not in terms
+    assert "view_description" not in terms
     assert [one["name"] for one in terms["questions"]] == ["vote", "age", "home"]
     form = terms["campaign"][:8]
     assert run("answer", form, "vote=yes")[0] == run("preview", form, "vote=yes")[0] == 1
     consented = run("consent", form)[1]
     names = run("terms", form)[1]["asked_names"]
-    assert all(name in consented["asked"] for name in names)
+    assert all(name in consented["view_description"] for name in names)
     typed = {"vote": "vote=yes", "age": "age=18", "home": "home=0.5,1.5"}
     words = [typed[name] for name in names]
     code, _, err = run("answer", form, *typed.values())

@@ -20,7 +20,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.errors import StoreError, StoreRestored
 from edge_sdk.rollback.android_store import AndroidKeyStore
 from edge_sdk.rollback.checkpoint import Checkpoint
-from edge_sdk.rollback.checkpointing import written
+from edge_sdk.rollback.checkpointing import stored_checkpoint
 from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, WRAPPED_FILE, KeyStore
 from edge_sdk.rollback.keyring_store import KeyringKeyStore
@@ -276,7 +276,7 @@ def test_forgetting_works_with_every_key_store(make, place, clock, ring, phone) 
     use(place, clock, key_store=make(place))
     with Device.open(place, clock=clock) as device:
         device.forget()
-        assert set(make(place).checkpoints().values()) == {written(device._store)}
+        assert set(make(place).checkpoints().values()) == {stored_checkpoint(device._store)}
 
 
 def test_a_key_store_of_another_kind_is_refused(place, clock, ring, phone) -> None:

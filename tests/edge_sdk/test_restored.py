@@ -17,7 +17,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import BudgetRefused, StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import MOST_CAPS, Checkpoint
-from edge_sdk.rollback.checkpointing import written
+from edge_sdk.rollback.checkpointing import stored_checkpoint
 from edge_sdk.rollback.file_store import SLOT_BYTES, FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity, _generation
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
@@ -394,10 +394,10 @@ def test_the_slots_are_written_in_turn(open_device, place) -> None:
             device.tighten(BudgetPolicy(lifetime=nats))
             data = (place / CHECKPOINT_FILE).read_bytes()
             sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
-            latest = written(device._store).sequence
+            latest = stored_checkpoint(device._store).sequence
             assert sorted(sequences) == [latest - 1, latest]
             # A second process may keep the same checkpoint again, which writes nothing.
-            FileKeyStore(place).keep_checkpoint(written(device._store))
+            FileKeyStore(place).keep_checkpoint(stored_checkpoint(device._store))
             assert (place / CHECKPOINT_FILE).read_bytes() == data
 
 
@@ -461,7 +461,7 @@ def test_processes_never_leave_an_older_checkpoint(answered, open_device, place)
         for worker in workers:
             assert worker.communicate()[1] == b""
         [kept] = FileKeyStore(place).checkpoints().values()
-        assert kept == written(device._store)
+        assert kept == stored_checkpoint(device._store)
         assert kept is not None
         assert kept.spent == device.budget.spent_nanonats
 
@@ -496,13 +496,13 @@ def test_every_change_of_the_ledger_changes_the_checkpoint(answered, open_device
     answered()
     with open_device(place) as device:
         device.tighten(BudgetPolicy(lifetime=50))
-        before = written(device._store)
+        before = stored_checkpoint(device._store)
         with pytest.raises(StoreError):
             _undone(device._store, change)
-        assert written(device._store) == before
+        assert stored_checkpoint(device._store) == before
         with device._store.transaction():
             device._store.execute(change)
-        assert list(FileKeyStore(place).checkpoints().values()) == [written(device._store)] != [before]
+        assert list(FileKeyStore(place).checkpoints().values()) == [stored_checkpoint(device._store)] != [before]
     open_device(place).close()
 
 
@@ -567,7 +567,9 @@ def test_forgetting_reports_a_checkpoint_that_cannot_be_written(answered, open_d
                 device.forget()
         device.forget()
         data = (place / CHECKPOINT_FILE).read_bytes()
-        assert data[:SLOT_BYTES] == data[SLOT_BYTES:] == written(device._store).encode().ljust(SLOT_BYTES, b"\0")
+        assert (
+            data[:SLOT_BYTES] == data[SLOT_BYTES:] == stored_checkpoint(device._store).encode().ljust(SLOT_BYTES, b"\0")
+        )
 
 
 # Adoption

@@ -187,7 +187,7 @@ def test_a_check_reads_every_source_once_and_does_not_join(tmp_path, capsys, mon
     assert main(["run", str(file), "--check", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert [one["name"] for one in printed["questions"]] == ["vote", "age", "home"]
-    assert printed["asked"].startswith("The unit is asked one or two of these questions")
+    assert printed["view_description"].startswith("The unit is asked one or two of these questions")
     vote, age, home = printed["sources"]
     assert [one["question"] for one in printed["sources"]] == list(FORM.places)
     assert sys.executable in vote["source"]

@@ -230,8 +230,8 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
     for view, sentence in enumerate(expected):
         device, campaign_id, _ = member(data, view)
         terms, law = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).terms.views[view]
-        assert terms.asked.startswith(sentence)
-        assert terms.as_json()["asked"] == terms.asked
+        assert terms.view_description.startswith(sentence)
+        assert terms.as_json()["view_description"] == terms.view_description
         assert terms.values == LABELS  # the person still answers the whole question
         preview = device.preview(campaign_id, LABELS[-1])
         inputs = law.channel.inputs
@@ -249,7 +249,7 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         assert kept_kind(device, campaign_id) == ("values" if view == 0 else "view")
         device.close()
     plain = open_device()
-    assert plain.terms(plain.join(campaign()).campaign_id).asked == ""
+    assert plain.terms(plain.join(campaign()).campaign_id).view_description == ""
 
 
 def test_a_map_is_asked_for_by_district_or_cell(open_device):
@@ -260,8 +260,8 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
     found = set()
     for view in range(3):
         device = open_device(urandom=dice_of(data, view))
-        found.add(device.join(data).asked.partition(". ")[0])
-        assert device.terms(device.campaigns[0]).asked_in("de").startswith("Dieses Gerät wird nach de")
+        found.add(device.join(data).view_description.partition(". ")[0])
+        assert device.terms(device.campaigns[0]).view_description_in("de").startswith("Dieses Gerät wird nach de")
     assert found == {
         "This device is asked for the square that you are in",
         "This device is asked for the district of 5 x 5 squares that you are in, not for your square",
@@ -331,7 +331,9 @@ def test_a_check_requires_room_for_every_view(tmp_path):
         (tmp_path / "unit.toml").write_text(text.format(cap=cap))
         for _ in range(5):
             if fits:
-                assert plan(load(tmp_path / "unit.toml"))["asked"].startswith("The unit reports one of 3 views")
+                assert plan(load(tmp_path / "unit.toml"))["view_description"].startswith(
+                    "The unit reports one of 3 views"
+                )
                 continue
             with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
                 plan(load(tmp_path / "unit.toml"))
@@ -341,7 +343,7 @@ def test_a_single_coarse_view_mentions_no_other_view(open_device):
     """If all devices have the same coarse view, no other view is mentioned."""
     device = open_device()
     terms = device.join(campaign(maps=(Coarse(2),)))
-    assert terms.asked == (
+    assert terms.view_description == (
         "This device is asked for the group of 2 neighbouring answers that contains your answer, not for the answer "
         "itself."
     )
@@ -365,10 +367,10 @@ def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys)
     ident = terms["campaign"]
     with Device.open(tmp_path / "store") as device:
         view = device.records.campaigns.find(bytes.fromhex(ident)).view
-    assert terms["asked"].startswith("This device is asked ")
+    assert terms["view_description"].startswith("This device is asked ")
     assert terms["worst_case"] == 6.0
     assert run("consent", ident)["reserved"] == (6.0, 3.0, 2.0)[view]
-    assert run("preview", ident, "none")["asked"] == terms["asked"]
+    assert run("preview", ident, "none")["view_description"] == terms["view_description"]
     assert run("answer", ident, "none")["cost"] == 1.0
     own = run("audit", ident)
     assert (own["view"], own["prior"]) == (view, "own")

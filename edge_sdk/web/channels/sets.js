@@ -61,7 +61,7 @@ export class Subset extends Support {
 
   /** @param {number[]} prior */
   outputsUnder(prior) {
-    return cells(this, prior, this.telling(prior));
+    return cells(this, prior, this.extremeOutputs(prior));
   }
 
   get ballSteps() {
@@ -73,7 +73,7 @@ export class Subset extends Support {
    * least and of most mass among the others.
    * @param {number[]} prior
    */
-  telling(prior) {
+  extremeOutputs(prior) {
     const d = this.ones ?? 0;
     const first = [...Array(d + 1).keys()];
     const words = first.map((left) => this.word(first.filter((x) => x !== left)));
@@ -137,7 +137,7 @@ export class Triples extends Support {
 
   /** @param {number[]} prior */
   outputsUnder(prior) {
-    return cells(this, prior, this.telling(prior));
+    return cells(this, prior, this.extremeOutputs(prior));
   }
 
   get ballSteps() {
@@ -149,7 +149,7 @@ export class Triples extends Support {
    * mass among the others. A triple without any input, or with all of them, changes no posterior and is skipped.
    * @param {number[]} prior
    */
-  telling(prior) {
+  extremeOutputs(prior) {
     const total = sum(prior);
     let [rarest, likeliest, least, most] = [0, 0, total, 0];
     for (let y = 2; y < this.outputs; y++) {

@@ -9,7 +9,7 @@ import { questionsOf } from "./question.js";
 import { spelled } from "./leaving.js";
 
 /** The state of a study, in one sentence. @param {any} campaign @returns {string} */
-export function standing({ opens, closes, closedEarly, left, following }) {
+export function stateOf({ opens, closes, closedEarly, left, following }) {
   const [now, ends] = [Date.now() / 1000, Math.min(closes, closedEarly ?? Infinity)];
   if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends) });
   if (now < opens) return say("state.upcoming", { day: day(opens) });
@@ -46,7 +46,7 @@ export async function own(visit) {
   const [answers, waits] = [Object.entries(await device.answers(id)), await visit.waits()];
   const entries = (await device.history()).reverse().slice(0, 60);
   visit.show(campaign.texts.title, [
-    el("div.card", {}, p(standing(campaign)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
+    el("div.card", {}, p(stateOf(campaign)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
     el(
       "div.actions",
       {},

@@ -3,7 +3,7 @@
 import { ceilDiv } from "../exact.js";
 
 /** @type {{[language: string]: any}} */
-let catalogues = {};
+let allTexts = {};
 let spoken = "en";
 
 /**
@@ -11,7 +11,7 @@ let spoken = "en";
  * @param {{[language: string]: any}} texts @param {string} [language] as in navigator.language
  */
 export function speak(texts, language = "") {
-  catalogues = texts;
+  allTexts = texts;
   spoken = language.slice(0, 2).toLowerCase() in texts ? language.slice(0, 2).toLowerCase() : "en";
   document.documentElement.lang = spoken;
 }
@@ -25,7 +25,7 @@ export const language = () => spoken;
  * @returns {string}
  */
 export function say(key, values = {}) {
-  let found = catalogues[spoken];
+  let found = allTexts[spoken];
   for (const part of key.split(".")) found = found[part];
   return filled(found.other ? found[values.count === 1 ? "one" : "other"] : found, values);
 }
@@ -35,12 +35,12 @@ const filled = (text, values) =>
   text.replace(/\{(\w+)\}/g, (_, name) => (typeof values[name] === "number" ? number(String(values[name])) : values[name]));
 
 /** The texts of a key that has a list. @param {string} key @returns {string[]} */
-export const list = (key) => key.split(".").reduce((found, part) => found[part], catalogues[spoken]);
+export const list = (key) => key.split(".").reduce((found, part) => found[part], allTexts[spoken]);
 
 /** The sentences of a promise in the page's language. @param {import("../promise.js").Promised} promised */
 export function promised({ keys, sensitive, numbers }) {
   const values = Object.fromEntries(Object.entries(numbers).map(([name, one]) => [name, number(one)]));
-  const sentences = catalogues[spoken].promise;
+  const sentences = allTexts[spoken].promise;
   return keys.map((key) => filled([sentences[key]].flat()[Number(sensitive > 1)] ?? sentences[key], { count: sensitive, ...values })).join(" ");
 }
 

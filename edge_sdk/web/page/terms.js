@@ -6,7 +6,7 @@ import { hex } from "../codec.js";
 import { above, below, date, day, list, number, promised, say, span } from "./say.js";
 import { button, card, el, more, p } from "./dom.js";
 import { labelsOf } from "./choices.js";
-import { standing } from "./own.js";
+import { stateOf } from "./own.js";
 import { reveals } from "./reveals.js";
 
 /** Maximum number of answers that are listed. */
@@ -101,7 +101,7 @@ function when(campaign) {
   const { opens, closes, periods, answersPerPeriod, periodSeconds } = campaign;
   return card(
     say("terms.when"),
-    p(standing(campaign)),
+    p(stateOf(campaign)),
     p(say("terms.from_to", { opens: day(opens), closes: day(closes) })),
     p(say("terms.answers", { count: periods * answersPerPeriod })),
     p(say("terms.every", { count: answersPerPeriod, length: span(periodSeconds) })),
