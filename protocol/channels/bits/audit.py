@@ -128,13 +128,19 @@ class BitsStructure(Structure):
         for mass, number in zip(prior, self.channel.class_of, strict=True):
             masses[number] += mass
         rest = sum((mass * share for mass, share in zip(masses, missing, strict=True)), Fraction())
-        best = Fraction()
+        # Within a class, the posterior grows with the prior, so the input with the largest prior is sufficient.
+        likeliest: dict[int, int] = {}
         for x in inputs:
+            number = self.channel.class_of[x]
+            if number not in likeliest or prior[x] > prior[likeliest[number]]:
+                likeliest[number] = x
+        best = Fraction()
+        for number, x in likeliest.items():
             a, b = self._chances(x)
             if not b:
                 return 1, 1  # b is 0, so only x sets this bit
             mine = prior[x] * Fraction(a, b)
-            best = max(best, mine / (mine + rest - prior[x] * missing[self.channel.class_of[x]]))
+            best = max(best, mine / (mine + rest - prior[x] * missing[number]))
         return best.numerator, best.denominator
 
 
