@@ -46,6 +46,15 @@ class WindowsStructure(Structure):
 
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         """Yield all columns, without a limit on their number, because the certificate needs them."""
+        channel = self.channel
+        yield from self._outside_windows(prior)
+        for order in range(channel.orders if channel.types else 0):
+            sums = self._laps(order, prior)
+            for number, each in enumerate(channel.types):
+                yield from self._windows(self._start(number, order), each, order, prior, sums)
+
+    def _outside_windows(self, prior: Sequence[int]) -> Iterator[OutputClass]:
+        """Yield the columns of the singles and of the output for all other inputs."""
         channel, total = self.channel, sum(prior)
         for y, single in enumerate(channel.singles):
             masses = {single.other << self._lift: total - prior[single.x]}
@@ -57,14 +66,13 @@ class WindowsStructure(Structure):
             weight = channel.rest(x) << self._lift
             rests[weight] = rests.get(weight, 0) + prior[x]
         yield _column(len(channel.singles), rests)
-        for order in range(channel.orders if channel.types else 0):
-            sums = self._laps(order, prior)
-            for number, each in enumerate(channel.types):
-                yield from self._windows(self._start(number, order), each, order, prior, sums)
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        self.require_steps(self.channel.outputs * (len(self.channel.heavies) + 4), "listing its windows")
+        self._require_columns()
         return self.lifts(prior)
+
+    def _require_columns(self) -> None:
+        self.require_steps(self.channel.outputs * (len(self.channel.heavies) + 4), "listing its windows")
 
     def _laps(self, order: int, prior: Sequence[int]) -> list[int]:
         """Return the prior mass before each arc of an order, twice around the circle."""
@@ -110,9 +118,18 @@ class WindowsStructure(Structure):
             yield _column(start + window, masses)
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        found = [0] * self.channel.outputs
-        for column in self.columns(law):
-            found[column.y] = column.marginal
+        self._require_columns()
+        channel = self.channel
+        found = [column.marginal for column in self._outside_windows(law)]
+        rare = sum(map(law.__getitem__, channel.circle.rare))
+        before = [channel.circle.masses(order, law) for order in range(channel.orders if channel.types else 0)]
+        for each in channel.types:
+            fixed = each.outside * rare + each.low * sum(law[single.x] for single in channel.singles)
+            fixed += sum(weight * law[x] for weight, x in zip(each.heavy, channel.heavies, strict=True))
+            slope = each.inside - each.outside
+            for masses in before:
+                covered = zip(masses[: channel.cells], masses[each.span :], strict=False)
+                found += [(fixed << WINDOWS_SCALE) + slope * (end - start) for start, end in covered]
         return found
 
     # Rows of inputs
