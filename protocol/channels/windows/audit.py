@@ -144,11 +144,18 @@ class WindowsStructure(Structure):
             first = (end - channel.arcs[x]) * channel.cells // channel.circle.length
             yield x, _Arc(first, (end * channel.cells - 1) // channel.circle.length)
 
-    def _covering(self, order: int, x: int, arc: _Arc, span: int) -> tuple[int, int, list[tuple[int, int]]]:
+    def _points(self, order: int, x: int, arc: _Arc) -> list[int]:
+        """Return the numbers of points of an arc before the border of its first cell, and after each of its cells."""
+        return [self.channel.circle.points_before(order, x, border) for border in range(arc.first, arc.last + 2)]
+
+    def _covering(self, arc: _Arc, points: Sequence[int], span: int) -> tuple[int, int, list[tuple[int, int]]]:
         """Return the first window that covers a whole arc, the number of such windows, and (window, points) of other
         windows.
 
         The other windows are those that may cut the arc.
+
+        Args:
+            points: the result of ``_points`` for this arc.
         """
         cells, across = self.channel.cells, arc.last - arc.first
         full = max(span - across, 0)
@@ -156,17 +163,24 @@ class WindowsStructure(Structure):
         if not across:
             return begin, full, []
         touching = min(span + across, cells)
-        if full:
-            whole = {(begin + step) % cells for step in range(full)} if touching == cells else None
-        else:
-            whole = set()
-        if whole is None:
-            cut = [*range(arc.first - span + 1, arc.last + 1 - span), *range(arc.first + 1, arc.last + 1)]
-        else:
-            cut = [window for window in range(arc.first - span + 1, arc.first - span + 1 + touching)
-                   if window % cells not in whole]  # fmt: skip
-        windows = [window % cells for window in cut]
-        return begin, full, [(window, self.channel.circle.covered(order, x, window, span)) for window in windows]
+        if full and touching < cells:  # each other window begins or ends inside the arc
+            cuts = range(1, across + 1)
+            ending = [((arc.first - span + cut) % cells, points[cut]) for cut in cuts]
+            return begin, full, ending + [((arc.first + cut) % cells, ONE - points[cut]) for cut in cuts]
+
+        def before(border: int) -> int:
+            return points[min(max(border - arc.first, 0), across + 1)]
+
+        whole = {(begin + step) % cells for step in range(full)}
+        windows = {(arc.first + 1 - span + step) % cells for step in range(touching)} - whole
+        return (
+            begin,
+            full,
+            [
+                (window, before(window + span) - before(window) + before(window + span - cells))
+                for window in sorted(windows)
+            ],
+        )
 
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         return [(weight, count) for weight, count, _ in self._row(x)]
@@ -189,6 +203,7 @@ class WindowsStructure(Structure):
         ]
         place = channel.heavies.index(x) if x in channel.heavies else None
         arcs = [next((arc for rare, arc in self._arcs(order) if rare == x), None) for order in range(channel.orders)]
+        points = [[] if arc is None else self._points(order, x, arc) for order, arc in enumerate(arcs)]
         for each in channel.types:
             low = [each.low] if channel.singles else []
             least = min(each.inside, each.outside, *low, *each.heavy) << WINDOWS_SCALE
@@ -197,7 +212,7 @@ class WindowsStructure(Structure):
                     flat = each.low if place is None else each.heavy[place]
                     found.append((flat << WINDOWS_SCALE, channel.cells, least))
                     continue
-                _, full, cut = self._covering(order, x, arc, each.span)
+                _, full, cut = self._covering(arc, points[order], each.span)
                 found.append((each.inside << WINDOWS_SCALE, full, least))
                 found.append((each.outside << WINDOWS_SCALE, channel.cells - full - len(cut), least))
                 found += [(_weight(each, points), 1, least) for _, points in cut]
@@ -213,7 +228,7 @@ class WindowsStructure(Structure):
         for y, single in enumerate(channel.singles):
             found[single.x] += of(single.own << lift, marginals[y]) - others[y]
         for order in range(channel.orders if channel.types else 0):
-            arcs = list(self._arcs(order))
+            arcs = [(x, arc, self._points(order, x, arc)) for x, arc in self._arcs(order)]
             for number, each in enumerate(channel.types):
                 start = self._start(number, order)
                 seen = marginals[start : start + channel.cells]
@@ -227,11 +242,11 @@ class WindowsStructure(Structure):
                 more = [of(each.inside << WINDOWS_SCALE, marginal) for marginal in seen]
                 gained = [inside - outside for inside, outside in zip(more, without, strict=True)]
                 sums, base = list(accumulate(gained + gained, initial=0)), sum(without)
-                for x, arc in arcs:
-                    begin, full, cut = self._covering(order, x, arc, each.span)
+                for x, arc, points in arcs:
+                    begin, full, cut = self._covering(arc, points, each.span)
                     found[x] += base + sums[begin + full] - sums[begin]
-                    for window, points in cut:
-                        found[x] += of(_weight(each, points), seen[window]) - without[window]
+                    for window, covered in cut:
+                        found[x] += of(_weight(each, covered), seen[window]) - without[window]
         return found
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
@@ -258,21 +273,22 @@ class WindowsStructure(Structure):
             for x, arc in self._arcs(order):
                 if x in asked and (arc not in likeliest or prior[x] > prior[likeliest[arc]]):
                     likeliest[arc] = x
+            touched = [(x, arc, self._points(order, x, arc)) for arc, x in likeliest.items()]
             for number, each in enumerate(channel.types):
                 start = self._start(number, order)
                 seen = marginals[start : start + channel.cells]
                 for x in flat:
                     weight = each.heavy[places[x]] if x in places else each.low
                     look(prior[x], weight << WINDOWS_SCALE, min(seen))
-                if not likeliest:
+                if not touched:
                     continue
                 least = _Least(seen)
-                for arc, x in likeliest.items():
-                    begin, full, cut = self._covering(order, x, arc, each.span)
+                for x, arc, points in touched:
+                    begin, full, cut = self._covering(arc, points, each.span)
                     if full:
                         look(prior[x], each.inside << WINDOWS_SCALE, least.of(begin, full))
-                    for window, points in cut:
-                        look(prior[x], _weight(each, points), seen[window])
+                    for window, covered in cut:
+                        look(prior[x], _weight(each, covered), seen[window])
                     touching = min(each.span + arc.last - arc.first, channel.cells)
                     if touching < channel.cells:
                         first = (arc.last + 1) % channel.cells
