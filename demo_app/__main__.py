@@ -79,9 +79,11 @@ def _parser() -> argparse.ArgumentParser:
         "--link",
         metavar="LINK",
         default="",
-        help=("a link to a study; the app asks for confirmation before it follows the link"),
+        help=("a link to a campaign; the app asks for confirmation before it follows the link"),
     )
-    parser.add_argument("--page", metavar="URL", default="", help="the address of a study to add")
+    parser.add_argument(
+        "--page", metavar="URL", default="", help="the address of a study, from which campaigns can be added"
+    )
     parser.add_argument(
         "--trust",
         metavar="PUB",

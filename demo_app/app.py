@@ -39,15 +39,15 @@ from demo_app.widgets.look import look
 from demo_app.worker import Worker
 
 if TYPE_CHECKING:  # imported at run time only when something is sent
+    from demo_app.content.campaign import Agreement
     from demo_app.content.post import Delivery
-    from demo_app.content.study import Agreement
     from demo_app.model import LinkContent
 
 T = TypeVar("T")
 
-HOME = "studies"
+HOME = "campaigns"
 PLACES = (
-    ("studies", "studies"),
+    ("campaigns", "campaigns"),
     ("history", "history"),
     ("outbox", "outbox"),
     ("budget", "budget"),
@@ -119,7 +119,7 @@ class HalftruthApp(App):
     Args:
         folder: the device's folder, with the store and the settings; None for the system's folder of this app.
         language, dark: used in place of the saved settings, and saved when the person next changes a setting.
-        page: the address of a study, filled in on the screen for adding a study.
+        page: the address of a study, filled in on the screen for adding a campaign.
         brought: key lines of authors that this run trusts.
         link: a link to follow, received from another program; "" for none.
         say_ready: True to print a line once the first screen can be used.

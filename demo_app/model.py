@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demo_app.content.budget import BudgetContent
+from demo_app.content.campaign import Agreement, Overview, QuestionContent
 from demo_app.content.declaration import Statement
-from demo_app.content.study import Agreement, Overview, QuestionContent
 from demo_app.error_messages import NotAFile, NotTrusted
 from demo_app.texts import spaced
 from edge_sdk import BudgetPolicy, Device
 
 if TYPE_CHECKING:  # imported at run time only when they are first shown
-    from demo_app.content.answer import History, Leaving, StudyAnswers
+    from demo_app.content.answer import CampaignAnswers, History, Leaving
     from demo_app.content.exposure import ExposureSummary
     from demo_app.content.post import Delivery, OutboxContent
     from edge_sdk.campaigns.invitation import Invitation
@@ -284,7 +284,7 @@ class Model:
         return self.agreement(self._device.accept(invitation).campaign_id)
 
     def set_address(self, campaign_id: bytes, url: str) -> OutboxContent:
-        """Set the address of a study whose campaign names none, and return the outbox.
+        """Set the address for the reports of a campaign that names none, and return the outbox.
 
         Raises:
             AddressRefused, UnknownCampaign
@@ -317,7 +317,7 @@ class Model:
             as_class: the person's class, if the campaign has classes.
             prior: the person's statement on how likely each answer is, if the campaign asks for it; None if it was
                 declared before.
-            level: a personal level in nats, declared with the prior; None for the study's level.
+            level: a personal level in nats, declared with the prior; None for the campaign's level.
         Raises:
             ConsentMissing, CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
@@ -419,7 +419,7 @@ class Model:
 
         return ExposureSummary.of(self._device, campaign_id)
 
-    def counted(self, answers: StudyAnswers) -> StudyAnswers:
+    def counted(self, answers: CampaignAnswers) -> CampaignAnswers:
         """Return ``answers``, with the study's response on whether it counted the latest report of each value.
 
         The study's addresses are tried in order until one responds. This method uses only the network, and no store.
@@ -436,7 +436,7 @@ class Model:
                 return replace(answers, counted=tuple(download.counted(url, reports, self._opener)))
             except download.NoResponse as error:
                 silent = silent or error
-        raise silent or download.NoResponse("this study has no address: set one in the outbox")
+        raise silent or download.NoResponse("this campaign has no address: set one in the outbox")
 
     def queue(self) -> OutboxContent:
         """Return the outbox."""
@@ -460,7 +460,7 @@ class Model:
         return Delivery.of(sent, len(self._device.outbox))
 
     def export(self, path: str | os.PathLike[str], campaign_id: bytes) -> int:
-        """Write the waiting envelopes of one study to a new file and remove them from the queue; return their number.
+        """Write a campaign's waiting envelopes to a new file and remove them from the queue; return their number.
 
         Raises:
             NothingQueued, StoreError

@@ -125,7 +125,7 @@ def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", se
         tag(
             "body",
             tag("main", *_paragraphs(_NOT_YET), tag("noscript", *_paragraphs(_NO_SCRIPT)), id="page"),
-            tag("script", Html(_json(data)), type="application/json", id="study"),
+            tag("script", Html(_json(data)), type="application/json", id="data"),
             tag("script", Html(code.script)),
         ),
         code.style,

@@ -8,8 +8,8 @@ from aggregator.present.markup import tag
 _GONE = (
     (
         "en",
-        "No study here",
-        "This link leads to no study on this server. Copy the whole link, or ask the person who gave it to you.",
+        "No survey here",
+        "This link leads to no survey on this server. Copy the whole link, or ask the person who gave it to you.",
     ),
     (
         "de",
@@ -22,7 +22,7 @@ _LATER = (
     (
         "en",
         "Not now",
-        "The study has too many visitors, or it is briefly not available. Load this page again in a minute.",
+        "The survey has too many visitors, or is briefly not available. Load this page again in a minute.",
     ),
     (
         "de",

@@ -1,7 +1,7 @@
 """The content of the screens, read from the device.
 
     budget   the gauge
-    study    a campaign in a list, its terms, its question; a class that the phone can choose
+    campaign a campaign in a list, its terms, its question; a class that the phone can choose
     answer   the messages for an answer, and the earlier answers
     exposure the information that all reports about the same question reveal together
     post     the waiting messages, and the result of sending them

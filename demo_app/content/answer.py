@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from demo_app.content.study import StudyCard
+from demo_app.content.campaign import CampaignCard
 from demo_app.texts import spoken
 from edge_sdk import Device
 
@@ -32,19 +32,19 @@ class Leaving:
         fits_other: the least probability that the report of a person with another answer fits it.
         before, after: the largest posterior of the answer, for an observer who knows this person's history, without and
             with the report.
-        terms: the terms of the study, with its promise.
+        terms: the terms of the campaign, with its promise.
         cost, after_cost: nats that the answer costs, and total nats spent afterwards.
         size: maximum size of the report in bytes, before it is made.
-        total: maximum size in bytes of the next upload to the study, before the report is made.
+        total: maximum size in bytes of the campaign's next upload, before the report is made.
         report: the signed report; None before it is made.
-        envelopes: all envelopes that wait for this study, including the report once it is made.
+        envelopes: all envelopes that wait for this campaign, including the report once it is made.
         said: the answers that each output of the report fits; empty if they are not computed.
         said_kind: the kind of ``said``: ``kind``, or "view" if the answer was coarsened before the report was drawn.
-        beside: (number, bytes) of the envelopes that wait for other studies.
+        beside: (number, bytes) of the envelopes that wait for other campaigns.
         repeated: True if the report was already made before.
     """
 
-    card: StudyCard
+    card: CampaignCard
     kind: str
     value: str = field(repr=False)
     fits_true: Fraction = field(repr=False)
@@ -82,7 +82,7 @@ class Leaving:
         here = sum(len(one.data) for one in waiting)
         mine = next((one for one in waiting if receipt is not None and one.data == receipt.envelope), None)
         return cls(
-            StudyCard.of(device, campaign_id, now),
+            CampaignCard.of(device, campaign_id, now),
             device.campaign(campaign_id).domain.kind,
             value,
             preview.fits_true,
@@ -104,7 +104,7 @@ class Leaving:
 
 
 @dataclass(frozen=True)
-class StudyAnswers:
+class CampaignAnswers:
     """The answers given in one campaign.
 
     Attributes:
@@ -116,7 +116,7 @@ class StudyAnswers:
         counted: for each value, True if the study counted its latest report; None if the study was not asked.
     """
 
-    card: StudyCard
+    card: CampaignCard
     kind: str
     given: tuple[GivenAnswer, ...] = field(repr=False)
     spent: float = field(repr=False)
@@ -124,7 +124,7 @@ class StudyAnswers:
     counted: tuple[bool, ...] | None = None
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyAnswers:
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> CampaignAnswers:
         """Return the answers given in a joined campaign."""
         from edge_sdk.presentation import given, kept_kind
 
@@ -135,7 +135,7 @@ class StudyAnswers:
         )
         kind = kept_kind(device, campaign_id)
         addresses = device.addresses(campaign_id)
-        return cls(StudyCard.of(device, campaign_id, now), kind, tuple(given(device, campaign_id)), spent, addresses)
+        return cls(CampaignCard.of(device, campaign_id, now), kind, tuple(given(device, campaign_id)), spent, addresses)
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class LedgerRow:
 class History:
     """The answers given in each campaign, and the ledger, the latest first."""
 
-    answers: tuple[StudyAnswers, ...]
+    answers: tuple[CampaignAnswers, ...]
     rows: tuple[LedgerRow, ...] = field(repr=False)
 
     @classmethod
@@ -168,5 +168,5 @@ class History:
             LedgerRow(entry.time, entry.kind.name.lower(), entry.nats, titles.get(entry.campaign_id, ""))
             for entry in reversed(device.ledger)
         )
-        answers = (StudyAnswers.of(device, campaign_id, now) for campaign_id in titles)
+        answers = (CampaignAnswers.of(device, campaign_id, now) for campaign_id in titles)
         return cls(tuple(one for one in answers if one.given), rows)

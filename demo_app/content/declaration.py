@@ -44,10 +44,10 @@ class Statement:
     """A declared prior, or one that consent would declare.
 
     Attributes:
-        values: the answers, in the study's order.
+        values: the answers, in the campaign's order.
         prior: the weights by label, for ``Device.consent``; None for a prior that was declared before.
         holds: True if the prior was declared before and so cannot be changed.
-        level: the protection of an answer in nats: the study's level, or a lower personal level.
+        level: the protection of an answer in nats: the campaign's level, or a lower personal level.
         own: True if the level is personal.
         worst_case: maximum cost of all answers together, in nats.
         fits: True if the worst case fits under the lifetime cap.
@@ -77,7 +77,8 @@ class Statement:
     ) -> Statement:
         """Return the statement with the weights ``prior`` and a personal level.
 
-        Without weights, this is the statement that was declared before, or else the uniform prior at the study's level.
+        Without weights, this is the statement that was declared before, or else the uniform prior at the campaign's
+        level.
         """
         from edge_sdk.presentation import even_prior
 

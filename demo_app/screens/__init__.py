@@ -1,7 +1,7 @@
 """The screens, one module each: widgets filled with the content from the model.
 
-    studies    the first screen: joined campaigns, the budget in a line, the number of waiting messages
-    add        a link, the study's address and its campaigns, a campaign's file
+    campaigns  the first screen: joined campaigns, the budget in a line, the number of waiting messages
+    add        a link, a study's address and its campaigns, a campaign's file
     authors    the authors whose campaigns are accepted
     terms      organisation, question, purpose, schedule, promise and cost of a campaign
     consent    the consequences of consent, and the person's class or statement if the campaign asks for one

@@ -1,4 +1,4 @@
-"""Adding a study: from a link, from its address, or from a campaign's file.
+"""Adding a campaign: from a link, from the address of a study, or from a file.
 
 A list from the network is not verified. The person can agree only to terms signed by the author that their link names,
 or by an author that they trust.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.study import Agreement
+from demo_app.content.campaign import Agreement
 from demo_app.screens.view import PageView, action, card, entry, words
 from demo_app.texts import day, say
 from demo_app.widgets.boxes import Column
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class AddView(PageView):
-    """The screen for adding a study."""
+    """The screen for adding a campaign."""
 
     def __init__(self, app: HalftruthApp, **properties: Any) -> None:
         super().__init__(app, **properties)

@@ -1,6 +1,6 @@
 """The screen of the authors whose campaigns are accepted.
 
-A person should trust a key because they received it from somebody they trust, never because it came with a study.
+A person should trust a key because they received it from somebody they trust, never because it came with a campaign.
 """
 
 from __future__ import annotations

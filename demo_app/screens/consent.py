@@ -12,9 +12,9 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
+from demo_app.content.campaign import OPEN, Agreement, Fitting, QuestionContent
 from demo_app.content.declaration import Statement
-from demo_app.content.study import OPEN, Agreement, Fitting, QuestionContent
-from demo_app.screens.studies import answering
+from demo_app.screens.campaigns import answering
 from demo_app.screens.terms import stated
 from demo_app.screens.view import Choice, PageView, action, card, words
 from demo_app.texts import above, below, day, say

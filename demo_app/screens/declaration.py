@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from kivy.uix.widget import Widget
 
+from demo_app.content.campaign import Agreement
 from demo_app.content.declaration import Statement, TypedShares, shares_of, weights_of
-from demo_app.content.study import Agreement
 from demo_app.screens.view import Choice, PageView, action, card, words
 from demo_app.texts import above, say, written
 from demo_app.widgets.field import Field
 
 STRICTER = (2, 4)
-"""Personal levels to choose from, as parts of the study's level."""
+"""Personal levels to choose from, as parts of the campaign's level."""
 
 
 class DeclarationView(PageView):
@@ -58,10 +58,10 @@ class DeclarationView(PageView):
         yield action("back", say("declaration.back"), self.app.back, "plain")
 
     def _levels(self) -> list[str]:
-        """Return the levels of protection to choose from, the study's level first."""
+        """Return the levels of protection to choose from, the campaign's level first."""
         level = self._agreement.terms.level
         more = (say("declaration.strict_own", level=above(level / part)) for part in STRICTER)
-        return [say("declaration.strict_study", level=above(level)), *more]
+        return [say("declaration.strict_asked", level=above(level)), *more]
 
     def _strict(self, place: int) -> None:
         self._level = self._agreement.terms.level / STRICTER[place - 1] if place else None

@@ -1,6 +1,6 @@
 """The screen of the joint exposure by all reports about the same question.
 
-One number bounds the exposure over all studies and all reports. Below it are the studies whose bounds are added.
+One number bounds the exposure over all campaigns and all reports. Below it are the campaigns whose bounds are added.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from demo_app.widgets.chances import Portion
 
 
 class ExposureView(PageView):
-    """The screen with the bound, and the studies whose bounds are added."""
+    """The screen with the bound, and the campaigns whose bounds are added."""
 
     place = "history"
 
@@ -55,7 +55,7 @@ class ExposureView(PageView):
         yield card(
             words(say("exposure.from"), "title"),
             words(say("exposure.from_how"), "small", "muted"),
-            *(part for one in summary.drawn for part in self._study(one)),
+            *(part for one in summary.drawn for part in self._campaign(one)),
             Rule() if forgotten else None,
             words(say("exposure.forgotten", nats=above(forgotten)), "small", "muted") if forgotten else None,
         )
@@ -67,7 +67,7 @@ class ExposureView(PageView):
             line = say("exposure.question", factor=times(level)) if level else say("exposure.no_question")
         return Rule(), words(asked), words(line, "small", "alert" if level is None else "muted", name=f"about:{asked}")
 
-    def _study(self, one: Drawn) -> tuple[Widget, ...]:
+    def _campaign(self, one: Drawn) -> tuple[Widget, ...]:
         level = say("exposure.no_bound") if one.level is None else say("exposure.level", level=above(one.level))
         drawn = say("exposure.draws", count=one.times)
         return Rule(), words(one.title), words(f"{drawn} {level}", "small", "muted", name=f"drawn:{one.title}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.answer import History, LedgerRow, StudyAnswers
+from demo_app.content.answer import CampaignAnswers, History, LedgerRow
 from demo_app.screens.spelling import answered
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import above, day, say
@@ -52,7 +52,7 @@ class HistoryView(PageView):
         if len(history.rows) > MOST_ROWS:
             yield words(say("history.more", count=len(history.rows) - MOST_ROWS), "small", "muted")
 
-    def _card(self, answers: StudyAnswers) -> Card:
+    def _card(self, answers: CampaignAnswers) -> Card:
         made = card(
             words(answers.card.title, "title"),
             words(say("history.spent", spent=above(answers.spent)), "small", "muted"),
@@ -81,8 +81,8 @@ class HistoryView(PageView):
         made.add_widget(action(f"forget:{name}", say("forget.do"), lambda: self._forget(answers), "plain"))
         return made
 
-    def _ask(self, old: Card, answers: StudyAnswers) -> None:
-        def show(counted: StudyAnswers) -> None:
+    def _ask(self, old: Card, answers: CampaignAnswers) -> None:
+        def show(counted: CampaignAnswers) -> None:
             column = old.parent
             if column is not None:
                 at = column.children.index(old)
@@ -91,7 +91,7 @@ class HistoryView(PageView):
 
         self.app.online(lambda courier: courier.counted(answers), show)
 
-    def _forget(self, answers: StudyAnswers) -> None:
+    def _forget(self, answers: CampaignAnswers) -> None:
         ask(
             say("forget.ask", title=answers.card.title),
             say("forget.what"),

@@ -13,7 +13,7 @@ from kivy.metrics import dp
 from kivy.uix.widget import Widget
 
 from demo_app.content.answer import Leaving
-from demo_app.content.study import StudyCard
+from demo_app.content.campaign import CampaignCard
 from demo_app.screens.spelling import answered
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import above, say, spoken
@@ -91,7 +91,7 @@ class LeavingView(PageView):
         return say(key, cost=above(leaving.cost))
 
     def _bytes(self, leaving: Leaving) -> Widget:
-        """Yield the bytes of every envelope for this study, with the meaning of each part."""
+        """Yield the bytes of every envelope for this campaign, with the meaning of each part."""
         made = card(
             words(say("leaving.bytes", count=leaving.total), "title", name="total"),
             words(say("leaving.bytes_how"), "small", "muted"),
@@ -156,7 +156,7 @@ class LeavingView(PageView):
         self.app.go("leaving", leaving, fresh=True)
 
 
-def says(kind: str, said: OutputMeaning, card: StudyCard) -> str:
+def says(kind: str, said: OutputMeaning, card: CampaignCard) -> str:
     """Return the meaning of a report in words: the answers that it fits, or their number."""
     if not said.fits:
         return say("says.none")
@@ -166,7 +166,7 @@ def says(kind: str, said: OutputMeaning, card: StudyCard) -> str:
     return say("says.answers", answers=say("says.or").join(named))
 
 
-def _named(kind: str, label: str, card: StudyCard) -> str:
+def _named(kind: str, label: str, card: CampaignCard) -> str:
     """Return one answer as text; an answer to several questions is put in brackets."""
     named = [answer for _, answer in answered(kind, label, card)]
     return named[0] if len(named) == 1 else f"({', '.join(named)})"

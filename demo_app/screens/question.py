@@ -16,7 +16,7 @@ from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.scrollview import ScrollView
 from kivy.uix.widget import Widget
 
-from demo_app.content.study import QuestionContent
+from demo_app.content.campaign import QuestionContent
 from demo_app.screens.spelling import ITEMS_BETWEEN, SKIPPED, form_text
 from demo_app.screens.view import ScreenView, action, words
 from demo_app.texts import say

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.study import QuestionContent
+from demo_app.content.campaign import QuestionContent
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import say
 from demo_app.widgets.boxes import Rule

@@ -74,4 +74,4 @@ class SettingsView(PageView):
 
     def _forgotten(self, _: object) -> None:
         tell(say("settings.forgotten"), "good")
-        self.app.visit("studies")
+        self.app.visit("campaigns")

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from kivy.uix.widget import Widget
 
+from demo_app.content.campaign import ANSWERED, NEW, OPEN, Agreement
 from demo_app.content.declaration import Statement
-from demo_app.content.study import ANSWERED, NEW, OPEN, Agreement
-from demo_app.screens.studies import answering, state
+from demo_app.screens.campaigns import answering, state
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.system.reminder import remind
 from demo_app.texts import above, below, date_of, day, say, spaced, spoken, written

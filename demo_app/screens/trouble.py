@@ -1,6 +1,6 @@
 """The screen shown if the store is unusable; the person decides whether to continue with the store.
 
-The person must agree, because reserved budget then counts as spent, and all studies are forgotten.
+The person must agree, because reserved budget then counts as spent, and all campaigns are forgotten.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class ScreenView(Screen):
         place: the name of the screen's destination in the bar.
     """
 
-    place = "studies"
+    place = "campaigns"
 
     def __init__(self, app: HalftruthApp, **properties: Any) -> None:
         self.app = app

@@ -1,8 +1,8 @@
-"""A reminder in the person's calendar for the next answer to a study.
+"""A reminder in the person's calendar for the next answer to a campaign.
 
 On a phone the calendar opens with the entry filled in, and the person decides whether to keep it. Elsewhere the entry
 is a file that calendars open (RFC 5545). A calendar may be shared or copied to a server, so the entry names the app and
-no study.
+no campaign.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ MARKS = {"en": (".", ","), "de": (",", ".")}
 SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
     "en": {
         "class": "Your report shows openly which class of people you belong to.",
-        "classes": "Your report shows openly which class of people you belong to. The promise depends on the class; "
-        "you see it after you choose yours.",
+        "classes": "Your report shows openly which class of people you belong to. Each class has its own promise, "
+        "which you see after you have chosen your class.",
         "ldp": "A report is at most {factor} times as likely with your answer as with any other.",
         "high-low": (
             "If your answer is the sensitive one, a report is at most {factor} times as likely with it as with any "
@@ -58,9 +58,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "own-lip": "You declare openly how likely each answer is for you. To an observer who believes your "
         "declaration, a report makes any answer at most {factor} times as likely as before, and at least 1/{factor} "
         "times.",
-        "transcript-lip": "Each report takes your earlier reports in this study into account. To an observer who "
+        "transcript-lip": "Each report takes your earlier reports in this survey into account. To an observer who "
         "expected you to answer like the people asked, each report makes any answer at most {factor} times as likely "
-        "as just before, and at least 1/{factor} times. An observer of another such study with the same question may "
+        "as just before, and at least 1/{factor} times. An observer of another such survey with the same question may "
         "learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
@@ -71,9 +71,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "mutual-information.none": "A report may rule some answers out for certain.",
     },
     "de": {
-        "class": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören.",
-        "classes": "Ihr Bericht zeigt offen, zu welcher Gruppe von Leuten Sie gehören. Das Versprechen hängt von der "
-        "Gruppe ab; Sie sehen es, sobald Sie Ihre gewählt haben.",
+        "class": "Ihr Bericht zeigt offen, zu welcher Gruppe von Menschen Sie gehören.",
+        "classes": "Ihr Bericht zeigt offen, zu welcher Gruppe von Menschen Sie gehören. Jede Gruppe hat ihr eigenes "
+        "Versprechen; Sie sehen es, sobald Sie Ihre Gruppe gewählt haben.",
         "ldp": "Ein Bericht ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie mit jeder anderen.",
         "high-low": (
             "Ist Ihre Antwort die heikle, so ist ein Bericht mit ihr höchstens {factor}-mal so wahrscheinlich wie mit "
@@ -111,21 +111,22 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt das Mittel aus dem Schutz beider Antworten.",
         "lip": "Für jemanden, der erwartet, dass Sie antworten wie die Befragten, macht ein Bericht jede Antwort "
         "höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
-        "ball": "Für jemanden, der sich bei bis zu {people} von 100 Leuten in seiner Erwartung irrt, macht ein Bericht "
-        "jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
+        "ball": "Für jemanden, der sich bei bis zu {people} von 100 Menschen in seiner Erwartung irrt, macht ein "
+        "Bericht jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
         "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Für jemanden, der Ihrer Angabe "
         "glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens "
         "1/{factor}-mal.",
-        "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Studie. Für jemanden, der "
+        "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Umfrage. Für jemanden, der "
         "anfangs erwartete, dass Sie antworten wie die Befragten, macht jeder Bericht eine Antwort höchstens "
-        "{factor}-mal so wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Studie "
+        "{factor}-mal so wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Umfrage "
         "dieser Art mit derselben Frage beobachtet, kann mehr erfahren.",
         "everybody": "Was auch immer jemand erwartet: Ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",
-        "mutual-information": "Im Mittel über alle Leute und Berichte macht ein Bericht die wahre Antwort höchstens "
-        "{factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Leute antworten wie die Befragten. "
-        "Gemeint ist das geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Wurzel aus 4 mal 1. Ein "
-        "einzelner Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden Einzelnen.",
+        "mutual-information": "Im Mittel über alle Menschen und Berichte macht ein Bericht die wahre Antwort "
+        "höchstens {factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Menschen antworten wie "
+        "die Befragten. Gemeint ist das geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Wurzel aus "
+        "4 mal 1. Ein einzelner Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden "
+        "Einzelnen.",
         "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
     },
 }

@@ -26,9 +26,9 @@ SENTENCES: dict[str, dict[str, str]] = {
         "the answer itself.",
         "question": "This device is asked one of {count} questions: {names}.",
         "questions": "This device is asked two of {count} questions: {names}.",
-        "others": "Other devices are asked other questions. The device's key for this study decides the question, "
+        "others": "Other devices are asked other questions. The device's key for this survey decides the question, "
         "never an answer.",
-        "chosen": "Other devices may be asked for more or less detail. The device's key for this study decides the "
+        "chosen": "Other devices may be asked for more or less detail. The device's key for this survey decides the "
         "detail, never an answer.",
     },
     "de": {
@@ -44,10 +44,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "{count}, nicht nach der Antwort selbst.",
         "question": "Dieses Gerät bekommt eine von {count} Fragen: {names}.",
         "questions": "Dieses Gerät bekommt zwei von {count} Fragen: {names}.",
-        "others": "Andere Geräte bekommen andere Fragen. Der Schlüssel des Geräts für diese Studie entscheidet, "
+        "others": "Andere Geräte bekommen andere Fragen. Der Schlüssel des Geräts für diese Umfrage entscheidet, "
         "welche, nie eine Antwort.",
         "chosen": "Andere Geräte werden vielleicht genauer oder weniger genau gefragt. Der Schlüssel des Geräts für "
-        "diese Studie entscheidet das, nie eine Antwort.",
+        "diese Umfrage entscheidet das, nie eine Antwort.",
     },
 }
 """By language and key."""

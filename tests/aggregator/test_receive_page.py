@@ -50,7 +50,7 @@ class Elements(HTMLParser):
 
 def data(text):
     """Return the data that a document passes to its script."""
-    [found] = [text for attributes, text in Elements(text).all("script") if attributes.get("id") == "study"]
+    [found] = [text for attributes, text in Elements(text).all("script") if attributes.get("id") == "data"]
     return json.loads(found)
 
 

@@ -32,7 +32,7 @@ from demo_app.widgets.words import Mono, Words
 from edge_sdk.presentation import AnswerChoices
 from protocol.domain import Dates, NumberRange
 
-PLACES = [("studies", "Studies", "studies"), ("budget", "Budget", "budget"), ("history", "History", "history"),
+PLACES = [("campaigns", "Surveys", "campaigns"), ("budget", "Budget", "budget"), ("history", "History", "history"),
           ("settings", "Settings", "settings")]  # fmt: skip
 LEVELS = ["none", "primary", "secondary", "bachelor", "master", "doctorate"]
 OCCUPATIONS = [f"occupation number {number}" for number in range(1, 500)] + [
@@ -64,7 +64,7 @@ class Gallery(App):
 
     def ask(self, grave: bool = False) -> None:
         ask(
-            "Agree to this study?",
+            "Agree to this survey?",
             "Up to 2 of your budget are set aside, so that you can answer each week until March.",
             "Agree",
             lambda: self.note("agreed"),
@@ -80,7 +80,7 @@ class Gallery(App):
         self.root_box.clear_widgets()
         body = BoxLayout(orientation="vertical")
         wide = Window.width >= theme.BROAD_WINDOW * look.touch / theme.TOUCH
-        places = Destinations(places=PLACES, chosen="studies", upright=wide, name="places")
+        places = Destinations(places=PLACES, chosen="campaigns", upright=wide, name="places")
         places.bind(on_choice=lambda bar, name: (setattr(bar, "chosen", name), self.note("place", name)))
         if wide:
             self.root_box.add_widget(places)
@@ -129,7 +129,7 @@ class Gallery(App):
         switch = Toggle(text="Dark colours, easier on the eyes at night", name="switch")
         switch.bind(active=lambda _, active: self.note("switch", active))
         page.add_widget(switch)
-        field = Field(label="The study's address", hint="https://study.example", name="address")
+        field = Field(label="Web address", hint="https://study.example", name="address")
         field.bind(on_enter=lambda field: self.note("address", field.text))
         page.add_widget(field)
         page.add_widget(Field(label="A key", text="nonsense", error="This is not a key's line.", name="key"))

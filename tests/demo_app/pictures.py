@@ -47,8 +47,8 @@ def app(folder: Path) -> None:
         device.consent(device.join(campaign(opens=int(time.time()) - WEEK // 7, periods=2)).campaign_id)
     options = ["--store", folder / "phone", "--trust", trusted, "--language", "en"]
     with display() as number, Screen(number, "demo_app", *options, size=PHONE, shots=folder) as screen:
-        screen.wait("studies:page")
-        tap(screen, "study:Highest education")
+        screen.wait("campaigns:page")
+        tap(screen, "campaign:Highest education")
         tap(screen, "choice:secondary")
         shots = [screen.shot("answer")]
         for touched in ("next", "make", "place:budget"):

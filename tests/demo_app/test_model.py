@@ -19,8 +19,8 @@ import edge_sdk.transport.download
 import protocol.errors
 from demo_app import error_messages, texts
 from demo_app.content.answer import Leaving
+from demo_app.content.campaign import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
 from demo_app.content.declaration import MOST_TYPED, shares_of, weights_of
-from demo_app.content.study import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
 from demo_app.error_messages import KEYS, NotAFile, NotTrusted, notice_of
 from demo_app.model import Model
 from demo_app.screens.spelling import answered, form_text, spelled
@@ -153,9 +153,9 @@ def of(terms):
     return terms.card.campaign_id
 
 
-def test_a_study_that_its_author_closed_is_over(model, study, clock):
-    """A closing notice that arrives while sending is shown at once. From its time on the study is over, and an answer
-    is refused with a notice."""
+def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
+    """A closing notice that arrives while sending is shown at once. From its time on the campaign is over, and an
+    answer is refused with a notice."""
     terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
     model.consent(of(terms))
     assert model.send().sent == 1
@@ -172,8 +172,8 @@ def test_a_study_that_its_author_closed_is_over(model, study, clock):
     assert notice_of(refused.value).key == "schedule"
 
 
-def test_a_study_speaks_the_persons_language_where_it_can(model, tmp_path):
-    """Terms and question are in the app's language if the study has it; the answer is the study's own label."""
+def test_a_campaign_is_shown_in_the_persons_language_if_it_is_translated(model, tmp_path):
+    """Terms and question are in the app's language if the campaign has it; the answer is the campaign's own label."""
     data = seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK), AUTHOR)
     try:
         texts.speak("de")
@@ -191,8 +191,8 @@ def test_a_study_speaks_the_persons_language_where_it_can(model, tmp_path):
 
 
 def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
-    """Questions, labels and units of a form are in the app's language if the study has it, on every screen; the
-    answers are the study's own labels."""
+    """Questions, labels and units of a form are in the app's language if the campaign has it, on every screen;
+    the answers are the campaign's own labels."""
     try:
         texts.speak("de")
         terms = joined(model, tmp_path, in_german())
@@ -620,16 +620,16 @@ def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path
 
 @pytest.mark.parametrize("data", [DATA, of_levels()])
 def test_no_class_is_chosen_without_priors(model, tmp_path, data):
-    """For a study without classes, or whose classes have no priors, no class can be chosen, and viewing the screen
+    """For a campaign without classes, or whose classes have no priors, no class can be chosen, and viewing the screen
     costs nothing."""
     terms = joined(model, tmp_path, data)
     assert terms.fitting is None
     assert (terms.card.state, model.gauge().spent, model.gauge().reserved) == (NEW, 0, 0)
 
 
-def test_exposures_of_studies_about_the_same_values_add_up(model, tmp_path):
-    """The exposures of two studies about the same values add up, another question's does not, and forgotten studies are
-    listed separately."""
+def test_exposures_of_campaigns_about_the_same_values_add_up(model, tmp_path):
+    """The exposures of two campaigns about the same values add up, another question's does not, and forgotten campaigns
+    are listed separately."""
     ids = {}
     for title, options in {"One": {}, "Two": {"level": 5 * 10**8}, "Hours": {"domain": Buckets.of([0, 10])}}.items():
         ids[title] = of(joined(model, tmp_path, campaign(title, **options)))
@@ -769,9 +769,9 @@ def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):
     model.close()
 
 
-def test_a_link_leads_to_the_terms_of_its_study(tmp_path, clock, study):
+def test_a_link_leads_to_the_terms_of_its_campaign(tmp_path, clock, study):
     """A person without trusted authors sees host and key before any request, and joins by link; the author is
-    trusted for that study only, until the person decides otherwise."""
+    trusted for that campaign only, until the person decides otherwise."""
     text = str(Link(URL, campaign_id(DATA), fingerprint(AUTHOR.public), for_app=True))
     with contextlib.closing(Model(tmp_path / "store", clock=clock, opener=study)) as model:
         model.open()
@@ -799,7 +799,8 @@ def test_a_link_leads_to_the_terms_of_its_study(tmp_path, clock, study):
     ],
 )
 def test_a_link_that_leads_elsewhere_is_a_notice(tmp_path, clock, study, spoil, key):
-    """A link with another key, to an unknown campaign or to no study leads to its own notice, and nothing is stored."""
+    """A link with another key, or to a campaign that the study does not have, leads to its own notice, and nothing
+    is stored."""
     for name, value in spoil.items():
         setattr(study, name, value)
     with contextlib.closing(Model(tmp_path / "store", clock=clock, opener=study)) as model:
@@ -910,7 +911,7 @@ def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, st
 
 
 def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
-    """A file that is no database is refused with an offer to continue; continuing begins without studies and spends
+    """A file that is no database is refused with an offer to continue; continuing begins without campaigns and spends
     nothing."""
     model = Model(tmp_path / "store", [LINE], clock=clock)
     model.open()
@@ -1001,7 +1002,7 @@ def test_the_end_drops_waiting_tasks_and_closes_last():
 # Imported modules
 
 
-def test_the_model_imports_no_kivy_and_shows_its_first_screen_without_a_study(tmp_path):
+def test_the_model_imports_no_kivy_and_shows_its_first_screen_without_a_campaign(tmp_path):
     """The first screen of a new device needs neither Kivy nor the network nor a campaign's audit."""
     program = (
         "import sys; from demo_app.model import Model; model = Model(sys.argv[1]); model.open(); model.overview()\n"

@@ -105,9 +105,9 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
             fits(screen)
             screen.shot(name)
 
-        screen.wait("studies:page")
-        seen("studies")
-        tap(screen, "study:Not yet")
+        screen.wait("campaigns:page")
+        seen("campaigns")
+        tap(screen, "campaign:Not yet")
         seen("terms")
         tap(screen, "join")
         seen("consent")
@@ -120,8 +120,8 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
                 screen.tap("choice:Occupation number 77"),
             ],
         }.items():
-            tap(screen, "place:studies")
-            tap(screen, f"study:{title}")
+            tap(screen, "place:campaigns")
+            tap(screen, f"campaign:{title}")
             seen(f"question-{title.lower()}")
             answer()
             seen(f"answered-{title.lower()}")
@@ -143,7 +143,7 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
         assert screen.small() == []
         screen.shot("device")
         tap(screen, "back")
-        tap(screen, "place:studies")
+        tap(screen, "place:campaigns")
         tap(screen, "add")
         screen.fill("link", LINK)
         seen("add")
@@ -188,10 +188,10 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
             screen.key("escape")
             settle(screen)
 
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         settle(screen)
-        assert "3" in screen.read("study:Highest education", "below")
-        tap(screen, "study:Highest education")
+        assert "3" in screen.read("campaign:Highest education", "below")
+        tap(screen, "campaign:Highest education")
         assert [screen.read(f"question:{one.name}", "text") for one in FORM.questions] == [
             one.text for one in FORM.questions
         ]
@@ -248,8 +248,8 @@ def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
             for word in words:
                 assert any(word in text for text in screen.texts()), word
 
-        screen.wait("studies:page")
-        tap(screen, "study:Stadt")
+        screen.wait("campaigns:page")
+        tap(screen, "campaign:Stadt")
         seen("terms", "Haben Sie gewählt?", "nein, ja", "19 Jahre")
         tap(screen, "join")
         tap(screen, "agree")
@@ -274,7 +274,7 @@ def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
     """A named class and one chosen by the phone exclude each other on the screen; the chosen one is shown."""
     options = ["--store", folder, "--language", "en", "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options) as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         tap(screen, "add")
         screen.fill("file", str(tmp_path / "classes.campaign"))
         tap(screen, "read")
@@ -295,7 +295,7 @@ def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path
     (tmp_path / "own.campaign").write_bytes(of_own(opens=now() - DAY, closes=now() + 9 * DAY))
     options = ["--store", folder, "--language", "de", "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options, shots=SHOTS / "statement") as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         tap(screen, "add")
         screen.fill("file", str(tmp_path / "own.campaign"))
         tap(screen, "read")
@@ -326,8 +326,8 @@ def test_the_way_back_leads_home_and_then_out(number, folder):
     """Escape, like a phone's back button, goes back screen by screen and keeps the choice; from a main screen it goes
     to the first screen."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
-        screen.wait("studies:page")
-        tap(screen, "study:Shopping")
+        screen.wait("campaigns:page")
+        tap(screen, "campaign:Shopping")
         tap(screen, "items:tea")
         tap(screen, "next")
         screen.key("escape")
@@ -335,14 +335,14 @@ def test_the_way_back_leads_home_and_then_out(number, folder):
         assert screen.call("app.root.ids.screens.current") == "question"
         tap(screen, "next")
         assert screen.read("answer", "text") == "tea"
-        for expected in ("question", "studies"):
+        for expected in ("question", "campaigns"):
             screen.key("escape")
             settle(screen)
             assert screen.call("app.root.ids.screens.current") == expected
         tap(screen, "place:budget")
         screen.key("escape")
         settle(screen)
-        assert screen.call("app.root.ids.screens.current") == "studies"
+        assert screen.call("app.root.ids.screens.current") == "campaigns"
 
 
 def test_garbage_is_collected_while_the_person_reads(number, folder):
@@ -350,11 +350,11 @@ def test_garbage_is_collected_while_the_person_reads(number, folder):
     while."""
     searches = "__import__('gc').get_stats()[2]['collections']"
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         settled(screen)
         screen.call("setattr(app._collector._due, 'timeout', 3600)")
         before = screen.call(searches)
-        for name in ("history", "outbox", "budget", "settings", "studies") * 3:
+        for name in ("history", "outbox", "budget", "settings", "campaigns") * 3:
             tap(screen, f"place:{name}")
         assert screen.call(searches) == before
         screen.call("setattr(app._collector._due, 'timeout', 0.1)")
@@ -378,7 +378,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
         form = device.join(asking(opens=now() - DAY, periods=2)).campaign_id
         device.consent(form)
     education = ids["Education"]
-    ways = [f"app.visit('{name}')" for name in ("history", "outbox", "budget", "settings", "studies")]
+    ways = [f"app.visit('{name}')" for name in ("history", "outbox", "budget", "settings", "campaigns")]
     ways += [f"app.go('{name}')" for name in ("add", "authors", "device")]
     ways += [f"app.go('{name}', {education})" for name in ("terms", "exposure")]
     ways += [f"app.go('question', {ids[title]})" for title in ("Where", "Hours", "Shopping", "Occupation")]
@@ -389,7 +389,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
         f"app.do(lambda model: model.asked({form}), lambda content: app.go('question', {form}, content))",
     ]
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         settled(screen)
         living = []
         for _ in range(2):
@@ -411,7 +411,7 @@ def test_unsent_envelopes_wait_and_the_screen_shows_the_next_attempt(number, fol
     attempt."""
     with socket.socket() as taken, Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         taken.bind(("127.0.0.1", 0))  # no server listens there
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         tap(screen, "place:outbox")
         screen.fill("address:Education", "http://study.example")
         tap(screen, "keep:Education")
@@ -432,7 +432,7 @@ def test_unsent_envelopes_wait_and_the_screen_shows_the_next_attempt(number, fol
 def test_caps_are_lowered_by_touch(number, folder):
     """A lower cap is typed, confirmed, and holds; a word in its place is refused with a message."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         tap(screen, "place:budget")
         screen.fill("lifetime", "much")
         tap(screen, "lower")
@@ -440,39 +440,39 @@ def test_caps_are_lowered_by_touch(number, folder):
         screen.fill("lifetime", "23,5")
         tap(screen, "lower")
         tap(screen, "agree")
-        assert screen.read("lifetime", "label") == "For all studies together; now 23.5"
+        assert screen.read("lifetime", "label") == "For all surveys together; now 23.5"
 
 
 def test_language_and_look_change_at_once_and_are_kept(number, folder):
     """German and the dark look are applied as soon as they are touched, and also at the next start."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         tap(screen, "place:settings")
         tap(screen, "language:1")
         tap(screen, "look:2")
         assert "Verlauf" in screen.texts()
         assert screen.close() == 0
     with Screen(number, "demo_app", "--store", folder) as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         assert "Verlauf" in screen.texts()
         assert screen.call("__import__('demo_app.widgets.look').widgets.look.look.dark")
 
 
 def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
-    """With the phone's lock, after a minute in the background no study is visible and no screen reachable. If unlocking
-    fails, this stays so; after unlocking, the app shows the same screen as before. The reminder of an answered study
-    names no study."""
+    """With the phone's lock, after a minute in the background no survey is visible and no screen reachable. If
+    unlocking fails, this stays so; after unlocking, the app shows the same screen as before. The reminder of an
+    answered survey names no survey."""
     app = "__import__('kivy.app').app.App.get_running_app()"
     lock = "__import__('demo_app.app').app"
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         settled(screen)
         screen.call(f"setattr({lock}, 'has_lock', lambda: True)")
         screen.call(f"setattr({lock}, 'unlock', lambda why, done: done(False))")
         screen.call(f"setattr({app}, 'settings', type({app}.settings)('en', 'light', 'screen'))")
         screen.call(f"{app}.on_pause() and {app}.on_resume()")
         assert not screen.seen("unlock")  # the phone was unlocked a moment ago
-        tap(screen, "study:Education")
+        tap(screen, "campaign:Education")
         tap(screen, "remind")
         screen.call(f"setattr({app}, '_left', -1000.0)")
         screen.call(f"{app}.on_resume()")
@@ -519,7 +519,7 @@ def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
             if screen.seen("agree"):
                 break
         tap(screen, "agree")
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         settle(screen)
         assert screen.seen("add")
-        assert not screen.seen("study:Education")
+        assert not screen.seen("campaign:Education")

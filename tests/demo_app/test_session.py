@@ -146,14 +146,14 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         tap(screen, "send")
         screen.wait("outcome")
         keep("sent")
-        assert screen.read("outcome", "text") == "The study has received everything you sent."
+        assert screen.read("outcome", "text") == "Everything you sent has arrived."
         assert counts() == 1
 
         tap(screen, "done")
         tap(screen, "place:history")
         tap(screen, "counted:Highest education")
         keep("counted")
-        assert any("The study has counted the report." in text for text in screen.texts())
+        assert any("The organisation has counted the report." in text for text in screen.texts())
 
         tap(screen, "place:budget")
         keep("budget")
@@ -162,9 +162,9 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         screen.wait("question")
         keep("forget")
         tap(screen, "agree")
-        tap(screen, "place:studies")
+        tap(screen, "place:campaigns")
         keep("forgotten")
-        assert not screen.seen("study:Highest education")
+        assert not screen.seen("campaign:Highest education")
         assert screen.close() == 0
 
     assert [len(bytes.fromhex("".join(strip(text)))) for text in (shown, introduced)] == [106, 134]

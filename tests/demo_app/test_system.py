@@ -155,7 +155,7 @@ def test_a_phone_without_a_lock_unlocks_at_once(phone: Phone) -> None:
     assert (has_lock(), unlocked, phone.started) == (False, [True], [])
 
 
-def test_a_reminder_opens_the_calendar_and_names_no_study(phone: Phone, tmp_path: Path) -> None:
+def test_a_reminder_opens_the_calendar_and_names_no_survey(phone: Phone, tmp_path: Path) -> None:
     """A reminder starts the calendar with the given title and a quarter of an hour, and writes no file."""
     assert remind("halftruth asks again", 1_800_000_000, tmp_path) is None
     [(intent, number)] = phone.started

@@ -105,7 +105,7 @@ def test_the_bars_raise_navigation_events(gallery: Screen) -> None:
     gallery.tap("back")
     assert events(gallery) == [["place", "budget"], ["back"]]
     assert gallery.read("budget", "here")
-    assert not gallery.read("studies", "here")
+    assert not gallery.read("campaigns", "here")
 
 
 def test_an_answer_is_chosen_from_a_short_list(gallery: Screen) -> None:
@@ -284,7 +284,7 @@ def test_a_typed_position_selects_its_cell(gallery: Screen) -> None:
         gallery.fill("map:typed", typed)
         assert events(gallery)[-1] == cell, typed
     gallery.fill("map:typed", "40, 21")
-    assert gallery.read("map:typed", "error") == "This place is outside the study's map."
+    assert gallery.read("map:typed", "error") == "This place is outside the survey's map."
     gallery.fill("map:typed", "here")
     assert gallery.read("map:typed", "error") == "Type two numbers, such as 52.23, 21.01."
 
@@ -306,7 +306,7 @@ def test_pictures_have_a_text_alternative(gallery: Screen) -> None:
     texts = gallery.texts()
     assert {
         "Units of your privacy budget spent so far: 1.5",
-        "Units reserved for studies that you agreed to: 2.25",
+        "Units reserved for surveys that you agreed to: 2.25",
         "Units left: 4.25 of 8",
     } <= set(texts)
     # The first number is rounded up from 62.1, and the second one down from 28.9.

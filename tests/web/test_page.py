@@ -1,4 +1,4 @@
-"""The page of a study in a real browser: from the link to the sent report, in every state that a person may meet."""
+"""The page of a survey in a real browser: from the link to the sent report, in every state that a person may meet."""
 
 from __future__ import annotations
 
@@ -208,12 +208,12 @@ SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
 };"""
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "forged": (edited(studies.EDUCATION), {}, "The signature is not right."),
-    "false promise": (studies.LIAR, {}, "This study does not keep its promise."),
-    "no campaign": (b"nothing", {}, "This study cannot be trusted."),
-    "wrong link": (studies.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the study that your link names."),
-    "over": (studies.OVER, {}, "This study is closed."),
+    "false promise": (studies.LIAR, {}, "This survey does not keep its promise."),
+    "no campaign": (b"nothing", {}, "This survey cannot be trusted."),
+    "wrong link": (studies.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),
+    "over": (studies.OVER, {}, "This survey is closed."),
     "early": (studies.EDUCATION, {"closing": studies.EARLY}, "Highest education"),
-    "too dear": (studies.DEAR, {}, "Your budget is too small for this study."),
+    "too dear": (studies.DEAR, {}, "Your budget is too small for this survey."),
     "no signatures": (studies.EDUCATION, {"script": NO_ED25519}, "This browser cannot take part."),
     "no locks": (studies.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
     "no storage": (studies.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The stored data cannot"),
@@ -231,7 +231,7 @@ def test_each_refusal_shows_its_reason(visitor: Visitor, state: str) -> None:
     visitor.heading(heading)
     assert not visitor.page.get_by_role("button", name="I agree").count()
     if state == "early":
-        assert "Closed early by the study" in visitor.text
+        assert "Closed early by the organisation" in visitor.text
     assert visitor.browser.study.came == []
 
 
@@ -271,8 +271,8 @@ def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> No
     assert "2 messages were not sent yet" in visitor.text
 
 
-def test_a_study_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
-    """A person can agree to a study before it opens; then the page shows the date of the opening, and no button to
+def test_a_survey_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
+    """A person can agree to a survey before it opens; then the page shows the date of the opening, and no button to
     answer."""
     visitor.open(document(studies.UPCOMING))
     assert "Opens on" in visitor.text
@@ -324,10 +324,10 @@ def test_forgetting_keeps_the_cost(visitor: Visitor) -> None:
     visitor.heading("Your report has arrived.")
     visitor.touch("History and budget")
     visitor.heading("Weekly")
-    assert "Units reserved for studies that you agreed to: 4" in visitor.text
+    assert "Units reserved for surveys that you agreed to: 4" in visitor.text
     visitor.touch("Forget “Weekly”?")
     visitor.touch("Forget")
-    visitor.heading("The study is forgotten here")
+    visitor.heading("The survey is forgotten here")
     visitor.touch("Terms")
     visitor.heading("Town library asks")
     assert "You have 7 left." in visitor.text

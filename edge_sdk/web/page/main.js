@@ -1,7 +1,7 @@
 /**
- * The page of a study: terms, consent, questions, sending, and the person's own screen.
+ * The page of a survey: terms, consent, questions, sending, and the person's own screen.
  *
- * It reads the study's data from the document, opens this browser's device, and shows one screen at a time.
+ * It reads the survey's data from the document, opens this browser's device, and shows one screen at a time.
  */
 
 import { hex } from "../codec.js";
@@ -19,25 +19,25 @@ import { terms } from "./terms.js";
 import { WrongLink, trouble } from "./trouble.js";
 
 /**
- * The data of the study in the document.
- * @typedef {object} Study
+ * The survey's data in the document.
+ * @typedef {object} PageData
  * @property {string} campaign base64 of the signed bytes
  * @property {string} author hex of its author's public key
  * @property {string | null} authorName name of the author, for display only
  * @property {string | null} closing base64 of a closing notice
- * @property {boolean} served whether the study answers at this origin
+ * @property {boolean} served whether this origin serves the page and accepts its reports
  * @property {{[language: string]: any}} texts
  */
 
 /** The bytes that base64 text encodes. @param {string} base64 */
 const fromBase64 = (base64) => Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 
-/** One person's visit to a study: the current screen, and the steps from one screen to the next. */
+/** One person's visit to the page: the current screen, and the steps from one screen to the next. */
 export class Visit {
-  /** @param {Study} study */
-  constructor(study) {
-    this.study = study;
-    this.author = Uint8Array.from(study.author.match(/../g) ?? [], (digits) => parseInt(digits, 16));
+  /** @param {PageData} data */
+  constructor(data) {
+    this.data = data;
+    this.author = Uint8Array.from(data.author.match(/../g) ?? [], (digits) => parseInt(digits, 16));
     /** @type {Device} */
     this.device = /** @type {any} */ (null);
     this.id = new Uint8Array();
@@ -64,17 +64,17 @@ export class Visit {
   }
 
   async begin() {
-    const { study } = this;
+    const { served, closing, campaign } = this.data;
     this.screen = () => this.begin();
     await this.requireLink();
     this.device ??= await Device.open({ trust: [this.author] });
-    const data = fromBase64(study.campaign);
+    const data = fromBase64(campaign);
     this.id = (await sha256(data)).slice(0, 16);
     try {
-      await this.device.join(data, study.served ? location.href.slice(0, location.href.indexOf("/s/")) : undefined);
+      await this.device.join(data, served ? location.href.slice(0, location.href.indexOf("/s/")) : undefined);
       const code = new URLSearchParams(location.hash.slice(1)).get("c");
       if (code && (await this.terms()).enrolled) await this.device.presentCode(this.id, code);
-      if (study.closing) await this.device.closeEarly(this.id, fromBase64(study.closing));
+      if (closing) await this.device.closeEarly(this.id, fromBase64(closing));
     } catch (error) {
       const known = (await this.device.campaigns()).some((one) => hex(one) === hex(this.id));
       if (!(error instanceof OutsideSchedule) || !known) throw error;
@@ -144,7 +144,7 @@ export class Visit {
     await this.next();
   }
 
-  /** Forget the study; its spending stays counted. */
+  /** Forget the survey; its spending stays counted. */
   async forget() {
     await this.device.forget(this.id);
     this.consented = false;
@@ -182,7 +182,7 @@ export class Visit {
 
   /**
    * Show a screen in place of the previous one.
-   * @param {string} title @param {any[]} parts @param {string} [lang] of the title, if it is the study's
+   * @param {string} title @param {any[]} parts @param {string} [lang] of the title, if it is the survey's
    */
   show(title, parts, lang) {
     stop();
@@ -195,7 +195,7 @@ export class Visit {
   foot() {
     const other = language() === "de" ? "en" : "de";
     const turn = () => {
-      speak(this.study.texts, other);
+      speak(this.data.texts, other);
       return this.screen();
     };
     const link = button(say("page.switch"), () => this.do(turn), "plain");
@@ -205,9 +205,9 @@ export class Visit {
   }
 }
 
-const found = document.getElementById("study");
+const found = document.getElementById("data");
 if (found) {
-  const study = JSON.parse(found.textContent ?? "");
-  speak(study.texts, navigator.language);
-  new Visit(study).start();
+  const data = JSON.parse(found.textContent ?? "");
+  speak(data.texts, navigator.language);
+  new Visit(data).start();
 }

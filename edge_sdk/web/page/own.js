@@ -1,14 +1,14 @@
-/** The person's own screen: the state of the study, their answers, their budget, the ledger, and a button to forget. */
+/** The person's own screen: the state of the survey, their answers, their budget, the ledger, and a button to forget. */
 
 import { hex } from "../codec.js";
-import { above, below, day, number, say } from "./say.js";
+import { above, below, day, language, number, say } from "./say.js";
 import { button, card, el, more, p, svg } from "./dom.js";
 import { enrolment } from "./sent.js";
 import { factorAbove } from "../promise.js";
 import { questionsOf } from "./question.js";
 import { spelled } from "./leaving.js";
 
-/** The state of a study, in one sentence. @param {any} campaign @returns {string} */
+/** The state of a survey, in one sentence. @param {any} campaign @returns {string} */
 export function stateOf({ opens, closes, closedEarly, left, following }) {
   const [now, ends] = [Date.now() / 1000, Math.min(closes, closedEarly ?? Infinity)];
   if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends) });
@@ -44,6 +44,8 @@ export async function own(visit) {
   const { device, id } = visit;
   const [campaign, budget] = [await visit.terms(), await device.budget()];
   const [answers, waits] = [Object.entries(await device.answers(id)), await visit.waits()];
+  const titles = new Map();
+  for (const one of await device.campaigns()) titles.set(hex(one), (await device.terms(one, language())).texts.title);
   const entries = (await device.history()).reverse().slice(0, 60);
   visit.show(campaign.texts.title, [
     el("div.card", {}, p(stateOf(campaign)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
@@ -67,7 +69,7 @@ export async function own(visit) {
         "ul",
         {},
         entries.map(({ time, kind, nanonats, campaignId }) => {
-          const title = hex(campaignId) === hex(id) ? campaign.texts.title : say("ledger.forgotten");
+          const title = titles.get(hex(campaignId)) ?? say("ledger.forgotten");
           return el("li", {}, `${day(time)}: ${say(`ledger.${kind}`, { nats: above(nanonats), title })}`);
         }),
       ),

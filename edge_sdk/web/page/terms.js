@@ -43,8 +43,8 @@ export async function terms(visit) {
       !fits && !campaign.consented && p(say("terms.unfit"), "alert"),
     ),
     when(campaign),
-    card(say("page.limits"), el("ul", {}, list("page.limits_how").map((one) => el("li", {}, one)), !visit.study.served && el("li", {}, say("page.file")))),
-    more(say("terms.signed"), visit.study.authorName && p(visit.study.authorName), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
+    card(say("page.limits"), el("ul", {}, list("page.limits_how").map((one) => el("li", {}, one)), !visit.data.served && el("li", {}, say("page.file")))),
+    more(say("terms.signed"), visit.data.authorName && p(visit.data.authorName), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
     campaign.needsPrior && p(say("consent.prior"), "card"),
     campaign.enrolled && p(say(campaign.coded ? "consent.code" : "consent.enrol"), "card"),
     !campaign.consented &&

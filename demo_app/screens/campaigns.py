@@ -1,6 +1,6 @@
-"""The first screen: the joined studies, the remaining budget, and the number of waiting messages.
+"""The first screen: the joined campaigns, the remaining budget, and the number of waiting messages.
 
-Studies that ask for an answer come first.
+Campaigns that ask for an answer come first.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.study import ANSWERED, NEW, OPEN, OVER, Overview, StudyCard
+from demo_app.content.campaign import ANSWERED, NEW, OPEN, OVER, CampaignCard, Overview
 from demo_app.screens.view import PageView, action, card, entry, words
 from demo_app.texts import below, day, say
 
 
-class StudiesView(PageView):
+class CampaignsView(PageView):
     """The first screen, with the joined campaigns."""
 
     def come(self) -> None:
@@ -27,31 +27,31 @@ class StudiesView(PageView):
 
     def _parts(self, overview: Overview) -> Iterator[Widget]:
         if not overview.cards:
-            how = words(say("studies.welcome_how"), colour="muted")
-            yield card(words(say("studies.welcome"), "title"), how, tone="tint")
+            how = words(say("campaigns.welcome_how"), colour="muted")
+            yield card(words(say("campaigns.welcome"), "title"), how, tone="tint")
         if overview.waiting:
-            label = say("studies.waiting", count=overview.waiting)
-            yield entry("waiting", label, say("studies.waiting_below"), lambda: self.app.visit("outbox"), tone="tint")
+            label = say("campaigns.waiting", count=overview.waiting)
+            yield entry("waiting", label, say("campaigns.waiting_below"), lambda: self.app.visit("outbox"), tone="tint")
         for one in overview.cards:
             yield self._entry(one)
         kind = "outlined" if overview.cards else "filled"
-        yield action("add", say("studies.add"), lambda: self.app.go("add"), kind)
-        left = say("studies.budget_below", remaining=below(overview.gauge.remaining), cap=overview.gauge.cap)
-        yield entry("gauge", say("studies.budget"), left, lambda: self.app.visit("budget"))
+        yield action("add", say("campaigns.add"), lambda: self.app.go("add"), kind)
+        left = say("campaigns.budget_below", remaining=below(overview.gauge.remaining), cap=overview.gauge.cap)
+        yield entry("gauge", say("campaigns.budget"), left, lambda: self.app.visit("budget"))
 
-    def _entry(self, one: StudyCard) -> Widget:
+    def _entry(self, one: CampaignCard) -> Widget:
         leads = answering(one) if one.state == OPEN else "terms"
-        form = [say("studies.form", count=len(one.questions))] if one.questions else []
+        form = [say("campaigns.form", count=len(one.questions))] if one.questions else []
         below = "\n".join([one.organisation, *form, state(one)])
-        return entry(f"study:{one.title}", one.title, below, lambda: self.app.go(leads, one.campaign_id))
+        return entry(f"campaign:{one.title}", one.title, below, lambda: self.app.go(leads, one.campaign_id))
 
 
-def answering(one: StudyCard) -> str:
+def answering(one: CampaignCard) -> str:
     """Return the name of the screen on which the person begins to answer."""
     return "selection" if one.questions else "question"
 
 
-def state(one: StudyCard) -> str:
+def state(one: CampaignCard) -> str:
     """Return the state of a campaign in words."""
     if one.state == NEW:
         return say("state.new")

@@ -44,7 +44,7 @@ class QuestionNames:
 
 
 @dataclass(frozen=True)
-class StudyCard:
+class CampaignCard:
     """A joined campaign in a list.
 
     Attributes:
@@ -71,7 +71,7 @@ class StudyCard:
     unit: str = ""
 
     @classmethod
-    def of(cls, device: Device, campaign_id: bytes, now: int) -> StudyCard:
+    def of(cls, device: Device, campaign_id: bytes, now: int) -> CampaignCard:
         """Return the card of a joined campaign; ``now`` is in UTC seconds."""
         from edge_sdk.presentation import label_translations, left, unit_of
 
@@ -118,7 +118,7 @@ def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]
 class Overview:
     """The first screen: joined campaigns, the budget, and the number of waiting reports."""
 
-    cards: tuple[StudyCard, ...]
+    cards: tuple[CampaignCard, ...]
     gauge: BudgetContent
     waiting: int
 
@@ -127,7 +127,7 @@ class Overview:
         """Return the joined campaigns: those that ask for an answer, those without consent, then the others."""
         order = (OPEN, NEW, ANSWERED, UPCOMING, OVER)
         cards = sorted(
-            (StudyCard.of(device, campaign_id, now) for campaign_id in device.campaigns),
+            (CampaignCard.of(device, campaign_id, now) for campaign_id in device.campaigns),
             key=lambda card: (order.index(card.state), card.closes),
         )
         return cls(tuple(cards), BudgetContent.of(device), len(device.outbox))
@@ -203,7 +203,7 @@ class Agreement:
         statement: the public statement on how likely each answer is; None if the campaign does not ask for it.
     """
 
-    card: StudyCard
+    card: CampaignCard
     terms: Terms
     questions: tuple[AnswerChoices, ...]
     preview: Preview
@@ -223,7 +223,7 @@ class Agreement:
         terms, gauge = device.terms(campaign_id, spoken()), BudgetContent.of(device)
         periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
         return cls(
-            StudyCard.of(device, campaign_id, now),
+            CampaignCard.of(device, campaign_id, now),
             terms,
             questions(device, campaign_id, spoken()),
             device.preview(campaign_id),
@@ -248,7 +248,7 @@ class QuestionContent:
         member_of: the person's class, in the person's language; None for none.
     """
 
-    card: StudyCard
+    card: CampaignCard
     purpose: str
     asked: tuple[AnswerChoices, ...]
     member_of: str | None
@@ -261,4 +261,4 @@ class QuestionContent:
         terms, whole = device.terms(campaign_id, spoken()), questions(device, campaign_id, spoken())
         asked = tuple(one for one in whole if one.name in terms.asked_names) if terms.questions else whole
         member_of = next((one.shown for one in terms.classes if one.name == terms.member_of), None)
-        return cls(StudyCard.of(device, campaign_id, now), terms.purpose, asked, member_of)
+        return cls(CampaignCard.of(device, campaign_id, now), terms.purpose, asked, member_of)
