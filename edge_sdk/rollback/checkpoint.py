@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from itertools import chain
 from typing import TypeAlias
@@ -37,7 +37,8 @@ MOST_BYTES = 1024
 _HEADER = struct.Struct(f">{len(MAGIC)}s{STORE_BYTES}sQ{HEAD_BYTES}sQQB")
 _CAP = struct.Struct(">BQQ")
 _ROW = struct.Struct(">qqBq")
-_CAPS = (LIFETIME, PER_CAMPAIGN, WINDOW)  # a cap's kind is encoded as its index here
+# A cap's kind is encoded as its index here.
+_CAPS = (LIFETIME, PER_CAMPAIGN, WINDOW)
 # The sign with which a row of each kind counts in the two sums, committed and spent.
 _SIGNS: dict[int, tuple[int, int]] = {
     EntryKind.RESERVE: (1, 0),
@@ -68,7 +69,6 @@ class Checkpoint:
     committed: int
     spent: int
     caps: tuple[Cap, ...] = ()
-    _record: bytes = field(default=b"", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if len(self.caps) > MOST_CAPS:
@@ -82,7 +82,7 @@ class Checkpoint:
                 f"{len(self.head)}"
             )
         if not (0 <= self.sequence < 2**63 and 0 <= self.committed < 2**63 and 0 <= self.spent < 2**63):
-            raise ValueError("a number of the checkpoint is not in 0 .. 2^63 - 1")
+            raise ValueError("the sequence and the sums of a checkpoint must be in 0 .. 2^63 - 1, and one is not")
 
     @classmethod
     def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Checkpoint:
@@ -102,51 +102,28 @@ class Checkpoint:
         """Return whether a store with this checkpoint may have had the checkpoint ``earlier`` before."""
         return earlier.sequence < self.sequence or earlier == self
 
-    def encode(self) -> bytes:
-        """Return the record: a header, the caps, and 16 bytes of SHA-256 over both."""
-        if self._record:
-            return self._record
+    @cached_property
+    def record(self) -> bytes:
+        """The encoded checkpoint: a header, the caps, and 16 bytes of SHA-256 over both."""
         record = _HEADER.pack(MAGIC, self.store, self.sequence, self.head, self.committed, self.spent, len(self.caps))
         for cap in self.caps:
             record += _CAP.pack(_CAPS.index(cap.kind), cap.seconds, cap.nanonats)
-        record += _check(record)
-        object.__setattr__(self, "_record", record)  # the dataclass is frozen
-        _decodings(record)[:] = [self]
-        return record
+        return record + _check(record)
 
     @classmethod
     def decode(cls, data: bytes) -> Checkpoint | None:
-        """Return the checkpoint at the start of ``data``; None if it is incomplete or damaged."""
+        """Return the checkpoint whose record is at the start of ``data``; None if it is incomplete or damaged."""
         if len(data) < _HEADER.size or not data.startswith(MAGIC):
             return None
-        caps = data[_HEADER.size - 1]
-        record = data[: _HEADER.size + caps * _CAP.size + CHECK_BYTES]
-        decodings = _decodings(record)
-        if not decodings:
-            decodings.append(_decoded(record))
-        return decodings[0]
-
-
-@lru_cache(maxsize=4)
-def _decodings(record: bytes) -> list[Checkpoint | None]:
-    """Return the cache of a record's checkpoint: a list, empty until the record is encoded or decoded.
-
-    At every answer a device reads the last two records that it wrote, from the store and from both slots of a file.
-    """
-    return []
-
-
-def _decoded(data: bytes) -> Checkpoint | None:
-    """Return the checkpoint in ``data``, which begins like one; None if it is not valid."""
-    record, check = data[:-CHECK_BYTES], data[-CHECK_BYTES:]
-    if check != _check(record):
-        return None
-    _, store, sequence, head, committed, spent, _ = _HEADER.unpack_from(record)
-    try:
-        caps = tuple(Cap(_CAPS[kind], *cap) for kind, *cap in _CAP.iter_unpack(record[_HEADER.size :]))
-        return Checkpoint(store, sequence, head, committed, spent, caps)
-    except (IndexError, ValueError):
-        return None
+        _, store, sequence, head, committed, spent, count = _HEADER.unpack_from(data)
+        end = _HEADER.size + count * _CAP.size
+        if data[end : end + CHECK_BYTES] != _check(data[:end]):
+            return None
+        try:
+            caps = tuple(Cap(_CAPS[kind], *cap) for kind, *cap in _CAP.iter_unpack(data[_HEADER.size : end]))
+            return cls(store, sequence, head, committed, spent, caps)
+        except (IndexError, ValueError):
+            return None
 
 
 def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
@@ -167,7 +144,7 @@ def _chained(head: bytes, committed: int, spent: int, rows: Iterable[Row]) -> tu
             committed += reserved * row[3]
             spent += paid * row[3]
     except (struct.error, TypeError, KeyError) as error:
-        raise ValueError("a row of the ledger is not a time, a campaign's number, a kind and a level") from error
+        raise ValueError("a ledger row must have a time, a campaign's number, a kind and a level") from error
     return head, committed, spent
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from edge_sdk.store.sqlite import Store
 
 CHECKPOINT = "checkpoint"
-"""The setting in which the store keeps it."""
+"""The name of the setting in which the store keeps its checkpoint."""
 
 
 class CheckpointWriter:
@@ -47,7 +47,7 @@ class CheckpointWriter:
         self._added: list[Row] = []
         self._folded: set[int] = set()
         self._capped: set[str] = set()
-        self._moved = False
+        self._moved: Checkpoint | None = None
         store.on_change("ledger", "INSERT", "NEW.time, NEW.campaign, NEW.kind, NEW.nanonats", self._add)
         store.on_change("cap", "INSERT", "NEW.kind", self._capped.add)
         for event in ("UPDATE", "DELETE"):
@@ -78,9 +78,9 @@ class CheckpointWriter:
             )
         if self._capped and (caps := _caps(self._store)) != checkpoint.caps:
             checkpoint = replace(checkpoint, sequence=checkpoint.sequence + 1, caps=caps)
-        self._moved = checkpoint != before
-        if self._moved:
-            self._store.set(CHECKPOINT, checkpoint.encode())
+        if checkpoint != before:
+            self._moved = checkpoint
+            self._store.set(CHECKPOINT, checkpoint.record)
             cache[CheckpointWriter] = checkpoint
 
     def undone(self) -> None:
@@ -88,7 +88,7 @@ class CheckpointWriter:
         self._added.clear()
         self._folded.clear()
         self._capped.clear()
-        self._moved = False
+        self._moved = None
 
     def committed(self) -> None:
         """Update the key store's checkpoint if the transaction changed the checkpoint in the store.
@@ -98,8 +98,8 @@ class CheckpointWriter:
         """
         moved = self._moved
         self.undone()
-        if moved:
-            self.move()
+        if moved is not None:
+            self.move(moved)
 
     def compacted(self) -> None:
         """Erase all earlier checkpoints.
@@ -112,23 +112,27 @@ class CheckpointWriter:
         if self.trouble:
             raise StoreError(self.trouble)
 
-    def move(self, alone: bool = False) -> None:
+    def move(self, latest: Checkpoint | None = None, alone: bool = False) -> None:
         """Write the committed checkpoint to the key store, under the write lock, so that an older checkpoint never
         replaces a newer one.
 
         Args:
+            latest: the checkpoint that this process committed last. It is not decoded again, unless another process has
+                committed a later one.
             alone: erase all earlier checkpoints.
         Raises:
             StoreRestored: the key store's checkpoint is ahead, so this is an old copy of the store.
         """
         try:
-            self._store.while_locked(lambda: self._key_store.keep_checkpoint(stored_checkpoint(self._store), alone))
+            self._store.while_locked(
+                lambda: self._key_store.keep_checkpoint(stored_checkpoint(self._store, latest), alone)
+            )
         except StoreRestored:
             raise
         except sqlite3.Error as error:
             self.trouble = advice(error, self._store.folder)
         except (OSError, StoreError) as error:
-            self.trouble = f"it cannot be written: {getattr(error, 'strerror', None) or error}"
+            self.trouble = f"the key store's checkpoint cannot be written: {getattr(error, 'strerror', None) or error}"
         else:
             self.trouble = ""
 
@@ -161,13 +165,17 @@ class CheckpointWriter:
         }
 
 
-def stored_checkpoint(store: Store) -> Checkpoint:
+def stored_checkpoint(store: Store, latest: Checkpoint | None = None) -> Checkpoint:
     """Return the checkpoint in the store.
 
+    Args:
+        latest: the checkpoint that is probably there, and then is not decoded again.
     Raises:
         StoreDamaged
     """
     found = store.setting(CHECKPOINT)
+    if latest is not None and found == latest.record:
+        return latest
     checkpoint = Checkpoint.decode(found) if isinstance(found, bytes) else None
     if checkpoint is None:
         raise ledger_mismatch(store.folder)

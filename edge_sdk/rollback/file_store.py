@@ -6,6 +6,7 @@ The module key_store defines the interface.
 from __future__ import annotations
 
 import os
+from collections import deque
 from pathlib import Path
 
 from edge_sdk.rollback.checkpoint import MOST_BYTES, Checkpoint
@@ -13,8 +14,9 @@ from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, KeyStore, 
 from edge_sdk.store.files import write_durably
 
 SLOT_BYTES = 4096
-"""One slot of a checkpoint's file: a page of the disk, so that writing one cannot tear the other."""
-FLUSH = getattr(os, "fdatasync", os.fsync)  # fdatasync suffices, because the file never grows
+"""Length of one slot of a checkpoint's file: a page of the disk, so that a torn write damages only one slot."""
+# fdatasync suffices, because the file never grows.
+FLUSH = getattr(os, "fdatasync", os.fsync)
 
 
 class FileKeyStore(KeyStore):
@@ -41,6 +43,9 @@ class FileKeyStore(KeyStore):
         self.outside = None if outside is None else Path(outside).absolute()
         self.files = (self.folder / CHECKPOINT_FILE,)
         self.elsewhere = "" if self.outside is None else f"the checkpoint in {self.outside}"
+        # Each write reads both slots first, which have the last two checkpoints. Their records are compared, which is
+        # faster than decoding them.
+        self._recent: deque[Checkpoint] = deque(maxlen=2)
 
     @property
     def address(self) -> str:
@@ -70,7 +75,7 @@ class FileKeyStore(KeyStore):
         Returns:
             The later checkpoint by path; None if no slot can be read.
         """
-        return {str(path): _kept(path) for path in self._paths}
+        return {str(path): self._kept(path) for path in self._paths}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
         """Write the checkpoint into the older slot, or into both slots.
@@ -83,9 +88,10 @@ class FileKeyStore(KeyStore):
         # If the second place is not mounted, the first one must still be written, so an error does not end the loop.
         for path in self._paths:
             try:
-                _keep(path, checkpoint, alone)
+                self._keep(path, checkpoint, alone)
             except OSError as error:
                 first = first or error
+        self._recent.append(checkpoint)
         if first is not None:
             raise first
 
@@ -101,11 +107,47 @@ class FileKeyStore(KeyStore):
     def _paths(self) -> tuple[Path, ...]:
         return (*self.files, *(() if self.outside is None else (self.outside,)))
 
+    def _kept(self, path: Path) -> Checkpoint | None:
+        try:
+            descriptor = _open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        try:
+            return _newest(self._slots(descriptor))
+        finally:
+            os.close(descriptor)
 
-def _slots(descriptor: int) -> list[Checkpoint | None]:
-    """Return the contents of the two slots of an open file."""
-    data = os.read(descriptor, SLOT_BYTES + MOST_BYTES)
-    return [Checkpoint.decode(data), Checkpoint.decode(data[SLOT_BYTES:])]
+    def _keep(self, path: Path, checkpoint: Checkpoint, alone: bool) -> None:
+        slot = checkpoint.record.ljust(SLOT_BYTES, b"\0")
+        if alone and not path.exists():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_durably(path, 2 * slot)
+            return
+        descriptor = _open(path, os.O_RDWR)
+        try:
+            slots = self._slots(descriptor)
+            newest = _newest(slots)
+            require_later(checkpoint, newest, str(path), alone)
+            if newest == checkpoint and not alone:
+                return
+            older = 0 if newest is None or slots[1] == newest else 1
+            for place in (older, 1 - older) if alone else (older,):
+                os.lseek(descriptor, place * SLOT_BYTES, os.SEEK_SET)
+                os.write(descriptor, slot)
+                FLUSH(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _slots(self, descriptor: int) -> list[Checkpoint | None]:
+        """Return the checkpoints in the two slots of an open file; None for a slot that cannot be decoded."""
+        data = os.read(descriptor, SLOT_BYTES + MOST_BYTES)
+        return [self._decoded(data), self._decoded(data[SLOT_BYTES:])]
+
+    def _decoded(self, slot: bytes) -> Checkpoint | None:
+        for recent in self._recent:
+            if slot.startswith(recent.record):
+                return recent
+        return Checkpoint.decode(slot)
 
 
 def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
@@ -116,36 +158,3 @@ def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
 def _open(path: Path, flags: int) -> int:
     """Open a file and return its descriptor. A Python file object takes as long to open as a checkpoint to write."""
     return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))
-
-
-def _kept(path: Path) -> Checkpoint | None:
-    try:
-        descriptor = _open(path, os.O_RDONLY)
-    except FileNotFoundError:
-        return None
-    try:
-        return _newest(_slots(descriptor))
-    finally:
-        os.close(descriptor)
-
-
-def _keep(path: Path, checkpoint: Checkpoint, alone: bool) -> None:
-    slot = checkpoint.encode().ljust(SLOT_BYTES, b"\0")
-    if alone and not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_durably(path, 2 * slot)
-        return
-    descriptor = _open(path, os.O_RDWR)
-    try:
-        slots = _slots(descriptor)
-        newest = _newest(slots)
-        require_later(checkpoint, newest, str(path), alone)
-        if newest == checkpoint and not alone:
-            return
-        older = 0 if newest is None or slots[1] == newest else 1
-        for place in (older, 1 - older) if alone else (older,):
-            os.lseek(descriptor, place * SLOT_BYTES, os.SEEK_SET)
-            os.write(descriptor, slot)
-            FLUSH(descriptor)
-    finally:
-        os.close(descriptor)

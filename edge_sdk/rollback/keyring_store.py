@@ -63,7 +63,7 @@ class KeyringKeyStore(KeyStore):
         """Write the second entry. A keyring gives no access to earlier values, so none must be erased."""
         for where, kept in self.checkpoints().items():
             require_later(checkpoint, kept, where, alone)
-        self._write(self._checkpoint, checkpoint.encode())
+        self._write(self._checkpoint, checkpoint.record)
 
     def describe(self) -> str:
         """Return one line with the keyring in use and the limits of its protection."""

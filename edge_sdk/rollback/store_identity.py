@@ -100,7 +100,7 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
     settled: dict[str, bytes | str] = {
         "secret": checkpoint.store,
         "key_store": key_store.address,
-        CHECKPOINT: checkpoint.encode(),
+        CHECKPOINT: checkpoint.record,
         "instance": bytes(instance),
     }
     for name, value in settled.items():

@@ -321,7 +321,7 @@ def test_a_store_killed_between_commit_and_checkpoint_opens(answered, place, mon
     answered()
     held = files(place)
     with monkeypatch.context() as patch:
-        patch.setattr("edge_sdk.rollback.file_store._keep", die)
+        patch.setattr(FileKeyStore, "_keep", die)
         assert os.WIFSIGNALED(in_a_child(answered))
     assert spent(place) == 2
     put_back(place, held, DATABASE_FILE)
@@ -404,7 +404,7 @@ def test_the_slots_are_written_in_turn(open_device, place) -> None:
 def test_a_damaged_checkpoint_is_rejected() -> None:
     """A changed or missing byte of a checkpoint is always detected."""
     with_caps = Checkpoint.of(bytes(32), 7, [(1, 2, EntryKind.RESERVE, 5)])
-    data = with_caps.encode()
+    data = with_caps.record
     assert Checkpoint.decode(data + bytes(9)) == with_caps
     for place in range(len(data)):
         assert Checkpoint.decode(data[:place]) is None
@@ -420,7 +420,7 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_dev
 
         clock.now += 100
         with monkeypatch.context() as patch:
-            patch.setattr("edge_sdk.rollback.file_store._keep", full)
+            patch.setattr(FileKeyStore, "_keep", full)
             receipt = device.answer(campaign_id, LABELS[3])
             assert "No space left" in device.doctor()["checkpoint"]
         assert (receipt.cost, len(device.outbox)) == (10**9 / 10**9, 3)
@@ -562,13 +562,13 @@ def test_forgetting_reports_a_checkpoint_that_cannot_be_written(answered, open_d
     answered()
     with open_device(place) as device:
         with monkeypatch.context() as patch:
-            patch.setattr("edge_sdk.rollback.file_store._keep", full)
+            patch.setattr(FileKeyStore, "_keep", full)
             with pytest.raises(StoreError, match="forget again"):
                 device.forget()
         device.forget()
         data = (place / CHECKPOINT_FILE).read_bytes()
         assert (
-            data[:SLOT_BYTES] == data[SLOT_BYTES:] == stored_checkpoint(device._store).encode().ljust(SLOT_BYTES, b"\0")
+            data[:SLOT_BYTES] == data[SLOT_BYTES:] == stored_checkpoint(device._store).record.ljust(SLOT_BYTES, b"\0")
         )
 
 
