@@ -134,8 +134,7 @@ ROWS = (
         "the smallest delta at eps = 1/2"),
     SokRow("L-MIP, nats (Def. 5)", f"{MEAN}, {AWARE}", "the expected log ratio of posterior and prior",
         _nats("mutual-information"),
-        "small everywhere, even for a channel that sometimes sends the truth: a mean does not limit the worst "
-        "output"),
+        "small even for a channel that sometimes sends the truth: a mean does not limit the worst output"),
     SokRow("L-MIP, bits", f"{MEAN}, {AWARE}", "(the unit is not named)", _bits, "the same in bits"),
     SokRow("differential identifiability (Def. 7)", f"{POINT}, {AWARE}", "pair-wise protection of all values",
         _nats("differential-identifiability"),

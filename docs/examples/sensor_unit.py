@@ -1,6 +1,6 @@
 """Read a sensor once an hour and write a day's readings under one signature.
 
-    python sensor_unit.py town/load.campaign town/author.pub unit 24
+    python sensor_unit.py town/load.campaign town/gateways.pub unit 24
 
 The last argument is the number of hours. The program does not wait between two readings, so it ends at once.
 A unit that only reads a file needs no program: `python -m edge_sdk run unit.toml` (docs/UNIT.md).

@@ -196,7 +196,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "eq. 20: the expected distance is at most 2 (e^eps + 1)/(e^eps - 1) sqrt(3 sum of k_j^2 / n)",
-            f"the exact distance is {min(bounded):.0%} to {max(bounded):.0%} of the bound",
+            f"the exact distance is at most {max(bounded):.0%} of the bound",
             "the bound is for all distributions and is not tight: plan with the exact error and not with the bound",
         ),
         *(

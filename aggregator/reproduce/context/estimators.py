@@ -68,7 +68,7 @@ def estimators(setting: Setting) -> ExperimentResult:
             Finding(
                 f"(estimates are not compared; {law}, {CROWD:,} people, 1 nat)",
                 "; ".join(f"{name}: {row(law, name)}" for name in channels),
-                f"the figures are total variation distances: {', '.join(METHODS.values())}",
+                f"the figures are total variation distances of four estimates: {'; '.join(METHODS.values())}",
             )
             for law in everything
         ),

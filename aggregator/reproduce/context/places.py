@@ -115,7 +115,7 @@ def table_1(setting: Setting) -> ExperimentResult:
                 f"{far[GRIDS[0], 'hadamard', 'projection'] / number:.1f}"
                 for number in curve("hadamard", "projection")[1:]
             ),
-            "the gain of blocks depends less on the data than the distance itself",
+            "the ratio of the distances depends less on the data than each distance does",
         ),
         Finding(
             f"with {whole:,} check-ins",

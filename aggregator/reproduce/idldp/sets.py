@@ -148,10 +148,16 @@ def _measured(
     return found, true
 
 
-def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x: Sequence[float]) -> str:
-    """Return words for the settings where ``name`` is more precise than ``other`` by more than chance."""
+def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x: Sequence[float], label: str) -> str:
+    """Return words for the settings where ``name`` is more precise than ``other`` by more than chance.
+
+    Args:
+        label: the format of a list of settings, with {} for the numbers.
+    """
     more = [f"{at:g}" for at, (a, _), (b, _) in zip(x, found[name], found[other], strict=True) if a > b + CHANCE]
-    return "everywhere" if len(more) == len(x) else f"at {', '.join(more)}" if more else "nowhere"
+    if len(more) == len(x):
+        return "everywhere"
+    return f"only at {label.format(', '.join(more))}" if more else "nowhere"
 
 
 def figure_6_eps(setting: Setting) -> ExperimentResult:
@@ -189,12 +195,14 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "at small levels its precision may be below OUE-PS's; at larger ones it is the highest",
-            f"for the top {most} it is above OUE-PS's {_sides(found, 'IDUE-PS', 'OUE-PS', BY_EPS)}, for the top {many} "
-            f"{_sides(wide, 'IDUE-PS', 'OUE-PS', BY_EPS)} (levels in nats). For the top {most} it is "
+            f"it is above OUE-PS's, by more than chance, {_sides(found, 'IDUE-PS', 'OUE-PS', BY_EPS, '{} nats')} for "
+            f"the top {most}, and {_sides(wide, 'IDUE-PS', 'OUE-PS', BY_EPS, '{} nats')} for the top {many}. For the "
+            f"top {most} it is "
             + ", ".join(
                 f"{precise_at('IDUE-PS', eps):.2f} beside {precise_at('OUE-PS', eps):.2f} at {eps:g}"
                 for eps in (1.0, 2.0, 4.0)
-            ),
+            )
+            + " nats",
             "the best protected items have the noisiest counts, so some of them reach the top of a ranking of raw "
             "counts, above all if k is small; the paper does not give its k",
         ),
@@ -202,7 +210,8 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
             "(the ranking is of the unbiased estimates)",
             "ranked by empirical Bayes, the same reports of IDUE-PS have a precision of "
             + ", ".join(f"{precise_at(BAYES, eps):.2f} at {eps:g}" for eps in (1.0, 2.0, 4.0))
-            + f", above OUE-PS's {_sides(found, BAYES, PLAIN_BAYES, BY_EPS)}",
+            + " nats; by more than chance, it is above OUE-PS's "
+            + _sides(found, BAYES, PLAIN_BAYES, BY_EPS, "{} nats"),
             "a posterior mean takes the noise of each item into account, so items with less budget no longer reach "
             "the top by noise; under OUE all counts are equally noisy, and the ranking stays the same",
         ),
@@ -229,7 +238,8 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "with k of 10 or 20 the precision of IDUE-PS may be below OUE-PS's; with larger k it is the highest",
-            f"its precision is above OUE-PS's {_sides(found, 'IDUE-PS', 'OUE-PS', BY_K)} (values of k): "
+            "its precision is above OUE-PS's, by more than chance, "
+            f"{_sides(found, 'IDUE-PS', 'OUE-PS', BY_K, 'k = {}')}; it is "
             + ", ".join(
                 f"{found['IDUE-PS'][BY_K.index(k)][0]:.2f} beside {found['OUE-PS'][BY_K.index(k)][0]:.2f} at {k}"
                 for k in (10, 20, 100)
@@ -246,7 +256,7 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
             "(the ranking is of the unbiased estimates)",
             "ranked by empirical Bayes, IDUE-PS has "
             + ", ".join(f"{found[BAYES][BY_K.index(k)][0]:.2f} at {k}" for k in (10, 20, 100))
-            + f"; above OUE-PS's {_sides(found, BAYES, PLAIN_BAYES, BY_K)}",
+            + f"; by more than chance, it is above OUE-PS's {_sides(found, BAYES, PLAIN_BAYES, BY_K, 'k = {}')}",
             "the limitation that the paper finds for its notion is caused by the ranking",
         ),
     )

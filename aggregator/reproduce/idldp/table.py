@@ -100,8 +100,8 @@ def table_1(setting: Setting) -> ExperimentResult:
             "RAPPOR 10 n, OUE 9.9 n in total",
             f"RAPPOR {rows['RAPPOR'][1]:.3f} n, OUE {rows['OUE'][1]:.3f} n with one c; opt1 {rows['opt1'][1]:.3f} n, "
             f"opt2 {rows['opt2'][1]:.3f} n",
-            "no difference. opt2 gains nothing over OUE here: with a = 1/2, the four other items together gain "
-            "exactly what HIV loses, because e^eps is 4, too",
+            "no difference. opt2 gains nothing over OUE here: with a = 1/2, the gain of the other items together "
+            "equals the loss of HIV, because both their number and e^eps are 4",
         ),
         Finding(
             "opt0 is not convex, so it is for few levels only",
