@@ -14,7 +14,6 @@ estimates of the views sum to one.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from aggregator.estimate.figures import Shares
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_view import FormView, covariances, views_with
 from aggregator.estimate.interval import Interval, Intervals
-from aggregator.estimate.method import CROWD, NOISY
+from aggregator.estimate.method import needs_shrinkage
 from aggregator.families.decoder import Floats
 from protocol.errors import HalftruthError
 
@@ -138,10 +137,10 @@ class Margin(SharesEstimate):
 
     @cached_property
     def share(self) -> Floats:
-        """Consistent distribution, shape (a,): empirical Bayes for many values with much noise, else the projection."""
-        noise = math.sqrt(float(np.mean(self.variances))) * len(self.raw)
-        crowded = len(self.raw) >= CROWD and noise >= NOISY  # false if the errors are NaN
-        return empirical_bayes(self.raw, self.se) if crowded else project(self.raw)
+        """Consistent distribution, shape (a,), of empirical Bayes for many unordered values with much noise, else
+        of the projection."""
+        shrunk = needs_shrinkage(self.se) and not any(self.question in view.ordered for view in self.views)
+        return empirical_bayes(self.raw, self.se) if shrunk else project(self.raw)
 
     @cached_property
     def variances(self) -> Floats:
@@ -176,7 +175,9 @@ def margin(views: Sequence[FormView], question: int) -> Margin:
     """
     holding = views_with(views, question)
     if not holding:
-        raise NotAsked("there are no reports on this question, or none that distinguish single values")
+        if any(question in view.questions for view in views):
+            raise NotAsked("the mechanisms of this question do not distinguish its values: a new campaign needs others")
+        raise NotAsked("there are no reports on this question: ingest more")
     precision = np.array([view.tally.reports / view.variances[question].even.mean() for view in holding])
     return Margin(question, tuple(holding), precision / precision.sum())
 

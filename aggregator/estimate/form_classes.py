@@ -31,8 +31,11 @@ def views_of(terms: Campaign, tally: Tally) -> list[FormView]:
     found = []
     for place, (view, part) in enumerate(zip(terms.views, tally.by_view, strict=True)):
         if part.reports and isinstance(view.map, Questions):
-            shape = tuple(question.size for question in view.map.asked(terms.domain))
-            found.append(FormView(view.map.places, shape, view_decoder(terms, place, part), part))
+            questions = view.map.asked(terms.domain)
+            shape = tuple(question.size for question in questions)
+            pairs = zip(view.map.places, questions, strict=True)
+            ordered = frozenset(number for number, question in pairs if question.domain.ordered)
+            found.append(FormView(view.map.places, shape, view_decoder(terms, place, part), part, ordered))
     return found
 
 
@@ -88,7 +91,7 @@ def class_weighting(
 
 def _classes(view: FormView) -> ClassesDecoder:
     if not isinstance(view.decoder, ClassesDecoder):
-        raise MarginRefused("the margins are by class, and this form has no classes")
+        raise MarginRefused("the margins are by class, but this form has no classes: use margins by its questions")
     return view.decoder
 
 

@@ -27,9 +27,9 @@ from protocol.errors import HalftruthError
 WITHOUT_INVERSE = ("em", "smooth", "mmse", "map")
 """The methods that need counts of whole outputs, and do not need an unbiased estimate."""
 
-CROWD = 16
+MANY_VALUES = 16
 NOISY = 0.25
-"""Empirical Bayes is the default for at least ``CROWD`` values if their noise is at least this part of 1/k, for k
+"""Empirical Bayes is the default for at least ``MANY_VALUES`` values if their noise is at least this part of 1/k, for k
 values: see ``default_method``."""
 
 
@@ -97,8 +97,13 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *,
         return "mmse"
     if se is None:
         return "em" if decoder.by_value else "smooth"
-    crowded = not ordered and decoder.inputs >= CROWD and math.sqrt(float(np.mean(se**2))) * decoder.inputs >= NOISY
-    return "empirical-bayes" if crowded else "projection"
+    return "projection" if ordered or not needs_shrinkage(se) else "empirical-bayes"
+
+
+def needs_shrinkage(se: Floats) -> bool:
+    """Return whether empirical Bayes is the default for unordered values with the standard errors ``se``; False if
+    these are NaN."""
+    return len(se) >= MANY_VALUES and math.sqrt(float(np.mean(se**2))) * len(se) >= NOISY
 
 
 def consistent(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -129,6 +130,22 @@ def test_a_question_is_estimated_from_all_views_that_ask_it() -> None:
         assert found.variances.mean() < alone, "several views must be more precise than the best single one"
         unit = np.eye(SIZES[question])[1]
         assert found.covariances(unit)[1] == pytest.approx(found.variances[1], rel=1e-6)
+
+
+def test_an_ordered_question_is_estimated_by_the_projection() -> None:
+    """With 20 values and much noise, the mean Wasserstein distance of 20 surveys is at most .8 times as large if the
+    views state that the values are ordered."""
+    rng, places = np.random.default_rng(9), (np.arange(20) + 0.5) / 20
+    truth = places * (1 - places) ** 4
+    law, decoder = np.outer(truth / truth.sum(), (0.6, 0.4)), decoder_of(projective(40, NANONATS))
+    off = []
+    for _ in range(20):
+        counts = rng.multinomial(4_000, decoder.forward(law.ravel()))
+        view = FormView((0, 1), law.shape, decoder, Tally(counts, 4_000))
+        found = [margin([one], 0).share for one in (replace(view, ordered=frozenset({0})), view)]
+        off.append([np.abs(np.cumsum(share - law.sum(axis=1))).sum() for share in found])
+    by_projection, by_empirical_bayes = np.mean(off, axis=0)
+    assert by_projection < 0.8 * by_empirical_bayes
 
 
 def test_weights_do_not_depend_on_the_answers() -> None:

@@ -19,6 +19,7 @@ from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.form_change import form_difference
+from aggregator.estimate.form_classes import views_of
 from aggregator.estimate.form_course import FormSides, form_classes, form_course
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.groups import GROUPS, Groups
@@ -111,6 +112,14 @@ def counted(terms: Campaign, seed: int, reports: int = 400) -> ViewsTally:
     sizes = [view.channel.outputs for view in terms.views]
     parts = [Tally.of(rng.multinomial(reports, np.full(m, 1 / m)).astype(np.int64)) for m in sizes]
     return ViewsTally.of_parts(parts, {}, None)
+
+
+def test_a_view_contains_the_ordered_questions() -> None:
+    """``ordered`` of each view contains the number question if the view asks it, and no other question."""
+    terms = read(FORM)
+    views = views_of(terms, counted(terms, 1))
+    assert {view.questions for view in views} == {(0, 1), (0, 2), (1, 2)}
+    assert all(view.ordered == {0} & set(view.questions) for view in views)
 
 
 @pytest.mark.parametrize("draft", [FORM, MAP], ids=["form", "map"])
