@@ -116,4 +116,4 @@ def contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
 
 
 def _recovers(decoder: Decoder) -> str:
-    return "'map' or 'projection'" if isinstance(decoder, Pooled) else "'map', or of many reports 'em'"
+    return "'map' or 'projection'" if isinstance(decoder, Pooled) else "'map', or 'em' if there are many reports"

@@ -38,10 +38,10 @@ APART = 0.5
 FAR = 64.0
 """A raw estimate of more than this many standard errors is not changed, because shrinkage could hardly improve it."""
 
-CROWD = 5.0
+HALFWAY = 5.0
 """Values are shrunk halfway towards a share if about this many values lie within a standard error of the share."""
 
-SURE = 2.0
+LARGE = 2.0
 """If a value's share is this many standard errors, the correction of the sum changes it half as much as usual."""
 
 ROUNDS = 300
@@ -76,7 +76,7 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
 
     The means need not sum to one. The difference is distributed over the values in proportion to
 
-        m(x) / (1 + (m(x) / (SURE se(x)))^4)      for a mean m(x),
+        m(x) / (1 + (m(x) / (LARGE se(x)))^4)      for a mean m(x),
 
     so values that are large compared with their noise hardly change.
 
@@ -90,8 +90,8 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
     if not len(unsure):
         return project(raw)
     shares: Floats = np.maximum(raw, 0)
-    shares[unsure] = _drawn(raw[unsure], se[unsure])
-    noise = (SURE * se) ** 4
+    shares[unsure] = _posterior_means(raw[unsure], se[unsure])
+    noise = (LARGE * se) ** 4
     loose = shares * np.divide(noise, noise + shares**4, out=np.zeros_like(noise), where=noise > 0)
     missing = 1 - shares.sum()
     if missing <= -loose.sum() or not loose.any():
@@ -100,12 +100,12 @@ def empirical_bayes(raw: Floats, se: Floats) -> Floats:
     return shares
 
 
-def _drawn(raw: Floats, se: Floats) -> Floats:
+def _posterior_means(raw: Floats, se: Floats) -> Floats:
     """Return the posterior mean of each value. A value is shrunk towards a share in proportion to the number of values
     near this share.
 
-        crowd(g) = sum over h of members * law(h) * exp(-((g - h) / se)^2 / 2)
-        belief(g) = 1 / (1 + (CROWD / crowd(g))^4)
+        near(g) = sum over h of members * law(h) * exp(-((g - h) / se)^2 / 2)
+        pull(g) = 1 / (1 + (HALFWAY / near(g))^4)
 
     Without this weighting, the fitted distribution has an atom at nearly every large raw estimate, and neighbouring
     values with different shares get the same estimate.
@@ -113,12 +113,12 @@ def _drawn(raw: Floats, se: Floats) -> Floats:
     grid = _grid(raw, se)
     phase = _phase(se)
     octave = np.floor(np.log2(se) + phase).astype(np.int64)
-    drawn = np.empty(len(raw))
+    means = np.empty(len(raw))
     for of, law in _laws(raw, se, grid, phase).items():
         members = np.flatnonzero(octave == of)
         typical = np.full(len(grid), np.exp(np.log(se[members]).mean()))
-        crowd = len(members) * (_likelihood(grid, typical, grid) @ law)
-        belief = crowd**4 / (crowd**4 + CROWD**4)
+        near = len(members) * (_likelihood(grid, typical, grid) @ law)
+        pull = near**4 / (near**4 + HALFWAY**4)
         members = members[np.argsort(raw[members])]
         for begin in range(0, len(members), CHUNK):
             some = members[begin : begin + CHUNK]
@@ -126,9 +126,9 @@ def _drawn(raw: Floats, se: Floats) -> Floats:
             seen = slice(*np.searchsorted(grid, [max(raw[some[0]], 0) - width, max(raw[some[-1]], 0) + width]))
             weighted = _likelihood(raw[some], se[some], grid[seen]) * law[seen]
             own = np.maximum(raw[some], 0)
-            mean = weighted @ (belief * grid)[seen] + weighted @ (1 - belief[seen]) * own
-            drawn[some] = mean / weighted.sum(axis=1)
-    return drawn
+            mean = weighted @ (pull * grid)[seen] + weighted @ (1 - pull[seen]) * own
+            means[some] = mean / weighted.sum(axis=1)
+    return means
 
 
 def _grid(raw: Floats, se: Floats) -> Floats:

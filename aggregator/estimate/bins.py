@@ -71,7 +71,7 @@ def _multiples(domain: Line, most: int) -> list[int]:
 
 
 def _calendar(domain: Dates) -> Iterator[list[int]]:
-    """Yield the first inputs of bins of weeks, of months, of longer units, and at last of a single bin."""
+    """Yield the first inputs of bins of weeks, of months, of longer units, and finally a single bin."""
     first = _EPOCH + datetime.timedelta(days=domain.low)
     monday = domain.low - first.weekday()
     yield _from(domain, list(range(monday, domain.high + 1, 7)))

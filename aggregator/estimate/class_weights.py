@@ -93,7 +93,7 @@ def weigh(
         MarginRefused
     """
     if not isinstance(decoder, ClassesDecoder):
-        raise MarginRefused("the margins are by class, and the campaign has no classes")
+        raise MarginRefused("the margins are by class, but the campaign has no classes: leave them out")
     if dependent:
         raise MarginRefused(
             "weights by class need one report from each device, and here devices have several: select one --period"

@@ -233,11 +233,11 @@ def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
     """Return the decoder of a campaign with classes, personal priors or transcripts; None for other campaigns."""
     if terms.transcript:
         if not isinstance(tally, TranscriptTally):
-            raise ValueError("this tally is not counted by transcript, as a campaign with transcripts needs")
+            raise ValueError(f"a campaign with transcripts needs a TranscriptTally, not a {type(tally).__name__}")
         return TranscriptDecoder(terms.transcript, tally.chains, tally.period)
     if isinstance(terms.notion, OwnPrior):
         if not isinstance(tally, PersonalTally):
-            raise ValueError("this tally is not counted by prior, as a campaign for people's own priors needs")
+            raise ValueError(f"a campaign for people's own priors needs a PersonalTally, not a {type(tally).__name__}")
         return PersonalDecoder(
             tally.priors, terms.notion.level, tally.members, offered_by(terms.notion, terms.channel), tally.levels
         )

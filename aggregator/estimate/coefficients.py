@@ -63,7 +63,8 @@ def sum_by_class(
     """
     if len(coefficients) != len(terms.classes):
         raise ValueError(
-            f"there are coefficients for {len(coefficients)} classes, but the campaign has {len(terms.classes)}"
+            f"there are coefficients for {len(coefficients)} classes, but the campaign has {len(terms.classes)}: "
+            "give one for each class"
         )
     raw = variance = mmse = 0.0
     leaning, quantile = True, interval.quantile(1 - level)

@@ -132,8 +132,8 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
     if not is_plain(terms.views):
         worths = view_worths(terms)
         finest = max(range(len(worths)), key=lambda place: terms.views[place].map.inputs(terms.domain))
-        if any(math.isnan(worth.mse) for worth in worths):
-            raise NotInvertible("a view has no unbiased estimate")
+        if unknown := [place for place, worth in enumerate(worths) if math.isnan(worth.mse)]:
+            raise NotInvertible(f"view {unknown[0]} has no unbiased estimate, so the campaign has no expected error")
         return worths[finest].mse, max(worth.weight for worth in worths)
     reported = Reported.of(terms.domain)
     prior = terms.notion.prior if isinstance(terms.notion, Information) else None

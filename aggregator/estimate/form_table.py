@@ -339,6 +339,8 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
         raise ValueError("the question of the rows does not come before that of the columns in the form: swap them")
     both = views_with(views, first, second)
     if not both:
-        raise NotAsked("there are no reports of devices that were asked both questions, which a table needs")
+        raise NotAsked(
+            "there are no reports of devices that were asked both questions: choose two that a view asks together"
+        )
     most = max(both, key=lambda view: view.tally.reports)
     return CrossTable(most, margin(views, first), margin(views, second))

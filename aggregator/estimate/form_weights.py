@@ -103,7 +103,8 @@ class AnsweredForm:
                 self._tables[places] = cross(self.views, *places)
             except NotAsked:
                 raise NotAsked(
-                    f"there are no reports of devices that were asked both {names}, which the weights need"
+                    f"there are no reports of devices that were asked both {names}, which the weights need: weight by "
+                    "another question"
                 ) from None
         return self._tables[places]
 
@@ -159,25 +160,24 @@ class _Groups:
         place: the position of the question in the form.
         indicators: (G', a) 1 if a value is in the group; if every person is in a group, the last group is left out.
         targets: (G',) the known shares of these groups.
-        asked: (a,) 1 for each value, 0 for "skipped".
+        answered: (a,) 1 for each value, 0 for "skipped".
     """
 
     known: KnownMargin
     place: int
     indicators: Floats
     targets: Floats
-    asked: Floats
+    answered: Floats
 
     @classmethod
     def of(cls, known: KnownMargin, form: Form) -> _Groups:
         if known.question is None:
-            raise MarginRefused(f"the form has no question {known.by!r} to weight by")
+            raise MarginRefused(f"margins of a form's answers must be by one of its questions, not by {known.by!r}")
         question = form.questions[known.question]
         indicators = np.zeros((len(known.names), question.size))
         indicators[known.groups, np.arange(question.domain.size)] = 1
         used = slice(None) if question.skippable else slice(-1)
-        asked = indicators.sum(axis=0)
-        return cls(known, known.question, indicators[used], known.shares[used], asked)
+        return cls(known, known.question, indicators[used], known.shares[used], indicators.sum(axis=0))
 
     def function(self, numbers: Floats) -> Function:
         """Return the function of the question that has ``numbers[g]`` for each value in group g."""
@@ -230,7 +230,7 @@ class Calibration:
         second = np.array([[moment(_times(one, other)) for other in z] for one in z])
         short = [0.0]
         for group in self._groups:
-            whole = moment(((group.place,), group.asked))
+            whole = moment(((group.place,), group.answered))
             short += [
                 target * whole - moment(((group.place,), row))
                 for target, row in zip(group.targets.tolist(), group.indicators, strict=True)
@@ -257,7 +257,7 @@ class Calibration:
     def range(self) -> tuple[float, float]:
         """The smallest and the largest possible weight of a person."""
         constant, *parts = self._functions(self._consistent)
-        values = [numbers[group.asked > 0] if group.asked.all() else numbers for group, (_, numbers) in
+        values = [numbers[group.answered > 0] if group.answered.all() else numbers for group, (_, numbers) in
                   zip(self._groups, parts, strict=True)]  # fmt: skip
         mean = 1 + float(constant[1])
         return mean + sum(float(one.min()) for one in values), mean + sum(float(one.max()) for one in values)
@@ -286,7 +286,7 @@ class Calibration:
         weights, slopes = self._functions(g), self._functions(b)
         found = [function, *(_times(one, function) for one in weights)]
         for group, part, (places, slope) in zip(self._groups, self._parts, slopes[1:], strict=True):
-            found.append((places, group.asked * float(b[part] @ group.targets) - slope))
+            found.append((places, group.answered * float(b[part] @ group.targets) - slope))
         found += [_times((places, -slope), weight) for places, slope in slopes for weight in weights]
         return self.survey.queries(found)
 

@@ -106,7 +106,7 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
     seen = share > 0
     slack = SLACK * NATS / reports
 
-    def climb(p: Floats) -> tuple[float, float, Floats]:
+    def evaluate(p: Floats) -> tuple[float, float, Floats]:
         """Return the objective at ``p``, its gap, and the next step of expectation maximisation."""
         law = decoder.forward(p)
         if (law[seen] <= 0).any():
@@ -119,20 +119,20 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
         return float(value), float(slope.max() - whole), step / step.sum()
 
     p = (1 - LEAST_START) * start + LEAST_START / decoder.inputs
-    _, gap, first = climb(p)
+    _, gap, first = evaluate(p)
     taken = 1
     while gap * reports > NATS and taken < steps:
-        second_value, second_gap, second = climb(first)
+        second_value, second_gap, second = evaluate(first)
         if second_gap * reports <= NATS:
             return Fit(first, second_gap * reports, taken + 1)
         far = _extrapolate(p, first, second)
-        far_value, far_gap, after = climb(far)
+        far_value, far_gap, after = evaluate(far)
         taken += 2
         if far_value >= second_value - slack:
             p, gap, first = far, far_gap, after
         else:
             p = second
-            _, gap, first = climb(second)
+            _, gap, first = evaluate(second)
             taken += 1
     return Fit(p, max(gap, 0.0) * reports, taken)
 

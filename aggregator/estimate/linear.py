@@ -80,7 +80,7 @@ class Linear:
     @property
     def _groups(self) -> Groups:
         if self.tally.groups is None:
-            raise ValueError("the tally has no groups of devices, which a comparison of the same devices needs")
+            raise ValueError("a comparison of the same devices needs groups of devices, and the tally has none")
         return self.tally.groups
 
     def intervals(self, alpha: float) -> Interval:

@@ -7,8 +7,8 @@ METHODS = ("projection", "empirical-bayes", "em", "smooth", "mmse", "map", "line
 leaves the raw estimate unchanged."""
 
 VIEW_METHODS = ("projection", "linear")
-"""The methods of campaigns whose devices are asked for views, and of estimates weighted to known margins; the first is
-the default."""
+"""The methods of campaigns whose devices are asked for views, and of estimates of other channels than waves that are
+weighted to known margins; the first is the default."""
 
 POOLS = ("heads", "precision")
 """The ways to combine classes. With "heads" every report has the same weight, which estimates the shares of all

@@ -242,8 +242,8 @@ def ordered(
         NotEnough, MethodRefused, NotInvertible
     """
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
-    if not all(0 < p < 1 for p in quantiles):
-        raise NotOrdered("a quantile's p is not between 0 and 1; write for example 0.5")
+    if wrong := [p for p in quantiles if not 0 < p < 1]:
+        raise NotOrdered(f"the p of a quantile must be between 0 and 1, such as 0.5, not {wrong[0]:g}")
     if not terms.domain.ordered:
         raise NotOrdered(
             f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges need one"
@@ -326,16 +326,18 @@ def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -
             "answer: estimate the shares of its resolutions, or the mean alone. Mechanism wave is made for quantiles"
         )
     decoder, _ = reader_of(terms, tally)
-    if not decoder.one_hot or isinstance(tally, PersonalTally | TranscriptTally):
+    separate = isinstance(tally, PersonalTally | TranscriptTally)
+    if separate or not decoder.one_hot:
+        here = "devices have different channels" if separate else "reports are counted bit by bit"
         raise NotOrdered(
-            "quantiles and ranges need whole outputs of one channel for everybody, and here reports are counted bit "
-            "by bit, or each device has its own channel: estimate the shares, or the mean alone. Mechanism wave is "
-            "made for quantiles"
+            f"quantiles and ranges need whole outputs of one channel for everybody, and here {here}: estimate the "
+            "shares, or the mean alone. Mechanism wave is made for quantiles"
         )
     inner = decoder.decoders if isinstance(decoder, ClassesDecoder) else [decoder]
     if decoder.inputs > BLOCKS and any(one.by_value for one in inner):
         raise NotOrdered(
-            f"quantiles and ranges of {decoder.inputs} values, more than {BLOCKS}, need the mechanism wave"
+            f"quantiles and ranges of {decoder.inputs} values, more than {BLOCKS}, need mechanism wave: estimate "
+            "the shares, or the mean alone"
         )
     if isinstance(decoder, ClassesDecoder):
         merged = _merged_classes(decoder, tally, margins)

@@ -213,24 +213,24 @@ def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
     return OrderedCourse("class", sides, tuple(_difference(first, one, paired=False) for one in others))
 
 
-def of_sides(asked: Sequence[Side], ask: Ask) -> OrderedCourse:
+def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedCourse:
     """Return the statistics of campaigns or classes that share no devices, and the differences from the first side.
 
     Args:
-        asked: two or more sides with signed campaigns.
+        compared: two or more sides with signed campaigns.
         ask: a function that returns the statistics of a tally.
     Raises:
         NotComparable: the sides have different values.
         NotEnough: a side has fewer devices than its campaign's minimum.
         NotOrdered, NotInDomain, MethodRefused
     """
-    for side in asked[1:]:
-        require_same_values(asked[0], side)
+    for side in compared[1:]:
+        require_same_values(compared[0], side)
     sides = tuple(
         OrderedSide(side.name, side.name, side.tally.reports, ask(side.signed, side.tally, side.where))
-        for side in asked
+        for side in compared
     )
-    by = "campaign" if all(side.where is None for side in asked) else "class"
+    by = "campaign" if all(side.where is None for side in compared) else "class"
     return OrderedCourse(by, sides, tuple(_difference(sides[0], one, paired=False) for one in sides[1:]))
 
 

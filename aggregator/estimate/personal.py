@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 SOME = 4096
 """The number of priors that are processed together."""
 
-SURE = 1e-9
+ROUNDING = 1e-9
 """If floats differ by less than this, two channels are compared in integers."""
 
-_NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
+_NO_DECLARATIONS: Integers = np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PersonalTally(Tally):
 
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     version: int | None = None
-    declared: Integers = field(default_factory=lambda: _NOBODY)
+    declared: Integers = field(default_factory=lambda: _NO_DECLARATIONS)
 
     @property
     def levels(self) -> Integers:
@@ -85,7 +85,7 @@ def possible(terms: Campaign, declared: Integers) -> NDArray[np.bool_]:
     """
     notion = terms.notion
     if not isinstance(notion, OwnPrior):
-        raise ValueError("the campaign does not take declared priors")
+        raise ValueError(f"the campaign must take declared priors, and its notion is {notion.name!r}")
     offered = offered_by(notion, terms.channel)
     takes = np.zeros(len(declared), dtype=np.bool_)
     if offered is not None:
@@ -118,7 +118,7 @@ def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.
         every = (share**2).sum(axis=1, keepdims=True) * cover**2 + share**2 * truth * (2 * cover + truth)
         more = information.sum(axis=1) - (every / (cover + share * truth)).sum(axis=1)
         takes[start : start + SOME] = more > 0
-        for near in np.flatnonzero(np.abs(more) < SURE).tolist():
+        for near in np.flatnonzero(np.abs(more) < ROUNDING).tolist():
             prior = tuple(some[near].tolist())
             takes[start + near] = personal.own_channel(prior, level, offered) == offered
     return takes

@@ -137,7 +137,7 @@ class Pooled(Decoder):
     def _joint(self) -> Floats:
         """Joint prior of class and value, shape (C, k)."""
         if self.priors is None:
-            raise ValueError("a class has no prior, and a posterior needs the prior of every class")
+            raise ValueError("a posterior needs the prior of every class, and a class has none: use 'projection'")
         return self.members[:, np.newaxis] * self.priors
 
     def _better(self, share: Floats, p: Floats) -> Floats:

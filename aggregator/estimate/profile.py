@@ -48,7 +48,7 @@ LEAST = 1e-14
 SHORTER = 0.6
 """Ratio of the quantiles with shorter tails to those of chi-square: 1.61 to 2.71 at .9, 2.29 to 3.84 at .95."""
 
-NOBODY = 3.0
+AT_LIMITS = 3.0
 """A share of 0 or 1 is rejected only if the statistic is this many times its usual critical value. If a set is
 empty, the statistic exceeds chi-square, because the unconstrained maximum improves in many directions at once. With
 all people at one value, n = 10,000 to 48,842, 32 and 74 numbers, 1 and 2 nats, the .9 quantile of the statistic was
@@ -147,7 +147,7 @@ class Profile:
         """Return the share between ``here`` and ``limit`` at which the root is z; ``limit`` if the root is not z
         anywhere."""
         reached = self.root(chosen, limit)
-        if abs(reached) <= math.sqrt(NOBODY) * abs(z):
+        if abs(reached) <= math.sqrt(AT_LIMITS) * abs(z):
             return limit
         # Find the zero of root - z by regula falsi with the Illinois rule.
         near, far = (here, -z), (limit, reached - z)

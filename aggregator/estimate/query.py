@@ -141,7 +141,9 @@ def weighted(
         raise ValueError(f"the weights have shape {a.shape}, but each of {reported.count} values needs one weight")
     if not is_plain(terms.views):
         if margins:
-            raise MarginRefused("estimates of a campaign that asks for views cannot be weighted to margins")
+            raise MarginRefused(
+                "estimates of a campaign that asks for views cannot be weighted to margins: leave the margins out"
+            )
         return _of_views(terms, tally, a, offset, level, what)
     decoder, prior = reader_of(terms, tally)
     a = np.concatenate([a * reported.factor, np.zeros(terms.domain.size - reported.count)])
@@ -180,7 +182,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
     view."""
     require_enough(terms, tally)
     views = Views.of(terms, tally.by_view)
-    districts = views.asked[views.tree[-1]].districts
+    districts = views.surveys[views.tree[-1]].districts
     v = np.zeros(districts.max() + 1)
     v[districts] = a
     if not np.array_equal(v[districts], a):
@@ -191,7 +193,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
     centre, factors = views.passes().adjoint(len(views.tree) - 1, v)
     variance, t = 0.0, interval.quantile(1 - level)
     for place, factor in zip(views.tree, factors, strict=True):
-        decoder, part = views.asked[place].decoder, views.asked[place].tally
+        decoder, part = views.surveys[place].decoder, views.surveys[place].tally
         if part.reports:
             mean, own, wider = _mean_of_reports(decoder, part, factor, level)
             centre, variance, t = centre + mean, variance + own, max(t, wider)

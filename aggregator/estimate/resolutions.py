@@ -91,8 +91,8 @@ class Resolution(Shares):
 
 
 @dataclass(frozen=True)
-class AskedView:
-    """One view with its reports.
+class SurveyedView:
+    """A view with the reports of its devices.
 
     Attributes:
         districts: (k,) the district of each answer.
@@ -106,7 +106,7 @@ class AskedView:
     linear: Linear | None
 
     @classmethod
-    def of(cls, terms: Campaign, place: int, tally: Tally) -> AskedView:
+    def of(cls, terms: Campaign, place: int, tally: Tally) -> SurveyedView:
         """Return the view at position ``place`` of the campaign, with its unbiased estimate.
 
         Raises:
@@ -137,11 +137,11 @@ class Views:
     """The views of a campaign with their reports.
 
     Attributes:
-        asked: the views, in increasing order of the number of districts.
-        tree: the positions in ``asked`` of the views that form the tree, the coarsest view first.
+        surveys: the views, in increasing order of the number of districts.
+        tree: the positions in ``surveys`` of the views that form the tree, the coarsest view first.
     """
 
-    asked: tuple[AskedView, ...]
+    surveys: tuple[SurveyedView, ...]
     tree: tuple[int, ...]
 
     @classmethod
@@ -154,36 +154,36 @@ class Views:
         Raises:
             NotInvertible
         """
-        asked = [AskedView.of(terms, place, part) for place, part in enumerate(parts)]
-        asked.sort(key=lambda one: one.decoder.inputs)
-        return cls(tuple(asked), _largest_chain(asked))
+        surveys = [SurveyedView.of(terms, place, part) for place, part in enumerate(parts)]
+        surveys.sort(key=lambda one: one.decoder.inputs)
+        return cls(tuple(surveys), _largest_chain(surveys))
 
     def combined(self) -> list[Combined | None]:
         """Return the linear estimate of each view's districts; None if no view with reports distinguishes them."""
-        found: list[Combined | None] = [None] * len(self.asked)
+        found: list[Combined | None] = [None] * len(self.surveys)
         for place, each in zip(self.tree, self._combine(self.tree), strict=True):
             found[place] = each
-        for place in range(len(self.asked)):
+        for place in range(len(self.surveys)):
             if found[place] is None:
                 inside = [other for other in self.tree if other != place and self._nested(place, other)]
                 chain = [place, *inside]
-                if inside or self.asked[place].own_estimate is not None:
+                if inside or self.surveys[place].own_estimate is not None:
                     found[place] = self._combine(chain)[0]
         return found
 
     def passes(self) -> Passes:
         """Return the passes through the tree of views."""
-        return Passes.of(self.nested(self.tree), [self.asked[place].own_estimate for place in self.tree])
+        return Passes.of(self.nested(self.tree), [self.surveys[place].own_estimate for place in self.tree])
 
     def nested(self, places: Sequence[int]) -> Tree:
         """Return the tree that the views at the positions ``places`` form."""
-        return Tree.of([self.asked[place].districts for place in places])
+        return Tree.of([self.surveys[place].districts for place in places])
 
     def _combine(self, places: Sequence[int]) -> list[Combined]:
-        return tree.combine(self.nested(places), [self.asked[place].own_estimate for place in places])
+        return tree.combine(self.nested(places), [self.surveys[place].own_estimate for place in places])
 
     def _nested(self, coarse: int, fine: int) -> bool:
-        return _is_nested(self.asked[coarse].districts, self.asked[fine].districts)
+        return _is_nested(self.surveys[coarse].districts, self.surveys[fine].districts)
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class TreeShares:
     raw: Floats
     se: Floats
     _level: int
-    _asked: tuple[AskedView, ...]
+    _surveys: tuple[SurveyedView, ...]
     _passes: Passes
 
     @classmethod
@@ -210,18 +210,18 @@ class TreeShares:
             NotInvertible: there are no reports at the finest resolution.
         """
         views = Views.of(terms, tally.by_view)
-        asked = tuple(views.asked[place] for place in views.tree)
+        surveys = tuple(views.surveys[place] for place in views.tree)
         combined = views.combined()
         found = [each for place in views.tree if (each := combined[place]) is not None]
-        if len(found) < len(asked) or asked[-1].view.map != Identity():
+        if len(found) < len(surveys) or surveys[-1].view.map != Identity():
             raise NotInvertible(
                 "there are no reports at the finest resolution, so differences between single values cannot be "
                 "estimated: compare the coarser resolutions of each estimate"
             )
         passes = views.passes()
         return [
-            cls(one.view.map, each.raw, each.se, level, asked, passes)
-            for level, (one, each) in enumerate(zip(asked, found, strict=True))
+            cls(one.view.map, each.raw, each.se, level, surveys, passes)
+            for level, (one, each) in enumerate(zip(surveys, found, strict=True))
         ]
 
     def intervals(self, alpha: float) -> Interval:
@@ -231,7 +231,7 @@ class TreeShares:
     @property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share, shape (k,); a device has one view."""
-        reach = [None if one.linear is None else one.linear.furthest for one in self._asked]
+        reach = [None if one.linear is None else one.linear.furthest for one in self._surveys]
         alone = [[each if at == place else None for at, each in enumerate(reach)] for place in range(len(reach))]
         furthest: Floats = np.max([self._passes.furthest(self._level, one) for one in alone], axis=0)
         return furthest
@@ -239,14 +239,14 @@ class TreeShares:
     @property
     def filled(self) -> NDArray[np.bool_]:
         """True for each group of devices that has a report of any view, shape (GROUPS,)."""
-        filled: NDArray[np.bool_] = np.any([one.linear.filled for one in self._asked if one.linear], axis=0)
+        filled: NDArray[np.bool_] = np.any([one.linear.filled for one in self._surveys if one.linear], axis=0)
         return filled
 
     def adds(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports of all views, minus the group's share,
         (k,)."""
         nothing = repeat(None, GROUPS)
-        for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._asked), strict=True):
+        for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._surveys), strict=True):
             yield self._passes.estimate(self._level, adds, 0.0)
 
 
@@ -258,14 +258,14 @@ def _is_nested(coarse: Integers, fine: Integers) -> bool:
     return True
 
 
-def _largest_chain(asked: Sequence[AskedView]) -> tuple[int, ...]:
+def _largest_chain(surveys: Sequence[SurveyedView]) -> tuple[int, ...]:
     """Return the positions of the chain of nested views with the most reports; its last view has reports."""
     best: list[tuple[int, tuple[int, ...]]] = []
-    for place, one in enumerate(asked):
-        before = [best[other] for other in range(place) if _is_nested(asked[other].districts, one.districts)]
+    for place, one in enumerate(surveys):
+        before = [best[other] for other in range(place) if _is_nested(surveys[other].districts, one.districts)]
         reports, chain = max(before, key=lambda each: (each[0], len(each[1])), default=(0, ()))
         best.append((reports + one.tally.reports, (*chain, place)))
-    answered = [each for each, one in zip(best, asked, strict=True) if one.tally.reports]
+    answered = [each for each, one in zip(best, surveys, strict=True) if one.tally.reports]
     return max(answered, key=lambda each: (each[0], len(each[1])))[1]
 
 
@@ -282,10 +282,10 @@ def resolutions(terms: Campaign, views: Views, *, level: float, method: str) -> 
     combined = views.combined()
     in_tree = [each for place in views.tree if (each := combined[place]) is not None]
     shares = dict(zip(views.tree, tree.consistent(views.nested(views.tree), in_tree), strict=True))
-    finest = views.asked[views.tree[-1]].districts
+    finest = views.surveys[views.tree[-1]].districts
     people = shares[views.tree[-1]][finest] / np.bincount(finest)[finest]
     found: dict[Map, Resolution] = {}
-    for place, (one, each) in enumerate(zip(views.asked, combined, strict=True)):
+    for place, (one, each) in enumerate(zip(views.surveys, combined, strict=True)):
         rough = None if one.linear is None else one.linear.rough
         if each is None:
             share = np.bincount(one.districts, people).astype(np.float64)

@@ -43,13 +43,13 @@ def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | N
     """
     if not decoder.one_hot:
         raise ValueError("a robust estimate needs counts of whole outputs, and here bits are counted one by one")
-    believed, p = share, np.full(decoder.inputs, 1 / decoder.inputs)
+    reduced, p = share, np.full(decoder.inputs, 1 / decoder.inputs)
     for _ in range(ROUNDS):
-        p = likelihood.em(decoder, believed, reports, p).share
+        p = likelihood.em(decoder, reduced, reports, p).share
         law = decoder.forward(p)
         fewer = np.minimum(share, law + REACH * np.sqrt(np.maximum(law, 1 / reports) / reports))
         fewer /= fewer.sum()
-        moved, believed = float(np.abs(fewer - believed).sum()), fewer
+        moved, reduced = float(np.abs(fewer - reduced).sum()), fewer
         if moved < SETTLED:
             break
-    return project(decoder.invert(believed), reported)
+    return project(decoder.invert(reduced), reported)

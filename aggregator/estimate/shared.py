@@ -83,14 +83,17 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
         NotShared: the campaign has no classes, the classes differ, or the difference cannot be tested.
     """
     if not isinstance(decoder, ClassesDecoder):
-        raise NotShared("pooling by precision needs classes, and this campaign has none")
+        raise NotShared("pooling by precision needs classes, and this campaign has none: use --pool heads")
     if not decoder.by_value:
         raise NotShared(
             "pooling by precision needs estimates of single values, which the wave mechanism does not give: use "
             "--pool heads, or --where class=NAME for one class"
         )
     if dependent:
-        raise NotShared("pooling by precision needs one report from each device, and here devices have several")
+        raise NotShared(
+            "pooling by precision needs one report from each device, and here devices have several: select one "
+            "--period, or use --pool heads"
+        )
     found = SharedDecoder(decoder.decoders, decoder.members, decoder.priors)
     p = found.p_value(share, reports)
     if p < ALPHA:

@@ -33,7 +33,7 @@ SILENT = -1
 CELLS = 2**22
 """The largest product of the numbers of reports and values that are processed together."""
 
-_NOBODY: Integers = np.zeros((0, 0), dtype=np.int64)
+_NO_CHAINS: Integers = np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TranscriptTally(Tally):
 
     rejected: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     version: int | None = None
-    chains: Integers = field(default_factory=lambda: _NOBODY)
+    chains: Integers = field(default_factory=lambda: _NO_CHAINS)
     lost: int = 0
     period: int | None = None
 

@@ -191,7 +191,7 @@ class Passes:
             ValueError: the finest resolution has no reports.
         """
         if estimates[-1] is None:
-            raise ValueError("the finest resolution of the tree has no reports")
+            raise ValueError("the finest resolution of a tree must have reports, and here it has none")
         weighing, own = [estimates[-1].weighing], [np.ones_like(estimates[-1].weighing)]
         for level in range(len(estimates) - 2, -1, -1):
             below, own_estimate = tree.sums(level + 1, weighing[0]), estimates[level]

@@ -177,14 +177,14 @@ def trend(
     of_steps = max(len(spans) - 1, 1)
     for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
         truth = truths[min(number, len(truths) - 1)] if truths else None
-        asked, tally = signed_within(campaign, tally, where)
-        if not is_enough(asked.terms, tally):
+        restricted, tally = signed_within(campaign, tally, where)
+        if not is_enough(restricted.terms, tally):
             points.append(TrendPoint(span, tally.reports, None, truth))
             most = max(most, devices_of(tally))
             continue
-        found = estimate(asked, tally, level=level, method=method, where=where)
+        found = estimate(restricted, tally, level=level, method=method, where=where)
         points.append(TrendPoint(span, tally.reports, found, truth))
-        side = Side(span.words, asked, tally, where, found)
+        side = Side(span.words, restricted, tally, where, found)
         if steps and last is not None:
             taken.append(difference(last, side, level=level, paired=True, only=only is not None, steps=of_steps))
         last = side

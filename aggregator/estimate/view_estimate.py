@@ -45,7 +45,7 @@ def estimate_views(
     views = Views.of(terms, tally.by_view)
     found = resolutions(terms, views, level=level, method=method)
     warnings: list[str] = []
-    for one in views.asked:
+    for one in views.surveys:
         name = view_name(terms.domain, one.view)
         if one.linear is None:
             warnings.append(f"no device with the view of {name} has answered: the view is left out")
@@ -56,7 +56,7 @@ def estimate_views(
     devices = np.array([devices_of(part) for part in tally.by_view])
     if (chosen := screen_views([view.weight for view in terms.views], devices)) is not None:
         warnings.append(chosen)
-    weight = max(one.decoder.weight * tally.reports / one.tally.reports for one in views.asked if one.linear)
+    weight = max(one.decoder.weight * tally.reports / one.tally.reports for one in views.surveys if one.linear)
     finest = found[-1]
     if np.isnan(finest.raw).all():
         warnings.append(NOTHING_FINEST)

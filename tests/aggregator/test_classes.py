@@ -284,7 +284,7 @@ def test_a_campaign_without_classes_is_not_pooled() -> None:
     """pooled is None if all people answer through one channel; personal priors need a tally by prior."""
     terms = campaign(notion=Ldp(NAT), channel=randomized_response(K, NAT))
     assert pooled(terms, Tally.of(np.ones(K, dtype=np.int64))) is None
-    with pytest.raises(ValueError, match="by prior"):
+    with pytest.raises(ValueError, match="PersonalTally, not a Tally"):
         pooled(of_own(), Tally.of(np.ones(K, dtype=np.int64)))
     assert issubclass(ClassesDecoder, Pooled)
 

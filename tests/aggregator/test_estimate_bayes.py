@@ -211,11 +211,11 @@ def test_binning_does_not_change_the_shares():
     law = np.full(len(grid), 1 / len(grid))
     for _ in range(300):
         law = (law * likelihood / (likelihood @ law)[:, None]).mean(axis=0)
-    crowd = 2000 * np.array([(law * np.exp(-(((point - grid) / se[0]) ** 2) / 2)).sum() for point in grid])
-    belief = 1 / (1 + (bayes.CROWD / crowd) ** 4)
-    located = belief * grid + (1 - belief) * np.maximum(raw, 0)[:, None]
+    beside = 2000 * np.array([(law * np.exp(-(((point - grid) / se[0]) ** 2) / 2)).sum() for point in grid])
+    pull = 1 / (1 + (bayes.HALFWAY / beside) ** 4)
+    located = pull * grid + (1 - pull) * np.maximum(raw, 0)[:, None]
     slow = (likelihood * law * located).sum(axis=1) / (likelihood @ law)
-    loose = slow / (1 + (slow / (bayes.SURE * se[0])) ** 4)
+    loose = slow / (1 + (slow / (bayes.LARGE * se[0])) ** 4)
     slow += loose * (1 - slow.sum()) / loose.sum()
     assert np.abs(found - slow).sum() < 0.01
 

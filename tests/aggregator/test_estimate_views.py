@@ -425,11 +425,11 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
     for one, tally in zip(sides, tallies, strict=True):
         passes, groups = Views.of(terms, tally.by_view).passes(), np.array(list(one.adds()))
         np.testing.assert_allclose(groups.sum(axis=0), 0, atol=1e-12)
-        own = [np.array(list(part.linear.adds())) for part in one._asked]
+        own = [np.array(list(part.linear.adds())) for part in one._surveys]
         for x in (0, 5, 23):
             _, factors = passes.adjoint(1, np.eye(len(LIVED))[x])
             np.testing.assert_allclose(groups[:, x], sum(adds @ by for adds, by in zip(own, factors, strict=True)))
-        np.testing.assert_allclose(passes.estimate(1, [part.linear.raw for part in one._asked], 1.0), one.raw)
+        np.testing.assert_allclose(passes.estimate(1, [part.linear.raw for part in one._surveys], 1.0), one.raw)
     together = np.array(list(sides[1].adds())) - np.array(list(sides[0].adds()))
     np.testing.assert_allclose(paired.se**2, (together**2).sum(axis=0) * GROUPS / (GROUPS - 1))
 
