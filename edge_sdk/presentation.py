@@ -169,7 +169,8 @@ def _choices(domain: Domain, said: Domain) -> AnswerChoices:
         numbers = AnswerChoices(domain.kind, domain.size, labels, labels, low=ends[0], high=ends[1], line=domain)
         return replace(numbers, places=domain.places)
     size = domain.count if isinstance(domain, Items) else domain.size
-    labels, shown = (tuple(map(one.label, range(size))) for one in (domain, said))
+    labels = tuple(map(domain.label, range(size)))
+    shown = labels if said is domain else tuple(map(said.label, range(size)))
     return AnswerChoices(domain.kind, size, labels, shown)
 
 
