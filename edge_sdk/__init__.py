@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # type checkers treat it as true; importing it from typing would cost time
+# Type checkers treat it as true. Importing it from typing would cost time.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from edge_sdk.answers.results import Receipt as Receipt

@@ -89,7 +89,8 @@ def _print(text: str) -> int:
     except OSError as error:
         # Python flushes stdout again at exit, and this flush must not fail too.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):  # the program that reads the output has ended
+        # The program that reads the output has ended.
+        if isinstance(error, BrokenPipeError):
             return DONE
         return _fail(f"the command is done, but its result cannot be printed: {error.strerror}", FAILED)
     return DONE
@@ -270,7 +271,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         command(
             "follow",
             joining.follow,
-            "join and agree to the study's next campaign, if it asks the same and costs no more",
+            "join and agree to the study's next campaign, if it asks the same question and costs no more",
         )
     )
     addressed = campaign(

@@ -116,7 +116,8 @@ class Device(Membership, Disclosures):
         try:
             return opened()
         except (StoreRestored, StoreDamaged):
-            from edge_sdk.rollback.recovery import adopt  # rarely needed, so loaded here
+            # Rarely needed, so loaded here.
+            from edge_sdk.rollback.recovery import adopt
 
             adopt(folder, urandom, int(clock()), key_store)
         return opened()
@@ -153,7 +154,7 @@ class Device(Membership, Disclosures):
 
         Repeating a reading with the same value returns the same bytes; nothing is charged or queued. In another reading
         or period, the same value gives a new report of the same output, at no cost. In a campaign with transcripts
-        every answer is drawn anew, at full cost.
+        every answer is a fresh draw, at full cost.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -166,7 +167,7 @@ class Device(Membership, Disclosures):
             The signed report, its period and slot, and the amount charged now, in nats.
         Raises:
             NotInDomain: the question does not allow this value, which the text does not repeat. For a form, the text
-                names a question whose answer is missing or was not asked for.
+                names a question that has no answer, or that this device is not asked.
             OutsideSchedule: the campaign is not open (``NotOpen`` before it opens, ``ClosedEarly`` after its author
                 closed it), or the clock shows a time before the consent or before the latest report of a transcript.
             UnknownCampaign: this device has not joined it.
@@ -279,7 +280,8 @@ class Device(Membership, Disclosures):
         Returns:
             Values by a short description. The wording is for people and may change.
         """
-        from edge_sdk.doctor import facts  # rarely needed, so loaded here
+        # Rarely needed, so loaded here.
+        from edge_sdk.doctor import facts
 
         return facts(self.records, self._now())
 

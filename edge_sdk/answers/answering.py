@@ -191,14 +191,16 @@ def _quota_reached(terms: Campaign, period: int, number: int, free: int) -> Quot
     if free < terms.answers_per_period:
         return QuotaReached(f"reading {number} of this period was already given or skipped: the next one is {free}")
     next_period = terms.opens + (period + 1) * terms.period_seconds
-    again = f"the next begins at {moment(next_period)}" if next_period < terms.closes else "it was the last"
+    again = (
+        f"the next period begins at {moment(next_period)}" if next_period < terms.closes else "it was the last period"
+    )
     most = "1 answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period} answers"
-    return QuotaReached(f"{terms.title!r} takes {most} a period; {again}")
+    return QuotaReached(f"{terms.title!r} takes {most} a period, and this period is full: {again}")
 
 
 def _require_reading(reading: int | None, most: int) -> None:
     whole = reading is None or (isinstance(reading, int) and not isinstance(reading, bool))
     if not whole or not 0 <= (reading or 0) < most:
         raise ValueError(
-            f"the reading is not a whole number from 0 to {most - 1}, the number of an answer in its period"
+            f"the reading must be the number of an answer in its period, a whole number from 0 to {most - 1}"
         )

@@ -67,7 +67,8 @@ def _read(records: Records, joined: Joined, now: int) -> Conditions:
         UnknownCampaign, ClosedEarly, ConsentMissing
     """
     campaign, closes = records.campaigns.number_and_closing(joined)
-    require_not_closed(joined, closes, now)  # if the campaign is closed, the missing consent does not matter
+    # In a closed campaign, a missing consent does not matter, so the closing is checked first.
+    require_not_closed(joined, closes, now)
     consent = records.consents.find(campaign)
     if consent is None:
         raise no_consent(joined)

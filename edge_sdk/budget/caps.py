@@ -103,7 +103,8 @@ class Caps:
         """
         caps, consented = self.in_force(), []
         for cap in caps:
-            if cap.kind == WINDOW:  # only the caps of windows need the schedules of all consents
+            # Only the caps of windows need the schedules of all consents.
+            if cap.kind == WINDOW:
                 consented = self._consents.commitments()
                 break
         require_kept(caps, Commitments(*self._ledger.committed_here(campaign), consented))

@@ -40,7 +40,8 @@ class BudgetPolicy:
     window: tuple[int, float] | None = None
 
     def __post_init__(self) -> None:
-        self.caps()  # raises for values that cannot be caps
+        # The conversion refuses values that cannot be caps.
+        self.caps()
 
     def caps(self) -> tuple[Cap, ...]:
         """Return the caps of this policy in nanonats, rounded down.

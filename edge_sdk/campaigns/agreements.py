@@ -70,7 +70,7 @@ class Agreements(Session):
 
         The class is drawn once, and ``level`` is charged at once. The caps must leave room for this charge and for the
         most expensive class. A person who agreed before keeps their class. After forgetting, the class is drawn and
-        charged anew.
+        charged again.
 
         Args:
             campaign_id: id of a joined campaign with classes, 16 bytes.

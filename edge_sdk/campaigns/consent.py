@@ -131,7 +131,8 @@ def present_code(records: Records, joined: Joined, code: str) -> None:
         raise CampaignError(
             f"{joined.campaign.title!r} takes reports from every device and needs no code: leave it out"
         )
-    from protocol import link  # not at the top: it loads hashlib, which a unit sets up first
+    # Imported here, because it loads hashlib, which a unit sets up first (unit/daemon).
+    from protocol import link
 
     if not link.is_code(code):
         raise CampaignError(f"a code must have 1 to {link.MAX_CODE} letters, digits, - and _: copy the whole code")

@@ -216,7 +216,8 @@ class Joined:
     def draw(self, x: int, rand: bytes) -> bytes:
         """Return an output for ``x``, packed."""
         law = self.channel
-        if self.campaign.classes:  # each class has different outputs, so a report shows the class
+        # Each class has its own outputs, so a report shows the class.
+        if self.campaign.classes:
             first = self._class_index * law.inputs
             law, x = self.campaign.views[self.view].channel, first + x
         # Bytes are drawn for the campaign's channel; the person's channel may need fewer.

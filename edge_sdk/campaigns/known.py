@@ -151,7 +151,8 @@ class Campaigns:
             OutsideSchedule, ClosedEarly
         """
         if now >= joined.campaign.closes:
-            joined.campaign.period_at(now)  # raises OutsideSchedule
+            # It raises OutsideSchedule.
+            joined.campaign.period_at(now)
         require_not_closed(joined, self.closed_early(joined.signed.id), now)
 
     def keep_open(self, joined: Joined) -> None:

@@ -199,7 +199,8 @@ class Membership(Trust, Agreements):
         signed = joined.campaign.addresses
         if invited_by is not None and signed and given not in signed:
             raise InvitationRefused(
-                f"the link leads to {given}, but the campaign's author signed another address: {' or '.join(signed)}"
+                f"the link names {given}, but the campaign's author signed another address, {' or '.join(signed)}: ask "
+                "the person who gave you the link for a new one"
             )
         with self._store.transaction():
             campaigns.require_open(joined, now)

@@ -51,7 +51,7 @@ def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:
 
 
 def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None = None) -> bytes | None:
-    """Ask a campaign's own study for its next campaign, and join and agree to the next campaign.
+    """Ask a campaign's study for its next campaign; join it and agree to it.
 
     Args:
         device: a device that trusts the campaign's author.
@@ -75,7 +75,8 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
             data = download.fetch_campaign(url, offer.campaign_id, opener)
             try:
                 after = Joined.open(data, [before.signed.author], store.secret)
-            except BadData:  # it has another author, or its audit fails
+            except BadData:
+                # The campaign has another author, or its audit fails.
                 continue
             if continues(before, after):
                 device.join(data, url)

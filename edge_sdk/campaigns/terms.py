@@ -334,10 +334,13 @@ def _listed(domain: Domain | FormQuestion) -> tuple[str, ...]:
 
 def _answers(domain: Domain) -> str:
     if isinstance(domain, Form):
-        return f"A form of {len(domain.questions)} questions; each device is asked one or two of them: name=answer."
+        return (
+            f"A form of {len(domain.questions)} questions; each device is asked one or two of them; write name=answer."
+        )
     if isinstance(domain, Grid):
         return (
-            f"A position, rounded to one of {domain.size} cells of {domain.step / 10**6:g} degrees: latitude,longitude."
+            f"A position, rounded to one of {domain.size} cells of {domain.step / 10**6:g} degrees; write "
+            "latitude,longitude."
         )
     if isinstance(domain, Line):
         what = "day" if isinstance(domain, Dates) else "number"

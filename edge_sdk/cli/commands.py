@@ -421,4 +421,6 @@ def _counts(path: Path) -> dict[str, int]:
         # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
         return {",".join(row[:-1]): int(row[-1]) for row in rows}
     except (ValueError, IndexError, csv.Error):
-        raise Usage(f"{path.name} is not a CSV file with the header value,count and whole numbers") from None
+        raise Usage(
+            f"{path.name} must be a CSV file with the header value,count and one whole number in each row"
+        ) from None

@@ -46,10 +46,12 @@ def _follow_link(options: argparse.Namespace) -> Printed:
     from protocol.link import Link
 
     link = Link.parse(options.campaign)
-    if options.trust or options.address is not None:
+    passed = {"--address": options.address is not None, "--trust": bool(options.trust)}
+    given = [name for name, is_given in passed.items() if is_given]
+    if given:
         raise Usage(
-            "--address or --trust is given with a link, which already names the address and the author's key: leave "
-            "them out"
+            f"{' and '.join(given)} cannot be combined with a link, which names the address and the author's key: pass "
+            "the link alone"
         )
     with Device.open(options.store) as device:
         if not options.yes:
@@ -85,11 +87,8 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
 
 def trust(options: argparse.Namespace) -> Printed:
     """``trust [add|remove KEY]``: add or remove a trusted author; return all of them."""
-    if (options.verb is None) != (options.key is None):
-        raise Usage(
-            "trust has an action without a key, or a key without an action: write trust add FILE|ID, or trust remove "
-            "FINGERPRINT"
-        )
+    if options.verb is not None and options.key is None:
+        raise Usage(f"trust {options.verb} has no key: write trust add FILE|ID, or trust remove FINGERPRINT")
     with Device.open(options.store) as device:
         if options.verb == "add":
             file = Path(options.key)
@@ -160,7 +159,9 @@ def follow(options: argparse.Namespace) -> Printed:
     with Device.open(options.store, [author]) as device:
         found = succession.follow(device, campaign_id, time.time())
         if found is None:
-            raise Incomplete("the study has no next campaign that asks the same and costs no more", {}, NOT_YET)
+            raise Incomplete(
+                "the study has no next campaign that asks the same question and costs no more", {}, NOT_YET
+            )
         return {"campaign": campaign_id.hex(), "followed_by": found.hex()}
 
 

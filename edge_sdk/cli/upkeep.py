@@ -102,7 +102,8 @@ def store(options: argparse.Namespace) -> str:
         Usage
     """
     if options.store is None:
-        raise Usage("--key-store or --checkpoint is given without a store: name it with --store")
+        given = "--key-store" if options.key_store else "--checkpoint"
+        raise Usage(f"{given} is given without a store: name the store with --store")
     return str(options.store)
 
 

@@ -1,6 +1,6 @@
 """The disclosure by one more report and by all reports of a person, and the person's own history.
 
-The module preview computes it, and is loaded at first use.
+The module preview computes the disclosure, and is loaded at first use.
 """
 
 from __future__ import annotations

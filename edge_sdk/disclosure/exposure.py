@@ -166,8 +166,7 @@ class Exposure:
 
     @cached_property
     def questions(self) -> Mapping[str, Level]:
-        """For each question of a form, by name: the bound of ``about`` for two answers that differ in this question
-        only.
+        """The bound of ``about`` for two answers to a form that differ in one question only, by the question's name.
 
         Empty if the domain is not a form.
         """

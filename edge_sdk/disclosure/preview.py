@@ -82,7 +82,8 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
     campaign = records.campaigns.number(campaign_id)
     if isinstance(joined.campaign.domain, Form) and records.consents.find(campaign) is None:
         if value is not None:
-            raise no_consent(joined)  # the numbers would reveal which questions this device is asked
+            # The numbers would reveal which questions this device is asked.
+            raise no_consent(joined)
         return _of_every_view(joined, introduces(records, joined, campaign))
     earlier, period = records.transcripts.of(campaign), _period_near(joined.campaign, now)
     if earlier:
@@ -186,7 +187,8 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
         draws.update(
             ViewChannel(joined.map, drawn.channel) for drawn in joined.as_drawn(records.transcripts.of(campaign))
         )
-        carried *= 2  # an LDP level is at most twice the LIP level that was charged
+        # An LDP level is at most twice the LIP level that was charged.
+        carried *= 2
     else:
         draws[ViewChannel(joined.map, joined.channel)] = len(records.memo.counts(campaign))
     consent = records.consents.find(campaign)

@@ -90,7 +90,7 @@ def this_machine() -> bytes:
         return b""
     if os.name == "nt":
         return _windows_machine()
-    # If the disk is read-only, the system mounts an identifier over the file that is for this boot only.
+    # On a read-only disk, the system mounts another identifier over the file, which is valid for this boot only.
     lasting = MACHINE_ID not in (point for point, _ in _mounts())
     return b"\n".join(found for found in (_text(MACHINE_ID) if lasting else b"", *map(_text, SERIALS)) if found)
 
@@ -131,13 +131,15 @@ def _generation(path: Path) -> bytes:
     import fcntl
 
     size = struct.calcsize("l")
-    asked = 2 << 30 | size << 16 | ord("v") << 8 | 1  # FS_IOC_GETVERSION, see ioctl_iflags(2) and linux/fs.h
+    # The request FS_IOC_GETVERSION: see ioctl_iflags(2) and linux/fs.h.
+    request = 2 << 30 | size << 16 | ord("v") << 8 | 1
     try:
         with path.open("rb") as file:
-            answer = fcntl.ioctl(file.fileno(), asked, bytes(size))
+            answer = fcntl.ioctl(file.fileno(), request, bytes(size))
     except OSError:
         return b""
-    return answer[:4]  # the kernel writes an int, although the request says long
+    # The kernel writes an int, although the request is defined with a long.
+    return answer[:4]
 
 
 def _file_system(path: Path, mounts: Mounts) -> str:
@@ -145,7 +147,8 @@ def _file_system(path: Path, mounts: Mounts) -> str:
     above = {str(folder) for folder in path.parents}
     found, longest = "", -1
     for point, kind in mounts:
-        if point in above and len(point) >= longest:  # a later mount at the same point covers an earlier one
+        # A later mount at the same point covers an earlier one.
+        if point in above and len(point) >= longest:
             found, longest = kind, len(point)
     return found
 

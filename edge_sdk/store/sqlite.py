@@ -48,7 +48,10 @@ QUARANTINE = "quarantine-"
 
 
 class _Transaction:
-    """The context manager of ``Store.transaction``; one from a generator takes as long as two statements of SQL."""
+    """The context manager of ``Store.transaction``.
+
+    It is a class, because a context manager from a generator takes as long as two SQL statements.
+    """
 
     __slots__ = ("_answer", "_store")
 
@@ -93,9 +96,11 @@ class Store:
         self.hooks: Hooks | None = None
         self.cache: dict[Hashable, Any] = {}
         self._connection = connection
-        self._version = 0  # the data_version for which the cache is valid
+        # SQLite's data_version for which the cache is valid.
+        self._version = 0
         self._closed = False
-        self._lock = threading.RLock()  # an app may call from several threads
+        # An app may call from several threads.
+        self._lock = threading.RLock()
 
     @classmethod
     def in_memory(cls, urandom: Callable[[int], bytes]) -> Store:
@@ -344,7 +349,8 @@ class Store:
                 time.sleep(0.01)
         run("PRAGMA synchronous = FULL")
         run("PRAGMA secure_delete = ON")
-        run("PRAGMA temp_store = MEMORY")  # so that VACUUM writes no temporary copy to the disk
+        # VACUUM must write no temporary copy to the disk.
+        run("PRAGMA temp_store = MEMORY")
         run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
     def make_tables(self) -> bool:

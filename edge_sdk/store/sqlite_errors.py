@@ -38,7 +38,8 @@ def explained(folder: Path | None) -> Iterator[None]:
 
 def explanation(error: sqlite3.Error | OSError | UnicodeDecodeError, folder: Path | None) -> StoreError:
     """Return the ``StoreError`` for an error of SQLite or the file system on the store in ``folder``."""
-    if isinstance(error, UnicodeDecodeError):  # the text of this error may quote stored data
+    # The text of a UnicodeDecodeError may quote stored data.
+    if isinstance(error, UnicodeDecodeError):
         return damaged(folder)
     if isinstance(error, sqlite3.Error):
         if any(is_code(error, name) for name in _DAMAGES):

@@ -1,6 +1,6 @@
 """One exchange of a request and its response, limited in time and bytes: TLS by default, no redirect, no proxy.
 
-A socket's timeout begins anew with each byte that arrives, so a server could block a device for hours by sending one
+A socket's timeout starts again with each byte that arrives, so a server could block a device for hours by sending one
 byte every 29 seconds. A timer ends the whole exchange instead.
 
 The modules upload and download interpret the responses; address defines the syntax of addresses.
@@ -73,7 +73,9 @@ def _end(connection: http.client.HTTPConnection, late: threading.Event) -> None:
     """End an exchange from the timer's thread; reading then fails, because the connection is closed."""
     late.set()
     sock = connection.sock
-    if sock is not None:  # None while connecting, which has its own timeout
-        with contextlib.suppress(OSError):  # raised if the exchange has ended by itself meanwhile
+    # During the attempt to connect, which has its own timeout, the socket is None.
+    if sock is not None:
+        # An OSError means that the exchange has ended by itself meanwhile.
+        with contextlib.suppress(OSError):
             # The shutdown of TLS would delete the session that the other thread is reading from.
             socket.socket.shutdown(sock, socket.SHUT_RDWR)

@@ -258,8 +258,8 @@ class UploadQueue:
         Equal numbers are not enough, because numbers are reused.
         """
         with self.store.transaction():
-            standing = self.upload(sent.campaign)
-            yield standing is not None and standing.failures > 0 and standing.body == sent.body
+            current = self.upload(sent.campaign)
+            yield current is not None and current.failures > 0 and current.body == sent.body
 
     def upload(self, campaign: int) -> Upload | None:
         """Return the upload that was begun, or else an upload of all waiting envelopes; None if no envelope waits."""

@@ -221,7 +221,7 @@ def _put_off(upload: Upload) -> Attempt:
     why = (
         "the study does not have this campaign"
         if upload.trouble is Trouble.UNKNOWN_CAMPAIGN
-        else ("the upload was not acknowledged")
+        else "the upload was not acknowledged"
     )
     reason = f"attempt {upload.failures} failed ({why}), and the next one is not due yet"
     return Attempt(upload.campaign_id, upload.envelopes, Outcome.WAITING, reason, upload.not_before)
@@ -249,7 +249,8 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
         answer, said = ask(to, opener, upload.body, headers, MOST_ANSWER_BYTES)
-    except (OSError, http.client.HTTPException, UnicodeError) as error:  # UnicodeError: the host name is invalid
+    # A UnicodeError means that the host name is invalid.
+    except (OSError, http.client.HTTPException, UnicodeError) as error:
         raise _Failed(f"no answer from {to.host}: {_why(error)}") from None
     status, stated = answer.status, _stated(said)
     if status == http.client.OK:

@@ -223,7 +223,7 @@ class Unit:
             except OSError as error:
                 self._warn(
                     "leaving",
-                    (f"the study was not asked for its next campaign: {error.strerror or type(error).__name__}"),
+                    f"the study was not asked for its next campaign: {error.strerror or type(error).__name__}",
                 )
         due = self._phase + (turn + 1) * self._configuration.send_every
         return max(0.0, min(self._now + MOST_PAUSE, due) - self._clock())
@@ -285,7 +285,8 @@ class Unit:
         except (UnknownCampaign, ConsentMissing, StoreRestored, StoreDamaged):
             raise
         except QuotaReached:
-            pass  # another process has filled this slot
+            # Another process has filled this slot.
+            pass
         except HalftruthError as error:
             self._warn("store", str(error))
         else:

@@ -121,14 +121,15 @@ def load(path: str | os.PathLike[str]) -> Configuration:
         ConfigurationRefused
         OSError: the file cannot be read.
     """
-    import tomllib  # imported here because most commands do not need it
+    # Imported here, because most commands do not need it.
+    import tomllib
 
     file = Path(path)
     try:
         with file.open("rb") as opened:
             found = tomllib.load(opened)
     except UnicodeDecodeError:
-        raise ConfigurationRefused(f"{file} is not TOML: it is not UTF-8 text") from None
+        raise ConfigurationRefused(f"{file} is not UTF-8 text, as TOML must be: save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationRefused(f"{file} is not TOML: {error}") from None
     try:
@@ -232,11 +233,11 @@ def _configuration(file: Path, top: _Table) -> Configuration:
     schedule, send = top.table("schedule"), top.table("send")
     top.close("store, trust, campaign, consent, follow, [budget], [source], [schedule], [send]")
     if store is None:
-        raise top.wrong("store", "is missing: the folder of the device")
+        raise top.wrong("store", "is missing: name the folder of the device")
     if not trust:
-        raise top.wrong("trust", "is missing: the public key files of the authors whose campaigns are answered")
+        raise top.wrong("trust", "is missing: list the public key files of the authors whose campaigns are answered")
     if campaign is None:
-        raise top.wrong("campaign", "is missing: the signed campaign's file")
+        raise top.wrong("campaign", "is missing: name the signed campaign's file")
     if not consent:
         raise top.wrong(
             "consent",
@@ -287,7 +288,8 @@ def _budget(table: _Table) -> BudgetPolicy:
         "per_campaign": (None, per_campaign, None),
         "window": (None, None, stretch),
     }
-    for key, caps in each.items():  # one cap at a time, so that the error names its key
+    # Each cap is checked alone, so that the error names its key.
+    for key, caps in each.items():
         try:
             BudgetPolicy(*caps)
         except ValueError as error:
@@ -309,7 +311,7 @@ def _sources(table: _Table, folder: Path) -> dict[str, Source]:
     if len(lines := [name for name, source in sources.items() if source.stdin]) > 1:
         raise ConfigurationRefused(
             f"[source.{lines[1]}] stdin is true, but only one source can read standard input, and [source.{lines[0]}] "
-            "reads it"
+            "reads it: give this source a command or a file"
         )
     return sources
 
@@ -331,7 +333,7 @@ def _source(table: _Table, folder: Path) -> Source:
             f"{(command != ()) + (file is not None) + stdin}"
         )
     if timeout is not None and file is not None:
-        raise table.wrong("timeout", "is for a command or standard input, not for a file")
+        raise table.wrong("timeout", "is given for a file, which has no timeout: leave it out")
     if timeout is not None and not 0 < timeout <= MOST_TIMEOUT:
         raise table.wrong("timeout", f"must be a number of seconds above 0, at most {MOST_TIMEOUT}", timeout)
     if field is not None and (isinstance(field, bool) or not isinstance(field, int | str) or field == ""):
@@ -339,7 +341,9 @@ def _source(table: _Table, folder: Path) -> Source:
             "field", "must be a whole number (a word of the line, from 0) or a text (names in a JSON value)", field
         )
     if separator is not None and not isinstance(field, int):
-        raise table.wrong("separator", "is only for a field that is a number, and this field is not")
+        raise table.wrong(
+            "separator", "is given, but field is not a number: leave it out, or give field the number of a word"
+        )
     if outside not in (None, CLAMP, SKIP):
         raise table.wrong("outside", f'must be "{CLAMP}" or "{SKIP}", not {outside!r}')
     try:

@@ -33,7 +33,8 @@ def run(configuration: Configuration, say: Say) -> None:
         os.set_blocking(end, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: None)  # the descriptor reports the signal, so the handler does nothing
+        # The descriptor reports the signal, so the handler does nothing.
+        signal.signal(number, lambda *_: None)
     readers = {name: Reader(source, stop) for name, source in configuration.sources.items()}
     past = max(path.stat().st_mtime for path in (configuration.file, configuration.campaign))
     with (
@@ -102,13 +103,15 @@ def _log() -> Say:
     """Return a function that writes lines to standard error, with their level if standard error is the systemd
     journal."""
     journal = False
-    with suppress(OSError):  # stderr may be closed
+    # Standard error may be closed.
+    with suppress(OSError):
         known = os.fstat(2)
         journal = os.environ.get("JOURNAL_STREAM") == f"{known.st_dev}:{known.st_ino}"
 
     def say(level: int, text: str) -> None:
         line = " ".join(text.split())
-        with suppress(OSError):  # a full disk must not stop the unit
+        # A full disk must not stop the unit.
+        with suppress(OSError):
             print(f"<{level}>{line}" if journal else f"edge_sdk: {line}", file=sys.stderr, flush=True)
 
     return say

@@ -63,7 +63,8 @@ class Child:
                     (os.POSIX_SPAWN_DUP2, writing, 2) if errors else silence,
                 ],
                 setpgroup=0,
-                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],  # Python ignores these signals; the command must not
+                # Python ignores these signals; the command must not.
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
             )
         except BaseException:
             os.close(reading)
@@ -183,7 +184,8 @@ def _end_of(path: Path) -> str:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         size = os.fstat(descriptor).st_size
-        if size > MOST_BYTES:  # files below /proc and /sys report a size of 0
+        # Files below /proc and /sys report a size of 0.
+        if size > MOST_BYTES:
             os.lseek(descriptor, size - MOST_BYTES, os.SEEK_SET)
         return os.read(descriptor, MOST_BYTES).decode(errors="replace")
     finally:
@@ -204,10 +206,12 @@ def field_of(text: str, field: int | str | None, separator: str | None = None) -
 
 
 def _json(text: str, names: str) -> str:
-    import json  # imported here because only some sources need it
+    # Imported here, because only some sources need it.
+    import json
 
     try:
-        value = json.loads(text, parse_float=str, parse_int=str)  # numbers stay text, so no digit is lost
+        # Numbers stay text, so no digit is lost.
+        value = json.loads(text, parse_float=str, parse_int=str)
         for name in names.split("."):
             value = value[int(name)] if isinstance(value, list) else value[name]
     except (ValueError, LookupError, TypeError, RecursionError):

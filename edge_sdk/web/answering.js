@@ -101,6 +101,6 @@ function quotaReached({ campaign, title }, period, place, free) {
     return new QuotaReached(`reading ${place} of this period was already given or skipped: the next one is ${free}`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
   const moment = `${new Date(next * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-  const when = next < campaign.closes ? `the next begins at ${moment}` : "it was the last";
-  return new QuotaReached(`"${title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period; ${when}`);
+  const when = next < campaign.closes ? `the next period begins at ${moment}` : "it was the last period";
+  return new QuotaReached(`"${title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period, and this period is full: ${when}`);
 }

@@ -119,7 +119,7 @@ export class Device {
           kept.joined = { author: campaign.author, address: null };
         }
         if (address === undefined || campaign.addresses.length || address === kept.joined.address) return;
-        if (kept.joined.address) throw new AddressRefused(`reports in this campaign are already sent to ${kept.joined.address}`);
+        if (kept.joined.address) throw new AddressRefused(`reports in this campaign are already sent to ${kept.joined.address}: leave the other address out`);
         kept.joined.address = address;
       },
       data,
@@ -260,7 +260,7 @@ export class Device {
     const { campaign, view } = joined;
     const most = campaign.answersPerPeriod;
     if (reading !== undefined && !(Number.isInteger(reading) && reading >= 0 && reading < most))
-      throw new RangeError(`the reading is not a whole number from 0 to ${most - 1}, the number of an answer in its period`);
+      throw new RangeError(`the reading must be the number of an answer in its period, a whole number from 0 to ${most - 1}`);
     const now = this.now;
     const period = campaign.periodAt(now);
     const rand = this.random(view.randomBytes); // drawn before the value is read, and even if it is not needed

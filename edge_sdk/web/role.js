@@ -27,7 +27,7 @@ const title = ({ ownTexts }) => ownTexts.title;
 export async function countsOf({ domain }, counts) {
   const found = Array(domain.size).fill(0n);
   for (const [label, count] of Object.entries(counts)) {
-    if (!Number.isSafeInteger(count) || count < 0) throw new ReportError("a count of earlier answers is not a whole number of at least 0");
+    if (!Number.isSafeInteger(count) || count < 0) throw new ReportError("each count must be a whole number of at least 0, and one is not");
     found[await domain.indexOf(label, new Uint8Array(8))] += BigInt(count);
   }
   return found;
@@ -73,7 +73,7 @@ async function priorFrom(campaign, weights) {
  */
 function ownLevel(campaign, level) {
   const [own, asked] = [ownOf(campaign), levelFrom(level)];
-  if (asked > own.level) throw new CampaignError("the personal level is above the campaign's");
+  if (asked > own.level) throw new CampaignError("the personal level is above the campaign's: choose a lower one");
   return asked < own.level ? asked : 0n;
 }
 

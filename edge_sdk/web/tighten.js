@@ -28,7 +28,7 @@ export function tighten({ store }, policy) {
 function capsOf({ lifetime, campaign, window }) {
   const seconds = window?.seconds ?? 1;
   if (!(Number.isInteger(seconds) && seconds >= 1 && seconds <= 2 ** 40))
-    throw new RangeError("a cap on a window is not a whole number of seconds, at least 1, and a level in nanonats");
+    throw new RangeError(`a cap on a window must have a whole number of seconds from 1 to 2^40, not ${seconds}`);
   /** @type {{kind: Cap["kind"], seconds: number, nanonats: bigint | undefined}[]} */
   const asked = [
     { kind: "campaign", seconds: 0, nanonats: campaign },
@@ -38,7 +38,7 @@ function capsOf({ lifetime, campaign, window }) {
   return asked.flatMap(({ nanonats, ...cap }) => {
     if (nanonats === undefined && !(window && cap.kind === "window")) return [];
     if (typeof nanonats !== "bigint" || nanonats < 0n || nanonats > MOST)
-      throw new RangeError("a cap is not a bigint of nanonats from 0 to a million nats");
+      throw new RangeError("each cap must be a bigint of nanonats from 0 to 10^15, and one is not");
     return [{ ...cap, nanonats }];
   });
 }

@@ -132,7 +132,7 @@ export async function send(store, kept, addresses, now, rand) {
   const { failures, notBefore, trouble } = current.upload;
   if (!begun) {
     const left = inFlight(current).length;
-    if (trouble === "hopeless") return attempt("refused", left, "the study refused these bytes and would refuse them again");
+    if (trouble === "hopeless") return attempt("refused", left, "the study refused these bytes and would refuse them again: save them as a file, or forget the campaign");
     return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "unknown_campaign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, notBefore) : null;
   }
   /** The envelopes that are not acknowledged yet. */

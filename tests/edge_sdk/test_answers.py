@@ -202,7 +202,7 @@ def test_the_quota_of_a_period_is_kept(open_device, clock):
     campaign_id = agreed(device, campaign(answers=2))
     assert [device.answer(campaign_id, value).slot for value in ("none", "primary")] == [0, 1]
     waiting, spent = len(device.outbox), device.budget.spent
-    with pytest.raises(QuotaReached, match=f"the next begins at {moment(clock.now + WEEK)}"):
+    with pytest.raises(QuotaReached, match=f"the next period begins at {moment(clock.now + WEEK)}"):
         device.answer(campaign_id, "master")
     assert (len(device.outbox), device.budget.spent) == (waiting, spent)
     clock.now += WEEK

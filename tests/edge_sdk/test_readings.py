@@ -105,7 +105,10 @@ def test_a_skipped_reading_is_refused(open_device, clock):
     assert refusals == {"reading N of this period was already given or skipped: the next one is 3"}
     assert device.answer(campaign_id, "none").slot == 3
     assert device.answer(campaign_id, "none", 5).slot == 5
-    with pytest.raises(QuotaReached, match=f"takes 6 answers a period; the next begins at {moment(clock.now + DAY)}"):
+    with pytest.raises(
+        QuotaReached,
+        match=f"takes 6 answers a period, and this period is full: the next period begins at {moment(clock.now + DAY)}",
+    ):
         device.answer(campaign_id, "none")
     clock.now += DAY
     assert device.answer(campaign_id, "none", 1).slot == 1
