@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 
 import numpy as np
@@ -12,11 +11,10 @@ from hypothesis import strategies as st
 
 from aggregator.author.value_table import SheetError
 from aggregator.estimate import interval
-from aggregator.estimate.classes import ClassesDecoder, _levels_of, pooled
+from aggregator.estimate.classes import _levels_of, pooled
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.personal import PersonalDecoder, PersonalTally
-from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.query import weighted
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import BinomialSteps
@@ -216,10 +214,10 @@ def test_every_method_gives_a_distribution(name: str) -> None:
         assert weighted(terms, tally, [1, 0, 0, 0, 2]).estimate == pytest.approx(raw[0] + 2 * raw[4])
 
 
-def test_the_mode_leaves_a_wrong_prior_behind() -> None:
-    """With priors far from the truth, the posterior mode has less than a quarter of the error of the posterior mean.
+def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() -> None:
+    """With wrong priors, the posterior mode has less than a quarter of the error of the posterior mean.
 
-    The counts are the expected ones of 10^6 reports.
+    The counts are the expected ones of 10^6 reports, from which projection has an error below 10^-4.
     """
     terms = of_classes()
     truth = np.array([[0.02, 0.1, 0.2, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0, 0.03], [0.05, 0.05, 0.05, 0.1, 0.1]])
@@ -286,7 +284,6 @@ def test_a_campaign_without_classes_is_not_pooled() -> None:
     assert pooled(terms, Tally.of(np.ones(K, dtype=np.int64))) is None
     with pytest.raises(ValueError, match="PersonalTally, not a Tally"):
         pooled(of_own(), Tally.of(np.ones(K, dtype=np.int64)))
-    assert issubclass(ClassesDecoder, Pooled)
 
 
 # End to end
@@ -376,7 +373,7 @@ weights = st.lists(st.integers(1, 70_000), min_size=2, max_size=30) | st.lists(s
 
 
 @given(st.lists(st.tuples(weights, st.integers(0, 90), st.integers(0, 7), st.booleans()), min_size=1, max_size=5))
-def test_enrolment_columns_are_the_protocols(rows) -> None:
+def test_enrolment_columns_equal_the_decoded_enrolments(rows) -> None:
     """Payloads that declare priors are read as ``Enrolment.decode`` reads them, also if one bit is flipped."""
     payloads = []
     for number, (prior, at, bit, damaged) in enumerate(rows):
@@ -439,4 +436,4 @@ def test_simulated_people_answer_by_the_channel_of_their_class() -> None:
     reports = [Report.decode(item.unverified).outputs(terms)[0] for item in envelope.read_batch(sent.reports)]
     order = shuffled(truth, 2)
     assert [y // K for y in reports] == [truth.places[group] for group in order]
-    assert len(set(itertools.chain(reports))) > 5
+    assert len(set(reports)) > 5

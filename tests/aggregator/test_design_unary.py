@@ -235,18 +235,6 @@ def test_table_1():
     assert total + of_c.max() == pytest.approx(8.567, abs=1e-3)
 
 
-def test_table_1_as_printed():
-    """The paper's variances follow from its probabilities rounded to two digits: 3.27 n + .31 c and 1.32 n + .13 c.
-
-    The total is 8.70 n to 8.88 n; the paper prints 8.68 to 8.86.
-    """
-    of_n, of_c = variances(1 - np.array([0.41, 0.33]), np.array([0.33, 0.28]))
-    np.testing.assert_allclose(of_n, [3.27, 1.32], atol=6e-3)
-    np.testing.assert_allclose(of_c, [0.31, 0.13], atol=1e-2)
-    assert of_n @ [1, 4] + of_c.min() == pytest.approx(8.70, abs=6e-3)
-    assert of_n @ [1, 4] + of_c.max() == pytest.approx(8.88, abs=6e-3)
-
-
 @pytest.mark.parametrize("kind", idue.KINDS)
 @pytest.mark.parametrize("function", ["minid", "avgid"])
 def test_idue_is_certified(kind, function):
@@ -290,7 +278,7 @@ def test_an_incomplete_policy_graph_gains():
     assert (shown.own[1], shown.other[1]) == (S, 0)
 
 
-def test_an_unknown_kind_is_a_programmers_mistake():
+def test_an_unknown_kind_is_a_value_error():
     """A kind other than opt0, opt1 and opt2 is a ValueError, and so is a set of levels without any bound."""
     with pytest.raises(ValueError, match="opt0"):
         idue.idue(table_1(), "opt3")
@@ -298,7 +286,7 @@ def test_an_unknown_kind_is_a_programmers_mistake():
         idue.optimum([3], np.array([[np.inf]]))
 
 
-def test_item_sets_by_existing_recipes():
+def test_idue_ps_gives_dummies_the_smallest_budget():
     """IDUE-PS gives dummies the smallest budget, has m + l inputs, and is certified under these budgets."""
     domain = Items(2, 5)
     budgets = [2 * NANONATS, NANONATS, 2 * NANONATS, 2 * NANONATS, 2 * NANONATS]
@@ -338,7 +326,7 @@ def shopping(draw, people, items):
 
 
 @pytest.mark.parametrize("family", ["oue", "response"])
-def test_expected_error_of_a_padding(family):
+def test_the_expected_error_of_a_padding_is_that_of_simulated_sets(family):
     """The error of simulated sets, padded by the domain itself, equals the expected error.
 
     n = 400 people, 40 rounds, a tolerance of 4 standard errors (alpha about 3e-4). A failure means a wrong variance or
@@ -354,7 +342,7 @@ def test_expected_error_of_a_padding(family):
     truth = np.bincount([x for basket in baskets for x in basket], minlength=items) / people
     errors = []
     for _ in range(40):
-        # The people are drawn anew each time, because the variance is that of people drawn from the sample.
+        # The people are drawn again each time, because the variance is that of people drawn from the sample.
         chosen = draw.integers(0, people, people)
         counts = np.zeros(decoder.features, dtype=np.int64)
         for person in chosen:
@@ -395,7 +383,7 @@ def test_the_best_padding_grows_with_the_number_of_people(unbiased):
         choose_padding([], items, decoder, 10)
 
 
-def test_the_padding_is_the_best_of_the_estimate_that_is_made():
+def test_the_padding_is_the_best_for_the_default_estimate():
     """The default estimate of reports counted bit by bit has the expected error within 15%, for 200 items and 3,000
     people's sets at 2 nats.
 

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from aggregator.author.value_table import SheetError
-from aggregator.cli.commands import COMMANDS
 from aggregator.estimate.figures import SHARE_COLUMNS
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import NotOfForm, estimate_form
@@ -79,7 +78,7 @@ def test_a_question_has_shares_of_those_who_answered_it() -> None:
 
 
 @pytest.mark.parametrize("names", [("town", "vote"), ("vote", "town"), ("town", "pet")])
-def test_a_table_has_the_order_that_was_asked_for(names: tuple[str, str]) -> None:
+def test_a_table_has_the_requested_order(names: tuple[str, str]) -> None:
     """A table has the requested order of questions, and its cells and the shares within each row are the true ones."""
     terms = campaign().terms
     found = estimate_form(terms, tally_of(terms, 10**7), names)
@@ -135,8 +134,12 @@ def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
 
 
 def test_from_reports_to_a_table(tmp_path) -> None:
-    """Reports of a form are ingested like all reports, and estimate prints its questions and its tables."""
-    assert "estimate" in COMMANDS
+    """Reports of a form are ingested like all reports, and estimate prints its questions and its tables.
+
+    Known margins weight the shares; the page and the results of ``Study`` have the same figures as the command. True
+    shares and single periods are shown. Options that exclude each other are usage errors.
+    """
+
     signed, people = campaign(), 240
     study, batch, rng = fleet.study(tmp_path / "study", signed, range(people)), [], np.random.default_rng(1)
     for number in range(people):

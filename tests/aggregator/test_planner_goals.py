@@ -62,7 +62,7 @@ def rival_variance(epsilon, t, law):
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("shape", ["even", "hill", "spike"])
-def test_the_mean_is_nearly_as_sure_as_by_the_best_published_mechanism(epsilon, shape):
+def test_the_mean_has_nearly_the_error_of_the_best_published_mechanism(epsilon, shape):
     """The exact root mean squared error of the mean, rounding included, is at most 1.10 times that of the best
     published mechanism.
 
@@ -82,7 +82,7 @@ def test_the_mean_is_nearly_as_sure_as_by_the_best_published_mechanism(epsilon, 
     assert math.sqrt(noise / rival_variance(epsilon, t, law)) <= 1.10
 
 
-def test_for_a_mean_a_number_is_rounded_at_random_to_few(draft):
+def test_for_a_mean_numbers_are_rounded_at_random_to_few_values(draft):
     """For a mean the range keeps its ends, unit and clamp and has few numbers, more at higher levels; a plan has the
     same choice."""
     sizes = []
@@ -119,7 +119,10 @@ def test_the_range_stays_where_the_author_or_the_notion_needs_it(draft):
 
 
 def test_expected_shares_for_a_mean_are_those_of_rounded_even_numbers():
-    """Expected shares of edges are those of 9,001 evenly spaced numbers rounded at random, within 1e-3."""
+    """Expected shares of edges are those of 9,001 evenly spaced numbers rounded at random, within 1e-3.
+
+    Labels have no expected shares.
+    """
     buckets = Buckets.of([0, 1, 5, 9])
     shares = Question(buckets, Ldp(exact.NANONATS), goal="mean").shares
     slow = np.zeros(4)
@@ -128,9 +131,10 @@ def test_expected_shares_for_a_mean_are_those_of_rounded_even_numbers():
         slow[x] += 1 - float(part)
         slow[x + 1] += float(part)
     assert np.allclose(shares, slow / slow.sum(), atol=1e-3)
+    assert Question(Values(("a", "b")), Ldp(exact.NANONATS)).shares is None
 
 
-def test_auto_takes_the_wave_where_it_errs_less(draft):
+def test_auto_takes_the_wave_if_it_has_less_error(draft):
     """auto takes the wave for 74 numbers at 1 nat with the goal ranges, and for 31 dates without a goal.
 
     It takes randomised response for five ordered values at 4 nats, and another channel than the wave for the goal top.
@@ -171,7 +175,6 @@ def test_simulated_errors_are_those_of_the_estimate():
         assert 0 < many.in_range < few.in_range < 1
     alike = Table.nearest([[Fraction(1, 2), Fraction(1, 2)]] * 3)
     assert simulated_error(alike, 1000) == NO_ESTIMATE
-    assert Question(Values(("a", "b")), level).shares is None
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
 
 def test_true_quantiles_means_and_shares_are_printed_with_the_estimates(lib, tmp_path):
     """The true quantiles, mean and shares of a simulation are those of its true counts, and are printed with the
-    estimates."""
+    estimates. The page does not count intervals of single shares, because a wave has none."""
     (tmp_path / "true.csv").write_text("value,count\n12,200\n20,150\n26,50\n")
     run(lib, "--truth", tmp_path / "true.csv", "--report", tmp_path / "way.html")
     rows = [line.split() for line in run(lib, "--truth", tmp_path / "true.csv").stdout.splitlines()]
@@ -170,7 +170,7 @@ def test_true_quantiles_means_and_shares_are_printed_with_the_estimates(lib, tmp
     assert shares.count("50.0%") == 2
     page = (tmp_path / "way.html").read_text(encoding="utf-8")
     assert "<td>16.75 km</td>" in page
-    assert "intervals hold it" not in page
+    assert "intervals contain the true share" not in page
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_true_quantiles_means_and_shares_are_printed_with_the_estimates(lib, tmp
         (OrderedValues(tuple("abcdefghijklmnop")), 4, ["e", "i", "m"]),
     ],
 )  # fmt: skip
-def test_bins_begin_where_a_reader_expects(domain, most, starts):
+def test_bins_begin_at_round_values_and_at_calendar_units(domain, most, starts):
     """Bins begin at multiples of a round step, or at weeks, months, quarters or years; their number is at most the
     requested one."""
     assert [domain.label(start) for start in bin_starts(domain, most)] == starts

@@ -84,7 +84,7 @@ def test_reported_inputs_are_distributed_as_those_of_devices(length):
     assert (np.abs(reported / len(people) - expected) <= 5 * error + 1e-12).all()
 
 
-def test_budgets_are_dealt_in_parts():
+def test_budgets_are_assigned_by_class_sizes():
     """Each class of budgets has its number of items, the smallest budget first; a class too small for an item has
     none."""
     found = surveys.budgets(40, 1.5, surveys.USUAL)
@@ -145,7 +145,7 @@ def test_oue_and_rappor_do_not_depend_on_dummies():
 
 
 @pytest.mark.parametrize(("length", "name"), [(0, "IDUE"), (0, "OUE"), (2, "IDUE")])
-def test_simulated_surveys_err_as_expected(length, name):
+def test_simulated_surveys_have_the_exact_error(length, name):
     """The mean squared error of 400 surveys is within 4 standard errors of the exact one: one seed in 15,000 would fail
     by chance.
 
@@ -182,7 +182,7 @@ def test_a_survey_at_a_large_level_is_near_the_true_counts(length):
         assert surveys.precision(counts, people, 3) == 1
 
 
-def test_estimates_are_the_products():
+def test_counts_equal_the_estimates_of_the_product():
     """Raw, projected and empirical Bayes counts equal those of ``estimate`` from the same tally."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(3), 3000, 30, 3)))
     terms = surveys.campaign(people.size, 2, 2.0, "idue")
@@ -205,7 +205,7 @@ def test_the_relative_error_is_that_of_normal_errors():
     assert found == pytest.approx(by_draws, rel=0.01)
 
 
-def test_measures():
+def test_measures_equal_values_computed_by_hand():
     """Squared error over n, relative error and precision of the top items equal values computed by hand."""
     people = ItemHolders.of(baskets([[0, 1], [0, 1], [0, 2], [0]]))
     found = np.array([2.0, 2.0, 3.0])
@@ -310,16 +310,6 @@ def test_table_1():
     outcome = table.table_1(setting())
     assert "none ends below ours" in outcome.findings[3].ours
     assert "8.387 n to 8.567 n" in outcome.findings[1].ours
-
-
-def test_larger_examples():
-    """opt0, opt1, opt2 and OUE have the stated errors in larger surveys."""
-    expected = {0: (76.89, 77.19, 92.99), 1: (1691, 1757, 2420)}
-    for place, (_, budgets, many) in enumerate(table.LARGER):
-        found = [
-            idue.worst_error(many, *idue.optimum(many, np.minimum.outer(budgets, budgets), kind)) for kind in idue.KINDS
-        ]
-        assert found == pytest.approx(expected[place], rel=5e-4)
 
 
 def test_theorem_4():

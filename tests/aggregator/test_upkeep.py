@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -218,7 +217,7 @@ def test_an_ingest_that_loses_to_a_compaction_counts_once(study, monkeypatch):
     assert study.tally(PLAIN, 0).counts.tolist() == [1, 1, 1, 1, 1, 0, 1, 1] + [0] * 8
 
 
-def test_who_reads_an_older_snapshot_reads_on(study):
+def test_a_reader_of_an_older_snapshot_gets_the_same_rows(study):
     """Replaced files stay for the retention, whatever their age, and a reader of an older snapshot still gets the
     same rows."""
     age(study.path, 90 * DAY)
@@ -553,7 +552,7 @@ def test_a_campaign_without_reports_is_named(study, sources, tmp_path):
     assert [warning.split(" has ")[0] for warning in silent] == ["'open'"]
 
 
-def test_everything_lost_but_the_batches_is_made_up_from_them(study, sources, tmp_path, before):
+def test_a_study_without_tables_is_rebuilt_from_its_batches(study, sources, tmp_path, before):
     """Without any table a study is rebuilt from campaigns, enrolments and archived batches, also a second time."""
     expected = before[1]
     waiting = inbox.put(study.path, report(6, PLAIN, 6))
@@ -664,7 +663,7 @@ def test_afresh_counts_signed_reports_and_ignores_altered_rows(study, tmp_path):
     rows = pq.ParquetFile(path).read()
     changed = pa.array([15] * rows.num_rows)
     pq.write_table(rows.set_column(rows.schema.get_field_index("output"), "output", changed), path)
-    assert pc.sum(changed).as_py() > 0
+
     taken = rebuild(study.path, tmp_path / "taken", Sources(), now=NOW)
     assert Study.open(taken.path).tally(PLAIN).counts[15] > 0
     signed = rebuild(study.path, tmp_path / "signed", Sources(), now=NOW, afresh=True)
@@ -704,7 +703,7 @@ def test_campaigns_that_stay_lost_are_named(study, sources, tmp_path):
     assert [known.name for known in Study.open(done.path).campaigns()] == ["open"]
 
 
-def test_the_command_rebuild(study, sources, tmp_path, before):
+def test_the_command_rebuild_works_as_the_error_advises(study, sources, tmp_path, before):
     """The command that the error advises works as printed; options give the sources, and JSON lists the recreated
     tables."""
     file_gone(study.path / "reports")
