@@ -36,7 +36,7 @@ class Fault(Enum):
 
 
 class FaultProxy:
-    """A proxy; ``met`` counts the connections that had a fault."""
+    """A proxy for one upstream address; ``met`` counts the connections that had a fault."""
 
     def __init__(self, upstream: tuple[str, int], faults: Iterable[Fault]) -> None:
         self.upstream = upstream

@@ -70,7 +70,7 @@ def _files(signed: SignedCampaign, devices: tuple[int, ...]) -> dict[str, bytes]
 def study(path: Place, signed: SignedCampaign, devices: Iterable[int] = ()) -> Study:
     """Make a study with one campaign, ``education``, and enrolled devices.
 
-    Studies of the same campaign and devices are copies of the first one: creating each anew takes 50 ms of processor
+    Studies of the same campaign and devices are copies of the first one: creating each one takes 50 ms of processor
     time.
     """
     for name, data in _files(signed, tuple(devices)).items():

@@ -1,8 +1,8 @@
 """An object store on loopback: moto's S3, in a separate process, with a bucket.
 
-Tests reach it as any store, over HTTP and with the address in environment variables, so that nothing in the aggregator
-is made for these tests. A second port serves the same store with a fault that some real stores have: it ignores
-If-None-Match.
+Tests reach it like any other store, over HTTP and with the address in environment variables, so that the aggregator
+contains no code for these tests. A second port serves the same store with a fault that some real stores have: it
+ignores If-None-Match.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ ENVIRONMENT = {
 
 @contextmanager
 def object_store() -> Iterator[tuple[str, str]]:
-    """The addresses of a store that obeys conditional writes, and of one that overwrites existing objects."""
+    """The addresses of a store that supports conditional writes, and of one that overwrites existing objects."""
     command = [sys.executable, "-m", "tests.aggregator.object_store"]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=root) as process:
         try:
             assert process.stdout is not None
-            sound, deaf = (f"http://127.0.0.1:{port}" for port in process.stdout.readline().split())
-            made = urllib.request.Request(f"{sound}/{BUCKET}", method="PUT")  # noqa: S310  # a process on loopback
+            correct, faulty = (f"http://127.0.0.1:{port}" for port in process.stdout.readline().split())
+            made = urllib.request.Request(f"{correct}/{BUCKET}", method="PUT")  # noqa: S310  # a process on loopback
             urllib.request.urlopen(made).close()  # noqa: S310
-            yield sound, deaf
+            yield correct, faulty
         finally:
             process.kill()
 
@@ -80,7 +80,7 @@ def uploaded(folder: Place, datas: Iterable[bytes]) -> Place:
     return folder
 
 
-def _deaf(application: Callable[..., Any]) -> Callable[..., Any]:
+def _without_conditions(application: Callable[..., Any]) -> Callable[..., Any]:
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> Any:
         environ.pop("HTTP_IF_NONE_MATCH", None)
         return application(environ, start)
@@ -96,7 +96,8 @@ def main() -> None:
     from werkzeug.serving import make_server
 
     application = create_backend_app("s3")  # detecting the service would double the time of a request
-    servers = [make_server("127.0.0.1", 0, one, threaded=True) for one in (application, _deaf(application))]
+    applications = application, _without_conditions(application)
+    servers = [make_server("127.0.0.1", 0, one, threaded=True) for one in applications]
     for one in servers:
         threading.Thread(target=one.serve_forever, daemon=True).start()
     print(*(one.port for one in servers), flush=True)

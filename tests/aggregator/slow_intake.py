@@ -33,7 +33,7 @@ class SlowStudy:
             self.keys[enrolment.campaign_id, sealed.key_id] = enrolment.public
 
     def ingest(self, data: bytes, now: int) -> Counter[str]:
-        """Return the number of envelopes of each class; "accepted" and "enrolments" are classes too."""
+        """Return the number of envelopes with each outcome: a refusal, "accepted", "enrolments" or "ignored"."""
         items = list(read_batch(data))
         enrolments = [item for item in items if isinstance(item, Envelope) and item.kind is Kind.ENROLMENT]
         rest = [item for item in items if not (isinstance(item, Envelope) and item.kind is Kind.ENROLMENT)]

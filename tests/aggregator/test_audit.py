@@ -80,8 +80,8 @@ def run(terms: Campaign, folder, *words: object, code: int = 0) -> str:
     return printed("audit", path, *words, code=code)
 
 
-def test_the_numbers_of_randomised_response(tmp_path):
-    """The levels of k-ary randomised response in audit --json are their closed forms."""
+def test_the_audit_of_randomised_response_equals_the_closed_forms(tmp_path):
+    """The levels, deltas and posterior bound of k-ary randomised response in audit --json equal their closed forms."""
     k, odds = 4, math.e
     truth, lie = odds / (odds + k - 1), 1 / (odds + k - 1)
     found = json.loads(run(campaign(response(k)), tmp_path, "--json", "--epsilon", "0.25", "--ball", "0.05"))
@@ -145,7 +145,7 @@ def test_infinite_is_null_and_absent_is_explained(tmp_path):
 
 
 def test_distances_come_from_the_domain(tmp_path):
-    """Buckets are audited per number, or per step on request, and grids per degree; another metric is refused."""
+    """Buckets are audited per unit, or per step on request, and grids per degree; other metrics are refused."""
     hours = campaign(response(4), domain=Buckets.of([0, 5, 20, 50]))
     assert json.loads(run(hours, tmp_path, "--json"))["levels"]["geo"] == pytest.approx(1 / 5, abs=1e-8)
     steps = json.loads(run(hours, tmp_path, "--json", "--metric", "steps"))
@@ -221,8 +221,8 @@ def test_a_prior_sheet_leaves_no_value_out(tmp_path):
             read_prior(path, LABELS)
 
 
-def test_options_out_of_range_are_usage(tmp_path):
-    """A negative, huge or undefined --epsilon, and a --ball with a radius above 1, are usage errors."""
+def test_options_out_of_range_are_usage_errors(tmp_path):
+    """An --epsilon that is negative, too large or NaN, and a --ball with a radius above 1, are usage errors."""
     for words in (("--epsilon", "-1"), ("--epsilon", "21"), ("--epsilon", "nan"), ("--ball", "1.5")):
         assert words[0] in run(campaign(response(4)), tmp_path, *words, code=2)
 
@@ -252,7 +252,7 @@ def test_an_audit_of_10000_values_has_every_level_without_scenarios():
 # Every mechanism
 
 
-def walked(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
+def levels_of_cells(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
     """Compute levels from all cells of the channel, in floats, without use of the structure."""
     channel = terms.channel
     law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
@@ -302,7 +302,7 @@ def test_every_mechanism_is_audited(name):
         assert made.table is not None
         assert set(found["missing"]) <= {"geo", "pufferfish"}
         surveyed = {name: level.nats for name, level in made.table.levels.items()}
-        expected = walked(terms, prior)
+        expected = levels_of_cells(terms, prior)
         assert found["belief"]["after"] == pytest.approx(expected.pop("belief"), abs=1e-9)
         for notion, level in expected.items():
             assert (surveyed[notion] is None) == (level == math.inf), notion
@@ -335,7 +335,7 @@ def test_the_declared_ball_is_shown(tmp_path):
 
 
 def test_a_draft_declares_a_radius(tmp_path):
-    """[prior] radius is the radius of the notion's ball, to a billionth and never smaller than written."""
+    """[prior] radius is the radius of the notion's ball, rounded up to a billionth; a radius above 1 is refused."""
     prior = {"weights": [Decimal("0.4"), Decimal("0.3"), Decimal("0.2"), Decimal("0.1")]}
     for radius, billionths in (("0.05", 5 * 10**7), ("1", 10**9), ("0", 0), ("1e-10", 1)):
         privacy = Section("privacy", {"notion": "lip", "epsilon": Decimal(1)})
@@ -422,8 +422,8 @@ def test_anonymity_is_counted(tmp_path, form, known):
 
 
 def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
-    """A release is refused if the file is no table, or if no column is named, or one that is missing, repeated or both
-    known and sensitive. In a table without rows k is 0."""
+    """A release is refused if the file is not a table, or if no column is named, or if a named column is missing, named
+    twice, or both known and sensitive. In a table without rows k is 0."""
     path = tmp_path / "rows.csv"
     path.write_text(ROWS, encoding="utf-8")
     for known, sensitive, message in (
@@ -442,7 +442,7 @@ def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
     assert judge_sheet(path, ("zip",)).k == 0
 
 
-def test_reports_are_anonymous_among_their_output(tmp_path):
+def test_k_of_reports_is_the_count_of_the_rarest_output(tmp_path):
     """k of reports is the smallest count of an observed output; l is the smallest number of answers that can produce an
     observed output."""
     everyone = judge_reports(response(4), Tally.of(np.array([5, 0, 3, 9])))
@@ -540,7 +540,7 @@ def test_no_test_is_below_the_curve_of_the_best_ones(notion):
             assert (missed >= np.maximum(1 - np.exp(forth) * false, np.exp(-back) * (1 - false)) - 1e-8).all()
 
 
-def test_the_tests_are_drawn(tmp_path):
+def test_the_curve_of_the_best_tests_is_drawn(tmp_path):
     """audit --plot writes a picture; for campaigns with classes it explains why it writes none.
 
     The curve of a campaign with a prior has no bounds of the notion.

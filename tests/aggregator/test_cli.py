@@ -77,7 +77,7 @@ def test_only_the_owner_may_read_a_secret_key(session):
     assert keys.SigningKey.from_line(before.decode()).secret.hex() not in run("keygen", session / "other").output
 
 
-def test_the_json_of_audit_is_the_contract(session):
+def test_the_json_of_audit_has_the_documented_entries(session):
     """audit --json has the entries that scripts read; they state that the campaign is certified at 1 nat."""
     found = json.loads(run("audit", "--json", session / "education.campaign").stdout)
     assert {"mechanism", "values", "output_bits", "notion", "levels", "certified"} <= found.keys()
@@ -85,7 +85,7 @@ def test_the_json_of_audit_is_the_contract(session):
     assert found["levels"]["ldp"] == pytest.approx(1.0, abs=1e-9)
 
 
-def test_the_json_of_estimate_is_the_contract(session):
+def test_the_json_of_estimate_has_the_documented_entries(session):
     """estimate --format json has the entries that scripts read; the shares sum to 1, before and after projection."""
     found = json.loads(run("--study", session / "lib", "estimate", "education", "--format", "json").stdout)
     assert {"campaign", "reports", "values", "rejected", "influence"} <= found.keys()
@@ -148,8 +148,11 @@ def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
 
 
 def test_keys_are_revoked_from_a_period(session, tmp_path):
-    """revoke --from-period prints, as text and as JSON, what it revoked and the reports already counted; status shows
-    the revocation."""
+    """revoke --from-period prints, as text and as JSON, what it revoked and the reports already counted.
+
+    status shows the revocation and a rebuilt study applies it. Periods that are later than an earlier revocation or
+    outside the campaign are refused.
+    """
     study, keys, batch = ("--study", tmp_path / "lib"), tmp_path / "devices.pub", tmp_path / "batch.htr"
     signed, draft = tmp_path / "weekly.campaign", tmp_path / "weekly.toml"
     draft.write_text(DRAFT.replace("[limits]", "period_days = 7\n[limits]"), encoding="utf-8")
@@ -183,7 +186,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
         assert words in run(*study, "revoke", keys, "--from-period", period, code=code).stderr
 
 
-def test_too_few_reports_are_not_yet(session, tmp_path):
+def test_estimate_with_too_few_reports_ends_with_75(session, tmp_path):
     """Below the campaign's minimum, estimate ends with 75 and prints the number of missing reports."""
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
@@ -228,7 +231,7 @@ def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
 
 
 def test_an_unreadable_batch_is_named(session, tmp_path):
-    """An empty file in a folder is named in a warning; of a batch that is cut off one envelope is malformed."""
+    """An empty file in a folder is named in a warning; a truncated batch has one malformed envelope."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     (inbox / "a.htr").write_bytes(b"")
@@ -241,7 +244,7 @@ def test_an_unreadable_batch_is_named(session, tmp_path):
 
 
 def test_files_that_are_no_batches_are_named(session, tmp_path):
-    """A warning names files of a folder without envelopes, at most five; it names no batch, even if it is cut off."""
+    """A warning names the files of a folder that contain no envelope, at most five of them, and no truncated batch."""
     folder = tmp_path / "mixed"
     folder.mkdir()
     for name in ("notes.txt", "photo.jpg", "z.csv", "y.csv", "x.csv", "w.csv"):
@@ -340,7 +343,7 @@ def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_no_file_is_written_over(session, tmp_path, monkeypatch):
+def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
     """No command overwrites an existing output file, and --plot leaves no file if the disk is full."""
     study, there, pub = ("--study", session / "lib"), tmp_path / "there.png", tmp_path / "there.csv"
     there.write_bytes(b"mine")
@@ -379,6 +382,6 @@ def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
         assert on_study == any("--study" in option.opts for option in command.params), name
 
 
-def test_the_machine_is_fit():
+def test_doctor_succeeds_on_this_machine():
     """All checks of doctor succeed on this machine."""
     assert all(found["ok"] for found in json.loads(run("doctor", "--json").stdout))

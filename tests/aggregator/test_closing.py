@@ -67,7 +67,7 @@ def test_a_notice_never_extends(closes):
     assert last == len({(now - terms.opens) // WEEK for now in range(terms.opens, min(closes, terms.closes), WEEK)})
 
 
-def test_only_the_author_seals_one():
+def test_only_the_author_can_seal_a_closing_notice():
     """A notice cannot be sealed with another key than the author's, nor for a time that is not earlier than the
     campaign's end."""
     with pytest.raises(CampaignError, match="author's key"):
@@ -151,7 +151,7 @@ def test_a_rebuilt_study_stays_closed(study, tmp_path):
     assert Study.open(str(tmp_path / "new")).listed()[0].closes == OPENS + WEEK
 
 
-def test_the_service_hands_it_out(study):
+def test_the_service_serves_closing_notices(study):
     """The service's list has the closing time, and the notice is served beside the unchanged bytes of the campaign."""
     where = f"/v1/campaigns/{PLAIN.id.hex()}"
     with served(study) as address:
@@ -164,9 +164,9 @@ def test_the_service_hands_it_out(study):
         assert fetched(address, where) == (200, PLAIN.data)
 
 
-def test_an_author_closes_and_the_desk_obeys(study, tmp_path):
+def test_commands_close_a_campaign_early(study, tmp_path):
     """close signs a notice, inspect shows its contents, import accepts it without --trust, and status shows the
-    closing time."""
+    closing time. Another key and a later time are refused."""
     (tmp_path / "c.campaign").write_bytes(PLAIN.data)
     (tmp_path / "a.key").write_text(AUTHOR.line())
     (tmp_path / "b.key").write_text(OTHER.line())

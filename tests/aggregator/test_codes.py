@@ -99,7 +99,8 @@ def test_the_study_keeps_no_pair_of_code_and_key(study, code):
 
 
 def test_a_redeemed_key_counts_and_others_do_not(study, code):
-    """A valid code enrols the key of its upload, also in a rebuilt study; a used code, a wrong one or none does not."""
+    """A valid code enrols the key of its upload, also in a rebuilt study; a used code, a wrong code or no code
+    does not."""
     with served(study) as address:
         first = enrolment(0, ENROLLED) + report(0, ENROLLED)
         assert post(address, first, headers={"halftruth-code": code})[0] == 200

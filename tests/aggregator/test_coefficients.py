@@ -57,7 +57,7 @@ def laws_of(campaign: Campaign) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("prior", [False, True])
-def test_sums_are_unbiased_and_their_intervals_hold(prior):
+def test_sums_are_unbiased_and_their_intervals_have_their_coverage(prior):
     """Sums over 2,000 surveys of 900 people with fixed shares in each class are unbiased, and their 95% intervals have
     a coverage of 93 to 97%.
 
@@ -83,7 +83,7 @@ def test_sums_are_unbiased_and_their_intervals_hold(prior):
 
 
 def test_equal_coefficients_give_the_sum_of_all_people():
-    """With equal coefficients for all classes the sum is that of all people, and its standard error to within 10%.
+    """With equal coefficients for all classes the sum is that of all people; the standard errors differ by at most 10%.
 
     With weights of zero only the offsets remain.
     """
@@ -97,7 +97,7 @@ def test_equal_coefficients_give_the_sum_of_all_people():
     assert (none.raw, none.se) == (tally.counts[:K].sum(), 0.0)
 
 
-def test_a_class_of_few_is_not_singled_out():
+def test_a_class_with_too_few_reports_is_refused():
     """Each class with a coefficient must have the campaign's minimum of reports; otherwise coefficients would show a
     small class alone."""
     campaign = terms(minimum=100)

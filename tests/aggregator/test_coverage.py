@@ -166,10 +166,10 @@ def test_the_page_states_the_measured_coverage():
 
 
 @pytest.mark.parametrize("name", ["item sets, `oue`, 300 people", "a mean, `hadamard`, 100 people"])
-def test_intervals_hold(name):
+def test_intervals_have_their_coverage(name):
     """The coverage of 95% intervals over S = 100 surveys is at least 88%.
 
-    Of correct intervals this fails with a probability of 0.0015. Intervals of item sets are for the shares of people
+    With correct intervals this fails with a probability of 0.0015. Intervals of item sets are for the shares of people
     who have each item. A failure means that the intervals are too narrow.
     """
     alone, together = percentages(name, 100)
@@ -179,7 +179,7 @@ def test_intervals_hold(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CASES)
-def test_intervals_hold_as_stated(name):
+def test_intervals_have_the_stated_coverage(name):
     """With S = 400 surveys and a fixed seed, the coverage is as docs/ESTIMATES.md states and at least 92%.
 
     Correct intervals fall below 92% with a probability of 0.004. A failure means that the intervals are too narrow.

@@ -115,7 +115,7 @@ def test_two_values_at_one_nat(radius, error):
 
 
 def test_a_search_comes_close_to_all_staircases(monkeypatch):
-    """With more staircases than can be listed, the search reaches 98% of their gain over the prior."""
+    """If the staircases are not listed, the search reaches 98% of the gain over the prior that the list reaches."""
     for size, power, eps, radius in ((8, 1.0, 1.0, 0.05), (8, 1.5, 2.0, 0.02), (9, 0.5, 3.0, 0.1), (8, 1.0, 1.0, 0.5)):
         law = np.array(zipf(size, power)) / sum(zipf(size, power))
         listed = searched(law, math.exp(eps), radius)
@@ -176,7 +176,8 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
     it.
 
     Its gain is at most that of the optimum for the exact prior, and at least those of plain LDP and of the scaled
-    optimum for the centre.
+    optimum for the centre. The optimum for the exact prior is refused for the ball; a table with an unbiased estimate
+    satisfies the level.
     """
     level, billionths = round(eps * NANONATS), round(radius * RADIUS_UNITS)
     notion = Information(level, prior, billionths)
@@ -192,15 +193,15 @@ def test_the_level_is_kept_over_the_ball_and_used(prior, eps, radius):
     errors = [lip_mse(channel, prior) for channel in (centre, table, shrunk)]
     assert errors == sorted(errors)
     assert errors[1] <= min(lip_mse(plain, prior), prior_mse(prior)) + 1e-9
-    telling = estimable_table(prior, level, billionths)
-    assert certify(telling, notion).ball <= level
+    estimable = estimable_table(prior, level, billionths)
+    assert certify(estimable, notion).ball <= level
 
 
 @pytest.mark.parametrize("size", [12, pytest.param(200, marks=pytest.mark.long)])
 def test_auto_designs_for_the_ball(size):
-    """The mechanism that auto takes satisfies the level over the ball, with at most 1.01 times the least error.
+    """The mechanism that auto takes satisfies the level over the ball, and has at most 1.01 times the least error.
 
-    That error is less than those of the scaled optimum for the centre, of the response and of the projective space.
+    Its error is less than those of the scaled optimum for the centre, of the response and of the projective space.
     """
     prior = zipf(size, 1)
     question = Question(Values(tuple(map(str, range(size)))), Information(NANONATS, prior, 5 * 10**7))
@@ -216,7 +217,7 @@ def test_auto_designs_for_the_ball(size):
 
 
 @pytest.mark.long
-def test_many_values_keep_a_ball():
+def test_windows_of_2000_values_satisfy_the_level_over_the_ball():
     """Windows of 2,000 values are certified over the ball, and gain more than twice as much under the prior as a
     projective space."""
     prior = zipf(2000, 1)
@@ -227,8 +228,11 @@ def test_many_values_keep_a_ball():
 
 
 def test_plan_takes_a_radius(tmp_path):
-    """``plan --prior --radius`` plans for the ball, prints the radius, and shows the channel for the centre for
-    comparison."""
+    """``plan --prior --radius`` plans for the ball and prints the radius.
+
+    The table for the ball has a lower level and more error than the one for the prior alone, and less error than the
+    scaled channel for the centre.
+    """
     file = tmp_path / "prior.csv"
     file.write_text("value,count\n1,40\n2,30\n3,20\n4,10\n")
     words = ("plan", "--values", 4, "--epsilon", 1, "--prior", file)

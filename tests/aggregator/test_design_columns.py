@@ -105,7 +105,7 @@ def test_searched_columns_come_close_to_all_corners(seed, monkeypatch):
     ("size", "eps", "share"), [(20, 1, 0.9995), (20, 0.1, 0.9995), (40, 1, 0.9995), (30, 2, 0.998)]
 )
 def test_larger_tables_come_close_to_the_bound(size, eps, share):
-    """Under Zipf priors a table reaches the stated fraction of the coordinate bound's gain; it satisfies its level, and
+    """Under Zipf priors a table reaches the stated fraction of the coordinate bound's gain; it satisfies its level, but
     not 0.999 times that level."""
     level, prior = round(eps * NANONATS), zipf(size, 1)
     law = np.array(prior) / sum(prior)

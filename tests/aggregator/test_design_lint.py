@@ -26,17 +26,17 @@ def terms(channel, notion, minimum=10_000, periods=1):
                     minimum, "open", addresses=("https://study.example",), contact="o@example")  # fmt: skip
 
 
-def test_a_sound_campaign_is_not_commented():
+def test_a_sound_campaign_causes_no_warning():
     """A campaign with few values, many reports and a small influence of a report causes no warning."""
     assert lint(terms(hadamard(10, NANONATS), Ldp(NANONATS))) == ()
 
 
-@pytest.mark.parametrize(("size", "heavy"), [(16, False), (64, True)])
-def test_a_heavy_report_is_a_warning(size, heavy):
+@pytest.mark.parametrize(("size", "warned"), [(16, False), (64, True)])
+def test_a_report_of_large_influence_is_a_warning(size, warned):
     """The influence of a report is stated in a warning at 37.7 people (randomised response, k = 64), not at 9.7
     (k = 16)."""
     found = lint(terms(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
-    assert any("counts for up to 38 people" in line for line in found) == heavy
+    assert any("counts for up to 38 people" in line for line in found) == warned
 
 
 def test_too_few_reports_are_a_warning_with_a_sufficient_number():

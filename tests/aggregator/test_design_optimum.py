@@ -217,7 +217,7 @@ def test_the_best_table_has_at_most_the_error_of_a_random_search():
             found.append(result.fun)
     assert found
     assert ours <= min(found) * (1 + 1e-6)
-    assert ours >= min(found) * (1 - 1e-3)  # both minimise the same error, so the general search gets as low
+    assert ours >= min(found) * (1 - 1e-3)  # both minimise the same error
 
 
 def test_the_best_table_is_for_the_given_shares():
@@ -264,7 +264,7 @@ PROBLEMS = [
 
 
 @pytest.mark.parametrize(("prior", "cap", "distortion"), PROBLEMS)
-def test_the_information_mechanism_is_blahut_arimotos(prior, cap, distortion):
+def test_the_mutual_information_table_has_the_distortion_of_blahut_arimoto(prior, cap, distortion):
     """At the cap the distortion is that of Blahut-Arimoto; the channel is certified, and refused for a slightly lower
     cap."""
     table = mutual_information_table(prior, cap, distortion)
@@ -297,7 +297,7 @@ def test_the_bound_of_mutual_information_is_close_and_above():
         assert witness.numerator / witness.denominator == pytest.approx(lift)
 
 
-def test_mutual_information_round_trips_and_refuses_nonsense():
+def test_mutual_information_round_trips_and_refuses_invalid_priors():
     """The notion is equal after encoding and decoding; an invalid prior and a channel with too many cells are
     refused."""
     notion = MutualInformation(NAT, (1, 2, 3))
@@ -381,7 +381,8 @@ def test_two_certain_answers_use_the_whole_level():
 
 
 def test_secrets_that_do_not_change_the_answers_are_refused():
-    """If no secret of a pair changes the distribution of answers, the noise has no scale and the design is refused."""
+    """If the two secrets of every pair have the same distribution of answers, no noise is needed; the design is
+    refused."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 2, 3), (2, 4, 6))),))
     with pytest.raises(NotionError, match="no noise is needed"):
         geo_for(asked, NAT)

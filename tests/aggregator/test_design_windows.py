@@ -24,7 +24,7 @@ def zipf(size, power):
 
 
 def share_of_gain(channel, prior, level):
-    """Return the fraction of the coordinate bound's gain over a guess from the prior (MATH 2.6)."""
+    """Return the channel's gain over a guess from the prior, as a fraction of the coordinate bound's (MATH 2.6)."""
     law = np.array(prior) / sum(prior)
     decoder = WindowsDecoder(channel)
     error = 1 - (decoder.forward_squares(law**2) / decoder.forward(law)).sum()
@@ -68,7 +68,7 @@ def test_the_design_gains_nearly_all_and_keeps_its_level(prior, eps, share):
 
 
 def test_the_least_and_largest_levels():
-    """Designs exist at both ends of the range of levels."""
+    """Designs for the lowest and the highest level are certified."""
     for eps in (0.001, 20):
         prior, level = zipf(14, 1), round(eps * NANONATS)
         certify(windows(prior, level), Information(level, tuple(prior)))
@@ -87,7 +87,7 @@ def test_bits_and_orders():
     assert channel.orders * (channel.cells - 1) >= sum(1 for arc in channel.arcs if arc)
 
 
-def test_a_prior_without_meaning_is_refused():
+def test_a_prior_with_a_weight_of_zero_is_refused():
     """A prior with a weight of 0 is refused."""
     with pytest.raises(NotionError):
         windows([1, 0, 2], NANONATS)

@@ -233,7 +233,7 @@ def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
 # Trends
 
 
-def test_the_json_of_a_trend_is_the_contract(desk):
+def test_the_json_of_a_trend_has_the_documented_entries(desk):
     """Each span has the entries of its estimate; the change is from the first to the last span with enough reports."""
     found = json.loads(in_study(desk, "estimate", "education", "--by", "period", "--json").stdout)
     assert {"campaign", "confidence", "spans", "change", "rejected", "table_version"} <= found.keys()
@@ -449,7 +449,7 @@ def test_campaigns_are_compared(desk, tmp_path):
     assert (tmp_path / "c.png").read_bytes().startswith(PNG)
 
 
-def test_classes_are_compared_and_cut_out(desk):
+def test_classes_are_estimated_alone_and_compared(desk):
     """A class is decoded by its own channel, compare gives the difference of two classes, and a class name may contain
     a comma."""
     study = Study.open(desk / "lib")
@@ -472,7 +472,7 @@ def test_classes_are_compared_and_cut_out(desk):
     assert "class village" in text
 
 
-def test_people_count_by_their_class(desk, tmp_path):
+def test_sums_are_weighted_by_class(desk, tmp_path):
     """--coefficients gives the weighted sum over people, with a weight and an offset for each class.
 
     It needs a value or weights, and is refused for other queries and for a campaign without classes.
@@ -543,9 +543,9 @@ def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
     60 people in the village over 3 periods, at 20 nats: outputs equal answers, so the share is exactly that of the
     file.
     """
-    loud = 20 * NANONATS
-    channel = Blocks(0, ((1, 4), (2, 4)), (randomized_response(4, loud),) * 2)
-    notion = Classes.of((Ldp(loud), Ldp(loud)))
+    highest = 20 * NANONATS
+    channel = Blocks(0, ((1, 4), (2, 4)), (randomized_response(4, highest),) * 2)
+    notion = Classes.of((Ldp(highest), Ldp(highest)))
     signed = campaign(notion=notion, channel=channel, classes=("town", "village"))
     study = study_of(tmp_path / "lib", ("it", signed))
     (tmp_path / "it.campaign").write_bytes(signed.data)
@@ -592,7 +592,7 @@ def test_errors_of_devices_that_answer_often_are_computed_between_devices(tmp_pa
 
 
 def test_the_page_of_a_class_names_the_class(desk, tmp_path):
-    """The page of a class names the class and has another digest than those of other classes and of everybody."""
+    """The page of a class names the class and has another digest than those of other classes and of all people."""
     digests = set()
     for number, name in enumerate((None, "village", "town, north")):
         out = tmp_path / f"{number}.html"
@@ -617,7 +617,7 @@ def test_the_digest_has_classes_and_groups():
 # Exports
 
 
-def test_exports_hold_every_output_once(desk, tmp_path):
+def test_exports_contain_every_output_once(desk, tmp_path):
     """Parquet and CSV have the same rows of period, output, count and the period's reports; small periods are
     omitted."""
     for name in ("t.parquet", "t.csv"):
@@ -661,7 +661,7 @@ def test_exports_have_a_column_for_classes_and_count_bits(desk, tmp_path):
     signed = campaign(channel=unary.oue(4, NANONATS))
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(25):
-        fleet.send(device, device % 2 * 0, device % 16)
+        fleet.send(device, 0, device % 16)
     fleet.into(study, tmp_path)
     run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "b.parquet")
     rows = pq.read_table(tmp_path / "b.parquet").to_pylist()
@@ -735,7 +735,7 @@ def test_maps_are_geojson(desk, tmp_path):
     assert not (tmp_path / "no.geojson").exists()
 
 
-def test_no_column_of_an_export_joins_devices(desk, tmp_path):
+def test_no_column_of_an_export_identifies_a_device(desk, tmp_path):
     """An export contains no key, and the same answers under other keys give the same rows."""
     exports = []
     for shift in (0, 10_000):
@@ -793,9 +793,9 @@ def units(tmp_path_factory):
 
 
 def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
-    """A device counts once towards the minimum: estimate, compare and export do not show the readings of one device.
+    """A device counts once towards the minimum, however many readings it has.
 
-    The device is alone in a period or in its class.
+    estimate, compare and export do not show the readings of a device that is alone in a period or in its class.
     """
     found = in_study(units, "estimate", "units", "--json").stdout
     assert (json.loads(found)["reports"], json.loads(found)["devices"]) == (49, 25)
@@ -814,7 +814,7 @@ def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
     assert {row["class"] for row in csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text()))} == {"town, north"}
 
 
-def test_devices_of_a_class_are_counted_from_below():
+def test_a_class_has_a_lower_bound_on_its_devices():
     """The numbers of filled groups and of the largest device's reports give a lower bound on the devices of a part of a
     tally."""
     group = np.array([0, 0, 5, 9])
@@ -894,7 +894,7 @@ def test_each_shell_has_a_script(name):
     assert f"{name}_complete" in script
 
 
-def test_the_protocol_of_completion_answers(desk):
+def test_bash_completion_prints_kinds_and_values(desk):
     """Called as bash calls it, halftruth prints the matching kinds and values, and nothing else."""
     command = [sys.executable, "-c", "from aggregator.cli import main; main()"]
     words = {"COMP_WORDS": f"halftruth --study {desk / 'lib'} estimate e", "COMP_CWORD": "4"}
@@ -915,7 +915,7 @@ def commands():
     return [(name, halftruth.get_command(click.Context(halftruth), name)) for name in COMMANDS]
 
 
-def test_every_command_that_a_script_may_read_speaks_json():
+def test_every_command_except_two_has_an_option_for_json():
     """Every command except those in SILENT has --json."""
     lacking = {
         name for name, command in commands() if not any("--json" in parameter.opts for parameter in command.params)

@@ -40,7 +40,7 @@ def cells(found, name):
     return {divmod(x, GRID.columns) for x in range(GRID.size) if found.input(GRID, x) == number}
 
 
-def holds(ring, x, y):
+def contains(ring, x, y):
     """Return whether a point is inside a ring: the slow reference, which counts the edges that a line to the north
     crosses."""
     odd = False
@@ -54,14 +54,14 @@ COORDINATE = st.integers(-20, 100).map(lambda tenths: tenths / 10)
 
 
 @given(st.lists(st.tuples(COORDINATE, st.integers(0, 60).map(lambda y: y / 10)), min_size=3, max_size=8, unique=True))
-def test_a_cell_is_in_the_polygon_that_holds_its_centre(tmp_path_factory, points):
+def test_a_cell_is_in_the_polygon_that_contains_its_centre(tmp_path_factory, points):
     """The cells of any polygon equal those of exact arithmetic along other lines, also if it crosses itself or leaves
     the grid."""
     ring = [list(point) for point in [*points, points[0]]]
     exact = [(Fraction(str(x)), Fraction(str(y))) for x, y in ring]
     half = Fraction(1, 2)
     centres = {(row, column): (column + half, row + half) for row in range(6) for column in range(8)}
-    inside = {place for place, (x, y) in centres.items() if holds(exact, x, y)}
+    inside = {place for place, (x, y) in centres.items() if contains(exact, x, y)}
     on_border = {
         place
         for place, (x, y) in centres.items()

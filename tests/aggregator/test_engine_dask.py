@@ -363,7 +363,7 @@ def test_ranges_of_a_file_contain_the_same_envelopes_as_the_file(tmp_path_factor
 
 
 @pytest.mark.parametrize("size", range(40, 300, 20))
-def test_a_reader_who_was_led_astray_is_corrected(tmp_path, monkeypatch, size):
+def test_a_range_that_begins_at_a_false_head_is_corrected(tmp_path, monkeypatch, size):
     """A false head in a payload misleads only a reader that begins inside that payload, and its range is corrected.
 
     The head claims the bytes up to the middle of a later envelope.
@@ -582,7 +582,7 @@ def test_the_work_of_a_killed_worker_is_counted_once(dask, study, tmp_path):
 
 
 @pytest.mark.long
-def test_a_silent_worker_is_given_up(study, tmp_path):
+def test_the_work_of_a_stopped_worker_is_counted_once(study, tmp_path):
     """Results of a stopped worker that others need are computed again, and every report is counted once.
 
     A worker that is stopped at the end of the ingest is killed with the others.
@@ -662,7 +662,7 @@ def test_two_engines_on_one_study_count_each_report_once(dask, address, study, t
     assert study.rejected(PLAIN)["unknown-key"] == 300
 
 
-def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch):
+def test_free_slots_are_computed_again_after_another_commit(dask, study, tmp_path, monkeypatch):
     """If another process fills slots between the scan and the commit, the free slots of the shards are computed
     again."""
     file, others = many(study, tmp_path), []
@@ -686,7 +686,7 @@ def test_a_commit_that_comes_between_is_seen(dask, study, tmp_path, monkeypatch)
 # Error messages
 
 
-def test_a_worker_must_see_the_study_and_be_of_this_version(study, monkeypatch):
+def test_workers_without_the_study_or_of_another_version_are_named(study, monkeypatch):
     """A worker without the study, with another study, or of another version is named in an error before any work is
     done."""
     identity = str(tables.snapshot(study.path / "campaigns").metadata().id)
@@ -725,7 +725,7 @@ def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeyp
 
 
 def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
-    """A file that the workers cannot read stops the ingest with an error that says what to do."""
+    """A file that the workers cannot find stops the ingest with an error that names it, and no report is counted."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
     dask.workers.client.run(blind, str(flag))
     flag.touch()
@@ -779,7 +779,8 @@ def test_the_local_engine_imports_no_dask(study, tmp_path):
 
 
 def test_the_command_takes_an_engine(address, study, tmp_path):
-    """ingest and estimate print the same with an engine as without; an unknown engine is a usage error."""
+    """ingest and estimate print the same with an engine as without; an unknown engine, and --threads with a cluster,
+    are usage errors."""
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, n) for n in (0, 1, 2, 2, 9)))
     other, there = copied(study, "other"), address.replace("tcp", "dask")

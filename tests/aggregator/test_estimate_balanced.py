@@ -85,7 +85,7 @@ def test_the_constraint_changes_no_bits_reported_without_noise():
     ],
     ids=["oue, k = 9", "rappor, k = 8", "idue"],
 )
-def test_the_sum_takes_off_a_tenth_to_a_fifth_of_the_variance(channel, most):
+def test_the_constraint_on_the_sum_reduces_the_variance(channel, most):
     """For uniform shares the constraint multiplies the variance by .89, .89 and .77 or less; for oue with 9 values it
     lowers it from 28.8 to 25.7."""
     decoder = decoder_of(channel)
@@ -99,7 +99,7 @@ def asked(domain, channel):
     )
 
 
-def test_the_plan_states_the_error_of_the_estimate_that_is_made():
+def test_the_plan_states_the_error_of_the_estimate():
     """n times the sum of the squared standard errors, estimated from expected counts, is the plan's error.
 
     The constraint on the sum is used for values, and not for item sets.
@@ -156,7 +156,7 @@ def check_coverage(surveys, least):
             assert p[0] != 1 / k or (widths < 1.001).all(), (channel, n)
 
 
-def test_intervals_hold_their_coverage_and_are_the_shorter_ones():
+def test_intervals_have_their_coverage_and_are_no_wider():
     """The coverage of each value's 95% interval is above 88.5% in 200 surveys of each of 21 cases.
 
     For a true coverage of 95%, one value fails with a probability of 2 * 10^-4; the seeds are fixed. The choice between
@@ -167,13 +167,13 @@ def test_intervals_hold_their_coverage_and_are_the_shorter_ones():
 
 
 @pytest.mark.long
-def test_intervals_hold_their_coverage_long():
+def test_intervals_have_their_coverage_long():
     """Over 4,000 surveys of each of 21 cases with 9 values at most, each value's coverage is above 93.5%."""
     check_coverage(4000, 0.935)
 
 
-def test_few_reports_keep_the_exact_intervals():
-    """The kind of interval depends on the channel and the number of reports, never on the counts."""
+def test_few_reports_have_exact_intervals():
+    """For 100 reports of OUE at 8 nats the intervals are exact, for small counts and for large ones."""
     decoder = decoder_of(unary.oue(6, 8 * NANONATS))
     for counts in ([5, 0, 0, 2, 0, 1], [50, 3, 0, 2, 99, 1]):
         few = solve(decoder, Tally(np.array(counts), 100))
@@ -201,7 +201,7 @@ def test_the_weighted_projection_is_the_nearest_distribution():
     np.testing.assert_allclose(known, [0.25, 0.75, 0], atol=1e-6)
 
 
-def test_the_weights_of_the_projection_take_off_up_to_a_fifth_of_the_error():
+def test_the_weights_of_the_projection_reduce_its_error():
     """The squared error relative to the plain projection is below .9 in at least one of 18 cells, and below 1.06 in 12.
 
     The cells are 3 channels, 3 distributions and 2 numbers of reports, with 200 surveys each and a fixed seed. If three
@@ -221,7 +221,7 @@ def test_the_weights_of_the_projection_take_off_up_to_a_fifth_of_the_error():
             for n in (1000, 30_000):
                 errors = np.zeros(2)
                 for _ in range(200):
-                    counts = drawn(channel, p, n, generator) if channel.unary else _told(decoder, p, n, generator)
+                    counts = drawn(channel, p, n, generator) if channel.unary else _sampled(decoder, p, n, generator)
                     raw = decoder.invert(counts / n)
                     errors += [((q - p) ** 2).sum() for q in (project(raw, variances=variances), project(raw))]
                 assert errors[0] < most * errors[1], (channel, n, p)
@@ -229,6 +229,6 @@ def test_the_weights_of_the_projection_take_off_up_to_a_fifth_of_the_error():
     assert least < 0.9
 
 
-def _told(decoder, p, n, generator):
+def _sampled(decoder, p, n, generator):
     law = np.maximum(decoder.forward(p), 0)
     return generator.multinomial(n, law / law.sum())

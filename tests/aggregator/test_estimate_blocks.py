@@ -101,7 +101,7 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
     ],
     ids=["hadamard", "response", "uneven response", "table", "constant"],
 )
-def test_inner_decoders_do_not_ask_that_shares_sum_to_one(inner):
+def test_inner_decoders_take_shares_that_sum_to_less_than_one(inner):
     """A block with a tenth of the reports has a tenth of the estimate; its variances are share @ L^2 - (share @
     L)^2."""
     decoder = ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner)
@@ -112,7 +112,7 @@ def test_inner_decoders_do_not_ask_that_shares_sum_to_one(inner):
     np.testing.assert_allclose(decoder.forward(np.full(inner.inputs, 0.01)).sum(), inner.inputs / 100)
 
 
-def test_many_equal_blocks_are_decoded_as_one_by_one():
+def test_many_equal_blocks_are_decoded_like_single_blocks():
     """The estimate of twenty blocks with one inner channel is, for each block, the inner estimate from the block's
     shares."""
     channel = in_blocks([x // 5 for x in range(100)], NANONATS, hadamard)

@@ -58,7 +58,7 @@ def test_the_closed_forms_of_the_part_equal_dense_matrices(seed):
 
 
 @pytest.mark.parametrize("spread", [0.05, 0.5, 50.0])
-def test_the_part_is_unbiased_and_its_error_is_known(spread):
+def test_the_part_is_unbiased_and_has_the_stated_error(spread):
     """Over 3,000 draws of concentrated and of uniform shares, the mean numerator is the true one within four standard
     errors.
 
@@ -102,7 +102,7 @@ def test_parents_below_the_noise_keep_the_part_of_the_projection():
     assert np.bincount(parent, shares) == pytest.approx(above)
 
 
-def test_an_even_map_is_estimated_as_one():
+def test_a_uniform_map_has_a_fraction_of_the_error_of_the_projection():
     """If people are uniform over 1,600 cells, the total variation at the cells is a quarter of the projection's or
     less.
 

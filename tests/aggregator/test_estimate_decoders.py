@@ -181,7 +181,7 @@ def test_known_supports():
     np.testing.assert_allclose(steps.outside[[1, 2, 4]], 0)
 
 
-def test_the_published_formulas_are_the_one_formula():
+def test_the_published_formulas_give_the_estimate_of_the_decoder():
     """Acharya et al. 2020, eq. 15-16 and 19, evaluated as printed, give the decoder's estimate."""
     for channel in (high_low(9, [1, 2, 5], NANONATS, hadamard), MIXED["blocks of unequal sizes"]):
         counts = RNG.multinomial(1000, RNG.dirichlet(np.ones(channel.outputs)))
@@ -232,7 +232,8 @@ def test_the_table_decoder_has_the_least_error_at_its_reference():
 
 
 def test_a_channel_that_confuses_inputs_is_refused():
-    """A table of rank below k, and a response independent of the input, are errors that name an alternative."""
+    """A table of rank below k, and a response independent of the input, cannot be inverted; such a table still has a
+    forward product."""
     half = 2**61
     confused = Table(((half, half), (half, half), (2**62, 0)))
     with pytest.raises(NotInvertible, match="rank 2"):
@@ -254,8 +255,8 @@ def test_hadamard_reports_weigh_the_same_at_every_size():
         assert decoder_of(hadamard(size, NANONATS)).weight == pytest.approx((np.e + 1) / (np.e - 1))
 
 
-def test_a_channel_without_a_decoder_is_a_programmers_mistake():
-    """A channel of a family without a decoder is a ValueError."""
+def test_a_channel_without_a_decoder_is_a_value_error():
+    """A channel of a family without a decoder is a ValueError; a subclass of a channel has its decoder."""
 
     class Strange(Hadamard):
         pass

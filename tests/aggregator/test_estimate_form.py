@@ -197,7 +197,7 @@ def test_a_ratio_with_a_denominator_near_zero_has_the_interval_0_to_1() -> None:
     assert (low, high) == (0, 1)
 
 
-def test_shares_leave_out_who_skipped() -> None:
+def test_shares_omit_skipped_answers() -> None:
     """Shares without skipped answers sum to one.
 
     In at least 84 of 100 surveys all simultaneous intervals contain the truth; the seed is fixed.
@@ -237,9 +237,9 @@ def test_a_fitted_table_has_its_margins_and_its_odds() -> None:
     assert np.allclose(found.sum(axis=0), columns, atol=1e-8)
     odds = [t[0, 0] * t[3, 2] / (t[0, 2] * t[3, 0]) for t in (found, table)]
     assert odds[0] == pytest.approx(odds[1])
-    nobody = fitted(table - 0.04, np.array([0, 0.5, 0.5, 0, 0]), columns)
-    assert not nobody[[0, 3, 4]].any()
-    assert nobody.sum() == pytest.approx(1)
+    empty = fitted(table - 0.04, np.array([0, 0.5, 0.5, 0, 0]), columns)
+    assert not empty[[0, 3, 4]].any()
+    assert empty.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("surveys", "most"), [(60, 9), pytest.param(400, 30, marks=pytest.mark.long)])
@@ -269,8 +269,8 @@ def related() -> Floats:
 def test_simultaneous_intervals_of_all_cells_cover_the_truth(surveys: int, least: int) -> None:
     """In at least 52 of 60 surveys all simultaneous 95% intervals contain the truth, for each pair of questions.
 
-    Intervals that hold together in 95% fail with a probability of 3e-3 for each pair, and in the long form (372 of 400)
-    of 0.03. The seed is fixed. A failure means that the intervals are too narrow.
+    Intervals that cover together in 95% fail with a probability of 3e-3 for each pair, and in the long form
+    (372 of 400) of 0.03. The seed is fixed. A failure means that the intervals are too narrow.
     """
     rng, held, truth = np.random.default_rng(11), dict.fromkeys(PAIRS, 0), related()
     for _ in range(surveys):
@@ -302,7 +302,7 @@ def test_a_table_is_nearer_than_its_raw_shares_and_than_no_association() -> None
     assert shown < none / 2
 
 
-def test_shares_within_a_row_are_of_its_people() -> None:
+def test_shares_within_a_row_are_its_cells_divided_by_their_sum() -> None:
     """Shares within a row or column are the table's cells, divided by their sum.
 
     In at least 84 of 100 surveys all simultaneous intervals of a row contain the truth; the seed is fixed.
@@ -322,7 +322,7 @@ def test_shares_within_a_row_are_of_its_people() -> None:
     assert held >= 84  # at least 95 are expected; 84 is 5 standard deviations below
 
 
-def test_cells_leave_out_who_skipped_either_question() -> None:
+def test_cells_omit_skipped_answers() -> None:
     """Cells without skipped answers sum to one, and each raw share is in its interval."""
     found = cross(survey(related(), 20_000, np.random.default_rng(14), channels_of()), 0, 1)
     cells = found.cells(skippable=(True, True))
@@ -333,7 +333,7 @@ def test_cells_leave_out_who_skipped_either_question() -> None:
     assert (cells.raw.clip(0, 1) <= cells.high).all()
 
 
-def test_the_same_counts_have_the_same_test() -> None:
+def test_the_test_of_association_is_deterministic() -> None:
     """The test of association is deterministic."""
     one, other = (cross(survey(related(), 900, np.random.default_rng(15), channels_of()), 0, 2) for _ in range(2))
     assert one.association == other.association

@@ -119,7 +119,7 @@ def test_intervals_cover_if_devices_send_several_reports(name, restless):
     assert np.mean(wrong) < (0.6 if restless == 0 else 0.75)
 
 
-def test_intervals_hold_for_a_dozen_devices():
+def test_intervals_of_a_dozen_devices_have_their_coverage():
     """The coverage of 95% intervals of 12 devices with up to 200 reports each is above 93%.
 
     S = 200 surveys, seed fixed. Errors are computed between devices. A failure means that the small number of devices
@@ -290,7 +290,7 @@ def changes_covered(name, moves, surveys):
 
 
 @pytest.mark.parametrize(("name", "moves"), [("sharp", 0.0), ("response", 0.004), ("bits", 0.02), ("hadamard", 0.2)])
-def test_intervals_of_a_change_hold(name, moves):
+def test_intervals_of_a_change_have_their_coverage(name, moves):
     """From few changed devices to many, 95% intervals of the change cover, for one value and for all values together.
 
     S = 80 pairs of periods, 800 devices, nine in ten of them in each period. The coverage of one value is above 92.5%,
@@ -305,7 +305,7 @@ def test_intervals_of_a_change_hold(name, moves):
 @pytest.mark.long
 @each
 @pytest.mark.parametrize("moves", [0.0, 0.001, 0.004, 0.02, 0.2, 0.4])
-def test_intervals_of_a_change_hold_everywhere(name, moves):
+def test_intervals_of_a_change_have_their_coverage_long(name, moves):
     """With S = 500 pairs of periods, the coverage of a change's intervals is above 92%.
 
     At a true coverage of 95% of all values together, one test in 370 fails; the seed is fixed.
@@ -341,7 +341,7 @@ def test_the_interval_of_no_change_has_a_width(readings):
 
 
 @pytest.mark.parametrize("name", ["response", "sharp"])
-def test_intervals_of_a_difference_of_strangers_hold(name):
+def test_intervals_of_a_difference_without_common_devices_have_their_coverage(name):
     """For two surveys without a common device, the coverage of 95% intervals of the differences is above 93%.
 
     S = 200 pairs of surveys of 60 and 300 people, over four values; the seed is fixed. A failure means that errors of
@@ -377,7 +377,7 @@ def test_the_json_of_a_difference_has_names_values_and_significance():
     assert first["simultaneous_low"] <= first["low"] <= first["difference"] <= first["high"] < 0
 
 
-def test_only_like_is_compared():
+def test_surveys_that_cannot_be_compared_are_refused():
     """Campaigns with different values, and campaigns with too few reports, are refused; tallies without groups are not
     paired."""
     channel = CHANNELS["response"]

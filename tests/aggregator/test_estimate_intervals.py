@@ -264,7 +264,7 @@ def test_intervals_of_one_value_cover_the_truth(given):
     assert 0.94 <= covered[varies].mean() <= 0.965
 
 
-def test_intervals_hold_for_fixed_people(given):
+def test_intervals_of_fixed_people_have_their_coverage(given):
     """The coverage of 95% intervals is at least 94% if every batch has the same people.
 
     n = 4,000, 4,000 batches. There is no upper limit, because counts of fixed people vary less than the intervals allow
@@ -292,7 +292,7 @@ def test_simultaneous_intervals_cover_all_values(given):
 
 @pytest.mark.parametrize("n", [30, 400, pytest.param(100, marks=pytest.mark.long)])
 @pytest.mark.parametrize("alpha", [0.05, 0.001])
-def test_few_reports_never_make_intervals_dishonest(given, n, alpha):
+def test_intervals_of_few_reports_have_their_coverage(given, n, alpha):
     """With 30 to 400 reports the interval of each value misses the truth with a probability of at most 1.4 alpha.
 
     4,000 batches of drawn people; for each value at most 1.4 alpha + 3.5 standard errors miss (0.02% a value, about

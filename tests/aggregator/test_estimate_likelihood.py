@@ -99,7 +99,7 @@ def test_a_search_of_one_step_has_not_converged():
     assert fit.steps == 1
 
 
-def test_the_longer_steps_are_worth_it():
+def test_longer_steps_converge_faster_than_plain_steps():
     """At k = 1024 and n = 10^5 the search converges within 1,000 steps; the gap after as many plain steps is five times
     as large."""
     channel = hadamard(1024, NANONATS)
@@ -116,7 +116,7 @@ def test_the_longer_steps_are_worth_it():
     assert n * (decoder.backward(share / law).max() - 1) > 5 * fit.gap
 
 
-def test_zeros_of_the_start_are_no_verdict():
+def test_a_share_of_zero_at_the_start_can_grow():
     """A search that starts with a share of 0 for a value can still give that value a positive share."""
     decoder = decoder_of(WIDE)
     share = decoder.forward(np.array([0.3, 0.3, 0.4]))
@@ -124,8 +124,8 @@ def test_zeros_of_the_start_are_no_verdict():
     np.testing.assert_allclose(fit.share, [0.3, 0.3, 0.4], atol=0.005)
 
 
-def test_bits_have_no_likelihood_here():
-    """The likelihood of bit vectors, which are counted bit by bit, is a ValueError."""
+def test_bits_have_no_likelihood():
+    """A maximum-likelihood search for bit vectors, which are counted bit by bit, is a ValueError."""
     with pytest.raises(ValueError, match="bits are counted"):
         em(decoder_of(unary.oue(4, NANONATS)), np.full(4, 0.5), 100, even(4))
 
@@ -177,7 +177,7 @@ def test_error_bars_of_identified_values_cover():
     assert (covered.mean(axis=0) <= 0.965).all()
 
 
-def test_a_matrix_too_large_is_not_written_down():
+def test_a_matrix_too_large_is_refused():
     """A request for a matrix of more than 2^20 cells is a ValueError."""
     decoder = decoder_of(hadamard(2000, NANONATS))
     with pytest.raises(ValueError, match="cells"):

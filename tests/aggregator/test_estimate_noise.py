@@ -52,8 +52,8 @@ def test_the_binomial_steps_add_up_to_the_estimate(channel):
     np.testing.assert_allclose(raw, decoder.invert(counts / n), atol=1e-9)
 
 
-def test_blurred_beyond_recognition():
-    """A noise distribution too smooth to invert is refused with an alternative; its forward pass works."""
+def test_noise_too_smooth_to_invert_is_refused():
+    """A noise distribution too smooth to invert is refused with this reason; its forward pass works."""
     decoder = NoiseDecoder(discrete_gaussian(60, 8.0, 20 * NANONATS))
     with pytest.raises(NotInvertible, match="too smooth"):
         decoder.invert(np.full(60, 1 / 60))
@@ -72,7 +72,7 @@ def test_a_large_lattice_is_not_inverted(monkeypatch):
     assert decoder.forward(np.full(9, 1 / 9)).sum() == pytest.approx(1)
 
 
-def test_estimates_are_unbiased_and_their_errors_honest(channel):
+def test_estimates_are_unbiased_within_their_errors(channel):
     """With n = 2 * 10^5 reports every raw estimate is within 5 standard errors of the truth.
 
     The 30 comparisons of all channels fail with a probability of 2 * 10^-5. A failure means a biased estimate or a

@@ -129,7 +129,7 @@ def covered(surveys, seed, people=400):
             yield hits / surveys
 
 
-def test_intervals_of_means_hold():
+def test_intervals_of_means_have_their_coverage():
     """More than 91.2% of the 95% intervals contain the mean in 540 surveys of 400 people (alpha 10^-4 for a coverage of
     95%).
 
@@ -139,7 +139,7 @@ def test_intervals_of_means_hold():
 
 
 @pytest.mark.long
-def test_intervals_of_means_hold_long():
+def test_intervals_of_means_have_their_coverage_long():
     """Over 4,000 surveys of each of 9 cases, with 400 people at 1 nat, the coverage is 93.5 to 96%; seed fixed."""
     found = list(covered(4000, 4))
     assert min(found) > 0.935

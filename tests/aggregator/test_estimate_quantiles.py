@@ -75,7 +75,7 @@ def test_the_statistic_is_that_of_slow_maxima() -> None:
     assert Profile(on, 4.0).root(chosen, 0.9) == pytest.approx(roots[-1] / 2)
 
 
-def test_a_quantile_has_all_values_that_are_not_refused() -> None:
+def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -> None:
     """low and high are the smallest and the largest value v that pass two tests: the share up to v is at least p, and
     the share below v at most p."""
     channel, domain = wave(20, NANONATS), NumberRange.of(10, 29)
@@ -112,7 +112,7 @@ def covered(surveys: int, seed: int, k: int = 74, n: int = 5000) -> dict[str, tu
     return found
 
 
-def test_intervals_hold() -> None:
+def test_intervals_have_their_coverage() -> None:
     """At least 80% of the 90% intervals of deciles, and of the shares up to them, contain the truth.
 
     4 surveys of 5,000 people on each of five shapes, 74 numbers, 1 nat, pooled over nine deciles; seed fixed. A failure
@@ -123,7 +123,7 @@ def test_intervals_hold() -> None:
 
 
 @pytest.mark.long
-def test_intervals_hold_long() -> None:
+def test_intervals_have_their_coverage_long() -> None:
     """With 200 surveys the coverage of 90% intervals is at least 87% on each shape; seed fixed.
 
     For deciles of shapes without numbers that many people share, it is at most 97%.

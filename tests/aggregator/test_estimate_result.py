@@ -80,7 +80,7 @@ def test_the_projection_does_not_change_a_distribution():
     np.testing.assert_allclose(distribution.project(p), p, atol=1e-15)
 
 
-def test_the_mmse_estimate_is_the_mean_posterior_and_one_step_of_em():
+def test_the_mmse_estimate_is_the_mean_posterior():
     """The MMSE estimate P_x sum over y of share Q(y|x) / P(y) is the mean of all people's posteriors (MATH 2.9)."""
     channel = LIP.channel
     P = np.array(PRIOR) / 100
@@ -90,7 +90,7 @@ def test_the_mmse_estimate_is_the_mean_posterior_and_one_step_of_em():
     np.testing.assert_allclose(distribution.posterior_mean(decoder_of(channel), counts / 100, P), by_hand)
 
 
-def test_a_right_prior_helps_and_a_wrong_one_stays_wrong():
+def test_a_wrong_prior_biases_the_mmse_estimate_and_not_the_mode():
     """With the true prior the MMSE estimate is accurate; with a wrong one it stays off for any n, but the posterior
     mode does not.
 
@@ -112,7 +112,7 @@ def test_a_right_prior_helps_and_a_wrong_one_stays_wrong():
 # The estimate
 
 
-def test_the_json_form_keeps_its_contract():
+def test_the_json_of_an_estimate_has_the_documented_entries():
     """The JSON of an estimate has the entries that scripts read, plain numbers without NaN, and values in order."""
     found = estimate(LDP, tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000, {"replayed": 3}, version=9))
     document = json.loads(json.dumps(found.as_json(), allow_nan=False))
@@ -173,14 +173,17 @@ def test_an_estimate_below_the_minimum_is_refused():
         ask(LDP, enough)
 
 
-def test_a_tally_of_another_channel_is_a_programmers_mistake():
+def test_a_tally_of_another_channel_is_a_value_error():
     """A tally whose number of counts differs from the number of outputs is a ValueError."""
     with pytest.raises(ValueError, match=r"shape \(3,\), not \(4,\)"):
         estimate(LDP, Tally.of(np.array([1000, 0, 0])))
 
 
-def test_methods_are_refused_where_they_make_no_sense():
-    """An unknown method, and a method that needs a prior without one, are refused with an alternative."""
+def test_unknown_methods_and_methods_without_their_prior_are_refused():
+    """An unknown method is refused with the known ones; mmse and map are refused without a prior.
+
+    A confidence level that is not between 0 and 1 is a ValueError.
+    """
     counted = tally(LDP.channel, [0.25] * 4, 500)
     with pytest.raises(MethodRefused, match="projection"):
         estimate(LDP, counted, method="guess")
@@ -192,7 +195,8 @@ def test_methods_are_refused_where_they_make_no_sense():
 
 
 def test_methods_that_count_outputs_are_refused_where_bits_are_counted():
-    """em, mmse and map are refused for unary channels, because counts of bits have no likelihood of outputs."""
+    """em, mmse and map are refused for unary channels, because counts of bits have no likelihood of outputs; projection
+    is the default."""
     bits = decoder_of(unary.oue(4, NANONATS))
     for method in ("em", "mmse", "map"):
         with pytest.raises(MethodRefused, match="bit by bit"):
@@ -266,8 +270,8 @@ def test_only_identified_values_have_intervals():
     json.dumps(found.as_json(), allow_nan=False)
 
 
-def test_without_inverse_and_prior_the_likelihood_decides():
-    """The default method of a campaign without a prior, whose channel has no inverse, is em."""
+def test_without_inverse_and_prior_em_is_the_default():
+    """The default method of a campaign without a prior, whose channel has no inverse, is em; others are refused."""
     third = 2**60
     asked = terms(Table(((3 * third, third), (third, 3 * third), (third, 3 * third))), Ldp(2 * NANONATS))
     counted = Tally.of(np.array([450, 550]))
@@ -324,7 +328,7 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
     assert floods[2]["people"] == pytest.approx(11 * decoder.weight)
 
 
-def test_any_number_of_forged_reports_can_be_asked_about():
+def test_the_influence_of_any_number_of_forged_reports_is_stated():
     """The JSON has the influence of the requested number of forged reports after the usual numbers; more than all
     reports are refused."""
     counted = tally(LDP.channel, [0.25] * 4, 1000)
@@ -336,7 +340,7 @@ def test_any_number_of_forged_reports_can_be_asked_about():
 
 
 def test_a_tally_of_43750_values_is_estimated():
-    """A tally of 43,750 values is estimated in the same way as a small one."""
+    """Estimated shares of 43,750 values sum to one, and no simultaneous interval ends below the single one."""
     channel = hadamard(43_750, NANONATS)
     asked = terms(channel, domain=Buckets(tuple(range(43_750)), 0))
     found = estimate(asked, tally(channel, np.full(43_750, 1 / 43_750), 1_000_000))
@@ -355,7 +359,7 @@ AGES = terms(hadamard(7, NANONATS), domain=Buckets.of([0, 20, 30, 40.5, 60, 80, 
 AGE_SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.2, 0.1, 0.05])
 
 
-def test_means_are_unbiased_and_their_intervals_hold():
+def test_means_are_unbiased_and_their_intervals_have_their_coverage():
     """Over 1,000 batches the mean is unbiased within 4 standard errors, its se is right within 7%, and 95% intervals
     cover 93 to 97%.
 
@@ -370,7 +374,7 @@ def test_means_are_unbiased_and_their_intervals_hold():
     assert 0.93 <= np.mean([answer.low <= true <= answer.high for answer in answers]) <= 0.97
 
 
-def test_a_query_equals_its_dense_twin():
+def test_a_query_equals_the_product_with_the_raw_shares():
     """If the left inverse is unique, the estimate of a query is a . raw plus the offset."""
     counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 3000)
     a = np.array([3.0, -1.0, 0.5, 2.0])
@@ -390,7 +394,10 @@ def test_a_constant_has_no_error():
 
 
 def test_a_constant_of_the_weights_may_move_to_the_offset():
-    """Weights a + c with offset -c have the same estimate and the same error as a."""
+    """Weights a + c with offset -c have the same estimate and error as a.
+
+    The error is less than three quarters of that of the decoder's adjoint without this freedom.
+    """
     counted = tally(AGES.channel, AGE_SHARES, 3000)
     a = np.array([0, 20, 30, 40.5, 60, 80, 100])
     plain, moved = query.weighted(AGES, counted, a), query.weighted(AGES, counted, a + 1000, offset=-1000)

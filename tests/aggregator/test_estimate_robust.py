@@ -38,16 +38,16 @@ def attacked(channel, forged, rng, targets=10):
     return decoder, counts, p / p.sum()
 
 
-@pytest.mark.parametrize(("channel", "forged", "seen"), [(TRIPLES, 200, 20), (GEOMETRY, 500, 10)])
-def test_the_fit_sees_floods_that_no_ceiling_does(channel, forged, seen):
-    """The residual test detects at least ``seen`` of 20 floods of 2 (triples) or 5 reports in 1,000; the ceiling at
+@pytest.mark.parametrize(("channel", "forged", "detected"), [(TRIPLES, 200, 20), (GEOMETRY, 500, 10)])
+def test_the_residual_test_detects_floods_that_no_ceiling_does(channel, forged, detected):
+    """The residual test detects at least ``detected`` of 20 floods of 2 (triples) or 5 reports in 1,000; the ceiling at
     most 5 of them."""
     rng = np.random.default_rng(21)
     findings = []
     for _ in range(20):
         decoder, counts, _ = attacked(channel, forged, rng)
         findings += screen(decoder, counts, N)
-    assert sum("the other outputs explain" in finding for finding in findings) >= seen
+    assert sum("the other outputs explain" in finding for finding in findings) >= detected
     assert sum("at the most" in finding for finding in findings) <= 5
 
 
@@ -98,7 +98,7 @@ def test_the_robust_shares_of_honest_reports_are_the_projected_ones(channel):
     assert apart < off / 20
 
 
-def test_bits_are_not_believed_one_by_one():
+def test_a_robust_estimate_of_bits_is_refused():
     """A robust estimate of a channel of bits is a ValueError."""
     with pytest.raises(ValueError, match="bits"):
         robust(decoder_of(unary.oue(5, NANONATS)), np.full(5, 0.3), 100)

@@ -49,7 +49,7 @@ def test_honest_reports_pass(channel, n):
 
 
 @pytest.mark.parametrize(("k", "n", "targets"), [(50, 100_000, 5), (1000, 100_000, 10), (1000, 100_000, 1000)])
-def test_a_maximal_gain_attack_of_one_percent_is_seen(k, n, targets):
+def test_a_maximal_gain_attack_of_one_percent_is_detected(k, n, targets):
     """If 1% of the reports have the output that supports the most of 5, 10 or all targets, every batch raises an alarm.
 
     100 attacked batches of a skewed population each.
@@ -66,7 +66,7 @@ def test_a_maximal_gain_attack_of_one_percent_is_seen(k, n, targets):
         assert screen(decoder, counts, n)
 
 
-def test_reports_that_speak_for_many_values_unbalance_the_shares():
+def test_reports_that_add_many_people_unbalance_the_sum_of_the_shares():
     """If 1% of the reports each add over 100 people, the test of the sum of the shares detects them."""
     channel, rng = hadamard(200, NANONATS), np.random.default_rng(6)
     decoder = decoder_of(channel)
@@ -75,7 +75,7 @@ def test_reports_that_speak_for_many_values_unbalance_the_shares():
     assert any("sum to" in finding for finding in screen(decoder, counts, 100_000))
 
 
-def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
+def test_a_repeated_output_is_detected_if_the_shares_stay_balanced():
     """If 1% of the reports repeat an output that adds nothing to the sum of the shares, the count of that output shows
     them."""
     channel, rng = hadamard(200, NANONATS), np.random.default_rng(8)
@@ -87,7 +87,7 @@ def test_a_repeated_output_is_seen_though_the_shares_stay_balanced():
     assert f"output {neutral} occurs" in finding
 
 
-def test_forgeries_that_look_like_people_are_not_seen():
+def test_forged_reports_with_an_honest_distribution_are_not_detected():
     """Forged reports drawn like those of honest devices with one value pass the screen; only their influence is
     bounded."""
     channel, rng = hadamard(50, NANONATS), np.random.default_rng(7)
@@ -139,7 +139,7 @@ def test_honest_subsets_pass():
 
 
 @pytest.mark.parametrize("targets", [1, 15, 30])
-def test_words_that_set_only_the_targets_are_seen(targets):
+def test_words_that_set_only_the_targets_are_detected(targets):
     """If 1% of the reports set the bits of 1, 15 or all 30 targets and no others, every batch raises an alarm.
 
     100 attacked batches of 100,000 reports, OUE at eps = 1. Honest words have 8 ones, so attacks on 5 to 12 targets are
@@ -152,7 +152,7 @@ def test_words_that_set_only_the_targets_are_seen(targets):
         assert screen(decoder, counts + forged, n)
 
 
-def test_words_forged_with_the_usual_number_of_ones_are_not_seen():
+def test_words_forged_with_the_usual_number_of_ones_are_not_detected():
     """Forged words with the usual number of bits keep the sum of the shares and pass the screen; only their influence
     is bounded."""
     decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(16), 100_000
@@ -197,7 +197,7 @@ CASES = {
 SIZES = (10_000, 100_000, 1_000_000)
 
 
-def seen(channel, attacked, targets, n, batches):
+def detection_rate(channel, attacked, targets, n, batches):
     """Return the fraction of attacked batches that raise an alarm.
 
     The people's shares are as 1 / rank, in random order. 1% of the reports are one output, drawn from those that add
@@ -243,7 +243,7 @@ def test_detection_rates_are_those_of_the_table(name):
     """
     for targets in (1, 3):
         expected = stated()[name, targets][1]
-        assert abs(seen(*CASES[name], targets, SIZES[1], 25) - expected) <= max(
+        assert abs(detection_rate(*CASES[name], targets, SIZES[1], 25) - expected) <= max(
             4 * (expected * (1 - expected) / 25) ** 0.5, 0.06
         )
 
@@ -257,7 +257,7 @@ def test_detection_rates_of_every_size_are_those_of_the_table(name):
     """
     for targets in (1, 3):
         for n, expected in zip(SIZES, stated()[name, targets], strict=True):
-            assert abs(seen(*CASES[name], targets, n, 200) - expected) <= max(
+            assert abs(detection_rate(*CASES[name], targets, n, 200) - expected) <= max(
                 4 * (expected * (1 - expected) / 200) ** 0.5, 0.02
             )
 

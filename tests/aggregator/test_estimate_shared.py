@@ -64,7 +64,7 @@ def test_precision_weights_are_generalised_least_squares():
     np.testing.assert_allclose(steps.base + (steps.heights * steps.counts).sum(axis=0) / n, decoder.invert(share))
 
 
-def test_equal_classes_gain_and_hold_their_coverage():
+def test_classes_with_equal_shares_have_less_error_and_their_coverage():
     """If classes of .5 and 2 nats have equal shares, pooling by precision has less than a quarter of the squared error.
 
     400 surveys of 1,000 people. Each of six values is covered in more than 90.8% (alpha 5 * 10^-4 for 95%), and at most

@@ -38,7 +38,7 @@ def test_smoothing_is_a_triangle(size: int) -> None:
         assert (found >= 0).all()
 
 
-def test_blocks_of_a_line_are_the_channel_added_up() -> None:
+def test_merged_blocks_have_the_mean_rows_of_the_channel() -> None:
     """The merged channel has the mean of the rows of each block, with columns and counts summed block by block.
 
     Without merging it is the channel itself, restricted to the outputs that occurred.
@@ -65,7 +65,7 @@ def test_blocks_of_a_line_are_the_channel_added_up() -> None:
 
 @pytest.mark.parametrize("reports", [1, 2, 3])
 def test_a_handful_of_reports_has_an_estimate(reports: int) -> None:
-    """Shares are finite and sum to one for any one to three reports, also if one half of the split is empty."""
+    """Shares are not negative and sum to one for one to three reports, also if one half of the split is empty."""
     decoder = decoder_of(wave(9, NANONATS))
     for first in range(decoder.features):
         counts = np.zeros(decoder.features, dtype=np.int64)
@@ -130,7 +130,7 @@ def distances(k: int, surveys: int, n: int = 5000) -> dict[str, tuple[float, flo
     return found
 
 
-def test_the_choice_is_as_good_as_the_better_end() -> None:
+def test_the_chosen_strength_is_nearly_as_good_as_the_better_end() -> None:
     """The chosen strength has at most 1.2 times the mean distance of the better of no and full smoothing, on each of
     five shapes.
 
@@ -142,7 +142,7 @@ def test_the_choice_is_as_good_as_the_better_end() -> None:
 
 
 @pytest.mark.long
-def test_the_choice_is_as_good_as_the_better_end_long() -> None:
+def test_the_chosen_strength_is_nearly_as_good_as_the_better_end_long() -> None:
     """The chosen strength has at most 1.1 times the better distance on each shape: 100 surveys on 64 and on 160
     numbers, seed fixed."""
     for k in (64, 160):

@@ -300,9 +300,8 @@ def test_no_other_field_has_less_error(size, eps):
                 assert error >= least
 
 
-def test_fewer_bits_at_a_price():
-    """max_bits limits the bits of an output, down to the smallest number that fits the values, and increases the
-    error."""
+def test_max_bits_limits_the_bits_and_increases_the_error():
+    """max_bits limits the bits of an output and increases the error; too few bits for the values are refused."""
     free = projective(43_750, 8 * NANONATS)
     bound = projective(43_750, 8 * NANONATS, max_bits=16)
     assert (free.output_bits, bound.output_bits) == (23, 16)
@@ -428,7 +427,7 @@ def test_the_recipes_have_an_error_near_the_optimum(size, eps):
 
 
 @pytest.mark.parametrize("eps", [0.1, 0.5, 1, 2, 4, 8])
-def test_many_values_do_without_triples(eps):
+def test_many_values_need_no_triples(eps):
     """At k = 43,750 the best of the three other channels is within 3.5% of the least error."""
     level, E, size = int(eps * NANONATS), math.exp(eps), 43_750
     channel = projective(size, level)

@@ -93,7 +93,7 @@ def test_two_passes_are_weighted_least_squares(seed, levels, missing):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4), st.booleans())
-def test_a_number_is_made_of_the_surveys(seed, levels, missing):
+def test_a_weighted_sum_of_estimates_is_linear_in_the_surveys(seed, levels, missing):
     """Any weighted sum of estimates, at any resolution, is a constant plus a weighted sum of the surveys."""
     rng = np.random.default_rng(seed)
     tree, _ = random_tree(rng, levels)
@@ -140,7 +140,7 @@ def test_consistent_shares_add_up(seed, levels):
         above = shares
 
 
-def test_the_projection_stays_inside_a_parent_without_people():
+def test_districts_of_a_parent_without_people_have_no_share():
     """If a parent has share 0, all its districts have share 0, and variances of 0 cause no error."""
     raw, parent = np.array([0.3, -0.1, 0.9, 0.2]), np.array([0, 0, 1, 1])
     assert project_inside(raw, np.zeros(4), parent, np.array([0.0, 1.0])).tolist() == pytest.approx([0, 0, 0.85, 0.15])
@@ -219,7 +219,7 @@ def coverage(samples, seed, rows=12, columns=10, factors=(6, 2, 1), n=6000, weig
     return held, ratio
 
 
-def test_errors_are_as_large_as_claimed():
+def test_errors_are_as_large_as_stated():
     """Over 120 surveys of 6,000 people the coverage of 95% intervals is 92% to 98% at every resolution.
 
     Squared errors are 0.8 to 1.25 of the stated variance. The seed is fixed. A failure means that the stated errors are
@@ -235,7 +235,7 @@ def test_errors_are_as_large_as_claimed():
 @pytest.mark.long
 @pytest.mark.parametrize("n", [2_000, 100_000])
 @pytest.mark.parametrize("factors", [(6, 2, 1), (6, 3, 1), (4, 1)])
-def test_intervals_hold_at_every_resolution(n, factors):
+def test_intervals_have_their_coverage_at_every_resolution(n, factors):
     """Over 200 surveys with fixed seeds, the coverage of 95% intervals of districts and cells is 93.5% to 97%."""
     weights = np.full(len(factors), 1 / len(factors))
     held, _ = coverage(200, n, rows=23, columns=31, factors=factors, n=n, weights=weights)
@@ -264,7 +264,7 @@ def test_the_known_sum_enters_the_estimate_once():
 
 
 @pytest.mark.parametrize("size", [12, 16, 60])
-def test_errors_of_sums_are_as_large_as_claimed(size):
+def test_errors_of_fewer_districts_than_inputs_are_as_large_as_stated(size):
     """If the channel has more inputs than there are districts, the stated errors are those of the channel.
 
     People are uniform, over two districts and over ``size`` districts. Projective response has 13, 21 and 73 inputs for

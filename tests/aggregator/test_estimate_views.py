@@ -150,7 +150,7 @@ def test_a_view_without_answers_is_left_out():
     assert json.loads(json.dumps(found.as_json(), allow_nan=False))["values"][0]["raw"] is None
 
 
-def test_resolutions_are_in_the_machine_readable_form():
+def test_resolutions_are_in_the_json():
     """In JSON "values" has the finest resolution, as in every campaign, and the coarser resolutions have their
     names."""
     terms = campaign(GRID, Coarse(4), Coarse(2), Identity(), weights=[1, 1, 2])
@@ -181,7 +181,7 @@ def test_methods_that_need_one_channel_are_refused_for_views():
         estimate(terms, counted(terms, PEOPLE, [50, 45], np.random.default_rng(5)))
 
 
-def test_the_share_of_a_range_is_of_all_views():
+def test_the_share_of_a_range_uses_all_views():
     """The share of a range is unbiased and more precise than from the values alone.
 
     Its interval contains the truth in at least 34 of 40 surveys; the seed is fixed. A range is a sum with weights 0 and
@@ -234,7 +234,7 @@ def covered(terms, people, numbers, surveys, seed):
     return held
 
 
-def test_intervals_hold_in_a_few_surveys():
+def test_intervals_have_their_coverage():
     """In 30 surveys of 3,000 people the coverage of 95% intervals is at least 93%.
 
     All intervals of a resolution contain the truth in at least 26 surveys. The seed is fixed. A failure means that the
@@ -247,7 +247,7 @@ def test_intervals_hold_in_a_few_surveys():
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["squares in squares", "stripes across squares", "numbers"])
-def test_intervals_hold(name):
+def test_intervals_have_their_coverage_long(name):
     """Over 200 surveys of 1,000 and of 50,000 people, the coverage of 95% intervals of each value is at least 93%.
 
     For four districts 200 surveys have a standard error of 1.1%. All intervals of a resolution together contain the
@@ -308,10 +308,10 @@ def panel(terms, rng, devices, moves, both=0.8):
 
 
 @pytest.mark.parametrize("moves", [0.01, 0.3])
-def test_intervals_of_a_change_hold_for_all_views_together(moves):
+def test_intervals_of_a_change_have_their_coverage(moves):
     """95% intervals of the change of each cell and of each square cover, separately and simultaneously.
 
-    S = 12 panels of 1,500 devices. Correct simultaneous intervals of all cells hold in fewer than 8 panels once in
+    S = 12 panels of 1,500 devices. Correct simultaneous intervals of all cells cover in fewer than 8 panels once in
     5,000 such tests; the coverage may be higher if very few devices have changed. The seed is fixed. A failure means
     that the errors of a change are too small.
     """
@@ -330,7 +330,7 @@ def test_intervals_of_a_change_hold_for_all_views_together(moves):
     assert (np.sum(together, axis=0) >= 8).all()
 
 
-def test_a_change_is_shown_at_the_resolution_that_holds():
+def test_a_change_of_a_square_is_significant_at_its_resolution():
     """With 1,500 devices a move of 30% is significant for its target square, which JSON and the table name.
 
     Changes of the square's cells sum to the square's change. The seed is fixed.
@@ -383,7 +383,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
         assert (tmp_path / "drawn.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_reader_can_name_a_district():
+def test_the_course_of_a_named_district_has_its_rows_only():
     """The course and the change of one named square have its single intervals and no rows of other districts."""
     terms, rng = block(), np.random.default_rng(45)
     tallies, _ = panel(terms, rng, 1500, 0.3)

@@ -111,7 +111,7 @@ def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
     assert distances[0] < 0.5 * distances[1]
 
 
-def test_the_mean_has_its_error() -> None:
+def test_the_mean_is_unbiased_and_has_the_stated_error() -> None:
     """The standard errors of 400 surveys of 400 people equal the standard deviation of the means within a fifth (5.6 of
     its errors).
 

@@ -99,7 +99,7 @@ def test_one_order_confuses_neighbours_and_several_do_not():
     np.testing.assert_allclose(several.invert(several.forward(p)), p, atol=1e-9)
 
 
-def test_large_domains_name_the_methods_that_reach_them():
+def test_a_large_domain_is_not_inverted_and_the_error_names_other_methods():
     """A channel of 50,000 inputs is not inverted, with an error that names other methods; its passes need no matrix."""
     channel = Windows(
         tuple(range(1, 50_001)), 1000, 2, (), (), (Type(300, ONE // 1200, ONE // 1200 - ONE // 4000, 0, ()),)

@@ -48,7 +48,7 @@ def test_auto_chooses_among_the_families_of_the_devices(tmp_path: Path, draft: s
         assert terms == read_draft(tmp_path / "plain.toml")
 
 
-def test_the_choice_is_the_best_that_is_left(tmp_path: Path) -> None:
+def test_the_draft_gets_the_best_mechanism_of_the_listed_families(tmp_path: Path) -> None:
     """The draft gets the mechanism of least error among the listed families; a plan gives the reason why others are
     excluded."""
     file = written(tmp_path, '["bits", "response"]')
@@ -61,7 +61,7 @@ def test_the_choice_is_the_best_that_is_left(tmp_path: Path) -> None:
     assert "which the draft's families do not list" in run("plan", file, "--json").output
 
 
-def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
+def test_forms_and_views_use_the_listed_families(tmp_path: Path) -> None:
     """Each view of a form, and each resolution of a number, has a channel of a listed family."""
     form = read_draft(drafted(tmp_path, FORM, '[mechanism]\nfamilies = ["subset"]\n'))
     assert {view.channel.family for view in form.views} == {"subset"}
@@ -84,14 +84,14 @@ def test_a_form_and_its_views_are_of_the_families_too(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_families_that_cannot_be_are_refused(tmp_path: Path, families: str, more: str, message: str) -> None:
+def test_unusable_lists_of_families_are_refused(tmp_path: Path, families: str, more: str, message: str) -> None:
     """An unknown family, an empty list, a list without a channel for the notion, and a mechanism of another family are
     refused."""
     with pytest.raises(DraftError, match=message):
         read_draft(written(tmp_path, families, MANY, more))
 
 
-def test_a_channel_that_the_author_wrote_is_of_the_families_too(tmp_path: Path) -> None:
+def test_a_table_of_the_author_needs_the_table_family(tmp_path: Path) -> None:
     """An author's table is refused for devices without the table family."""
     rows = "[[0.4,0.2,0.2,0.2],[0.2,0.4,0.2,0.2],[0.2,0.2,0.4,0.2],[0.2,0.2,0.2,0.4]]"
     table = f'name = "table"\nrows = {rows}\n'

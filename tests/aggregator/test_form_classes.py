@@ -476,7 +476,7 @@ def test_devices_that_repeat_everything_show_no_change() -> None:
     assert course.as_json()["change"] == course.as_json()["steps"][0]
 
 
-def test_a_change_of_weighted_shares_is_one_of_weighted_shares() -> None:
+def test_the_change_of_weighted_shares_is_their_difference() -> None:
     """The change weighted to a known margin is the difference of the weighted shares, with the error of paired
     devices."""
     terms, home = read(FORM), KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3))

@@ -51,7 +51,7 @@ def pattern(shape: tuple[int, int], v: float) -> np.ndarray:
     return np.asarray(table)
 
 
-def test_an_association_of_the_strength_that_is_named_is_found_in_four_of_five_surveys(tmp_path: Path) -> None:
+def test_an_association_of_the_planned_strength_is_detected_in_four_of_five_surveys(tmp_path: Path) -> None:
     """An association of the planned strength is detected in .6 to .95 of 40 surveys, and one half as strong in at most
     half.
 
@@ -94,7 +94,7 @@ def test_the_error_of_a_question_is_that_of_its_estimate(tmp_path: Path) -> None
         assert question.people_for[0.01] == pytest.approx(90_000 * (question.se / 0.01) ** 2, rel=1e-4)
 
 
-def test_strength_falls_with_the_root_of_the_people(tmp_path: Path) -> None:
+def test_the_detectable_strength_falls_with_the_root_of_the_people(tmp_path: Path) -> None:
     """With four times as many people half the strength is detectable; with the stated people a medium strength is."""
     few, many = planned(tmp_path, 10_000), planned(tmp_path, 40_000)
     for one, other in zip(few.tables, many.tables, strict=True):
@@ -104,7 +104,7 @@ def test_strength_falls_with_the_root_of_the_people(tmp_path: Path) -> None:
     assert max(table.detectable for table in enough.tables) <= MEDIUM
 
 
-def test_unanswerable_questions_are_named_plainly(tmp_path: Path) -> None:
+def test_sentences_state_the_associations_that_can_be_found(tmp_path: Path) -> None:
     """The sentences of a plan say how many associations can be found, and which level suffices for more."""
     few = planned(tmp_path, 400)
     assert few.sentences[0].startswith("With 400 people at 1 nat, no association of medium strength")

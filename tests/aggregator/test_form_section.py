@@ -51,7 +51,7 @@ def drafted(folder: Path, questions: str = FORM, more: str = "", tail: str = TAI
 def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[tuple[int, ...]]) -> None:
     """The views are all pairs, the pairs of the listed tables, or the outcome with each other question.
 
-    A question in no pair has a view alone. Each view has its own number of answers and the whole level.
+    A question in no pair has a view alone. Each view has the inputs of its questions and the whole level.
     """
     terms = read_draft(drafted(tmp_path, more=analysis))
     assert isinstance(terms.domain, Form)

@@ -27,7 +27,7 @@ NOTIONS = tuple(Graded.over([int(first * NAT), *[int(rest * NAT)] * (K - 1)], "m
 
 @pytest.fixture(scope="module")
 def made():
-    """Return the chosen channel of each class, and the channel of blocks."""
+    """The choice for each class, and the channel of blocks."""
     choices = [class_choice(AUTO, Question(Values(tuple("abcdefghijkl")), notion)) for notion in NOTIONS]
     return choices, side_by_side(choices)[1]
 
@@ -54,7 +54,7 @@ def test_the_decoder_of_the_blocks_is_the_dense_one(made):
 
 
 @pytest.mark.parametrize("people", [400, 20_000])
-def test_intervals_for_all_people_hold(made, people):
+def test_intervals_for_all_people_have_their_coverage(made, people):
     """Over 300 surveys with fixed shares in each class, the estimate for all people is unbiased and the 95% intervals
     cover.
 
@@ -84,7 +84,7 @@ def test_intervals_for_all_people_hold(made, people):
         assert ((high - low) < 4.2 * se).all()
 
 
-def test_the_steps_of_a_class_keep_their_slack(made):
+def test_the_slack_for_all_people_is_the_weighted_mean_of_the_classes(made):
     """The slack of the exact intervals for all people is the mean of the slacks of the classes, weighted by their
     reports.
 

@@ -104,7 +104,7 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
 
 @pytest.mark.parametrize("reports", [100, 20_000])
 @pytest.mark.parametrize("name", ["q=2 t=3 k=5", "q=3 t=3 k=13"])
-def test_intervals_hold(name, reports):
+def test_intervals_have_their_coverage(name, reports):
     """The coverage of the 95% interval of each value is at least 92.5% over 1,000 surveys of a random distribution.
 
     The numbers of reports are small and large. An interval with a coverage of 95% fails with alpha = 3e-4; the seed is
@@ -147,7 +147,7 @@ def test_the_error_is_near_idues_in_few_bits(nats, sizes, function, most):
     assert chosen(AUTO, Question(values(notion.inputs), notion))[0] == "graded"
 
 
-def test_no_other_weights_are_better():
+def test_no_other_weights_have_less_error():
     """None of 200 x 200 pairs of outside weights that satisfy the bounds of two classes has less error, to 1e-9.
 
     The geometry is the same. With either outside weight smaller by a millionth the channel is not certified.

@@ -2,9 +2,10 @@
 quota.
 
 A flood four times as long has the same peak memory and about four times the processor time. If anything were stored for
-each envelope, or compared with each earlier one, memory would be four times or time sixteen times as large. Single
-envelopes, forged in every way: test_intake_ingest, tests.fuzz. Floods of requests: test_receive. Estimates that show a
-flood of valid reports: test_estimate_screen.
+each envelope, or compared with each earlier one, memory would be four times or time sixteen times as large.
+
+Other tests: test_intake_ingest and tests.fuzz send single forged envelopes, test_receive sends floods of requests, and
+test_estimate_screen has floods of valid reports.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PIECE, CHUNK = 2**15, 500
 
 
 def strangers(rng: random.Random, number: int) -> bytes:
-    """Return reports signed with keys that the study does not have."""
+    """Return reports that name keys which the study does not have."""
     sealed = report(0, PLAIN)
     return b"".join(sealed[:5] + rng.randbytes(8) + sealed[13:] for _ in range(number))
 
@@ -97,7 +98,7 @@ def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, f
 
 
 @pytest.mark.parametrize("name", [pytest.param(one, marks=pytest.mark.long if one == LONG else ()) for one in FLOODS])
-def test_a_flood_costs_the_memory_of_a_chunk_and_time_as_its_bytes(tmp_path, name):
+def test_a_longer_flood_needs_the_same_memory_and_proportional_time(tmp_path, name):
     """A flood four times as long needs about the same memory and at most ten times the time.
 
     It adds at most four rows of refusals for each piece or chunk.

@@ -68,7 +68,7 @@ def laid_out(parts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @given(st.lists(payloads(), min_size=1, max_size=8))
 @example(every_form())
-def test_columns_are_the_reports_decoded(parts):
+def test_columns_equal_the_decoded_reports(parts):
     """A payload is refused if and only if Report.decode refuses it, and all others are read as by Report.decode."""
     found = columns.reports(*laid_out(parts))
     data = laid_out(parts)[0]
@@ -86,7 +86,7 @@ def test_columns_are_the_reports_decoded(parts):
 
 
 @given(st.integers(1, 20), st.integers(1, 40), st.data())
-def test_outputs_are_the_reports_unpacked(bits, count, data):
+def test_outputs_equal_the_unpacked_reports(bits, count, data):
     """Outputs are refused if and only if ``unpack`` refuses them or one reaches the limit; all others are the same."""
     limit = data.draw(st.integers(2 ** (bits - 1) + (bits > 1), 2**bits)) if bits > 1 else 2
     width = (bits * count + 7) // 8
@@ -103,8 +103,8 @@ def test_outputs_are_the_reports_unpacked(bits, count, data):
             assert tuple(values[row]) == expected
 
 
-def test_the_limit_is_the_channels():
-    """All of a channel's outputs are accepted; the next integer is refused, although it has as many bits."""
+def test_integers_that_are_no_outputs_of_the_channel_are_refused():
+    """All of a channel's outputs are accepted; larger integers with as many bits are refused."""
     channel = RandomizedResponse(5, (2**64 // 6,))
     buffer, start, end = laid_out([bytes([y << 5]) for y in range(8)])
     _, valid = columns.outputs(buffer, start, end - start, 1, channel.output_bits, channel.outputs)
@@ -114,7 +114,7 @@ def test_the_limit_is_the_channels():
 @given(
     st.lists(st.tuples(st.binary(min_size=32, max_size=32), st.booleans(), st.integers(0, 60)), min_size=1, max_size=4)
 )
-def test_enrolments_name_the_key_they_carry(rows):
+def test_an_enrolment_must_have_the_id_of_its_key(rows):
     """An enrolment payload is accepted if and only if it is canonical and its envelope has the id of its key."""
     parts, ids, expected = [], [], []
     for public, honest, at in rows:

@@ -80,7 +80,7 @@ def test_pieces_of_a_stream_contain_the_same_envelopes(data, cuts):
     assert fast(data, cuts) == (expected, len(slow) - len(expected))
 
 
-def test_every_place_to_cut_gives_the_same():
+def test_a_batch_divided_at_any_byte_has_the_same_envelopes():
     """A batch with noise before, between and after envelopes reads the same if it is divided at any byte."""
     one, large = codec.encode([1, 3, bytes(8), b"x", bytes(64)]), codec.encode([1, 1, bytes(8), bytes(256), bytes(64)])
     data = b"noise" + one + b"\x95" + large + b"\x95\x01\x95" + one[:-1] + one + b"\x95"
@@ -90,7 +90,7 @@ def test_every_place_to_cut_gives_the_same():
         assert fast(data, [cut]) == (expected, len(slow) - len(expected))
 
 
-def test_a_tail_that_waits_for_more_is_bounded():
+def test_the_buffered_tail_is_bounded():
     """The reader buffers at most the largest possible envelope, for any claimed length."""
     head = b"\x95\x01\x01\xc4\x08" + bytes(8)
     assert frames(head + b"\xc6\x00\x10\x00\x00" + bytes(99), final=False).rest == 0

@@ -102,7 +102,7 @@ def test_each_fault_is_refused_under_its_class(study, reject):
     assert study.rejected(PLAIN if name else None) == {reject: 1}
 
 
-def test_the_first_failing_check_wins(study):
+def test_a_report_is_refused_under_the_first_check_that_fails(study):
     """A report that fails several checks is refused under the class of the first."""
     study.revoke(enrolment(9, PLAIN))
 
@@ -125,7 +125,7 @@ def test_the_first_failing_check_wins(study):
         assert take(study, data, now).rejected == {reject: 1}
 
 
-def test_a_key_revoked_from_a_period_speaks_of_earlier_ones(study):
+def test_a_key_revoked_from_a_period_on_counts_for_earlier_periods(study):
     """If a key is revoked from a period on, reports of earlier periods count at any time, and later ones are refused as
     revoked.
 
@@ -460,7 +460,7 @@ def furnished(tmp_path_factory):
 
 
 @given(st.lists(batches(), min_size=1, max_size=3))
-def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
+def test_ingest_equals_the_slow_reference(furnished, tmp_path_factory, datas):
     """ingest has the counts by class and the rows of the slow reference, which reads one envelope at a time as in
     SPEC 10."""
     study = Study.open(shutil.copytree(furnished, tmp_path_factory.mktemp("twin") / "study"))
@@ -482,10 +482,9 @@ def test_ingest_is_the_slow_twin(furnished, tmp_path_factory, datas):
 
 
 def test_any_number_of_threads_gives_the_same_study(tmp_path, monkeypatch):
-    """Any number of threads gives the same verdicts, rows and estimate, to the last bit, of honest and mutated reports
-    (promise 18).
+    """Any number of threads gives the same verdicts, rows and estimate, to the last bit, of honest and mutated reports.
 
-    The other engines: test_engine_dask.
+    test_engine_dask compares the other engine.
     """
     monkeypatch.setattr(signatures, "SLICE", 16)  # small slices give every thread work
     made = fleet.study(tmp_path / "made", PLAIN, range(200))

@@ -72,7 +72,7 @@ def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
 
 @settings(max_examples=40)
 @given(st.lists(reports(), max_size=12), st.sampled_from([1, 3, 70, 10**6]))
-def test_offers_are_the_reports_unpacked(furnished, sealed, most_outputs):
+def test_candidates_equal_the_unpacked_reports(furnished, sealed, most_outputs):
     """The rows are the outputs of Report.outputs, in order; a report that Report.outputs refuses has no row."""
     study = Study.open(furnished)
     data = b"".join(envelope for envelope, _ in sealed)

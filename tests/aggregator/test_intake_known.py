@@ -182,7 +182,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
     assert verified_now[0]
 
 
-def test_the_memory_may_be_cut_anywhere_or_missing(tmp_path):
+def test_a_truncated_record_is_read_and_a_missing_folder_is_no_error(tmp_path):
     """The complete lines of a record that a crash truncated are read; without a folder the record is in memory only."""
     digests = [bytes([n]) * 32 for n in range(3)]
     Verified.of(tmp_path).add(digests[:2])
@@ -278,7 +278,7 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
     assert not whole._held()
 
 
-def test_a_remembered_signature_holds_for_one_key_only(tmp_path):
+def test_a_remembered_signature_is_valid_for_one_key_only(tmp_path):
     """The same bytes with the same key id and another public key are verified again, and refused."""
     data = report(0, PLAIN)
     gathering = Gathering()

@@ -1,6 +1,6 @@
 """Each report counts at most once and none is lost, although other processes write and processes are killed.
 
-Any order of operations: test_sequences. Kills at each step: test_killed.
+test_sequences runs operations in any order, and test_killed kills processes at each step.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
     assert killed_and_repeated(tmp_path, 60) >= 10
 
 
-def test_a_commit_that_comes_between_is_seen(tmp_path, monkeypatch):
+def test_a_slot_filled_between_scan_and_commit_is_replayed(tmp_path, monkeypatch):
     """If another ingest fills a slot between the scan and the commit, the report for this slot is refused as
     replayed."""
     study = fleet.study(tmp_path / "study", BUCKETS, range(2))

@@ -164,7 +164,7 @@ def test_texts_of_a_poster_stay_on_the_page_and_off_the_code():
     assert refused < 2
 
 
-def test_a_form_lists_some_of_its_questions():
+def test_the_poster_of_a_form_lists_its_questions():
     """The poster of a form states its number of questions and lists them, if they are at most ``LISTED``."""
     data = campaign(domain=FORM, maps=MAPS, addresses=(HERE,), opens=NOW - DAY)
     signed = open_campaign(data, [AUTHOR_OF_FORM.public])
@@ -256,7 +256,7 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
 
 def test_inspect_names_the_author_whose_signature_it_verified(tmp_path):
     """With the author's key inspect verifies the signature and prints the author's name; with another key of that
-    name it prints none."""
+    name it prints none. An altered campaign is refused."""
     campaign_file, altered = tmp_path / "c.campaign", tmp_path / "altered.campaign"
     campaign_file.write_bytes(SIGNED.data)
     altered.write_bytes(SIGNED.data[:-1] + bytes([SIGNED.data[-1] ^ 1]))

@@ -2,8 +2,8 @@
 
 The process to be killed counts its steps, calls of the aggregator's functions and writes to the study, and sends itself
 SIGKILL at a given one; so every step can be tested, and a failure can be repeated. Writes are also cut in the middle of
-a file (by the system, at a limit of bytes) and between a file and its commit. Kills at any moment by the clock:
-test_intake_once, test_upkeep. Damaged and missing files: test_upkeep.
+a file (by the system, at a limit of bytes) and between a file and its commit. test_intake_once and test_upkeep kill at
+moments given by the clock; test_upkeep damages and removes files.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def furnished(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def held(furnished):
+def before(furnished):
     """The contents of the study that ``furnished`` made; no test changes it."""
-    return holds(furnished)
+    return contents(furnished)
 
 
 # The disturbed work, each in a separate process
@@ -74,7 +74,7 @@ def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
     inbox.archive(path, files, result.warnings)
 
 
-def tell(path: Path) -> None:
+def run_estimate(path: Path) -> None:
     """Run estimate on the command line, with a page."""
     halftruth.main(
         ["--study", str(path), "estimate", "education", "--json", "--report", str(page_of(path))], standalone_mode=False
@@ -86,7 +86,7 @@ def page_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.html")
 
 
-def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: Connection) -> None:
+def work_until_killed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: Connection) -> None:
     """Do ``work`` and kill this process at a step, or finish and send the numbers of calls and writes."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  # open until the process ends
@@ -126,7 +126,7 @@ def doomed(work: Callable[[Path], None], path: Path, how: str, step: int, pipe: 
 
 def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
     """Do work in another process; return the numbers of its calls and writes, or None if it was killed."""
-    process, ours = begun(doomed, work, path, how, step)
+    process, ours = begun(work_until_killed, work, path, how, step)
     process.join(120)
     if process.exitcode in (-signal.SIGKILL, -signal.SIGXFSZ):
         return None
@@ -146,7 +146,7 @@ def rows(path: Path, table: str) -> list[tuple[object, ...]]:
     return sorted(tuple(map(str, row.values())) for row in found.to_pylist())
 
 
-def holds(path: Path) -> dict[str, object]:
+def contents(path: Path) -> dict[str, object]:
     """Return the counted reports, the keys, the estimate, the waiting uploads and every archived envelope of a
     study."""
     shares = estimate(OPEN, Study.open(path).tally(OPEN)).as_json()
@@ -173,7 +173,7 @@ def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> Non
     undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
     counted = run(take, undisturbed)
     assert counted is not None
-    expected = holds(undisturbed)
+    expected = contents(undisturbed)
     assert len(expected["reports"]) == 5 + 3 * (PEOPLE - 5) + 2 * 2
     # The last of these steps is near the end, where uploads are archived.
     ways = [(AT_CALL, step) for step in [*spread(counted[0], calls), counted[0] - 20]]
@@ -186,7 +186,7 @@ def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> Non
             assert set(half) <= set(expected[name])
             assert len(set(half)) == len(half)
         take(copy, PIECE_BYTES, CHUNK_REPORTS)
-        again = holds(copy)
+        again = contents(copy)
         assert again == expected | {"waiting": []}, (how, step)
         shutil.rmtree(copy)
 
@@ -203,7 +203,7 @@ def test_an_ingest_killed_at_every_write_is_completed_by_the_next(furnished, tmp
     ingest_killed(furnished, tmp_path, 100, 1000)
 
 
-def bar(path: Path) -> None:
+def revoke_two(path: Path) -> None:
     """Revoke keys from a period on, in a study without such a revocation."""
     Study.open(path).revoke(enrolment(1, OPEN), enrolment(2, OPEN), since=2)
 
@@ -212,7 +212,7 @@ def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
     """Kill a revocation at ``calls`` of its calls, and in four ways at its write; assert that the next one completes
     it."""
     undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
-    counted = run(bar, undisturbed)
+    counted = run(revoke_two, undisturbed)
     assert counted is not None
     assert counted[1] == 1
     before, after = (Study.open(path).status(NOW) for path in (furnished, undisturbed))
@@ -220,10 +220,10 @@ def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
     ways = [(AT_CALL, step) for step in spread(counted[0], calls)]
     for how, step in [*ways, *((how, 0) for how in (BEFORE, HALF, UNCOMMITTED, AFTER))]:
         copy = Path(shutil.copytree(furnished, folder / "copy"))
-        assert run(bar, copy, how, step) is None, (how, step)
+        assert run(revoke_two, copy, how, step) is None, (how, step)
         found = Study.open(copy).status(NOW)
         assert found == after if how == AFTER else found in (before, after)
-        bar(copy)
+        revoke_two(copy)
         assert Study.open(copy).status(NOW) == after, (how, step)
         shutil.rmtree(copy)
 
@@ -252,16 +252,16 @@ def estimate_killed(furnished: Path, folder: Path, calls: int) -> None:
     study = Path(shutil.copytree(furnished, folder / "study"))
     take(study)
     before = files_of(study)
-    counted = run(tell, study)
+    counted = run(run_estimate, study)
     assert counted is not None
     expected = page_of(study).read_bytes()
     for step in spread(counted[0], calls):
         page_of(study).unlink(missing_ok=True)
-        assert run(tell, study, AT_CALL, step) is None
+        assert run(run_estimate, study, AT_CALL, step) is None
         assert not page_of(study).exists() or page_of(study).read_bytes() == expected
     assert files_of(study) == before
     page_of(study).unlink(missing_ok=True)
-    assert run(tell, study) is not None
+    assert run(run_estimate, study) is not None
     assert page_of(study).read_bytes() == expected
 
 
@@ -302,7 +302,7 @@ def full() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))
 
 
-def obeying() -> None:
+def without_root_rights() -> None:
     """Give up root's right to ignore file permissions in this process."""
     header = (ctypes.c_uint32 * 2)(0x20080522, 0)
     rights = (ctypes.c_uint32 * 6)()
@@ -323,14 +323,16 @@ def refused(name: str, first: Callable[[], None], path: Path, pipe: Connection) 
         pipe.send(("", ""))
 
 
-@pytest.mark.parametrize("condition", [full, obeying], ids=["full", "read-only"])
+@pytest.mark.parametrize("condition", [full, without_root_rights], ids=["full", "read-only"])
 @pytest.mark.parametrize("name", WRITING)
-def test_a_full_or_read_only_disk_is_an_error_and_changes_nothing(furnished, held, tmp_path, name, condition):
-    """On a full or read-only disk every write fails with advice and changes nothing, and succeeds once there is room
-    again."""
+def test_a_full_or_read_only_disk_is_an_error_and_changes_nothing(furnished, before, tmp_path, name, condition):
+    """On a full disk, or in read-only folders, every write fails with advice and changes nothing.
+
+    The same write succeeds afterwards.
+    """
     study = Path(shutil.copytree(furnished, tmp_path / "study"))
-    here = held | {"waiting": inbox.waiting(study)}
-    if condition is obeying:
+    here = before | {"waiting": inbox.waiting(study)}
+    if condition is without_root_rights:
         for folder in [study, *(one for one in study.rglob("*") if one.is_dir())]:
             folder.chmod(0o555)
     process, ours = begun(refused, name, condition, study)
@@ -340,9 +342,9 @@ def test_a_full_or_read_only_disk_is_an_error_and_changes_nothing(furnished, hel
         folder.chmod(0o755)
     assert kind == "StudyError"
     assert "free space or correct the permissions" in text
-    assert holds(study) == here
+    assert contents(study) == here
     WRITING[name](study)
-    assert (holds(study) == here) is (name == "compact")
+    assert (contents(study) == here) is (name == "compact")
 
 
 # Clocks that jump
@@ -368,8 +370,8 @@ def test_a_wrong_clock_only_delays_early_reports(tmp_path):
 def test_a_compaction_keeps_files_with_a_future_date(furnished, tmp_path):
     """Files with a date in the future are kept, and the study reads the same."""
     study = Path(shutil.copytree(furnished, tmp_path / "study"))
-    before = holds(study)
+    before = contents(study)
     names = {str(file) for file in study.rglob("*.parquet")}
     compact(Study.open(study), now=0)
     assert names <= {str(file) for file in study.rglob("*.parquet")}
-    assert json.dumps(before["shares"]) == json.dumps(holds(study)["shares"])
+    assert json.dumps(before["shares"]) == json.dumps(contents(study)["shares"])

@@ -1,7 +1,6 @@
-"""A study that a later version of halftruth wrote to: unknown content is left unchanged, and the error says so.
+"""A study that a later version of halftruth wrote to is left unchanged, and the error says to update.
 
-The tests make up a later version of the tables, of the engine and of campaigns. The error says to update, before
-anything is counted.
+The tests make up a later version of the tables, of the engine and of campaigns.
 """
 
 from __future__ import annotations
@@ -108,7 +107,7 @@ def later_campaign() -> bytes:
 def test_a_campaign_of_a_later_version_stops_no_other(study):
     """A campaign of a later version cannot be imported. If a later version imported it, other campaigns still work.
 
-    They are ingested and estimated, and the error for the unknown campaign says to update.
+    Their reports are ingested and tallied. The errors for the unknown campaign and for the status say to update.
     """
     data = later_campaign()
     with pytest.raises(Exception, match="a notion must be one of"):

@@ -37,7 +37,7 @@ def printed(lib, *words):
     return result.stdout
 
 
-def test_a_studys_estimate_is_the_commands(found):
+def test_the_estimate_of_a_study_equals_that_of_the_command(found):
     """``Study.estimate`` gives the JSON that `halftruth estimate` prints, with the same options by the same names."""
     lib, estimate = found
     assert isinstance(estimate, Estimate)

@@ -177,7 +177,7 @@ FAULTS = [fault for fault in Fault if fault is not Fault.SLOW]
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
-def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucket, study, seed):
+def test_a_network_that_loses_requests_and_answers_changes_no_count(stores, bucket, study, seed):
     """Through a proxy that loses or truncates about a third of the requests or answers, an ingest succeeds or fails
     with one sentence.
 
@@ -189,8 +189,8 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
     upstream = stores[0].removeprefix("http://").split(":")
     with fault_proxy((upstream[0], int(upstream[1])), faults) as proxy:
         environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://{}:{}".format(*proxy.address)}
-        # This needs a separate process: the engine sometimes blocks the proxy of this one while it waits for a
-        # response.
+        # This needs a separate process: while the engine waits for a response, it may block a proxy in its own
+        # process.
         process, pipe = begun(persist, environment, study.path, files)
         failed = heard(pipe)
         process.join()
@@ -199,7 +199,7 @@ def test_a_network_that_loses_requests_and_answers_costs_time_only(stores, bucke
     assert len(rows(study)) == 18
 
 
-def doomed(environment, path, files, when, step, _):
+def ingest_until_killed(environment, path, files, when, step, _):
     """In a separate process: ingest, and kill the process before or after a commit."""
     os.environ.update(environment)
     real, writes = tables.write_deltalake, 0
@@ -217,7 +217,7 @@ def doomed(environment, path, files, when, step, _):
     ingest(Study.open(path), [files], now=NOW, threads=1, chunk_reports=9)
 
 
-def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, study):
+def test_an_ingest_killed_at_a_commit_is_completed_by_the_next(stores, bucket, study):
     """After kill -9 after the first or before the second commit the study has only whole commits.
 
     The next ingest completes it.
@@ -228,7 +228,9 @@ def test_an_ingest_killed_at_any_write_is_completed_by_the_next(stores, bucket, 
     expected = rows(undisturbed)
     for when, step in (("after", 0), ("before", 1)):
         made = copied(study, bucket / f"{when} {step}")
-        process, _ = begun(doomed, ENVIRONMENT | {"AWS_ENDPOINT_URL": stores[0]}, made.path, files, when, step)
+        process, _ = begun(
+            ingest_until_killed, ENVIRONMENT | {"AWS_ENDPOINT_URL": stores[0]}, made.path, files, when, step
+        )
         process.join()
         assert process.exitcode == -signal.SIGKILL
         half = rows(made)
@@ -264,7 +266,7 @@ def test_compaction_keeps_the_rows_and_replaced_objects(bucket, study):
     assert not [file for file in below(study.path) if file.place.name.startswith(".")]
 
 
-def test_damage_is_noticed_and_mended_on_a_disk(bucket, study, tmp_path):
+def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_path):
     """A lost or truncated data object stops every command with one sentence; the other objects and the batches
     rebuild the study in a folder."""
     (bucket / "all.htr").write_bytes(b"".join(report(n, PLAIN, n) for n in range(6)))

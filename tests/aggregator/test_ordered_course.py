@@ -56,7 +56,7 @@ def changes(before, after):
     return [*(int(b) - int(a) for a, b in zip(*quantiles, strict=True)), (after - before)[5:].sum()]
 
 
-def holds(found, truth):
+def covers(found, truth):
     return [shift.low - 1e-9 <= true <= shift.high + 1e-9 for shift, true in zip(found.shifts, truth, strict=True)]
 
 
@@ -77,11 +77,11 @@ def covered(surveys, generator, kept, people=1000):
             Tally.of(again + generator.multinomial(people - same, decoder.forward(one))) for one in (before, law(8))
         ]
         (found,) = by_period(signed, [Span(0, 0), Span(1, 1)], tallies, read).differences
-        hits += holds(found, truth)
+        hits += covers(found, truth)
     return hits / surveys
 
 
-def test_intervals_of_changes_hold_at_any_part_of_repeated_outputs():
+def test_intervals_of_changes_have_their_coverage():
     """At most 1 of 16 intervals of 90% misses the true change, with 0 and with 70% of 1,000 devices repeating their
     output.
 
@@ -94,7 +94,7 @@ def test_intervals_of_changes_hold_at_any_part_of_repeated_outputs():
 
 
 @pytest.mark.long
-def test_intervals_of_changes_hold_long():
+def test_intervals_of_changes_have_their_coverage_long():
     """In 300 surveys for each of 3 fractions of repeated outputs, the 90% intervals of each figure cover in at least
     90%.
 
@@ -105,7 +105,7 @@ def test_intervals_of_changes_hold_long():
         assert covered(300, generator, kept).min() >= 0.9
 
 
-def test_intervals_between_classes_hold():
+def test_intervals_between_classes_have_their_coverage():
     """At most 6 of 32 intervals of 90% miss the true difference of classes, in 8 surveys of 1,000 people a class.
 
     If the intervals were independent, alpha would be 0.04; the seed is fixed. A failure means that the intervals are
@@ -115,7 +115,7 @@ def test_intervals_between_classes_hold():
 
 
 @pytest.mark.long
-def test_intervals_between_classes_hold_long():
+def test_intervals_between_classes_have_their_coverage_long():
     """In 300 surveys the 90% intervals of each figure cover in at least 87%.
 
     An interval with a coverage of exactly 90% fails with alpha = 0.04; the seed is fixed. A failure means that the
@@ -137,7 +137,7 @@ def between_classes(surveys, generator, people=1000):
         pairs = zip(CHANNELS, laws, strict=True)
         counts = [generator.multinomial(people, decoder_of(channel).forward(one)) for channel, one in pairs]
         (found,) = by_class(signed, Tally.of(np.concatenate(counts)), read).differences
-        hits += holds(found, truth)
+        hits += covers(found, truth)
     return hits / surveys
 
 
@@ -192,7 +192,7 @@ def test_options_that_exclude_each_other_are_refused(lib, words, code, says):
     assert says in " ".join(run(lib, *words, code=code).stderr.split())
 
 
-def test_steps_are_the_changes_from_each_to_the_next():
+def test_steps_are_the_changes_from_each_span_to_the_next():
     """Steps are shown with the change from the first to the last span; a span with too few devices is skipped.
 
     The picture has a panel for each of the other spans. Too many spans for a picture are refused.

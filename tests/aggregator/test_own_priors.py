@@ -32,7 +32,7 @@ TERMS = Campaign(
 )  # fmt: skip
 
 
-def test_floats_choose_as_the_integers_do():
+def test_floats_and_integers_choose_the_same_channel():
     """For each of 300 random priors, floats choose the channel that the protocol's integers choose; both channels
     occur."""
     generator = np.random.default_rng(1)

@@ -31,7 +31,7 @@ ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
 # Places
 
 
-def test_a_bucket_answers_in_pathlibs_words(bucket, tmp_path):
+def test_a_place_in_a_bucket_behaves_like_a_path(bucket, tmp_path):
     """The same tree on a disk and in a bucket has the same names, sizes, bytes and kinds.
 
     A missing object, an object that must be new, and writing through ``open`` are errors.
@@ -117,7 +117,7 @@ def run(*arguments):
     return done.exit_code, done.stdout, done.stderr
 
 
-def test_a_session_by_the_command_line(bucket, tmp_path):
+def test_commands_have_the_same_output_for_a_bucket_and_a_folder(bucket, tmp_path):
     """import, enrol, ingest, status, estimate, compact and rebuild work for a study in a bucket as for one in a
     folder."""
     (tmp_path / "education.campaign").write_bytes(PLAIN.data)
@@ -175,7 +175,7 @@ def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, t
     assert not (tmp_path / "s3:").exists()
 
 
-def test_a_store_that_overwrites_objects_holds_no_study(stores, bucket):
+def test_a_store_that_overwrites_objects_is_refused(stores, bucket):
     """A store that ignores If-None-Match and overwrites objects is refused, and nothing is left in it."""
     with speaking_to(stores[1]):
         with pytest.raises(PlaceError, match="If-None-Match"):
@@ -184,8 +184,8 @@ def test_a_store_that_overwrites_objects_holds_no_study(stores, bucket):
 
 
 def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatch):
-    """A store that does not answer, missing credentials and a missing program each cause one sentence that says what
-    to do."""
+    """A store that does not answer, a missing bucket, missing credentials and a missing program are errors with the
+    reason."""
     silence = pytest.raises(StudyError, match=r"the object store does not answer; .* set AWS_ENDPOINT_URL")
     with speaking_to("http://127.0.0.1:9"), silence:
         Study.open(study.path)

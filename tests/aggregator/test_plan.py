@@ -30,8 +30,8 @@ QUESTIONS = {
     "three values, high level": Question(values(3), Ldp(6 * NAT)),
     "sixteen values": Question(values(16), Ldp(NAT)),
     "a hundred values": Question(values(100), Ldp(2 * NAT)),
-    "least level": Question(values(5), Ldp(exact.MIN_LEVEL)),
-    "most level": Question(values(5), Ldp(exact.MAX_LEVEL)),
+    "lowest level": Question(values(5), Ldp(exact.MIN_LEVEL)),
+    "highest level": Question(values(5), Ldp(exact.MAX_LEVEL)),
     "one sensitive": Question(values(4), HighLow(NAT, 4, (2,))),
     "some sensitive": Question(values(12), HighLow(2 * NAT, 12, (0, 3, 4, 5, 6, 11))),
     "blocks": Question(values(9), Block.over(NAT, [0, 0, 0, 1, 1, 1, 1, 1, 2])),
@@ -44,7 +44,7 @@ each = pytest.mark.parametrize("question", QUESTIONS.values(), ids=QUESTIONS)
 
 
 @each
-def test_everything_handed_out_is_certified_and_weighed(question):
+def test_every_candidate_is_certified_and_has_its_exact_error(question):
     """Every candidate is certified for the notion, and its finite errors are those of its integer channel."""
     found = {mechanism.name: one for mechanism, one in candidates(question)}
     assert set(found) == {mechanism.name for mechanism in CATALOGUE}
@@ -137,7 +137,7 @@ def even_within(size, sensitive, part):
 
 
 def orders(sensitive):
-    """Return every order below 4 s, primes and 4, 8 and 9, with the smallest possible dimension; of lines only the
+    """Return every order below 4 s, primes and 4, 8 and 9, with the smallest possible dimension; lines only have the
     smallest order."""
     found = [q for q in range(2, 4 * sensitive) if q in {4, 8, 9} or all(q % d for d in range(2, q))]
     fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in found]
@@ -221,7 +221,7 @@ def test_the_plan_uses_and_states_the_given_share():
                 assert row.candidate.raw_mse == pytest.approx(expected_mse(row.candidate.channel, law))
 
 
-def test_a_part_is_of_sensitive_values():
+def test_a_share_of_sensitive_values_needs_a_high_low_notion():
     """A share of sensitive values needs a high-low notion, and must be above 0 and below 1."""
     for notion, part in ((Ldp(NAT), 0.1), (HighLow(NAT, 4, (2,)), 0.0), (HighLow(NAT, 4, (2,)), 1.0)):
         with pytest.raises(ValueError, match="above 0 and below 1"):
@@ -273,18 +273,18 @@ def test_the_command_draws_its_curve(tmp_path):
         (("--values", 5, "--epsilon", 0), "0.001"),
     ],
 )
-def test_wishes_that_contradict_are_usage_errors(arguments, message):
+def test_contradictory_options_are_usage_errors(arguments, message):
     """Missing, contradictory and invalid options are a usage error with the reason."""
     assert message in run("plan", *arguments, code=2).output
 
 
-def test_too_few_bits_end_the_command_with_the_number_needed():
+def test_too_few_bits_are_refused_with_a_sufficient_number():
     """A bit limit below log2 k is refused with a sufficient number."""
     assert "allow 4" in run("plan", "--values", 16, "--epsilon", 1, "--bits", 3, code=1).output
 
 
 @pytest.mark.parametrize(("answers", "mechanism", "bits"), [(1, "subset", 16), (2, "projective", 5)])
-def test_bits_count_where_reports_carry_many_outputs(tmp_path, answers, mechanism, bits):
+def test_auto_takes_few_bits_if_reports_have_several_outputs(tmp_path, answers, mechanism, bits):
     """For a draft with one answer a period, auto takes the least error; with several answers it takes few bits.
 
     For 16 values at 1 nat the least error is below 1 / 1.046 of the error with few bits.

@@ -65,7 +65,7 @@ def test_the_planned_people_have_the_wanted_error(plans):
 
 @pytest.mark.parametrize("power", [-0.5, -0.4])
 @pytest.mark.parametrize("start", [1, 3_000, 10**9])
-def test_the_search_finds_the_least_number(power, start):
+def test_the_search_finds_nearly_the_least_number(power, start):
     """If the error is a power of the number of people, the search finds the smallest sufficient number or up to 10%
     more.
 
@@ -80,7 +80,10 @@ def test_the_search_finds_the_least_number(power, start):
 
 
 def test_goals_are_of_ordered_values_without_a_prior():
-    """Ordered labels have no mean; labels without an order, uneven edges and priors have one goal only."""
+    """Ordered labels have no mean; for labels without an order, uneven edges and priors no goal affects the choice.
+
+    The default target error is a hundredth of the range, and at least a quarter of a step.
+    """
     assert goals_of(Question(Dates.of("2026-01-01", "2026-02-01"), LEVEL)) == ("distribution", "mean", "ranges")
     assert goals_of(Question(OrderedValues(("a", "b", "c")), LEVEL)) == ("distribution", "ranges")
     for other in (
@@ -133,6 +136,6 @@ def test_a_plan_uses_the_number_of_reports_of_the_draft(tmp_path):
         (("--number", "0,9", "--epsilon", 1, "--within", 0), "1e-09"),
     ],
 )
-def test_wrong_wishes_are_named(words, message):
+def test_invalid_options_are_usage_errors(words, message):
     """A usage error says which option is wrong or which value was expected."""
     assert message in run("plan", *words, code=2).output

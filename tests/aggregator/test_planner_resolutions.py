@@ -75,7 +75,7 @@ def test_weights_are_for_the_wanted_resolutions():
         best_weights((80, 10), VARIANCES, 1000)
 
 
-def test_more_people_afford_finer_cells():
+def test_the_weight_of_the_finest_cells_grows_with_the_people():
     """The weight of the finest cells grows with the number of people."""
     parts = [best_weights(SIZES, VARIANCES, n)[-1] for n in (1_000, 30_000, 10**7)]
     assert parts == sorted(parts)

@@ -46,7 +46,7 @@ def made(path):
 
 
 def batch(folder, *numbers, period=0):
-    """A file of the enrolments and reports of some devices."""
+    """Return a file with the enrolments and reports of these devices."""
     file = folder / f"{'-'.join(map(str, numbers))}.htr"
     file.write_bytes(b"".join(enrolment(n, OPEN) + report(n, OPEN, n % 16, period=period) for n in numbers))
     return file
@@ -74,8 +74,8 @@ def test_completed_steps_survive_a_power_failure(tmp_path, left, monkeypatch):
     assert same(left(study), study)
     compact(study, now=NOW + 10**9, alone=True, retention=0)
     assert same(left(study), study)
-    anew = rebuild(study.path, tmp_path / "anew", Sources(batches), now=NOW, afresh=True, count_revoked=True)
-    rebuilt = Study.open(anew.path)
+    remade = rebuild(study.path, tmp_path / "remade", Sources(batches), now=NOW, afresh=True, count_revoked=True)
+    rebuilt = Study.open(remade.path)
     assert same(left(rebuilt), rebuilt)
 
 

@@ -107,8 +107,8 @@ def test_significant_values_come_first():
     shown = found(MANY, p, n=60_000)
     # Noise makes one value stand out.
     shown = dataclasses.replace(shown, share=np.where(np.arange(200) == 3, 0.2, shown.share))
-    sure = np.flatnonzero(shown.simultaneous_low > 0)
-    assert list(sure) == [7, 150]
+    significant = np.flatnonzero(shown.simultaneous_low > 0)
+    assert list(significant) == [7, 150]
     text = printed(estimate_table(shown))
     words = " ".join(text.split())
     assert "2 of 200 values are significantly above zero, by the 95% intervals for all together" in words

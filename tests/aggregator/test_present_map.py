@@ -34,7 +34,7 @@ def found(n, *maps, seed=1):
 
 
 @pytest.mark.parametrize("n", [20, 200, 1000, 100_000])
-def test_a_cell_is_drawn_at_the_finest_resolution_that_holds(n):
+def test_a_cell_is_drawn_at_its_finest_significant_resolution(n):
     """The regions equal those of a lookup for each cell at every level of noise, and their shares sum to one."""
     one = found(n)
     cut = regions(one)
@@ -66,7 +66,7 @@ def test_without_views_each_cell_is_a_region():
     assert cut.holds.tolist() == plain.above_zero.tolist()
 
 
-def test_the_coast_is_the_app_s():
+def test_the_coastline_is_that_of_the_app():
     """The aggregator's file of the coastline is the app's, byte for byte, and both read the same lines from it."""
     assert (ROOT / "aggregator/data/coast.bin").read_bytes() == (ROOT / "demo_app/data/coast.bin").read_bytes()
     world, own = coast(), lines()
@@ -152,7 +152,7 @@ def test_a_district_of_several_parts_has_them_all():
     assert area(geometry) == pytest.approx(5)
 
 
-def test_tables_show_the_districts_that_hold():
+def test_tables_show_the_significant_districts():
     """The table on a terminal has each resolution by name; of the coarser ones it has the districts significantly
     above zero."""
     one = found(3000)

@@ -29,7 +29,7 @@ def plain(grid, people, n):
 
 ESTIMATES = {
     "views": lambda: found(1000),
-    "sure": lambda: found(100_000),
+    "many people": lambda: found(100_000),
     "stripes": lambda: found(100_000, Coarse(3), CROSSING, Identity()),
     "ragged": lambda: found(1000, Districts(runs_of([x % 3 // 2 for x in range(77)])), Identity()),
     "plain": lambda: plain(GRID, SHARP, 1000),

@@ -253,7 +253,7 @@ def test_refusals_are_explained():
     assert "None: all reports" in written(campaign(COLOURS))[0].text
 
 
-def test_forgeries_are_weighed():
+def test_the_influence_of_forged_reports_is_on_the_page():
     """The page states the same influence of forged reports as the JSON."""
     parsed, found, _ = written(campaign(COLOURS))
     for forged in found.influence.as_json()["forged"]:
@@ -261,7 +261,7 @@ def test_forgeries_are_weighed():
         assert percent(forged["share"], 3) in parsed.words
 
 
-def test_every_method_has_words():
+def test_every_method_has_an_explanation():
     """Every method has an explanation for readers outside the field."""
     assert set(page_method.SHARES) == set(METHODS)
 
@@ -346,7 +346,7 @@ def test_requested_levels_are_on_the_page():
     assert "LIP, uniform prior" in parsed.words
 
 
-def test_the_schedule_is_in_utc_and_never_fails():
+def test_times_and_lengths_are_written_for_any_number_of_seconds():
     """Days are written as days, times with their hour, and years from 10,000 on as numbers."""
     assert page_reports.time_text(86_400 * 365) == "1971-01-01"
     assert page_reports.time_text(86_400 * 365 + 3600) == "1971-01-01 01:00 UTC"
@@ -380,7 +380,7 @@ closes = 2120-01-01
 """
 
 
-def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):
+def test_the_command_writes_a_page_and_overwrites_no_file(tmp_path):
     """`estimate --report` writes the page of its estimate, always the same; it refuses existing files, and estimates
     of one number."""
     (tmp_path / "it.toml").write_text(DRAFT, encoding="utf-8")
@@ -411,7 +411,7 @@ def test_the_command_writes_a_page_and_never_over_another_file(tmp_path):
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser here")
 @pytest.mark.parametrize("kind", DOMAINS)
-def test_a_browser_draws_it_without_a_complaint(tmp_path, kind):
+def test_a_browser_reports_no_violation_of_the_policy(tmp_path, kind):
     """A browser renders the page with its style and reports no violation of the page's policy."""
     (tmp_path / "it.html").write_text(written(campaign(DOMAINS[kind]))[2], encoding="utf-8")
     done = subprocess.run(

@@ -75,7 +75,7 @@ def test_a_file_is_read_strictly(tmp_path, text: str, message: str) -> None:
         read_priors(file_of(tmp_path, text), TERMS, most=10)
 
 
-def test_no_other_campaign_takes_such_a_file(tmp_path) -> None:
+def test_a_file_of_priors_is_refused_for_other_campaigns(tmp_path) -> None:
     """A file of priors is refused for a campaign in which devices declare none."""
     ldp = Ldp(exact.NANONATS)
     plain = replace(TERMS, notion=ldp, views=plain_views(randomized_response(3, exact.NANONATS)))
@@ -100,8 +100,7 @@ def test_answers_of_people_follow_their_declared_priors() -> None:
 
 
 def test_a_single_person_with_a_prior_may_change_their_value() -> None:
-    """A person whose prior nobody else has may still change: a later value does not depend on that of the first
-    period."""
+    """A person may change even if no other person has the same prior: later values do not depend on the first one."""
     truth = truth_of([Declarers((1, 1, 2), 1, None)], CROPS, seed=1)
     held_in = histories(truth, truth.priors, shuffled(truth, 1), 40, 1.0, 1)
     assert len(set(held_in[0].tolist())) == 3  # a missing value has a probability of 2e-5
@@ -109,7 +108,7 @@ def test_a_single_person_with_a_prior_may_change_their_value() -> None:
 
 def test_a_rehearsal_from_the_command_line(tmp_path, monkeypatch) -> None:
     """simulate, ingest and estimate work with a file of priors, and the intervals contain the true shares that
-    simulate writes."""
+    simulate writes. Options that exclude each other are usage errors and write no file."""
     monkeypatch.chdir(tmp_path)
     key = SigningKey(bytes(range(32)))
     (tmp_path / "crops.campaign").write_bytes(seal_campaign(TERMS, key))

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.aggregator.fleet import AUTHOR
-from tests.aggregator.test_receive import BATCH, OPEN, PLAIN, ask, post, raw, sent, served, spoken, study
+from tests.aggregator.test_receive import BATCH, OPEN, PLAIN, ask, parsed_response, post, raw, sent, served, study
 
 __all__ = ["study"]
 
@@ -53,7 +53,8 @@ def test_a_page_of_any_origin_may_upload(study, path):
 
 
 def test_other_paths_are_closed_to_pages_of_other_origins(study):
-    """The study's own page and apps can read the campaigns; a browser does not let pages of other origins read them."""
+    """Other paths have no header that allows other origins, so a browser does not let pages of those origins read
+    them."""
     paths = [
         "/v1/campaigns",
         f"/v1/campaigns/{OPEN.id.hex()}",
@@ -67,7 +68,7 @@ def test_other_paths_are_closed_to_pages_of_other_origins(study):
             assert ask(address, "OPTIONS", path, headers=PREFLIGHT)[0] in (404, 405)
 
 
-def test_a_question_before_an_upload_counts_as_a_request(study):
+def test_a_preflight_request_counts_as_a_request(study):
     """A client with too many preflight requests is refused as for other requests, and can read when to retry."""
     with served(study, per_minute=3) as address:
         for _ in range(3):
@@ -79,11 +80,11 @@ def test_a_question_before_an_upload_counts_as_a_request(study):
         assert post(address, sent(1))[0] == 429
 
 
-def test_a_large_question_is_not_read(study):
+def test_the_body_of_a_preflight_request_is_not_read(study):
     """The server answers a preflight request without waiting for its body, whatever length it states."""
     head = b"OPTIONS /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
     with served(study, patience=0.5) as address:
-        assert spoken(raw(address, head % 10**12))[0] == 204
+        assert parsed_response(raw(address, head % 10**12))[0] == 204
 
 
 def test_the_authors_key_is_served(study):

@@ -54,7 +54,7 @@ def data(text):
     return json.loads(found)
 
 
-def seen(look, wanted):
+def wait_for(look, wanted):
     """Return the result of ``look`` once it is the wanted one; a thread of the service produces it."""
     while not wanted(found := look()):
         time.sleep(0.05)
@@ -131,7 +131,7 @@ def test_the_page_is_compressed_and_small(study):
     assert headers["vary"] == "accept-encoding"
 
 
-def test_a_page_that_is_still_the_same_is_not_sent_again(study):
+def test_an_unchanged_page_is_not_sent_again(study):
     """A browser with the current page gets 304; after a notice that closes the campaign it gets the new page."""
     with served(study) as address:
         etag = ask(address, "GET", PAGE)[1]["etag"]
@@ -140,7 +140,9 @@ def test_a_page_that_is_still_the_same_is_not_sent_again(study):
         assert "script-src 'sha256-" in headers["content-security-policy"]
         notice = seal_closing(OPEN, OPENS + 1, AUTHOR)
         study.close_early(notice)
-        _, _, body = seen(lambda: ask(address, "GET", PAGE, headers={"if-none-match": etag}), lambda it: it[0] == 200)
+        _, _, body = wait_for(
+            lambda: ask(address, "GET", PAGE, headers={"if-none-match": etag}), lambda it: it[0] == 200
+        )
     assert base64.b64decode(data(body.decode())["closing"]) == notice
 
 
@@ -175,7 +177,7 @@ def test_a_page_does_not_read_the_study(study, monkeypatch):
 HOSTILE = "</script><script>alert(1)</script><!-- <script> ]]> &lt; \\u003c ' \" ` ${x} \U0001f600"
 
 
-def test_no_text_leads_out_of_its_block():
+def test_no_text_of_an_author_adds_an_element():
     """The document has the same elements for any text of the author, and the script gets the author's bytes
     unchanged."""
     terms = replace(OPEN.terms, title=HOSTILE, question=HOSTILE)
@@ -191,7 +193,7 @@ def test_no_text_leads_out_of_its_block():
 ADDRESSES = ("https://study.example", "https://mirror.example/base", "http://127.0.0.1:8700")
 
 
-def test_a_page_talks_to_the_study_only():
+def test_the_policy_allows_requests_to_signed_addresses_only():
     """The policy allows the page's origin and the addresses that the author signed, and no other."""
     named, code = replace(OPEN.terms, addresses=ADDRESSES), page_code()
     signed = [f"{address}/v1/" for address in ADDRESSES]

@@ -72,7 +72,7 @@ def test_the_plan_states_the_error_of_the_estimate(mechanism):
     assert np.sqrt(np.mean(np.square(stated))) == pytest.approx(row.se, rel=0.05)
 
 
-def test_plan_audit_lint_and_estimate_speak_of_the_same_shares():
+def test_plan_audit_lint_and_estimate_use_the_same_shares():
     """Errors and influences in every command refer to shares of people who have an item.
 
     With 30 items, padding 5, 2 nats and 3,000 reports, projective geometry has a standard error of 7.7%, needs about
@@ -177,7 +177,7 @@ def laws():
 
 
 @pytest.mark.parametrize("mechanism", ["oue", "triples", "randomized-response"])
-def test_every_default_estimate_of_item_sets_is_possible(mechanism):
+def test_every_estimated_share_of_item_sets_is_possible(mechanism):
     """With 2,000 reports every estimated share of people is in 0 .. 1, and all shares sum to at most l.
 
     Several raw shares are above 1. Counts of people have ordered intervals inside 0 .. 2,000.

@@ -341,7 +341,7 @@ def test_the_steps_of_an_experiment_fill_the_progress_bar():
         assert sum(moved) == STEPS
 
 
-def test_a_run_is_its_seed(made):
+def test_the_seed_determines_the_document(made):
     """The same seed gives the same document, whatever other experiments run; another seed gives a different one."""
     whole = document.run("made", DataFolder(None), 1, quick=True)
     alone = document.run("made", DataFolder(None), 1, quick=True, only=["second"])
@@ -354,7 +354,10 @@ def test_a_run_is_its_seed(made):
 
 
 def test_an_experiment_without_data_is_left_out_and_named(made):
-    """An experiment without its data is not run; the document has the reason, and the other experiments."""
+    """An experiment without its data is not run; the document has the reason, and the other experiments.
+
+    An unknown experiment is a ValueError.
+    """
     found = document.run("made", DataFolder(None), 1, quick=True)
     assert [each.name for each in found.found] == ["first", "second"]
     assert "Kosarak" in found.missing["third"]
@@ -362,7 +365,7 @@ def test_an_experiment_without_data_is_left_out_and_named(made):
         document.run("made", DataFolder(None), 1, quick=True, only=["fourth"])
 
 
-def test_a_document_survives_json_and_back(made):
+def test_a_document_is_unchanged_after_json(made):
     """A document, with gaps in curves, is unchanged after JSON and back; invalid JSON is refused."""
     found = document.run("made", DataFolder(None), 1, quick=True)
     kept = json.loads(json.dumps(found.as_json(), allow_nan=False))

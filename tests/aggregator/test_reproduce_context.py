@@ -88,7 +88,7 @@ def test_the_methods_differ():
     assert all(total_variation(a, b) > 0.01 for i, a in enumerate(found) for b in found[:i])
 
 
-def test_the_people_needed_bring_the_estimate_that_near():
+def test_the_needed_people_give_the_requested_distance():
     """With the computed number of people the mean distance of raw estimates is the requested one, within 3% over 2,000
     surveys.
 
@@ -197,7 +197,7 @@ def test_the_map_shows_cells_at_their_places(folder):
 
 
 @pytest.mark.long
-def test_table_1_is_not_set_beside_the_papers_as_the_same_data(folder):
+def test_table_1_on_a_part_of_the_data_is_labelled_as_such(folder):
     """The findings label a part of the data as such, and more blocks give an estimate nearer to the truth."""
     (each,) = (one for one in EXPERIMENTS if one.name == "table1")
     outcome = each.run(Setting(folder, np.random.default_rng(1), 1, True, lambda _: None))

@@ -142,7 +142,7 @@ def test_the_best_channel_for_a_sum_is_the_optimum(size):
         assert best - 1e-7 * variance <= found <= best + 2e-4 * (variance - best)
 
 
-def test_the_error_of_a_sum_is_brute_force():
+def test_the_error_of_a_sum_equals_brute_force():
     """The error of a number is the mean of its variance given the output; for one bit it is half the error of the
     histogram."""
     prior, f = (5, 3, 2), (0.0, 1.0, 4.0)
@@ -167,7 +167,7 @@ def partitions(n):
 def test_the_trusted_server_keeps_the_level_of_every_person(n):
     """The error is that of no report, or of merged sums which change no person's posterior by more than the level.
 
-    The posteriors are computed from all 2^n answers. Some reports say something.
+    The posteriors are computed from all 2^n answers. At least one of 30 servers sends a report.
     """
     generator = np.random.default_rng(n)
     bits = np.array(list(itertools.product((0, 1), repeat=n)))
@@ -214,7 +214,7 @@ def test_errors_of_personal_priors_use_the_channels_of_the_devices():
         assert error == pytest.approx(lip_mse(channel, prior) / 2, abs=1e-9)
 
 
-def test_errors_of_a_population_are_brute_force():
+def test_errors_of_a_population_equal_brute_force():
     """The error under a wrong prior is the mean over people and outputs; under a right one it is the expected error."""
     prior, truth = (6, 3, 1), np.array([0.2, 0.5, 0.3])
     channel = optimal_table(prior, NAT)
@@ -241,10 +241,11 @@ def test_the_rare_bit_is_the_unary_encoding_of_one_bit():
     certify(table, Ldp(NAT))
 
 
-def test_the_costs_of_a_rough_prior_are_the_designs():
-    """For two values the curve is the legal optimum at radius 0, and the curve of LDP at the largest radius.
+def test_the_error_for_a_ball_of_priors_grows_with_the_radius():
+    """The error of the design for the ball never decreases with the radius.
 
-    No curve decreases with the radius, or is above the scaled channel of the centre, LDP or no report.
+    It is never above those of the scaled channel of the centre, of LDP and of no report. For two values it is the
+    legal optimum at radius 0, and that of LDP at the largest radius.
     """
     found = rough_prior(Setting(DataFolder(None), np.random.default_rng(1), 1, True, lambda _: None))
     for panel in found.panels:

@@ -15,7 +15,7 @@ from aggregator.reproduce.page import written
 
 DOCS = Path(__file__).parents[2] / "docs"
 FAST = {"legality", "numbers", "example1", "fig5", "fig6-cns", "notions", "sweep", "utility", "relations"}
-"""Experiments of a second or less; the others are run anew by `make test-long`."""
+"""Experiments of a second or less; the others are run by `make test-long`."""
 
 
 def kept(paper):

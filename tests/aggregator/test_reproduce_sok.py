@@ -33,7 +33,7 @@ def audited(terms):
 
 
 @pytest.mark.parametrize("name", ["randomised response", "Hadamard", "geometric noise", "LIP", "mutual information"])
-def test_a_row_of_the_table_is_brute_force(name):
+def test_a_row_of_the_table_equals_brute_force(name):
     """Every level of a campaign equals the one computed from its cells by the notion's definition."""
     terms = sok.examples()[name]
     rows = rows_of(terms.channel)
@@ -133,7 +133,7 @@ def test_a_constant_report_has_the_identifiability_of_the_prior():
     assert found["maximal-leakage"].nats < 1e-8
 
 
-def test_the_average_case_buys_its_error_with_the_worst_case():
+def test_the_channel_for_mutual_information_has_the_least_error():
     """At one level of mutual information the channel designed for it has the least error, then LIP, LDP, and no
     report."""
     outcome = sok.utility(setting())
@@ -145,7 +145,7 @@ def test_the_average_case_buys_its_error_with_the_worst_case():
     assert {curve.name for curve in own.curves} == {curve.name for curve in against.curves}
 
 
-def test_bits_are_weighed_word_by_word():
+def test_a_channel_of_bits_is_expanded_to_words():
     """A channel of bits is expanded to the cells of its words, and any other channel is left unchanged."""
     campaigns = sok.examples()
     terms = campaigns["OUE"]

@@ -2,7 +2,7 @@
 
 Every report fills a separate bucket, so the tally itself shows which reports were counted, and how often. A model made
 of sets goes through the same operations: ingest, duplicate, reorder, crash, retry, enrol, revoke, compact, and several
-of these at once. A crash here is an exception at a write. Processes that are killed: test_killed.
+of these at once. A crash here is an exception at a write. test_killed kills processes.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Model:
         return len(new)
 
     def take(self, batch: Iterable[Sealed]) -> Counter[str]:
-        """Take reports; return the numbers of reports by class, with "accepted" as a class."""
+        """Take reports; return the number of reports with each outcome: "accepted" or a refusal."""
         verdicts: Counter[str] = Counter()
         for one in batch:
             if self.refuses(one.device, one.period):

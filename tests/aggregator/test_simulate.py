@@ -43,7 +43,7 @@ def test_every_person_signs_one_report_with_a_different_key():
     assert {(report.campaign_id, report.period, report.slot) for report in reports} == {(ID, 3, 0)}
 
 
-def test_an_open_campaign_hears_enrolment_before_report():
+def test_an_open_campaign_gets_each_enrolment_before_its_report():
     """In a campaign that takes any key, the enrolment of each key precedes its report."""
     (sent,) = population(terms(COLOURS, "open"), ID, Truth(("red",), (5,)), period=0)
     kinds = [item.kind for item in envelope.read_batch(sent.reports)]
@@ -127,10 +127,10 @@ def test_classes_are_those_of_the_truth_without_a_seed_too():
 
     At 20 nats an output differs from the answer about twice in 10^9, so a single mismatch is a failure.
     """
-    loud = 20 * exact.NANONATS
+    highest = 20 * exact.NANONATS
     rows = tuple((block, 2) for block in (1, 2))
-    channel = Blocks(0, rows, (randomized_response(2, loud),) * 2)
-    notion = Classes.of((Ldp(loud), Ldp(loud)))
+    channel = Blocks(0, rows, (randomized_response(2, highest),) * 2)
+    notion = Classes.of((Ldp(highest), Ldp(highest)))
     asked = Campaign("T", "Q?", "", "O", Values(("car", "bus")), notion, "randomized-response", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 1, "enrolled", classes=("town", "village"))  # fmt: skip
     for seed in (None, 3):
@@ -147,9 +147,9 @@ def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
     for the changes and for each of three shares. A failure means that changes or shares have a distribution other than
     the documented one.
     """
-    loud, people, change = 20 * exact.NANONATS, 4000, 0.25
-    channel = randomized_response(3, loud)
-    asked = Campaign("T", "Q?", "", "O", COLOURS, Ldp(loud), "randomized-response", plain_views(channel),
+    highest, people, change = 20 * exact.NANONATS, 4000, 0.25
+    channel = randomized_response(3, highest)
+    asked = Campaign("T", "Q?", "", "O", COLOURS, Ldp(highest), "randomized-response", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 1, "enrolled")  # fmt: skip
     truth = Truth(("red", "green", "blue"), (2400, 1200, 400))
     sent_by: dict[bytes, list[tuple[int, int]]] = {}

@@ -53,7 +53,7 @@ def test_help_and_inspect_load_no_heavy_library(desk, words):
     assert loaded(desk, *words.split()) == set()
 
 
-def test_the_names_of_commands_are_completed_from_the_table(desk):
+def test_completing_a_command_loads_no_heavy_library(desk):
     """Completing the first letters of a command's name imports none of the heavy libraries."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth es", "COMP_CWORD": "1"}
     assert loaded(desk, **words) == set()

@@ -201,7 +201,7 @@ def test_status_has_the_counts_of_each_campaign(study):
     assert [study.status(now)[0].open for now in times] == [False, True, True, False]
 
 
-def test_no_column_joins_two_campaigns(study):
+def test_a_device_has_different_keys_in_two_campaigns(study):
     """One device has different key ids and different public keys in two campaigns."""
     assert device(0, PLAIN).id != device(0, OTHER).id
     study.import_campaign(OTHER.data, [AUTHOR.public], "other")

@@ -130,7 +130,7 @@ def test_without_drift_the_posterior_is_the_integers() -> None:
         np.testing.assert_allclose(decoder.posterior_mean(np.eye(20)[row]), exact, atol=1e-9)
 
 
-def test_the_mode_is_that_of_the_likelihoods() -> None:
+def test_map_recovers_from_a_wrong_prior_and_mmse_does_not() -> None:
     """Without drift map is within 0.02 of a truth far from the prior, and mmse is not within 0.05.
 
     With drift, map and em are refused.
@@ -147,7 +147,7 @@ def test_the_mode_is_that_of_the_likelihoods() -> None:
             estimate(drifting, tally, method=method)
 
 
-def test_more_periods_are_worth_more() -> None:
+def test_more_periods_have_a_smaller_error() -> None:
     """The standard error for devices that answered four times is at least a fifth below that for devices that
     answered once."""
     p = np.array([0.5, 0.3, 0.2])
@@ -249,7 +249,7 @@ def test_a_study_without_reports_has_no_transcript() -> None:
 # End to end
 
 
-def test_devices_over_four_periods(study_of, tmp_path) -> None:
+def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path) -> None:
     """The transcripts of 200 devices over four periods, in which one in ten is silent once, are decoded from their
     reports alone.
 
@@ -318,7 +318,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
     assert (tally.chains != SILENT).all()
 
 
-def test_simulated_strangers_never_answered_before(study_of, tmp_path) -> None:
+def test_people_simulated_without_a_seed_are_new_in_each_period(study_of, tmp_path) -> None:
     """Without a seed the people of a later period are new, and their first reports can be decoded."""
     made, signed = study_of(campaign())
     (sent,) = simulation.population(signed.terms, signed.id, simulation.Truth(LABELS, (3, 3, 3)), 2)
@@ -378,8 +378,11 @@ def drafted(prior: dict, **schedule) -> Campaign:
     return campaign_of(document, folder=None)
 
 
-def test_a_draft_may_ask_for_transcripts() -> None:
-    """[prior] kind = "transcript" makes a campaign of one answer a period, with the draft's drift."""
+def test_a_draft_makes_a_campaign_of_transcripts() -> None:
+    """[prior] kind = "transcript" makes a campaign of one answer a period, with the draft's drift.
+
+    An invalid drift, and several answers a period, are refused.
+    """
     from decimal import Decimal
 
     made = drafted({"drift": Decimal("0.1")})

@@ -277,7 +277,7 @@ def test_exported_tallies_are_those_of_each_view(tmp_path):
     assert (rows, found.withheld) == (expected, withheld)
 
 
-def test_enough_is_counted_over_the_views_behind_a_figure(tmp_path):
+def test_devices_of_all_views_of_a_figure_count_towards_the_minimum(tmp_path):
     """The devices of all views that contribute to a figure count towards the minimum, since each device has one
     view; too few are refused."""
     study, signed, _ = filled(tmp_path, 1, devices=9)
@@ -303,7 +303,7 @@ def test_the_screen_of_views_is_exact(weights, data):
         assert (found is not None) == (total > 0 and min(tails) < limit)
 
 
-def test_chosen_keys_are_seen(tmp_path):
+def test_keys_chosen_for_a_view_cause_a_warning(tmp_path):
     """A warning names a view for which a client chose its keys; the honest devices of the same study cause none.
 
     The honest keys are fixed, so the result is deterministic.
@@ -351,7 +351,7 @@ def test_anonymity_counts_equal_reports_of_one_view():
     assert judge_views(channels[1:], tallies[1:]).smallest == {"output": "1"}
 
 
-def test_a_report_weighs_by_the_share_of_its_view():
+def test_influence_and_error_are_divided_by_the_share_of_the_view():
     """The influence of a report and the error of a view are W / w_j times those of a campaign of that view alone."""
     signed = campaign()
     found = view_worths(signed.terms)

@@ -56,7 +56,10 @@ def test_signed_views_are_those_of_the_draft():
 
 
 def test_the_planner_chooses_missing_shares_of_views():
-    """Without shares in the draft every view gets one; with fewer devices the coarse view gets more weight."""
+    """Without shares in the draft every view gets one; with fewer devices the coarse view gets more weight.
+
+    With "auto" the planner chooses the resolutions too.
+    """
     found = {n: read(f"resolutions = [5, 1]\ndevices = {n}").views for n in (1_000, 10_000_000)}
     coarse = {n: views[0].weight / sum(view.weight for view in views) for n, views in found.items()}
     assert 1 > coarse[1_000] > coarse[10_000_000] > 0
@@ -88,7 +91,7 @@ def test_the_planner_chooses_missing_shares_of_views():
         ('districts = ["map.geojson"]', "a view must be a file"),
     ],
 )
-def test_other_views_are_refused(views, message):
+def test_invalid_views_are_refused_with_their_entry(views, message):
     """An invalid view is refused with one sentence that names the entry."""
     with pytest.raises(BadData) as caught:
         read(views)
@@ -113,7 +116,7 @@ def test_other_views_are_refused(views, message):
         ),
     ],
 )
-def test_views_that_the_rest_of_a_draft_does_not_carry_are_refused(old, new, message):
+def test_views_that_do_not_fit_the_rest_of_a_draft_are_refused(old, new, message):
     """Notions and classes that cannot have views, and mechanisms unsuited to a view, are refused by name."""
     with pytest.raises(BadData, match=message):
         read("resolutions = [5, 1]", DRAFT.replace(old, new))

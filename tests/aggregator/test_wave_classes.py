@@ -96,7 +96,7 @@ def test_each_class_is_estimated_like_a_separate_campaign():
 
 
 def test_the_mean_of_all_people_is_the_weighted_mean_of_the_classes():
-    """The estimate of everybody's mean is the weighted mean of the classes' means, by reports or by known class sizes.
+    """The estimated mean of all people is the weighted mean of the classes' means, by reports or by known class sizes.
 
     The variance is the sum of the weighted ones; random class sizes add the variance between classes.
     """
@@ -191,7 +191,7 @@ def covered(surveys, generator, weights=None, people=3000):
 
 
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
-def test_intervals_for_all_people_hold(weights):
+def test_intervals_for_all_people_have_their_coverage(weights):
     """At most 4 of 20 intervals of 90% miss the truth, in 5 surveys of 3,000 people in two classes of .5 and 2 nats.
 
     The figures are three quantiles and a share. If the intervals were independent, alpha would be 0.04; the seed is
@@ -202,7 +202,7 @@ def test_intervals_for_all_people_hold(weights):
 
 @pytest.mark.long
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
-def test_intervals_for_all_people_hold_long(weights):
+def test_intervals_for_all_people_have_their_coverage_long(weights):
     """The coverage of each figure's 90% intervals is at least 84.8% in 300 surveys of 3,000 people.
 
     This is 3 standard errors below 90%. Intervals with a coverage of exactly 90% fail with alpha = 0.0024 for each
@@ -212,8 +212,10 @@ def test_intervals_for_all_people_hold_long(weights):
 
 
 def test_a_class_without_reports_does_not_change_the_estimate():
-    """If one class has no reports, the estimate of all people is that of the other class; known class sizes are
-    refused with a reason."""
+    """If one class has no reports, the estimate of all people is that of the other class.
+
+    Known class sizes, and pooling by precision, are refused with a reason.
+    """
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (800, 0), (law(4), law(9)), np.random.default_rng(6))
     alone = asked((wave(K, NANONATS),), Ldp(NANONATS))
@@ -225,7 +227,7 @@ def test_a_class_without_reports_does_not_change_the_estimate():
         estimate(signed, tally, pool="precision")
 
 
-def test_many_classes_are_read_in_fewer_blocks():
+def test_the_summary_of_many_classes_is_consistent():
     """The summary of 8 classes has deciles in order and inside their intervals, and bins that sum to one."""
     signed = of_classes(*(NANONATS * (1 + place) // 2 for place in range(8)))
     tally = drawn(signed, [300] * 8, [law(2 + place) for place in range(8)], np.random.default_rng(7))

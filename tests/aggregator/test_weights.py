@@ -225,8 +225,11 @@ def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     assert same.weighting.design_effect == pytest.approx(1)
 
 
-def test_a_forged_report_of_a_rare_class_counts_for_more() -> None:
-    """The largest change by one more report of any output equals the stated influence, within 5%."""
+def test_the_influence_of_a_forged_report_is_larger_with_weights() -> None:
+    """The largest change by one more report of any output equals the stated influence, within 5%.
+
+    It is larger than the influence without weights.
+    """
     terms, tally = test_classes.TALLIES["mixed-4000"]
     margins = by_class(0.2, 0.8)
     found = estimate(terms, tally, margins=margins, method="linear")
@@ -250,8 +253,11 @@ def biased(law: Floats, axis: int, odds: float) -> Floats:
     return np.asarray(found / found.sum())
 
 
-def test_the_effect_of_a_forged_report_in_a_form_is_stated() -> None:
-    """The largest change by one more report of any view equals the stated influence, within 2%."""
+def test_the_influence_of_a_forged_report_in_a_form_is_larger_with_weights() -> None:
+    """The largest change by one more report of any view equals the stated influence, within 2%.
+
+    It is larger than the influence without weights.
+    """
     law = law_of(people())
     views = survey(law, 4_000, np.random.default_rng(4))
     margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
@@ -345,7 +351,7 @@ def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
     assert np.allclose(found.covariances(v), dense @ v, rtol=1e-3, atol=1e-8)
 
 
-def test_people_who_skip_a_question_stay_as_many() -> None:
+def test_margins_and_shares_are_over_the_people_who_answer() -> None:
     """A margin is over the people who answer its question, and a share over those who answer the share's question."""
     law = np.random.default_rng(9).dirichlet(np.ones(3 * 3 * 5)).reshape(3, 3, 5)
     form = form_of((2, 3, 4), (0, 2))
@@ -358,7 +364,7 @@ def test_people_who_skip_a_question_stay_as_many() -> None:
     assert np.allclose(shares.raw, expected[:4] / expected[:4].sum(), atol=1e-9)
 
 
-def test_groups_are_weighted_as_one() -> None:
+def test_the_values_of_a_group_are_weighted_together() -> None:
     """A margin over groups of values weights the people of a group together."""
     law = law_of(people())
     margins = [known(1, np.array([0.25, 0.75]), (0, 1, 1))]
@@ -431,7 +437,7 @@ def test_a_file_of_margins_is_read_or_refused_in_one_sentence(name: str, tmp_pat
     )
 
 
-def test_margins_fit_their_campaign(tmp_path: Path) -> None:
+def test_margins_that_do_not_fit_their_campaign_are_refused(tmp_path: Path) -> None:
     """A margin by an unknown question or class, and margins with different numbers of people, are refused.
 
     Numbers of people become shares.

@@ -64,7 +64,7 @@ def wrong(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", COMMAND)
-def test_no_word_ends_in_a_traceback(tmp_path, monkeypatch, name):
+def test_no_argument_ends_in_a_traceback(tmp_path, monkeypatch, name):
     """Numbers out of range, folders, wrong or missing files and control characters cause no exception.
 
     Every command ends with exit code 0, 1, 2, 65 or 75.
