@@ -167,7 +167,7 @@ def stated(statement: Statement) -> Iterator[Widget]:
         yield words(say("consent.prior_level", level=above(statement.level)), name="stated level")
     if statement.even:
         least, most = min(one.least for one in values), max(one.most for one in values)
-        believed = say("consent.prior_believed", least=percent(least, math.floor), most=percent(most, math.ceil))
+        believed = say("consent.prior_each_believed", least=percent(least, math.floor), most=percent(most, math.ceil))
         yield words(say("consent.prior_even", share=percent(values[0].before, round)), name="stated")
         yield words(believed, "small", "muted", name="believed")
         return

@@ -289,7 +289,7 @@ def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visit
     visitor.page.context.set_offline(True)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
-    assert "There is no network." in visitor.text
+    assert "There is no internet connection." in visitor.text
     visitor.page.context.set_offline(False)
     visitor.heading("Your report has arrived.")
     assert len(visitor.browser.study.came) == 1
@@ -327,7 +327,7 @@ def test_forgetting_keeps_the_cost(visitor: Visitor) -> None:
     assert "Units reserved for surveys that you agreed to: 4" in visitor.text
     visitor.touch("Forget “Weekly”?")
     visitor.touch("Forget")
-    visitor.heading("The survey is forgotten here")
+    visitor.heading("This survey was forgotten")
     visitor.touch("Terms")
     visitor.heading("Town library asks")
     assert "You have 7 left." in visitor.text

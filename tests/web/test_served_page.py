@@ -215,7 +215,7 @@ def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: Servi
     page.on("request", lambda request: sent.append(request.post_data_buffer) if request.method == "POST" else None)
     page.context.set_offline(True)
     answer(page, "primary")
-    page.get_by_text("There is no network.").wait_for(timeout=5000)
+    page.get_by_text("There is no internet connection.").wait_for(timeout=5000)
     service.broken = True
     page.context.set_offline(False)
     page.get_by_text("answered with status 500").wait_for(timeout=5000)
