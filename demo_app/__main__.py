@@ -27,10 +27,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if importlib.util.find_spec("kivy") is None:
         return _failed("Kivy is not installed: pip install 'halftruth[demo]'", FAILED)
-    brought = []
+    bundled = []
     for path in (*sorted(TRUST.glob("*.pub")), *options.trust):
         try:
-            brought.append(path.read_text(encoding="utf-8").strip())
+            bundled.append(path.read_text(encoding="utf-8").strip())
         except OSError as error:
             return _failed(f"the key file {path} cannot be read: {error.strerror}", USAGE)
         except UnicodeDecodeError:
@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from demo_app.app import HalftruthApp
 
     app = HalftruthApp(
-        options.store, options.page, options.language, options.dark, brought, options.ready, options.link
+        options.store, options.page, options.language, options.dark, bundled, options.ready, options.link
     )
     app.run()
     return 0

@@ -33,8 +33,8 @@ from demo_app.system.insets import insets
 from demo_app.system.lock import has_lock, unlock
 from demo_app.system.look import is_dark
 from demo_app.system.opened_link import watch
-from demo_app.texts import say, spaced, speak
-from demo_app.widgets.dialogs import ask, close_dialogs, tell
+from demo_app.texts import say, spaced, use_language
+from demo_app.widgets.dialogs import ask, close_dialogs, show_notice
 from demo_app.widgets.look import look
 from demo_app.worker import Worker
 
@@ -55,13 +55,13 @@ PLACES = (
 )
 """(screen, sign) of the destinations in the bar."""
 
-LATER = (
+PRELOADED = (
     "terms",
     "consent",
     "declaration",
     "selection",
     "question",
-    "leaving",
+    "review",
     "add",
     "delivered",
     *(name for name, _ in PLACES[1:]),
@@ -120,7 +120,7 @@ class HalftruthApp(App):
         folder: the device's folder, with the store and the settings; None for the system's folder of this app.
         language, dark: used in place of the saved settings, and saved when the person next changes a setting.
         page: the address of a study, filled in on the screen for adding a campaign.
-        brought: key lines of authors that this run trusts.
+        bundled: key lines of authors that are delivered with the app, or trusted in this run only.
         link: a link to follow, received from another program; "" for none.
         say_ready: True to print a line once the first screen can be used.
     """
@@ -135,7 +135,7 @@ class HalftruthApp(App):
         page: str = "",
         language: str = "",
         dark: bool = False,
-        brought: Iterable[str] = (),
+        bundled: Iterable[str] = (),
         say_ready: bool = False,
         link: str = "",
     ) -> None:
@@ -148,30 +148,32 @@ class HalftruthApp(App):
             look="dark" if dark else saved.look,
         )
         self.page = page
-        self._brought = tuple(brought)
+        self._bundled = tuple(bundled)
         self._say_ready = say_ready
         self._link = link
-        self._way: list[tuple[str, tuple[Any, ...]]] = []
+        self._path: list[tuple[str, tuple[Any, ...]]] = []
         self._locked = False
-        self._left = 0.0
-        self._doing = 0
+        self._paused_at = 0.0
+        self._running = 0
         self._fetching = False
-        self._later = [f"screens.{name}" for name in LATER]
-        self._collector = IdleCollector(lambda: self.idle and not self._later)
+        self._unloaded = [f"screens.{name}" for name in PRELOADED]
+        self._collector = IdleCollector(lambda: self.idle and not self._unloaded)
 
     # Start and stop
 
     def build(self) -> Shell:
         """Return the root widget; the store is opened in the background."""
-        self._speak()
-        self._wear()
+        self._use_language()
+        self._use_palette()
         Window.softinput_mode = "below_target"
         Window.bind(on_keyboard=self._key)
         Window.bind(
-            on_touch_down=self._collector.later, on_touch_up=self._collector.later, on_key_down=self._collector.later
+            on_touch_down=self._collector.postpone,
+            on_touch_up=self._collector.postpone,
+            on_key_down=self._collector.postpone,
         )
-        self._worker, self._network = Worker(_hand), Worker(_hand)
-        self._model, self._courier = self._made(), self._made()
+        self._worker, self._network = Worker(_in_window_thread), Worker(_in_window_thread)
+        self._model, self._network_model = self._made(), self._made()
         return self._shell()
 
     def on_start(self) -> None:
@@ -186,21 +188,21 @@ class HalftruthApp(App):
 
     def on_pause(self) -> bool:
         """Keep the app in memory while another program is shown."""
-        self._left = time.monotonic()
+        self._paused_at = time.monotonic()
         return True
 
     def on_resume(self) -> None:
         """Follow the system's colours, and ask for the screen lock if the app was hidden for a minute."""
-        self._wear()
+        self._use_palette()
         if self.root is not None:
             self.root.insets = insets()
-        away = time.monotonic() - self._left
+        away = time.monotonic() - self._paused_at
         if self.settings.lock == "screen" and not self._locked and away >= LOCKED_AFTER and has_lock():
             self._lock()
 
     def on_stop(self) -> None:
         """Finish the running task, and close the store."""
-        self._network.end(self._courier.close)
+        self._network.end(self._network_model.close)
         self._worker.end(self._model.close)
 
     def begin(self) -> None:
@@ -250,11 +252,11 @@ class HalftruthApp(App):
             self.do(lambda model: model.adopt(), lambda _: self._opened(), self._trouble)
 
         # No other thread may have the store open during adoption.
-        self._network.ask(self._courier.close, adopt, self.notify)
+        self._network.ask(self._network_model.close, adopt, self.notify)
 
     def ready(self) -> None:
         """Report that the first screen can be used, once it is drawn, and load the modules of the next screens."""
-        if self._later:
+        if self._unloaded:
             Clock.schedule_once(lambda _: Clock.schedule_once(self._prepare, 0), 0)
 
     def _prepare(self, *_: object) -> None:
@@ -262,21 +264,21 @@ class HalftruthApp(App):
         if self._say_ready:
             self._say_ready = False
             print("ready", flush=True)
-        if self._later and self.idle:
-            importlib.import_module(f"demo_app.{self._later.pop(0)}")
-            if not self._later:
-                self._collector.spare()
-        if self._later:
+        if self._unloaded and self.idle:
+            importlib.import_module(f"demo_app.{self._unloaded.pop(0)}")
+            if not self._unloaded:
+                self._collector.collect_and_freeze()
+        if self._unloaded:
             Clock.schedule_once(self._prepare, 0.05)
 
     @property
     def idle(self) -> bool:
         """True if no task runs and the screen is complete."""
         view = self.root.ids.screens.current_screen if self.root else None
-        return not (self._doing or self._fetching) and getattr(view, "filled", True)
+        return not (self._running or self._fetching) and getattr(view, "filled", True)
 
     def _made(self) -> Model:
-        return Model(self._folder, self._brought)
+        return Model(self._folder, self._bundled)
 
     def _shell(self) -> Shell:
         shell = Shell(app=self)
@@ -285,17 +287,17 @@ class HalftruthApp(App):
         shell.on_wide()
         return shell
 
-    def _wear(self) -> None:
+    def _use_palette(self) -> None:
         """Apply the palette that the person chose, or the system's."""
         chosen = self.settings.look
-        look.wear(theme.DARK if chosen == "dark" or (chosen == "system" and is_dark()) else theme.LIGHT)
+        look.use(theme.DARK if chosen == "dark" or (chosen == "system" and is_dark()) else theme.LIGHT)
         Window.clearcolor = look.ground
 
-    def _speak(self) -> None:
-        speak(self.settings.language or os.environ.get("LANGUAGE") or os.environ.get("LANG") or "")
+    def _use_language(self) -> None:
+        use_language(self.settings.language or os.environ.get("LANGUAGE") or os.environ.get("LANG") or "")
 
     def _trouble(self, error: Exception) -> None:
-        self._way = []
+        self._path = []
         self.go("trouble", notice_of(error))
 
     # Tasks
@@ -309,12 +311,12 @@ class HalftruthApp(App):
         """Run a task on the device; ``done`` shows its result, ``failed`` or a notice shows its error."""
 
         def over(show: Callable[[Any], object], what: Any) -> None:
-            self._doing -= 1
-            self._waits()
+            self._running -= 1
+            self._show_activity()
             show(what)
 
-        self._doing += 1
-        self._waits()
+        self._running += 1
+        self._show_activity()
         self._worker.ask(
             lambda: work(self._model),
             lambda result: over(done, result),
@@ -324,21 +326,21 @@ class HalftruthApp(App):
     def online(self, work: Callable[[Model], T], done: Callable[[T], object]) -> None:
         """Run a task on the network, unless another one is running; the screens stay usable meanwhile."""
         if self._fetching:
-            tell(say("app.fetching"))
+            show_notice(say("app.fetching"))
             return
 
         def over(show: Callable[[Any], object], what: Any) -> None:
             self._fetching = False
-            self._waits()
+            self._show_activity()
             show(what)
 
         def fetch() -> T:
-            if not self._courier.is_open:
-                self._courier.open()
-            return work(self._courier)
+            if not self._network_model.is_open:
+                self._network_model.open()
+            return work(self._network_model)
 
         self._fetching = True
-        self._waits()
+        self._show_activity()
         self._network.ask(fetch, lambda result: over(done, result), lambda error: over(self.notify, error))
 
     def send(self) -> None:
@@ -347,7 +349,7 @@ class HalftruthApp(App):
         def shown(delivery: Delivery) -> None:
             self.go("delivered", delivery, fresh=True)
 
-        self.online(lambda courier: courier.send(), shown)
+        self.online(lambda model: model.send(), shown)
 
     def follow(self, text: str) -> None:
         """Ask the study that a link names for its campaign, after the person has read the study's address and
@@ -361,7 +363,7 @@ class HalftruthApp(App):
 
         def fetch(link: LinkContent) -> None:
             self.online(
-                lambda courier: courier.follow(link.text),
+                lambda model: model.follow(link.text),
                 lambda invitation: self.do(lambda model: model.accept(invitation), joined),
             )
 
@@ -374,27 +376,27 @@ class HalftruthApp(App):
         """Show an error, and offer a remedy."""
         notice = notice_of(error)
         title, body = say(f"notice.{notice.key}.title"), say(f"notice.{notice.key}.body")
-        if notice.offer == "adopt":
+        if notice.remedy == "adopt":
             self._trouble(error)
-        elif notice.offer:
-            lead = self.visit if notice.offer in dict(PLACES) else self.go
+        elif notice.remedy:
+            open_screen = self.visit if notice.remedy in dict(PLACES) else self.go
             whole = f"{body}\n\n{notice.detail}" if notice.detail else body
-            ask(title, whole, say(f"offer.{notice.offer}"), lambda: lead(notice.offer), say("offer.close"))
+            ask(title, whole, say(f"remedy.{notice.remedy}"), lambda: open_screen(notice.remedy), say("remedy.close"))
         else:
-            tell(f"{title} {body}", "alert")
+            show_notice(f"{title} {body}", "alert")
 
-    def _waits(self) -> None:
+    def _show_activity(self) -> None:
         if self.root is not None:
-            self.root.ids.screens.busy = self._doing > 0
-            self.root.ids.loading.active = self._doing > 0 or self._fetching
+            self.root.ids.screens.busy = self._running > 0
+            self.root.ids.loading.active = self._running > 0 or self._fetching
 
     # Settings
 
     def change(self, settings: Settings) -> None:
         """Store changed settings, and redraw all screens."""
         self._keep(settings)
-        self._speak()
-        self._wear()
+        self._use_language()
+        self._use_palette()
         if self.root is not None:
             Window.remove_widget(self.root)
             self.root = self._shell()
@@ -415,16 +417,16 @@ class HalftruthApp(App):
         """Open a screen.
 
         Args:
-            fresh: True if the way back leads to the first screen.
+            fresh: True if going back from the screen opens the first screen.
         """
         if fresh:
-            self._way = [(HOME, ())]
-        self._way.append((name, arguments))
+            self._path = [(HOME, ())]
+        self._path.append((name, arguments))
         self._show()
 
     def visit(self, name: str) -> None:
         """Open a destination; going back from there opens the first screen."""
-        self._way = [(name, ())]
+        self._path = [(name, ())]
         self._show()
 
     def home(self) -> None:
@@ -435,27 +437,27 @@ class HalftruthApp(App):
         """Go back one screen; return False if there is none."""
         if self._locked:
             return False
-        if len(self._way) > 1:
-            self._way.pop()
+        if len(self._path) > 1:
+            self._path.pop()
             self._show(back=True)
             return True
-        if self._way and self._way[0][0] not in (HOME, "trouble"):
+        if self._path and self._path[0][0] not in (HOME, "trouble"):
             self.home()
             return True
         return False
 
     def _show(self, back: bool = False) -> None:
-        if self.root is None or not (self._way or self._locked):
+        if self.root is None or not (self._path or self._locked):
             return
-        name, arguments = ("locked", ()) if self._locked else self._way[-1]
+        name, arguments = ("locked", ()) if self._locked else self._path[-1]
         ids = self.root.ids
         view = self._view(ids.screens, name)
         ids.screens.current = name
         ids.top.title = view.title
-        ids.top.back = len(self._way) > 1 and not self._locked
+        ids.top.back = len(self._path) > 1 and not self._locked
         ids.places.chosen = f"place:{view.place}"
         ids.places.disabled = name in ("trouble", "locked")
-        view.come_back(*arguments) if back else view.come(*arguments)
+        view.reopen(*arguments) if back else view.open(*arguments)
 
     def _view(self, screens: Screens, name: str) -> Any:
         """Return the view ``name``, which is made at the first visit, so that the first screen appears quickly."""
@@ -468,5 +470,5 @@ class HalftruthApp(App):
         return key == BACK_KEY and self.back()
 
 
-def _hand(result: Callable[[], None]) -> None:
+def _in_window_thread(result: Callable[[], None]) -> None:
     Clock.schedule_once(lambda _: result(), 0)

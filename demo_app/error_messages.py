@@ -41,8 +41,8 @@ KEYS = {
 UNEXPECTED = "unexpected"
 """The notice of any other error: a mistake in the program."""
 
-OFFERS = {"restored": "adopt", "damaged": "adopt", "full": "outbox", "budget": "budget", "trust": "authors"}
-"""The remedy that a notice offers, beside closing it."""
+REMEDIES = {"restored": "adopt", "damaged": "adopt", "full": "outbox", "budget": "budget", "trust": "authors"}
+"""By notice, the remedy that its dialog offers."""
 
 
 class NotAFile(Exception):
@@ -50,7 +50,7 @@ class NotAFile(Exception):
 
 
 class NotTrusted(Exception):
-    """A campaign was opened before the person named any author."""
+    """The author who signed a campaign is not one whom the person trusts."""
 
 
 @dataclass(frozen=True)
@@ -60,19 +60,19 @@ class Notice:
     Attributes:
         key: the texts are ``notice.KEY.title`` and ``notice.KEY.body`` of the app.
         detail: the error's own text; empty if these texts say everything.
-        offer: the remedy, one of the values of ``OFFERS``; "" for none.
+        remedy: the remedy, one of the values of ``REMEDIES``; "" for none.
     """
 
     key: str
     detail: str = ""
-    offer: str = ""
+    remedy: str = ""
 
 
 def notice_of(error: BaseException) -> Notice:
     """Return the notice for an error."""
     key = next((KEYS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in KEYS), UNEXPECTED)
     detail = _place(error) if key == UNEXPECTED else str(error)
-    return Notice(key, detail, OFFERS.get(key, ""))
+    return Notice(key, detail, REMEDIES.get(key, ""))
 
 
 def _place(error: BaseException) -> str:

@@ -25,16 +25,16 @@ class IdleCollector:
     """The garbage collector of this process; make only one.
 
     Args:
-        quiet: returns True if no task runs and nothing is being drawn.
+        is_idle: returns True if no task runs and nothing is being drawn.
     """
 
-    def __init__(self, quiet: Callable[[], bool]) -> None:
-        self._quiet = quiet
+    def __init__(self, is_idle: Callable[[], bool]) -> None:
+        self._is_idle = is_idle
         self._replaced = False
         self._due = Clock.create_trigger(self._collect, REST_SECONDS)
         gc.set_threshold(YOUNG, MIDDLE, OLD)
 
-    def spare(self) -> None:
+    def collect_and_freeze(self) -> None:
         """Collect once, including objects excluded earlier; then exclude all live objects from later collections."""
         self._replaced = False
         gc.unfreeze()
@@ -45,17 +45,17 @@ class IdleCollector:
         """Collect all objects after the next pause and exclude the live ones again; otherwise replaced objects are
         never freed."""
         self._replaced = True
-        self.later()
+        self.postpone()
 
-    def later(self, *_: object) -> None:
+    def postpone(self, *_: object) -> None:
         """Postpone the next collection, because something was touched or shown."""
         self._due.cancel()
         self._due()
 
     def _collect(self, _: float) -> None:
-        if not self._quiet():
+        if not self._is_idle():
             self._due()
         elif self._replaced:
-            self.spare()
+            self.collect_and_freeze()
         else:
             gc.collect()

@@ -24,7 +24,7 @@ from demo_app.texts import spaced
 from edge_sdk import BudgetPolicy, Device
 
 if TYPE_CHECKING:  # imported at run time only when they are first shown
-    from demo_app.content.answer import CampaignAnswers, History, Leaving
+    from demo_app.content.answer import CampaignAnswers, History, Review
     from demo_app.content.exposure import ExposureSummary
     from demo_app.content.post import Delivery, OutboxContent
     from edge_sdk.campaigns.invitation import Invitation
@@ -44,13 +44,13 @@ class Author:
         name: the name shown to the person; "" for none. Two authors may have the same name.
         fingerprint: the fingerprint of the key, which distinguishes authors.
         public: the public key, 32 bytes.
-        brought: True if the key was delivered with the app and so cannot be removed.
+        bundled: True if the key was delivered with the app and so cannot be removed.
     """
 
     name: str
     fingerprint: str
     public: bytes
-    brought: bool
+    bundled: bool
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,21 @@ class Model:
 
     Args:
         place: the device's folder.
-        brought: key lines of authors that are delivered with the app.
+        bundled: key lines of authors that are delivered with the app.
         clock, urandom, opener: passed to the SDK.
     """
 
     def __init__(
         self,
         place: str | os.PathLike[str],
-        brought: Iterable[str] = (),
+        bundled: Iterable[str] = (),
         *,
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
         opener: Opener | None = None,
     ) -> None:
         self._place = place
-        self._brought = tuple(dict.fromkeys(line.strip() for line in brought))
+        self._bundled = tuple(dict.fromkeys(line.strip() for line in bundled))
         self._clock = clock
         self._urandom = urandom
         self._opener = opener
@@ -141,18 +141,18 @@ class Model:
     # Authors
 
     def _keys(self) -> list[AuthorKey]:
-        if not self._brought:
+        if not self._bundled:
             # Return early, so that the first start need not import the parser of keys.
             return []
         from edge_sdk.presentation import author_key
 
-        return [author_key(line) for line in self._brought]
+        return [author_key(line) for line in self._bundled]
 
     def authors(self) -> tuple[Author, ...]:
         """Return the trusted authors; those delivered with the app come first."""
-        brought = {key.public for key in self._keys()}
+        bundled = {key.public for key in self._keys()}
         return tuple(
-            Author(key.name, key.fingerprint, key.public, key.public in brought) for key in self._device.trusted
+            Author(key.name, key.fingerprint, key.public, key.public in bundled) for key in self._device.trusted
         )
 
     def trust(self, line: str) -> tuple[Author, ...]:
@@ -355,7 +355,7 @@ class Model:
         """Return the question of a joined campaign."""
         return QuestionContent.of(self._device, campaign_id, self._now())
 
-    def leaving(self, campaign_id: bytes, value: str) -> Leaving:
+    def review(self, campaign_id: bytes, value: str) -> Review:
         """Return the messages for an answer and the information that they could reveal; nothing is drawn or charged.
 
         Args:
@@ -363,23 +363,23 @@ class Model:
         Raises:
             NotInDomain
         """
-        from demo_app.content.answer import Leaving
+        from demo_app.content.answer import Review
 
         preview = self._device.preview(campaign_id, self._device.parse(campaign_id, value))
-        return Leaving.of(self._device, campaign_id, self._now(), value, preview)
+        return Review.of(self._device, campaign_id, self._now(), value, preview)
 
-    def answer(self, campaign_id: bytes, value: str) -> Leaving:
+    def answer(self, campaign_id: bytes, value: str) -> Review:
         """Draw, charge, sign and queue a report of the answer; return the messages with their bytes.
 
         Raises:
             NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached, BudgetRefused, OutboxFull, StoreError
         """
-        from demo_app.content.answer import Leaving
+        from demo_app.content.answer import Review
 
         answer = self._device.parse(campaign_id, value)
         before = self._device.preview(campaign_id, answer)
         receipt = self._device.answer(campaign_id, answer)
-        return Leaving.of(self._device, campaign_id, self._now(), value, before, receipt)
+        return Review.of(self._device, campaign_id, self._now(), value, before, receipt)
 
     # The budget
 

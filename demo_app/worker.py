@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
-Hand: TypeAlias = Callable[[Callable[[], None]], object]
+Deliver: TypeAlias = Callable[[Callable[[], None]], object]
 """Calls a function in the caller's thread, soon."""
 
 PATIENCE_SECONDS = 5.0
@@ -28,11 +28,11 @@ class Worker:
     """A thread with a queue of tasks. It is a daemon, so that an unresponsive network does not keep a program running.
 
     Args:
-        hand: function that passes a result to the caller's thread.
+        deliver: function that passes a result to the caller's thread.
     """
 
-    def __init__(self, hand: Hand) -> None:
-        self._hand = hand
+    def __init__(self, deliver: Deliver) -> None:
+        self._deliver = deliver
         self._asked: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="device", daemon=True)
@@ -48,9 +48,9 @@ class Worker:
             try:
                 result = work()
             except Exception as error:  # every error is shown to the person, and the thread continues
-                self._tell(failed, error)
+                self._pass_on(failed, error)
             else:
-                self._tell(done, result)
+                self._pass_on(done, result)
 
         self._asked.put(do)
 
@@ -69,13 +69,13 @@ class Worker:
         self._asked.put(None)
         self._thread.join(PATIENCE_SECONDS)
 
-    def _tell(self, whom: Callable[[T], object], what: T) -> None:
-        def hand() -> None:
+    def _pass_on(self, receiver: Callable[[T], object], what: T) -> None:
+        def pass_on() -> None:
             if not self._ended.is_set():
-                whom(what)
+                receiver(what)
 
         if not self._ended.is_set():
-            self._hand(hand)
+            self._deliver(pass_on)
 
     def _run(self) -> None:
         while (work := self._asked.get()) is not None:

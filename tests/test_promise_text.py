@@ -190,6 +190,6 @@ def test_the_app_writes_factors_as_its_language_does(nats: float, english: str, 
     """A factor is rounded up to two digits and written with the language's separators; a huge factor is written as a
     power of ten."""
     for language, words in {"en": english, "de": german}.items():
-        texts.speak(language)
+        texts.use_language(language)
         assert texts.times(nats) == words
-    texts.speak("en")
+    texts.use_language("en")

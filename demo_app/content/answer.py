@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from demo_app.content.campaign import CampaignCard
-from demo_app.texts import spoken
+from demo_app.texts import language
 from edge_sdk import Device
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign
 
 
 @dataclass(frozen=True)
-class Leaving:
+class Review:
     """The messages that are sent for an answer, and the information that they could reveal.
 
     Attributes:
@@ -66,7 +66,7 @@ class Leaving:
     @classmethod
     def of(
         cls, device: Device, campaign_id: bytes, now: int, value: str, preview: Preview, receipt: Receipt | None = None
-    ) -> Leaving:
+    ) -> Review:
         """Return the messages for an answer.
 
         Args:
@@ -89,7 +89,7 @@ class Leaving:
             preview.fits_other,
             preview.belief.before,
             preview.belief.after,
-            device.terms(campaign_id, spoken()),
+            device.terms(campaign_id, language()),
             cost,
             device.budget.spent + (cost if receipt is None else 0.0),
             preview.report_bytes if receipt is None else len(receipt.envelope),
@@ -163,7 +163,7 @@ class History:
     @classmethod
     def of(cls, device: Device, now: int) -> History:
         """Return the answers given, and the ledger."""
-        titles = {campaign_id: device.terms(campaign_id, spoken()).title for campaign_id in device.campaigns}
+        titles = {campaign_id: device.terms(campaign_id, language()).title for campaign_id in device.campaigns}
         rows = tuple(
             LedgerRow(entry.time, entry.kind.name.lower(), entry.nats, titles.get(entry.campaign_id, ""))
             for entry in reversed(device.ledger)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from demo_app.content.budget import BudgetContent
 from demo_app.content.declaration import Statement
-from demo_app.texts import spoken
+from demo_app.texts import language
 from edge_sdk import Device
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
@@ -75,7 +75,7 @@ class CampaignCard:
         """Return the card of a joined campaign; ``now`` is in UTC seconds."""
         from edge_sdk.presentation import label_translations, left, unit_of
 
-        terms = device.terms(campaign_id, spoken())
+        terms = device.terms(campaign_id, language())
         closes = terms.closes if terms.closed_early is None else min(terms.closes, terms.closed_early)
         period = max(0, now - terms.opens) // terms.period_seconds
         following = terms.opens + (period + (now >= terms.opens)) * terms.period_seconds
@@ -99,8 +99,8 @@ class CampaignCard:
             free,
             closes < terms.closes,
             questions_of(device, campaign_id) if terms.questions else {},
-            label_translations(device, campaign_id, spoken()),
-            unit_of(device, campaign_id, spoken()),
+            label_translations(device, campaign_id, language()),
+            unit_of(device, campaign_id, language()),
         )
 
 
@@ -110,7 +110,7 @@ def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]
 
     return {
         one.name: QuestionNames(one.text, one.kind, dict(zip(one.labels, one.shown, strict=True)), one.unit)
-        for one in questions(device, campaign_id, spoken())
+        for one in questions(device, campaign_id, language())
     }
 
 
@@ -220,12 +220,12 @@ class Agreement:
         """Return the terms of a joined campaign."""
         from edge_sdk.presentation import fingerprint_of, questions
 
-        terms, gauge = device.terms(campaign_id, spoken()), BudgetContent.of(device)
+        terms, gauge = device.terms(campaign_id, language()), BudgetContent.of(device)
         periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
         return cls(
             CampaignCard.of(device, campaign_id, now),
             terms,
-            questions(device, campaign_id, spoken()),
+            questions(device, campaign_id, language()),
             device.preview(campaign_id),
             periods * terms.answers_per_period,
             fingerprint_of(terms.author),
@@ -258,7 +258,7 @@ class QuestionContent:
         """Return the questions of a joined campaign; the questions of a form are available after consent."""
         from edge_sdk.presentation import questions
 
-        terms, whole = device.terms(campaign_id, spoken()), questions(device, campaign_id, spoken())
+        terms, whole = device.terms(campaign_id, language()), questions(device, campaign_id, language())
         asked = tuple(one for one in whole if one.name in terms.asked_names) if terms.questions else whole
         member_of = next((one.shown for one in terms.classes if one.name == terms.member_of), None)
         return cls(CampaignCard.of(device, campaign_id, now), terms.purpose, asked, member_of)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
-from demo_app.texts import spoken
+from demo_app.texts import language
 from edge_sdk import Device
 
 PLACES = 2
@@ -83,7 +83,7 @@ class Statement:
         from edge_sdk.presentation import even_prior
 
         found = device.declaration(campaign_id, prior, level)
-        terms = device.terms(campaign_id, spoken())
+        terms = device.terms(campaign_id, language())
         names = dict(zip(terms.values, terms.shown, strict=True))
         remaining = device.budget.remaining
         return cls(

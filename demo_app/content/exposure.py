@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from demo_app.texts import spoken
+from demo_app.texts import language
 from edge_sdk import Device
 
 NANONATS = 10**9
@@ -57,7 +57,7 @@ class ExposureSummary:
         """Return the exposure of the values of a joined campaign."""
         exposure = device.exposure(campaign_id)
         drawn = tuple(Drawn(one.title, one.drawn, _nats(one.nanonats)) for one in exposure.campaigns)
-        level, terms = _nats(exposure.worst.nanonats), device.terms(campaign_id, spoken())
+        level, terms = _nats(exposure.worst.nanonats), device.terms(campaign_id, language())
         questions = tuple((one.text, _nats(exposure.questions[one.name].nanonats)) for one in terms.questions)
         return cls(
             terms.title,

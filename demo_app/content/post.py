@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from demo_app.texts import spoken
+from demo_app.texts import language
 from edge_sdk import Device
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
@@ -62,7 +62,7 @@ class OutboxContent:
         uploads = tuple(
             WaitingReports(
                 one.campaign_id,
-                device.terms(one.campaign_id, spoken()).title,
+                device.terms(one.campaign_id, language()).title,
                 one.addresses,
                 one.addressable,
                 one.envelopes,

@@ -31,7 +31,7 @@ class AddView(PageView):
         super().__init__(app, **properties)
         self._found = Column(spacing=look.space)
 
-    def come(self) -> None:
+    def open(self) -> None:
         self._link = Field(name="link", label=say("add.link_label"), hint="https://")
         self._link.bind(on_enter=lambda _: self._follow())
         self._address = Field(name="address", label=say("add.address"), text=self.app.page, hint="https://")
@@ -41,11 +41,11 @@ class AddView(PageView):
         self._found = Column(spacing=look.space)
         self.fill(self._parts())
 
-    def come_back(self) -> None:
+    def reopen(self) -> None:
         """Show the screen again with the list of campaigns, so that a person who added a key need not fetch the list
         again."""
         if not self._found.children:
-            self.come()
+            self.open()
 
     def _parts(self) -> Iterator[Widget]:
         yield card(
@@ -70,7 +70,7 @@ class AddView(PageView):
 
     def _ask(self) -> None:
         self.app.page = url = self._address.text.strip()
-        self.app.online(lambda courier: courier.offers(url), lambda offers: self._offer(url, offers))
+        self.app.online(lambda model: model.offers(url), lambda offers: self._offer(url, offers))
 
     def _offer(self, url: str, offers: tuple[Offer, ...]) -> None:
         self._found.clear_widgets()
@@ -83,7 +83,7 @@ class AddView(PageView):
 
     def _take(self, url: str, campaign_id: bytes) -> None:
         self.app.online(
-            lambda courier: courier.fetch(url, campaign_id),
+            lambda model: model.fetch(url, campaign_id),
             lambda data: self.app.do(lambda model: model.join(data, url), self._joined),
         )
 

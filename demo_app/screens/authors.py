@@ -22,7 +22,7 @@ class AuthorsView(PageView):
 
     place = "settings"
 
-    def come(self) -> None:
+    def open(self) -> None:
         self.app.do(lambda model: model.authors(), self.show)
 
     def show(self, authors: tuple[Author, ...]) -> None:
@@ -42,10 +42,10 @@ class AuthorsView(PageView):
         yield card(words(say("authors.more"), "title"), how, self._line, trust)
 
     def _card(self, author: Author) -> Widget:
-        origin = say("authors.brought") if author.brought else say("authors.named")
+        origin = say("authors.bundled") if author.bundled else say("authors.named")
         name = words(author.name, "title") if author.name else None
         made = card(name, Mono(text=spaced(author.fingerprint)), words(origin, "small", "muted"))
-        if not author.brought:
+        if not author.bundled:
             remove = say("authors.remove")
             made.add_widget(action(f"remove:{author.fingerprint}", remove, lambda: self._remove(author), "outlined"))
         return made

@@ -12,7 +12,7 @@ from kivy.uix.widget import Widget
 from demo_app.content.budget import BudgetContent
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import number, say, times
-from demo_app.widgets.dialogs import ask, tell
+from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
 
@@ -25,7 +25,7 @@ class BudgetView(PageView):
 
     place = "budget"
 
-    def come(self) -> None:
+    def open(self) -> None:
         self.app.do(lambda model: model.gauge(), self.show)
 
     def show(self, gauge: BudgetContent) -> None:
@@ -79,7 +79,7 @@ class BudgetView(PageView):
 
     def _lowered(self, gauge: BudgetContent) -> None:
         self.show(gauge)
-        tell(say("budget.lowered"), "good")
+        show_notice(say("budget.lowered"), "good")
 
     def _cap(self, field: Field) -> float | None:
         text = field.text.strip().replace(",", ".")

@@ -17,7 +17,7 @@ from demo_app.texts import below, day, say
 class CampaignsView(PageView):
     """The first screen, with the joined campaigns."""
 
-    def come(self) -> None:
+    def open(self) -> None:
         self.app.do(lambda model: model.overview(), self.show)
 
     def show(self, overview: Overview) -> None:

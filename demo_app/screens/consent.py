@@ -18,13 +18,13 @@ from demo_app.screens.campaigns import answering
 from demo_app.screens.terms import stated
 from demo_app.screens.view import Choice, PageView, action, card, words
 from demo_app.texts import above, below, day, say
-from demo_app.widgets.dialogs import tell
+from demo_app.widgets.dialogs import show_notice
 
 
 class ConsentView(PageView):
     """The screen of consent."""
 
-    def come(self, agreement: Agreement) -> None:
+    def open(self, agreement: Agreement) -> None:
         terms = agreement.terms
         self._agreement, self._class = agreement, terms.member_of
         self._level: float | None = None
@@ -130,7 +130,7 @@ class ConsentView(PageView):
 
     def _fitted(self, asked: QuestionContent) -> None:
         named = asked.member_of
-        tell(say("consent.fit_stated") if named is None else say("consent.fitted", name=named), "good")
+        show_notice(say("consent.fit_stated") if named is None else say("consent.fitted", name=named), "good")
         self._agreed(asked)
 
     def _agreed(self, asked: QuestionContent) -> None:

@@ -24,7 +24,7 @@ STRICTER = (2, 4)
 class DeclarationView(PageView):
     """The screen with a field for each answer, and the sum of the shares."""
 
-    def come(self, agreement: Agreement) -> None:
+    def open(self, agreement: Agreement) -> None:
         self._agreement = agreement
         terms = agreement.terms
         self._fields = {
@@ -39,10 +39,10 @@ class DeclarationView(PageView):
         self._add()
         self.fill(self._parts())
 
-    def come_back(self, agreement: Agreement) -> None:
+    def reopen(self, agreement: Agreement) -> None:
         """Keep the typed shares."""
         if agreement is not self._agreement:
-            self.come(agreement)
+            self.open(agreement)
 
     def _parts(self) -> Iterator[Widget]:
         yield words(self._agreement.terms.title, "headline")

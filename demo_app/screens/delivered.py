@@ -20,7 +20,7 @@ class DeliveredView(PageView):
 
     place = "outbox"
 
-    def come(self, delivery: Delivery) -> None:
+    def open(self, delivery: Delivery) -> None:
         good = not delivery.left
         sign = Sign(sign="check" if good else "warning", ink=look.good if good else look.alert)
         sign.size_hint, sign.size = (1, None), (dp(40), dp(40))

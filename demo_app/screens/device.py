@@ -18,7 +18,7 @@ class DeviceView(PageView):
 
     place = "settings"
 
-    def come(self) -> None:
+    def open(self) -> None:
         self.app.do(lambda model: model.doctor(), self.show)
 
     def show(self, found: dict[str, str | int | float]) -> None:

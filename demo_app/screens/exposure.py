@@ -22,7 +22,7 @@ class ExposureView(PageView):
 
     place = "history"
 
-    def come(self, campaign_id: bytes) -> None:
+    def open(self, campaign_id: bytes) -> None:
         self.app.do(lambda model: model.exposure(campaign_id), self.show)
 
     def show(self, summary: ExposureSummary) -> None:

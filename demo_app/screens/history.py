@@ -30,7 +30,7 @@ class HistoryView(PageView):
 
     place = "history"
 
-    def come(self) -> None:
+    def open(self) -> None:
         self.app.do(lambda model: model.history(), self.show)
 
     def show(self, history: History) -> None:
@@ -89,14 +89,14 @@ class HistoryView(PageView):
                 column.remove_widget(old)
                 column.add_widget(self._card(counted), at)
 
-        self.app.online(lambda courier: courier.counted(answers), show)
+        self.app.online(lambda model: model.counted(answers), show)
 
     def _forget(self, answers: CampaignAnswers) -> None:
         ask(
             say("forget.ask", title=answers.card.title),
             say("forget.what"),
             say("forget.do"),
-            lambda: self.app.do(lambda model: model.forget(answers.card.campaign_id), lambda _: self.come()),
+            lambda: self.app.do(lambda model: model.forget(answers.card.campaign_id), lambda _: self.open()),
             grave=True,
         )
 

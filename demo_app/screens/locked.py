@@ -9,7 +9,7 @@ from demo_app.texts import say
 class LockedView(PageView):
     """The app while it is locked."""
 
-    def come(self) -> None:
+    def open(self) -> None:
         self.fill(
             (
                 card(words(say("locked.why"))),

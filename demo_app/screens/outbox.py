@@ -13,7 +13,7 @@ from demo_app.content.post import OutboxContent, WaitingReports
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.boxes import Card
-from demo_app.widgets.dialogs import tell
+from demo_app.widgets.dialogs import show_notice
 from demo_app.widgets.field import Field
 
 
@@ -22,7 +22,7 @@ class OutboxView(PageView):
 
     place = "outbox"
 
-    def come(self) -> None:
+    def open(self) -> None:
         self.app.do(lambda model: model.queue(), self.show)
 
     def show(self, queue: OutboxContent) -> None:
@@ -90,7 +90,7 @@ class OutboxView(PageView):
         path = self._file.text.strip()
 
         def exported(count: int) -> None:
-            tell(say("outbox.exported", count=count), "good")
-            self.come()
+            show_notice(say("outbox.exported", count=count), "good")
+            self.open()
 
         self.app.do(lambda model: model.export(path, campaign_id), exported)

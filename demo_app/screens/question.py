@@ -59,15 +59,15 @@ class QuestionView(ScreenView):
         self._box.padding = [side, dp(8), side, dp(16)]
         self._above.height = min(sum(text.height for text in self._above.children), self._box.height * 0.3)
 
-    def come_back(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
-        """Show a page again with the answers chosen so far; another campaign or other content is shown anew."""
+    def reopen(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
+        """Show a page again with the answers chosen so far; for another campaign or other content, open its page."""
         known = self._content
         if known is None or known.card.campaign_id != campaign_id or (content is not None and content is not known):
-            self.come(campaign_id, content, place)
+            self.open(campaign_id, content, place)
         elif place != self._place:
             self._page(known, place)
 
-    def come(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
+    def open(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
         """Show a page of content that is already loaded, with the chosen answers; without content, load it and show the
         first page."""
         self._more.cancel()
@@ -183,7 +183,7 @@ class QuestionView(ScreenView):
             self.app.go("question", campaign_id, content, place + 1)
             return
         value = self._text(content)
-        self.app.do(lambda model: model.leaving(campaign_id, value), lambda leaving: self.app.go("leaving", leaving))
+        self.app.do(lambda model: model.review(campaign_id, value), lambda review: self.app.go("review", review))
 
     def _text(self, content: QuestionContent) -> str:
         """Return the answers as text that the device parses."""

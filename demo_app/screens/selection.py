@@ -18,14 +18,14 @@ from demo_app.widgets.boxes import Rule
 class SelectionView(PageView):
     """The screen with the selected questions, before the first one."""
 
-    def come(self, campaign_id: bytes) -> None:
+    def open(self, campaign_id: bytes) -> None:
         self._content: QuestionContent | None = None
         self.app.do(lambda model: model.asked(campaign_id), self.show)
 
-    def come_back(self, campaign_id: bytes) -> None:
+    def reopen(self, campaign_id: bytes) -> None:
         """Show the screen again; the answers chosen on the questions' pages stay."""
         if self._content is None or self._content.card.campaign_id != campaign_id:
-            self.come(campaign_id)
+            self.open(campaign_id)
 
     def show(self, content: QuestionContent) -> None:
         """Fill the page."""

@@ -13,8 +13,8 @@ from kivy.uix.widget import Widget
 from demo_app.screens.view import Choice, PageView, action, card, entry, words
 from demo_app.settings import LOCKS, LOOKS
 from demo_app.system.lock import has_lock
-from demo_app.texts import LANGUAGES, say, spoken
-from demo_app.widgets.dialogs import ask, tell
+from demo_app.texts import LANGUAGES, language, say
+from demo_app.widgets.dialogs import ask, show_notice
 
 
 class SettingsView(PageView):
@@ -22,14 +22,14 @@ class SettingsView(PageView):
 
     place = "settings"
 
-    def come(self) -> None:
+    def open(self) -> None:
         self.fill(self._parts())
 
     def _parts(self) -> Iterator[Widget]:
         languages, looks = list(LANGUAGES), [say(f"settings.{look}") for look in LOOKS]
         yield card(
             words(say("settings.language"), "title"),
-            Choice("language", list(LANGUAGES.values()), languages.index(spoken()), self._speak),
+            Choice("language", list(LANGUAGES.values()), languages.index(language()), self._speak),
         )
         yield card(
             words(say("settings.look"), "title"),
@@ -73,5 +73,5 @@ class SettingsView(PageView):
         )
 
     def _forgotten(self, _: object) -> None:
-        tell(say("settings.forgotten"), "good")
+        show_notice(say("settings.forgotten"), "good")
         self.app.visit("campaigns")

@@ -18,10 +18,10 @@ from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering, state
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.system.reminder import remind
-from demo_app.texts import above, below, date_of, day, say, spaced, spoken, written
+from demo_app.texts import above, below, date_of, day, language, say, spaced, written
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Belief, Chances
-from demo_app.widgets.dialogs import ask, tell
+from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.words import Mono
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ MOST_NAMED, FEW_NAMED = 24, 8
 class TermsView(PageView):
     """The screen with the terms of one campaign."""
 
-    def come(self, campaign_id: bytes) -> None:
+    def open(self, campaign_id: bytes) -> None:
         self.app.do(lambda model: model.agreement(campaign_id), self.show)
 
     def show(self, agreement: Agreement) -> None:
@@ -67,12 +67,12 @@ class TermsView(PageView):
         elif terms.map is not None:
             yield card(
                 words(say("terms.asked"), "title"),
-                words(terms.view_description_in(spoken()), name="asked of this device"),
+                words(terms.view_description_in(language()), name="asked of this device"),
             )
         yield card(*_about(terms))
         yield card(
             words(say("terms.promise"), "title"),
-            words(terms.promise.text(spoken()), name="promise"),
+            words(terms.promise.text(language()), name="promise"),
             words(say("terms.checked"), "small", "muted"),
         )
         yield card(
@@ -128,10 +128,10 @@ class TermsView(PageView):
             try:
                 file = remind(say("terms.remind_entry"), when, downloads if downloads.is_dir() else Path.home())
             except OSError:
-                tell(say("terms.remind_failed"), "alert")
+                show_notice(say("terms.remind_failed"), "alert")
                 return
             if file is not None:
-                tell(say("terms.reminded", file=file), "good")
+                show_notice(say("terms.reminded", file=file), "good")
 
         ask(say("terms.remind"), say("terms.remind_what", day=day(when)), say("terms.remind_do"), handed)
 

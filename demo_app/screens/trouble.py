@@ -23,7 +23,7 @@ class TroubleView(PageView):
         """The empty text, because the card has the title."""
         return say("trouble.title")
 
-    def come(self, notice: Notice) -> None:
+    def open(self, notice: Notice) -> None:
         sign = Sign(sign="warning", ink=look.alert, size_hint=(1, None), height=dp(40))
         self.fill(
             (
@@ -34,7 +34,7 @@ class TroubleView(PageView):
                     words(notice.detail, "small", "muted") if notice.detail else None,
                     tone="alert_tint",
                 ),
-                action("adopt", say("trouble.adopt"), self._adopt) if notice.offer == "adopt" else None,
+                action("adopt", say("trouble.adopt"), self._adopt) if notice.remedy == "adopt" else None,
                 action("retry", say("trouble.retry"), self.app.begin, "outlined"),
             )
         )

@@ -49,13 +49,13 @@ class ScreenView(Screen):
         """The title above the screen."""
         return say(f"{self.name}.title")
 
-    def come(self, *arguments: Any) -> None:
+    def open(self, *arguments: Any) -> None:
         """Load and show the content; called with the subject of the view when the person opens it."""
         raise NotImplementedError
 
-    def come_back(self, *arguments: Any) -> None:
-        """Show the content again; called when the person comes back from a later screen."""
-        self.come(*arguments)
+    def reopen(self, *arguments: Any) -> None:
+        """Show the content again; called when the person goes back to this screen."""
+        self.open(*arguments)
 
 
 class PageView(ScreenView):

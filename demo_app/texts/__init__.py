@@ -15,14 +15,14 @@ DEFAULT = "en"
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 NANONATS = 10**9
 
-_spoken: dict[str, Any] = {}
+_current: dict[str, Any] = {}
 
 
-def speak(language: str) -> None:
+def use_language(locale: str) -> None:
     """Load the texts of a language for every later ``say``.
 
     Args:
-        language: one of ``LANGUAGES``, or a locale that begins with one of them, such as "de_AT.UTF-8"; any other value
+        locale: one of ``LANGUAGES``, or a locale that begins with one of them, such as "de_AT.UTF-8"; any other value
             means English.
     """
     import tomllib
@@ -30,13 +30,13 @@ def speak(language: str) -> None:
 
     from edge_sdk.texts import texts_in
 
-    chosen = language[:2].lower()
+    chosen = locale[:2].lower()
     chosen = chosen if chosen in LANGUAGES else DEFAULT
     words = tomllib.loads((Path(__file__).parent / f"{chosen}.toml").read_text(encoding="utf-8"))
-    _spoken.clear()
-    _spoken.update(texts_in(chosen), language=chosen)
+    _current.clear()
+    _current.update(texts_in(chosen), language=chosen)
     for section, texts in words.items():
-        _spoken[section] = _spoken.get(section, {}) | texts
+        _current[section] = _current.get(section, {}) | texts
 
 
 def spaced(code: str) -> str:
@@ -44,7 +44,7 @@ def spaced(code: str) -> str:
     return " ".join(code[at : at + 4] for at in range(0, len(code), 4))
 
 
-def spoken() -> str:
+def language() -> str:
     """Return the current language, one of ``LANGUAGES``."""
     return str(_words()["language"])
 
@@ -61,7 +61,7 @@ def say(key: str, /, **values: object) -> str:
     found: Any = _words()
     for part in key.split("."):
         if not isinstance(found, dict) or part not in found:
-            raise KeyError(f"no text is called {key!r} in {spoken()}")
+            raise KeyError(f"no text is called {key!r} in {language()}")
         found = found[part]
     if isinstance(found, dict):
         if "other" not in found:
@@ -164,6 +164,6 @@ def clock(seconds: int) -> str:
 
 
 def _words() -> dict[str, Any]:
-    if not _spoken:
-        speak(DEFAULT)
-    return _spoken
+    if not _current:
+        use_language(DEFAULT)
+    return _current

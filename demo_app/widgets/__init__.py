@@ -1,10 +1,10 @@
 """The widgets of the screens: plain Kivy in the app's look.
 
-A widget takes plain data and reports an action of the person by an event; no widget knows the SDK, a campaign or a
+A widget takes plain data and reports an action of the person by an event; no widget uses the SDK, a campaign or a
 screen. Every control is at least 48 dp wide and high, can be reached with Tab and pressed with Enter or the space bar,
 and has a ``name`` by which tests find it. After the import of a module, kv can use its classes by name.
 
-    look       look                  the colours worn now; look.wear(theme.DARK); in kv: look.accent, look.space
+    look       look                  the current colours; look.use(theme.DARK); in kv: look.accent, look.space
     words      Words                 a text that wraps: text, role (display headline title body small), colour
                Mono                  bytes and codes, in a fixed width
     boxes      Page                  scrolls; its children are in one column, at most READABLE wide
@@ -12,7 +12,7 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
                Row, Gap, Rule        side by side; a distance; a thin line
                Loading               a bar that moves while a task runs
     actions    Action                a button: text, kind (filled outlined plain alert), on_release, name, disabled
-               Symbol                a button of one drawn sign: sign, says (its action in words), on_release
+               Symbol                a button of one drawn sign: sign, description (its action in words), on_release
                Toggle                on or off, with its text: text, active, on_active
                Entry                 a card that is touched, with a title, a line below and a mark: on_release
     bars       TopBar                title, back (whether to show the arrow), on_back
@@ -20,7 +20,7 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
     field      Field                 label, text, hint, error (a line below), on_enter; number (digits only)
                TypedAnswer           the base of NumberSlider and DayField: caption and note
     dialogs    ask(...)              a question with two answers, in front of everything
-               tell(...)             a notice at the bottom for some seconds; the next one waits for it
+               show_notice(...)      a notice at the bottom for some seconds; the next one waits for it
     choice     ChoiceList            one of many: values, chosen (index or -1), on_choice(index); searched above 12
                ItemSet               any of many: values, chosen (sorted indexes), on_set(indexes)
     slider     NumberSlider          low, high, places, step, counts, unit; text (the number typed, "" until named),

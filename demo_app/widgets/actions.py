@@ -208,13 +208,13 @@ class Symbol(Pressed, AnchorLayout):
 
     Attributes:
         sign: one of ``signs.SIGNS``.
-        says: the action in words; not displayed, but read by tests and by a screen reader, if there is one.
+        description: the action in words; not displayed, but read by tests and by a screen reader, if there is one.
         tone: text or accent.
         raised: True if the button has a background of its own, for example on a map.
     """
 
     sign = OptionProperty("back", options=SIGNS)
-    says = StringProperty("")
+    description = StringProperty("")
     tone = OptionProperty("text", options=["text", "accent"])
     raised = BooleanProperty(False)
     ink = ColorProperty((0, 0, 0, 1))

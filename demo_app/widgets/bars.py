@@ -34,7 +34,7 @@ Builder.load_string("""
     Symbol:
         sign: "back"
         name: "back"
-        says: say("bar.back")
+        description: say("bar.back")
         pos_hint: {"center_y": 0.5}
         width: look.touch if root.back else 0
         opacity: 1 if root.back else 0

@@ -169,7 +169,7 @@ class Toast(Card):
         self.y = dp(88)
 
 
-def tell(text: str, kind: str = "plain") -> None:
+def show_notice(text: str, kind: str = "plain") -> None:
     """Show a notice at the bottom of the window for some seconds.
 
     Args:
@@ -181,4 +181,4 @@ def tell(text: str, kind: str = "plain") -> None:
         toast.show()
 
 
-__all__ = ["Action", "AskDialog", "Toast", "ask", "tell"]
+__all__ = ["Action", "AskDialog", "Toast", "ask", "show_notice"]

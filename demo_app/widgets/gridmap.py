@@ -69,19 +69,19 @@ Builder.load_string("""
                 sign: "plus"
                 raised: True
                 name: root.name + ":nearer"
-                says: say("map.nearer")
+                description: say("map.nearer")
                 on_release: surface.zoom(2.0)
             Symbol:
                 sign: "minus"
                 raised: True
                 name: root.name + ":farther"
-                says: say("map.farther")
+                description: say("map.farther")
                 on_release: surface.zoom(0.5)
             Symbol:
                 sign: "whole"
                 raised: True
                 name: root.name + ":whole"
-                says: say("map.whole")
+                description: say("map.whole")
                 on_release: surface.show_all()
     Words:
         text: root.caption

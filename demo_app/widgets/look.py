@@ -37,7 +37,7 @@ class Look(EventDispatcher):
     good = ColorProperty()
     good_tint = ColorProperty()
 
-    def wear(self, palette: theme.Palette) -> None:
+    def use(self, palette: theme.Palette) -> None:
         """Switch every widget to another palette."""
         for role in theme.roles():
             setattr(self, role, theme.rgba(getattr(palette, role)))
@@ -85,4 +85,4 @@ class Look(EventDispatcher):
 
 
 look = Look()
-look.wear(theme.LIGHT)
+look.use(theme.LIGHT)

@@ -13,13 +13,13 @@ from protocol.notions.sentences import SENTENCES
 
 ONLY = {
     "list": ("choice.search", "choice.none", "page.more", "terms.more"),
-    "items": ("choice.chosen", "leaving.empty"),
+    "items": ("choice.chosen", "review.empty"),
     "grid": ("map.", "answer.position", "terms.place"),
     "number": ("number.", "terms.number", "page.number"),
     "date": ("day.", "terms.day"),
     "form": (
         "terms.form", "terms.form_how", "terms.chances_any", "consent.form", "selection.", "question.on",
-        "question.place", "question.skip", "answer.skipped", "leaving.stay", "leaving.together", "bar.",
+        "question.place", "question.skip", "answer.skipped", "review.stay", "review.together", "bar.",
     ),
     "one": ("terms.question", "terms.chances_how", "terms.values"),
     "classes": ("consent.class", "consent.class_how", "consent.class_cost"),

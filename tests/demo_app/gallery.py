@@ -15,14 +15,14 @@ from kivy.core.window import Window
 from kivy.uix.boxlayout import BoxLayout
 
 from demo_app import theme
-from demo_app.texts import speak
+from demo_app.texts import use_language
 from demo_app.widgets.actions import Action, Entry, Symbol, Toggle
 from demo_app.widgets.bars import Destinations, TopBar
 from demo_app.widgets.boxes import Card, Gap, Loading, Page, Row, Rule
 from demo_app.widgets.chances import Belief, Chances
 from demo_app.widgets.choice import ChoiceList, ItemSet
 from demo_app.widgets.dayfield import DayField
-from demo_app.widgets.dialogs import ask, tell
+from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
 from demo_app.widgets.gridmap import GridMap
@@ -57,10 +57,10 @@ class Gallery(App):
         self.events.append(list(event))
 
     def dark(self, on: bool) -> None:
-        look.wear(theme.DARK if on else theme.LIGHT)
+        look.use(theme.DARK if on else theme.LIGHT)
 
-    def speak(self, language: str) -> None:
-        speak(language)
+    def use_language(self, language: str) -> None:
+        use_language(language)
 
     def ask(self, grave: bool = False) -> None:
         ask(
@@ -71,8 +71,8 @@ class Gallery(App):
             grave=grave,
         )
 
-    def tell(self, text: str, kind: str = "plain") -> None:
-        tell(text, kind)
+    def show_notice(self, text: str, kind: str = "plain") -> None:
+        show_notice(text, kind)
 
     def show(self, part: str) -> None:
         """Show one part between the top and the bottom bar."""

@@ -18,7 +18,7 @@ import edge_sdk.errors
 import edge_sdk.transport.download
 import protocol.errors
 from demo_app import error_messages, texts
-from demo_app.content.answer import Leaving
+from demo_app.content.answer import Review
 from demo_app.content.campaign import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
 from demo_app.content.declaration import MOST_TYPED, shares_of, weights_of
 from demo_app.error_messages import KEYS, NotAFile, NotTrusted, notice_of
@@ -176,11 +176,11 @@ def test_a_campaign_is_shown_in_the_persons_language_if_it_is_translated(model, 
     """Terms and question are in the app's language if the campaign has it; the answer is the campaign's own label."""
     data = seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK), AUTHOR)
     try:
-        texts.speak("de")
+        texts.use_language("de")
         terms = joined_as_signed(model, tmp_path, data)
         asked = model.consent(of(terms))
     finally:
-        texts.speak("en")
+        texts.use_language("en")
     assert (terms.card.title, terms.terms.contact) == (GERMAN.title, GERMAN.contact)
     assert terms.terms.shown == asked.asked[0].shown == GERMAN.labels
     assert asked.asked[0].text == GERMAN.question
@@ -194,7 +194,7 @@ def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
     """Questions, labels and units of a form are in the app's language if the campaign has it, on every screen;
     the answers are the campaign's own labels."""
     try:
-        texts.speak("de")
+        texts.use_language("de")
         terms = joined(model, tmp_path, in_german())
         asked = model.consent(of(terms)).asked
         lines = tuple(GERMAN_FORM.question.split("\n"))
@@ -205,7 +205,7 @@ def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
         whole = answered("form", "vote=yes; age=18; home=0.5,1.5", terms.card)
         assert [answer for _, answer in whole][:2] == ["ja", "18 Jahre"]
     finally:
-        texts.speak("en")
+        texts.use_language("en")
     assert [terms.questions[0].labels, terms.questions[0].shown] == [("no", "yes"), ("nein", "ja")]
 
 
@@ -217,7 +217,7 @@ def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
     model.consent(of(terms))
     model.answer(of(terms), "40")
     for language, unit in (("de", "Jahre"), ("en", "years")):
-        texts.speak(language)
+        texts.use_language(language)
         assert model.agreement(of(terms)).questions[0].unit == unit
         [answers] = model.history().answers
         assert answered(answers.kind, "40", answers.card) == (("", f"40 {unit}"),)
@@ -238,12 +238,12 @@ def test_groups_of_values_speak_the_persons_language(model, tmp_path, map_, name
     model.consent(of(terms))
     model.answer(of(terms), "d")
     try:
-        texts.speak("de")
+        texts.use_language("de")
         [answers] = model.history().answers
         assert [answered(answers.kind, one.label, answers.card) for one in answers.given] == [(("", kept),)]
         assert answered("values", "d", answers.card) == (("", "De"),)
     finally:
-        texts.speak("en")
+        texts.use_language("en")
     assert model.history().answers[0].card.names == {}
 
 
@@ -262,7 +262,7 @@ def test_a_session_from_an_address_to_forgetting(model, study):
     assert model.offers(URL) == ()
     asked = model.consent(of(terms))
     assert (asked.card.state, asked.asked[0].kind) == (OPEN, "values")
-    before = model.leaving(of(terms), "bachelor")
+    before = model.review(of(terms), "bachelor")
     assert (before.report, before.envelopes) == (None, ())
     assert model.gauge().spent == 0
     made = model.answer(of(terms), "bachelor")
@@ -320,11 +320,11 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
     asked = model.consent(of(terms))
     if asked.asked[0].kind == "grid":
         assert asked.asked[0].cell(0, 1) == value
-    leaving = model.answer(of(terms), value)
+    review = model.answer(of(terms), value)
     [answers] = model.history().answers
     assert [one.label for one in answers.given] == [label]
     unit = " years" if isinstance(domain, NumberRange) else ""
-    for kind, given, card in ((leaving.kind, leaving.value, leaving.card), (answers.kind, label, answers.card)):
+    for kind, given, card in ((review.kind, review.value, review.card), (answers.kind, label, answers.card)):
         [(_, read)] = answered(kind, given, card)
         assert read.endswith(unit)
         assert "years" not in read.removesuffix(unit)
@@ -340,14 +340,14 @@ def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_a
     asked = terms.terms.view_description_in("de")
     assert asked.startswith("Dieses Gerät wird nach dem Bezirk " + ("aus 5 x 5" if coarse else "gefragt"))
     assert model.consent(of(terms)).asked[0].kind == "grid"
-    leaving = model.answer(of(terms), "7.5,2.5")
+    review = model.answer(of(terms), "7.5,2.5")
     label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
     [answers] = model.history().answers
     assert [one.label for one in answers.given] == [label]
     assert spelled(answers.kind, label, answers.card.names) == label
-    [said] = leaving.said
+    [said] = review.said
     assert said.size == (4 if coarse else 2)
-    assert all(spelled(leaving.said_kind, one, {}) == one for one in said.labels)
+    assert all(spelled(review.said_kind, one, {}) == one for one in said.labels)
     model.answer(of(terms), "9.5,0.5")
     assert [one.times for one in model.history().answers[0].given] == [1]
     assert model.exposure(of(terms)).level == pytest.approx(0.5, abs=1e-6)
@@ -373,9 +373,9 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     assert tuple(one.name for one in content.asked) == FORM_NAMES[view]
     typed = {"vote": "yes", "age": "skipped", "home": "0.5,1.5"}
     value = form_text({one.name: typed[one.name] for one in content.asked})
-    before = model.leaving(of(terms), value)
+    before = model.review(of(terms), value)
     for wrong in (form_text(typed), value.replace("=", "=not ", 1), "yes"):
-        for ask in (model.leaving, model.answer):
+        for ask in (model.review, model.answer):
             with pytest.raises(NotInDomain):
                 ask(of(terms), wrong)
     assert (model.gauge().spent, model.overview().waiting) == (0, 1)
@@ -423,7 +423,7 @@ def test_no_answer_changes_how_much_leaves_of_a_form(tmp_path):
             terms = joined(model, tmp_path, data)
             model.consent(of(terms))
             value = form_text({name: answers[name] for name in names})
-            made = (model.leaving(of(terms), value).total, len(model.answer(of(terms), value).report))
+            made = (model.review(of(terms), value).total, len(model.answer(of(terms), value).report))
             assert tuple(one.name for one in model.asked(of(terms)).asked) == names
             sizes.add(made)
             model.close()
@@ -434,7 +434,7 @@ def test_a_value_outside_the_domain_is_not_charged(model, tmp_path):
     """A value outside the domain is refused without a charge, and the notice does not repeat it."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
-    for ask in (model.leaving, model.answer):
+    for ask in (model.review, model.answer):
         with pytest.raises(NotInDomain) as refused:
             ask(of(terms), "nonsense")
         assert notice_of(refused.value).key == "domain"
@@ -751,14 +751,14 @@ def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):
     model.open()
     with pytest.raises(NotTrusted, match=texts.spaced(fingerprint_text(AUTHOR.id)[:10])) as refused:
         model.join(model.fetch(URL, campaign_id(DATA)))
-    assert notice_of(refused.value).offer == "authors"
+    assert notice_of(refused.value).remedy == "authors"
     other = public_line(SigningKey(bytes(32)).public)
     stranger = SigningKey(bytes(32)).public
     assert [(author.public, author.name) for author in model.trust(other)] == [(stranger, "")]
     with pytest.raises(NotTrusted):
         model.join(model.fetch(URL, campaign_id(DATA)))
     trusted = model.trust(f"  {LINE.strip()} Town library\n")
-    assert [(author.name, author.brought) for author in trusted] == [("", False), ("Town library", False)]
+    assert [(author.name, author.bundled) for author in trusted] == [("", False), ("Town library", False)]
     terms = model.join(model.fetch(URL, campaign_id(DATA)))
     assert terms.terms.author_name == "Town library"
     assert [author.public for author in model.distrust(AUTHOR.public)] == [stranger]
@@ -819,9 +819,9 @@ def test_the_key_in_the_app_is_trusted_and_cannot_be_removed(tmp_path, clock):
     be removed."""
     model = Model(tmp_path / "store", [LINE], clock=clock)
     model.open()
-    assert [author.brought for author in model.authors()] == [True]
+    assert [author.bundled for author in model.authors()] == [True]
     joined(model, tmp_path)
-    assert [author.brought for author in model.distrust(AUTHOR.public)] == [True]
+    assert [author.bundled for author in model.distrust(AUTHOR.public)] == [True]
     model.close()
 
 
@@ -864,7 +864,7 @@ def test_an_unexpected_error_shows_only_its_class_and_line():
         int("a person's answer")
     except ValueError as error:
         notice = notice_of(error)
-    assert (notice.key, notice.offer) == (error_messages.UNEXPECTED, "")
+    assert (notice.key, notice.remedy) == (error_messages.UNEXPECTED, "")
     assert re.fullmatch(r"ValueError, test_model\.py \d+", notice.detail)
 
 
@@ -877,7 +877,7 @@ def test_no_repr_of_a_screen_contains_an_answer(model, tmp_path):
         assert "doctorate" not in text
         assert shown.report.hex() not in text
         assert repr(shown.cost) not in text
-    assert isinstance(shown, Leaving)
+    assert isinstance(shown, Review)
 
 
 # Damaged and restored stores
@@ -902,7 +902,7 @@ def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, st
     copy.rename(place)
     with pytest.raises(StoreRestored) as refused:
         model.open()
-    assert (notice_of(refused.value).key, notice_of(refused.value).offer) == ("restored", "adopt")
+    assert (notice_of(refused.value).key, notice_of(refused.value).remedy) == ("restored", "adopt")
     assert not model.is_open
     model.adopt()
     gauge = model.gauge()
@@ -920,7 +920,7 @@ def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
     (tmp_path / "store" / DATABASE_FILE).write_bytes(b"not a database" * 1000)
     with pytest.raises(StoreDamaged) as refused:
         model.open()
-    assert notice_of(refused.value).offer == "adopt"
+    assert notice_of(refused.value).remedy == "adopt"
     model.adopt()
     assert (model.overview().cards, model.gauge().spent) == ((), 0)
     model.close()

@@ -126,7 +126,7 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
             answer()
             seen(f"answered-{title.lower()}")
             tap(screen, "next")
-            seen(f"leaving-{title.lower()}")
+            seen(f"review-{title.lower()}")
         tap(screen, "make")
         seen("bytes")
         for name in ("history", "outbox", "budget", "settings"):
@@ -222,7 +222,7 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
         tap(screen, "skip")
         assert screen.read("map:caption", "text") == cell
         tap(screen, "next")
-        seen("leaving-form")
+        seen("review-form")
         left_out = screen.texts()
         assert not any("18" in text for text in left_out)
         back()
@@ -261,7 +261,7 @@ def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
         seen("number", "18 Jahre")
         assert screen.read("number:typed", "label").endswith("17 bis 19 Jahre")
         tap(screen, "next")
-        seen("leaving", "ja", "18 Jahre")
+        seen("review", "ja", "18 Jahre")
         tap(screen, "make")
         seen("made")
         tap(screen, "later")
@@ -384,7 +384,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
     ways += [f"app.go('question', {ids[title]})" for title in ("Where", "Hours", "Shopping", "Occupation")]
     ways += [
         f"app.do(lambda model: model.agreement({ids['Not yet']}), lambda terms: app.go('consent', terms))",
-        f"app.do(lambda model: model.leaving({education}, 'bachelor'), lambda leaving: app.go('leaving', leaving))",
+        f"app.do(lambda model: model.review({education}, 'bachelor'), lambda review: app.go('review', review))",
         f"app.go('selection', {form})",
         f"app.do(lambda model: model.asked({form}), lambda content: app.go('question', {form}, content))",
     ]
@@ -474,7 +474,7 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
         assert not screen.seen("unlock")  # the phone was unlocked a moment ago
         tap(screen, "campaign:Education")
         tap(screen, "remind")
-        screen.call(f"setattr({app}, '_left', -1000.0)")
+        screen.call(f"setattr({app}, '_paused_at', -1000.0)")
         screen.call(f"{app}.on_resume()")
         screen.wait("unlock")
         settle(screen)

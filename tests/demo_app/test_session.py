@@ -142,7 +142,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         keep("bytes")
         shown, introduced = screen.read("bytes", "text"), screen.read("bytes:1", "text")
         assert screen.read("total", "text") == "The 240 bytes that are sent"
-        assert screen.read("says", "text").startswith("This report ")
+        assert screen.read("meaning", "text").startswith("This report ")
         tap(screen, "send")
         screen.wait("outcome")
         keep("sent")

@@ -50,7 +50,7 @@ def placeholders(text: Any) -> set[str]:
 
 @pytest.fixture(autouse=True)
 def _english() -> None:
-    texts.speak("en")
+    texts.use_language("en")
 
 
 def sources() -> str:
@@ -144,8 +144,8 @@ def test_a_missing_text_or_value_is_an_error() -> None:
 def test_a_locale_chooses_its_language() -> None:
     """A locale selects its language; a locale without a translation selects English."""
     for locale, language in {"de_AT.UTF-8": "de", "DE": "de", "en_GB": "en", "fr": "en", "": "en"}.items():
-        texts.speak(locale)
-        assert texts.spoken() == language
+        texts.use_language(locale)
+        assert texts.language() == language
 
 
 def test_numbers_are_written_as_the_language_writes_them() -> None:
@@ -155,7 +155,7 @@ def test_numbers_are_written_as_the_language_writes_them() -> None:
              1234567: "1,234,567", 2980: "2980", -1.5: "\N{MINUS SIGN}1.5"}  # fmt: skip
     for value, text in cases.items():
         assert texts.number(value) == text
-    texts.speak("de")
+    texts.use_language("de")
     assert texts.number(2.25) == "2,25"
     assert texts.number(1234567) == "1.234.567"
     assert texts.written("-0.50") == "\N{MINUS SIGN}0,50"
@@ -171,7 +171,7 @@ def test_spent_nats_are_rounded_up_and_remaining_nats_down() -> None:
         assert (texts.above(value), texts.below(value)) == tuple(
             text.replace("-", "\N{MINUS SIGN}") for text in expected
         )
-    texts.speak("de")
+    texts.use_language("de")
     assert texts.above(2.2599) == "2,26"
 
 
@@ -187,7 +187,7 @@ def test_days_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         assert texts.day(1_796_083_200) == "1 December 2026"
         assert texts.clock(1_796_083_200 + 61_500) == "17:05"
-        texts.speak("de")
+        texts.use_language("de")
         assert texts.day(1_796_083_200) == "1. Dezember 2026"
     finally:
         monkeypatch.undo()

@@ -63,7 +63,7 @@ def test_dark_and_on_a_desktop_nothing_is_too_small_or_cut(number: str) -> None:
 def test_with_large_texts_nothing_is_cut(number: str) -> None:
     """With texts twice as large, in German, no text is cut and nothing too small."""
     with Screen(number, GALLERY, size=PHONE, font_scale=2.0) as screen:
-        screen.call("app.speak('de')")
+        screen.call("app.use_language('de')")
         ways(screen, "large", ("actions", "items", "number", "map", "pictures"))
 
 
@@ -354,8 +354,8 @@ def test_a_question_is_answered(gallery: Screen) -> None:
 def test_notices_are_shown_one_at_a_time(gallery: Screen) -> None:
     """A notice is shown until it is dismissed or its time is up; the next one waits for it."""
     show(gallery, "actions")
-    gallery.call("app.tell('It is saved.', 'good')")
-    gallery.call("app.tell('It could not be sent.', 'alert')")
+    gallery.call("app.show_notice('It is saved.', 'good')")
+    gallery.call("app.show_notice('It could not be sent.', 'alert')")
     assert gallery.seen("It is saved.")
     assert not gallery.seen("It could not be sent.")
     gallery.shot("gallery-phone-notice")

@@ -39,7 +39,7 @@ def four_touches(browser: Chromium, folder: Path) -> None:
         shots.append(shot(visitor.page, folder, "question"))
         visitor.touch("Review before sending")
         visitor.heading("Review before sending")
-        shots.append(shot(visitor.page, folder, "leaving"))
+        shots.append(shot(visitor.page, folder, "review"))
         visitor.touch("Send it now")
         visitor.heading("Your report has arrived.")
         shots.append(shot(visitor.page, folder, "sent"))

@@ -2,7 +2,7 @@
 
 import { openCampaign } from "../../edge_sdk/web/campaign.js";
 import { revealed } from "../../edge_sdk/web/disclosure.js";
-import { promised, speak } from "../../edge_sdk/web/page/say.js";
+import { promised, useLanguage } from "../../edge_sdk/web/page/say.js";
 import { factorAbove, promiseOf } from "../../edge_sdk/web/promise.js";
 import { bytes } from "./device.mjs";
 
@@ -15,7 +15,7 @@ export async function promises(campaigns, trust, texts) {
       const promise = promiseOf(campaign.notion, campaign.certificateOf(0, place ?? 0), place);
       found.push(
         Object.keys(texts).map((language) => {
-          speak(texts, language);
+          useLanguage(texts, language);
           return promised(promise);
         }),
       );

@@ -103,7 +103,7 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches:
     which includes the other form.
     """
     visitor.open(document(form))
-    assert "Then you see the one or two of its questions that this device is asked." in visitor.text
+    assert "Then you see the one or two questions that this device is asked." in visitor.text
     assert "questions are for you" not in visitor.text
     if form == studies.FORM_CLASSES:
         visitor.touch("open (at most 2)")

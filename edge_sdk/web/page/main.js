@@ -10,10 +10,10 @@ import { REPORT, decodeEnvelope } from "../envelope.js";
 import { OutsideSchedule } from "../errors.js";
 import { sha256 } from "../keys.js";
 import { busy, button, el, p, show } from "./dom.js";
-import { leaving } from "./leaving.js";
+import { review } from "./review.js";
 import { own } from "./own.js";
 import { question } from "./question.js";
-import { language, say, speak } from "./say.js";
+import { language, say, useLanguage } from "./say.js";
 import { sending, stop } from "./sent.js";
 import { terms } from "./terms.js";
 import { WrongLink, trouble } from "./trouble.js";
@@ -129,8 +129,8 @@ export class Visit {
   }
 
   /** @param {any} value @param {{[name: string]: any}} answers */
-  leaving(value, answers) {
-    return this.see(() => leaving(this, value, answers));
+  review(value, answers) {
+    return this.see(() => review(this, value, answers));
   }
 
   sending() {
@@ -195,7 +195,7 @@ export class Visit {
   foot() {
     const other = language() === "de" ? "en" : "de";
     const turn = () => {
-      speak(this.data.texts, other);
+      useLanguage(this.data.texts, other);
       return this.screen();
     };
     const link = button(say("page.switch"), () => this.do(turn), "plain");
@@ -208,6 +208,6 @@ export class Visit {
 const found = document.getElementById("data");
 if (found) {
   const data = JSON.parse(found.textContent ?? "");
-  speak(data.texts, navigator.language);
+  useLanguage(data.texts, navigator.language);
   new Visit(data).start();
 }

@@ -6,7 +6,7 @@ import { button, card, el, more, p, svg } from "./dom.js";
 import { enrolment } from "./sent.js";
 import { factorAbove } from "../promise.js";
 import { questionsOf } from "./question.js";
-import { spelled } from "./leaving.js";
+import { spelled } from "./review.js";
 
 /** The state of a survey, in one sentence. @param {any} campaign @returns {string} */
 export function stateOf({ opens, closes, closedEarly, left, following }) {
@@ -34,7 +34,7 @@ function named(label, campaign) {
       })
       .join(" · ");
   }
-  if (domain.kind === "items" && label.startsWith("(none ")) return say("leaving.empty");
+  if (domain.kind === "items" && label.startsWith("(none ")) return say("review.empty");
   if (views === 1) return spelled(label, domain, shown);
   return label.split(" .. ").map((one) => texts.labels[labels.indexOf(one)] ?? one).join(" .. ");
 }
@@ -52,7 +52,7 @@ export async function own(visit) {
     el(
       "div.actions",
       {},
-      waits.length > 0 && button(say("leaving.send"), () => visit.do(() => visit.sending())),
+      waits.length > 0 && button(say("review.send"), () => visit.do(() => visit.sending())),
       campaign.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question()), waits.length ? "plain" : ""),
     ),
     card(

@@ -30,7 +30,7 @@ export async function question(visit, place = 0, answers = {}) {
   const total = campaign.domain.questions?.length;
   const proceed = async () => {
     if (place + 1 < asked.length) return question(visit, place + 1, answers);
-    await visit.leaving(form ? answers : answers[name], answers);
+    await visit.review(form ? answers : answers[name], answers);
   };
   const next = button(say(place + 1 < asked.length ? "question.on" : "question.next"), () => visit.do(proceed));
   const choose = (/** @type {any} */ value) => {

@@ -4,20 +4,21 @@ import { ceilDiv } from "../exact.js";
 
 /** @type {{[language: string]: any}} */
 let allTexts = {};
-let spoken = "en";
+let current = "en";
 
 /**
  * Choose the language of the page: English if there are no texts in it.
- * @param {{[language: string]: any}} texts @param {string} [language] as in navigator.language
+ * @param {{[language: string]: any}} texts @param {string} [locale] as in navigator.language
  */
-export function speak(texts, language = "") {
+export function useLanguage(texts, locale = "") {
   allTexts = texts;
-  spoken = language.slice(0, 2).toLowerCase() in texts ? language.slice(0, 2).toLowerCase() : "en";
-  document.documentElement.lang = spoken;
+  const chosen = locale.slice(0, 2).toLowerCase();
+  current = chosen in texts ? chosen : "en";
+  document.documentElement.lang = current;
 }
 
 /** The language of the page. */
-export const language = () => spoken;
+export const language = () => current;
 
 /**
  * The text of a key; if it has a singular and a plural, the one for `count`.
@@ -25,7 +26,7 @@ export const language = () => spoken;
  * @returns {string}
  */
 export function say(key, values = {}) {
-  let found = allTexts[spoken];
+  let found = allTexts[current];
   for (const part of key.split(".")) found = found[part];
   return filled(found.other ? found[values.count === 1 ? "one" : "other"] : found, values);
 }
@@ -35,18 +36,18 @@ const filled = (text, values) =>
   text.replace(/\{(\w+)\}/g, (_, name) => (typeof values[name] === "number" ? number(String(values[name])) : values[name]));
 
 /** The texts of a key that has a list. @param {string} key @returns {string[]} */
-export const list = (key) => key.split(".").reduce((found, part) => found[part], allTexts[spoken]);
+export const list = (key) => key.split(".").reduce((found, part) => found[part], allTexts[current]);
 
 /** The sentences of a promise in the page's language. @param {import("../promise.js").Promised} promised */
 export function promised({ keys, sensitive, numbers }) {
   const values = Object.fromEntries(Object.entries(numbers).map(([name, one]) => [name, number(one)]));
-  const sentences = allTexts[spoken].promise;
+  const sentences = allTexts[current].promise;
   return keys.map((key) => filled([sentences[key]].flat()[Number(sensitive > 1)] ?? sentences[key], { count: sensitive, ...values })).join(" ");
 }
 
 /** A decimal as the page's language writes it. @param {string} decimal digits with a point */
 export function number(decimal) {
-  const [point, group] = spoken === "de" ? [",", "."] : [".", ","];
+  const [point, group] = current === "de" ? [",", "."] : [".", ","];
   const [whole, rest] = decimal.replace("-", "\u2212").split(".");
   const grouped = /\d{5}/.test(whole) ? whole.replace(/\B(?=(\d{3})+$)/g, group) : whole;
   return grouped + (rest ? point + rest : "");
@@ -57,7 +58,7 @@ export function number(decimal) {
  * @param {string} words @returns {string}
  */
 export function typed(words) {
-  const group = spoken === "de" ? "." : ",";
+  const group = current === "de" ? "." : ",";
   const bare = words.replace("\u2212", "-").trim();
   const grouped = new RegExp(`^-?[1-9]\\d{0,2}(\\${group}\\d{3})+(?!\\d)`).test(bare);
   return (grouped ? bare.replaceAll(group, "") : bare).replace(",", ".");
@@ -94,7 +95,7 @@ export const day = (seconds) => dated(new Date(seconds * 1000));
 export const date = (written) => dated(new Date(`${written}T00:00Z`), { timeZone: "UTC" });
 
 /** A date as text in the page's language. @param {Date} moment @param {Intl.DateTimeFormatOptions} [where] time zone */
-const dated = (moment, where) => moment.toLocaleDateString(spoken === "de" ? "de" : "en-GB", { dateStyle: "long", ...where });
+const dated = (moment, where) => moment.toLocaleDateString(current === "de" ? "de" : "en-GB", { dateStyle: "long", ...where });
 
 /** The local time of day of a time. @param {number} seconds UTC @returns {string} HH:MM */
 export const clock = (seconds) => new Date(seconds * 1000).toTimeString().slice(0, 5);

@@ -20,7 +20,7 @@ export function spelled(value, domain, shown) {
   const named = (/** @type {string} */ label) => labelsOf(shown)[labelsOf(domain).indexOf(label)] ?? label;
   if (kind === "grid") return position(value, "answer.position");
   if (kind === "date") return date(value);
-  if (kind === "items") return [value].flat().map(named).join(", ") || say("leaving.empty");
+  if (kind === "items") return [value].flat().map(named).join(", ") || say("review.empty");
   return low === undefined || labels.length ? named(value) : `${number(value)} ${unit}`.trim();
 }
 
@@ -29,7 +29,7 @@ export function spelled(value, domain, shown) {
  * @param {import("./main.js").Visit} visit @param {any} value an argument of `answer`
  * @param {{[name: string]: any}} answers the same, by question
  */
-export async function leaving(visit, value, answers) {
+export async function review(visit, value, answers) {
   const { device, id } = visit;
   const [campaign, found, cost] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
   const asked = questionsOf(campaign);
@@ -38,30 +38,30 @@ export async function leaving(visit, value, answers) {
   const rounded = (kind === "number" || kind === "date") && !random && campaign.views === 1 && found.label !== value;
   const counts = rounded && spelled(found.label, campaign.domain, campaign.shown);
   const bytes = el("div");
-  const send = button(say("leaving.send"), () => visit.do(() => visit.send(value)));
-  const price = p(cost.charge ? say("leaving.costs", { cost: above(cost.charge) }) : say("leaving.free"));
-  const change = button(say("leaving.change"), () => visit.do(() => visit.question(0, answers)), "plain");
+  const send = button(say("review.send"), () => visit.do(() => visit.send(value)));
+  const price = p(cost.charge ? say("review.costs", { cost: above(cost.charge) }) : say("review.free"));
+  const change = button(say("review.change"), () => visit.do(() => visit.question(0, answers)), "plain");
   const make = button(say("page.show"), () => visit.do(async () => {
     const { charged } = await visit.make(value);
-    if (charged) price.textContent = say("leaving.cost_now", { cost: above(charged) });
+    if (charged) price.textContent = say("review.cost_now", { cost: above(charged) });
     change.remove();
     bytes.replaceChildren(...(await sent(visit)));
     hear(/** @type {string} */ (bytes.querySelector("h2")?.textContent));
   }), "plain");
   bytes.append(make, p(say("page.show_how"), "small"));
-  visit.show(say("leaving.title"), [
+  visit.show(say("review.title"), [
     el(
       "div.card",
       {},
       asked.map(({ name, text, domain, shown }) => [
-        p(asked.length > 1 ? text : say("leaving.answer"), "small"),
+        p(asked.length > 1 ? text : say("review.answer"), "small"),
         el("p.asked", {}, spelled(answers[name], domain, shown)),
       ]).flat(),
       counts && counts !== spelled(value, campaign.domain, campaign.shown) && p(kind === "date" ? say("day.counts", { day: counts }) : say("number.counts", { number: counts })),
-      p(say(asked.length > 1 ? "leaving.stay" : "leaving.stays"), "small"),
+      p(say(asked.length > 1 ? "review.stay" : "review.stays"), "small"),
     ),
-    reveals(say("leaving.chances"), asked.length > 1 ? say("leaving.together") : "", found),
-    card(say("leaving.price"), price),
+    reveals(say("review.chances"), asked.length > 1 ? say("review.together") : "", found),
+    card(say("review.price"), price),
     el("div.card", {}, bytes),
     el("div.stay", {}, send),
     change,
@@ -73,9 +73,9 @@ export async function sent(visit) {
   const waiting = await visit.device.waiting(visit.id);
   const count = waiting.reduce((total, { length }) => total + length, 0);
   return [
-    el("h2", {}, say("leaving.bytes", { count })),
+    el("h2", {}, say("review.bytes", { count })),
     ...waiting.flatMap((one) => [
-      p(say(decodeEnvelope(one).kind === REPORT ? "leaving.report" : "leaving.enrolment", { count: one.length })),
+      p(say(decodeEnvelope(one).kind === REPORT ? "review.report" : "review.enrolment", { count: one.length })),
       el("p.code", {}, hex(one).replace(/../g, "$& ")),
     ]),
   ];

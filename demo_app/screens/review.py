@@ -1,0 +1,172 @@
+"""The screen of the messages for an answer: the probabilities before a report is made, its bytes afterwards.
+
+Nothing is drawn or charged before the screen has shown the information that the report could reveal. Nothing is sent
+before the screen has shown its bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from kivy.metrics import dp
+from kivy.uix.widget import Widget
+
+from demo_app.content.answer import Review
+from demo_app.content.campaign import CampaignCard
+from demo_app.screens.spelling import answered
+from demo_app.screens.view import PageView, action, card, words
+from demo_app.texts import above, language, say
+from demo_app.widgets.boxes import Rule
+from demo_app.widgets.chances import Belief, Chances
+from demo_app.widgets.look import look
+from demo_app.widgets.words import Mono
+
+if TYPE_CHECKING:  # imported at run time only with the first campaign
+    from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning
+
+WIDE_ROWS = 560
+"""dp: from this width on, a row shows 16 bytes."""
+
+MOST_SHOWN = 8
+"""Maximum number of envelopes shown byte by byte; the screen shows the number of the others."""
+
+PARTS = ("output", "place", "public", "declared", "campaign", "key", "signature", "form")
+"""The parts of an envelope, in the order in which they are shown."""
+
+
+class ReviewView(PageView):
+    """The screen of one answer, before and after its report is made."""
+
+    def open(self, review: Review) -> None:
+        self.show(review)
+
+    def show(self, review: Review) -> None:
+        """Fill the page."""
+        self.fill(self._parts(review))
+
+    def _parts(self, review: Review) -> Iterator[Widget]:
+        made = review.report is not None
+        answers = answered(review.kind, review.value, review.card)
+        yield card(
+            *(
+                part
+                for asked, answer in answers
+                for part in (
+                    words(asked or say("review.answer"), "small", "muted"),
+                    words(answer or say("review.empty"), "title", name="answer"),
+                )
+            ),
+            words(say("review.stay" if len(answers) > 1 else "review.stays"), "small", "muted"),
+        )
+        if made:
+            yield self._bytes(review)
+        yield card(
+            words(say("review.chances"), "title"),
+            words(say("review.together"), "small", "muted", name="together") if len(answers) > 1 else None,
+            Chances(fits_true=review.fits_true, fits_other=review.fits_other),
+        )
+        yield card(
+            Belief(before=review.before, after=review.after),
+            words(review.terms.promise.text(language()), "small", "muted"),
+        )
+        yield card(
+            words(say("review.price"), "title"),
+            words(self._cost(review), name="cost"),
+            words(say("review.spent", spent=above(review.after_cost)), "small", "muted"),
+        )
+        if not made:
+            more = review.total - review.size
+            yield card(
+                words(say("review.size", count=review.size)),
+                words(say("review.with", count=more, total=review.total), name="with") if more > 0 else None,
+                words(say("review.chance"), "small", "muted"),
+            )
+        yield from self._actions(review)
+
+    def _cost(self, review: Review) -> str:
+        if not review.cost:
+            return say("review.free")
+        key = "review.costs" if review.report is None else "review.cost_now"
+        return say(key, cost=above(review.cost))
+
+    def _bytes(self, review: Review) -> Widget:
+        """Yield the bytes of every envelope for this campaign, with the meaning of each part."""
+        made = card(
+            words(say("review.bytes", count=review.total), "title", name="total"),
+            words(say("review.bytes_how"), "small", "muted"),
+        )
+        # The new report is shown first, whatever the order of sending.
+        envelopes = sorted(review.envelopes, key=lambda one: one.data != review.report)
+        for place, one in enumerate(envelopes[:MOST_SHOWN]):
+            for part in self._envelope(review, place, one):
+                made.add_widget(part)
+        rest = envelopes[MOST_SHOWN:]
+        if rest:
+            made.add_widget(Rule())
+            size = sum(len(one.data) for one in rest)
+            made.add_widget(words(say("review.more", count=len(rest), size=size), "small", "muted"))
+        if review.report not in [one.data for one in envelopes]:
+            made.add_widget(words(say("review.gone"), "small", "muted", name="gone"))
+        count, size = review.beside
+        if count:
+            made.add_widget(Rule())
+            made.add_widget(words(say("review.beside", count=count, size=size), "small", "muted", name="beside"))
+        return made
+
+    def _envelope(self, review: Review, place: int, one: Outgoing) -> Iterator[Widget]:
+        red, green, blue, _ = look.accent
+        strong = f"{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
+        marked = []
+        for part in one.parts:
+            for byte in part.data:
+                code = f"{byte:02x}"
+                drawn = part.name == "output"
+                marked.append(f"[u][color={strong}]{code}[/color][/u]" if drawn else code)
+        across = 16 if self.width > dp(WIDE_ROWS) else 8
+        rows = [" ".join(marked[start : start + across]) for start in range(0, len(marked), across)]
+        mine = one.data == review.report
+        yield Rule()
+        yield words(say(f"review.{one.kind}", count=len(one.data)), "body", name=f"envelope:{place}")
+        if mine and len(review.said) == 1:
+            yield words(meaning(review.said_kind, review.said[0], review.card), "body", name="meaning")
+        yield Mono(text="\n".join(rows), role="small", markup=True, name="bytes" if mine else f"bytes:{place}")
+        sizes: dict[str, int] = {}
+        for part in one.parts:
+            sizes[part.name] = sizes.get(part.name, 0) + len(part.data)
+        for name in PARTS:
+            if name in sizes:
+                label = say(f"part.{name}", count=sizes[name])
+                yield words(label, "small", "accent" if name == "output" else "muted", name=f"part:{place}:{name}")
+
+    def _actions(self, review: Review) -> Iterator[Widget]:
+        if review.report is None:
+            yield action("make", say("review.make"), lambda: self._make(review))
+            yield action("change", say("review.change"), self.app.back, "plain")
+        else:
+            yield action("send", say("review.send"), self.app.send)
+            yield action("later", say("review.later"), self.app.home, "plain")
+
+    def _make(self, review: Review) -> None:
+        campaign_id, value = review.card.campaign_id, review.value
+        self.app.do(lambda model: model.answer(campaign_id, value), self._made)
+
+    def _made(self, review: Review) -> None:
+        # The question is answered, so going back must not open it: hence ``fresh``.
+        self.app.go("review", review, fresh=True)
+
+
+def meaning(kind: str, said: OutputMeaning, card: CampaignCard) -> str:
+    """Return the meaning of a report in words: the answers that it fits, or their number."""
+    if not said.fits:
+        return say("meaning.none")
+    if not said.labels:
+        return say("meaning.many", fits=said.fits, size=said.size)
+    named = [_named(kind, label, card) if label else say("history.none") for label in said.labels]
+    return say("meaning.answers", answers=say("meaning.or").join(named))
+
+
+def _named(kind: str, label: str, card: CampaignCard) -> str:
+    """Return one answer as text; an answer to several questions is put in brackets."""
+    named = [answer for _, answer in answered(kind, label, card)]
+    return named[0] if len(named) == 1 else f"({', '.join(named)})"
