@@ -125,14 +125,14 @@ class Holdings:
         listed = self.listed()
         exact = [one for one in listed if text in (one.name, one.id)]
         named = exact[:1] or [one for one in listed if text and one.id.startswith(text)]
-        return self._open(named[0] if len(named) == 1 else None, text).campaign
+        if len(named) > 1:
+            raise StudyError(f"{len(named)} campaigns have ids that begin with {text!r}: give a name or more digits")
+        return self._open(named[0] if named else None, text).campaign
 
     def _open(self, listed: Listed | None, name: str) -> Known:
         if listed is None:
             names = ", ".join(one.name for one in self.listed()) or "none"
-            raise StudyError(
-                f"{name!r} names no campaign of the study, or begins several ids; its campaigns are: {names}"
-            )
+            raise StudyError(f"{name!r} names no campaign of the study; its campaigns are: {names}")
         if listed.id not in self._opened:
             try:
                 self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))

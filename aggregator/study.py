@@ -75,7 +75,11 @@ class Study(Estimates):
         """
         path = place(path)
         if not all(tables.exists(path / name) for name in SCHEMAS):
-            raise StudyError(f"{path} is not a study; `halftruth --study {path} import CAMPAIGN --trust KEY` makes one")
+            fault = "is not a study" if path.is_dir() else "does not exist"
+            raise StudyError(
+                f"{path} {fault}: name the folder of a study, or make one there with "
+                f"`halftruth --study {path} import CAMPAIGN --trust KEY`"
+            )
         return cls(path)
 
     @classmethod
@@ -192,7 +196,7 @@ class Study(Estimates):
 
         Reports under these keys are refused from now on if they are of that period or a later one. Counted reports
         stay. A key that is not registered yet is refused too. If a key is revoked several times, the earliest period
-        holds.
+        applies.
 
         Args:
             since: a period that exists in the campaigns of all these keys.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,9 +16,10 @@ from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.trade_off import trade_offs
 from aggregator.cli import options, shell
-from aggregator.cli.shell import Failure, halftruth
+from aggregator.cli.numbers import Number
+from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.present.listing import audit_table
-from protocol import exact
+from protocol import envelope, exact
 from protocol.campaign import campaign_id, open_campaign, seal_campaign, unverified_campaign
 from protocol.closing import seal_closing
 from protocol.errors import HalftruthError
@@ -50,14 +52,26 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
         shell.warn(f"Warning: {warning}")
 
 
+class _Time(click.DateTime):
+    """The type of options for a day, or for a time to the second."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime.datetime:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            expected = "a day such as 2026-12-01, or a time such as 2026-12-01T18:30:00"
+            self.fail(f"must be {expected}, not {str(value)[:40]!r}", param, ctx)
+
+
 @halftruth.command()
 @click.argument("file", metavar="CAMPAIGN", type=shell.existing)
 @click.option("--key", "key_file", type=shell.existing, required=True, help="The author's secret key, NAME.key.")
 @click.option("--out", type=shell.writable, required=True, help="File to write the signed notice to.")
 @click.option(
     "--at",
-    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
-    help="Time of the closing, UTC. [default: now]",
+    type=_Time(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"]),
+    metavar="TIME",
+    help="Time of the closing, UTC: a day, such as 2026-12-01, or a time, such as 2026-12-01T18:30:00. [default: now]",
 )
 @shell.as_json
 def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, as_json: bool) -> None:
@@ -68,6 +82,8 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     """
     key = shell.secret_key(key_file)
     data = shell.campaign_file(file)
+    if envelope.decode_first(data, 0)[0].key_id != key.id:
+        raise Failure(f"{file} was signed with another key than {key_file}: name the key that signed it", BAD_DATA)
     signed = open_campaign(data, [key.public])
     closes = int(time.time()) if at is None else int(at.replace(tzinfo=datetime.UTC).timestamp())
     notice = seal_closing(signed, closes, key)
@@ -85,7 +101,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
 @click.argument("file", type=shell.existing)
 @click.option(
     "--epsilon",
-    type=options.Number(0, exact.nats(exact.MAX_LEVEL)),
+    type=Number(0, exact.nats(exact.MAX_LEVEL)),
     multiple=True,
     help="Level in nats for which delta is computed; may be repeated.",
 )
@@ -93,9 +109,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     "--prior",
     help="The prior: a CSV file value,count, or uniform. [default: the campaign's prior for LIP, else uniform]",
 )
-@click.option(
-    "--ball", type=options.Number(0, 1), help="Also report LIP for every prior within this total-variation distance."
-)
+@click.option("--ball", type=Number(0, 1), help="Also report LIP for every prior within this total-variation distance.")
 @click.option("--pufferfish", type=shell.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
 @click.option(
     "--metric",

@@ -13,6 +13,7 @@ import click
 
 from aggregator.cli import shell
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.invite.invitation import invite
 from aggregator.receive.codes import MOST_CODES, Codes, grouped
@@ -34,7 +35,7 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 
 @halftruth.command()
 @click.argument("campaign", type=CampaignName())
-@click.option("--count", type=click.IntRange(1, MOST_CODES), help="Number of codes to make. [default: only count them]")
+@click.option("--count", type=WholeNumber(1, MOST_CODES), help="Number of codes to make. [default: only count them]")
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the cards, such as de. [default: the campaign's]")
 @click.option(

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from aggregator.cli import options, shell
+from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import BAD_DATA, FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.intake import ingest as intake
@@ -59,8 +60,9 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     if not trust:
         raise click.UsageError("Missing option '--trust': a campaign is verified under its author's public key")
     study = Study.create(shell.study_folder(ctx))
-    name = name or file.stem
-    signed = study.import_campaign(data, [shell.public_key(path) for path in trust], name)
+    signed = study.import_campaign(data, [shell.public_key(path) for path in trust], name or file.stem)
+    # A campaign that the study already has keeps its name.
+    name = next(listed.name for listed in study.listed() if listed.id == signed.id.hex())
     if as_json:
         shell.print_json({"name": name, "title": signed.terms.title, "id": signed.id.hex()})
     else:
@@ -100,7 +102,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
 @click.option(
     "--from-period",
     "since",
-    type=click.IntRange(min=0),
+    type=WholeNumber(min=0),
     metavar="N",
     help="Refuse only reports of period N and later periods. [default: all periods]",
 )
@@ -136,7 +138,7 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
 @halftruth.command()
 @click.argument("paths", type=shell.batches, nargs=-1)
 @click.option(
-    "--threads", type=click.IntRange(min=1), help="Number of verifying threads or processes. [default: one per core]"
+    "--threads", type=WholeNumber(min=1), help="Number of verifying threads or processes. [default: one per core]"
 )
 @options.engine
 @shell.as_json

@@ -27,6 +27,7 @@ from aggregator.cli.forms import (
     require_form,
     write_form_page,
 )
+from aggregator.cli.numbers import Number, WholeNumber
 from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
@@ -63,7 +64,7 @@ FILES = ("parquet", "geojson")
 @options.plot("Draw the shares with their intervals (a map for grids and for tables of two questions)")
 @click.option("--report", type=shell.writable, help="Write the report page: one self-contained HTML file.")
 @click.option(
-    "--period", type=click.IntRange(min=0), help="Estimate one period. [default: the latest report of each device]"
+    "--period", type=WholeNumber(min=0), help="Estimate one period. [default: the latest report of each device]"
 )
 @click.option(
     "--by",
@@ -131,11 +132,11 @@ FILES = ("parquet", "geojson")
     type=shell.existing,
     help="TOML: known shares of the population by class or by questions of a form; the estimate is weighted to them.",
 )
-@click.option("--offset", type=options.Number(-1e15, 1e15), default=0.0, help="Constant added to every weight.")
+@click.option("--offset", type=Number(-1e15, 1e15), default=0.0, help="Constant added to every weight.")
 @click.option(
-    "--population", type=click.IntRange(1, options.MOST), help="Size of the population that the reports represent."
+    "--population", type=WholeNumber(1, options.MOST), help="Size of the population that the reports represent."
 )
-@click.option("--forged", type=click.IntRange(1, options.MOST), help="Print the influence of this many forged reports.")
+@click.option("--forged", type=WholeNumber(1, options.MOST), help="Print the influence of this many forged reports.")
 @options.engine
 @shell.in_study
 def estimate(
@@ -273,6 +274,8 @@ def estimate(
             raise click.UsageError(f"--report of a form covers all its questions: leave out --{given[0]}")
     if period is not None:
         options.require_period(signed.terms, period)
+    if name is not None and not signed.terms.classes:
+        raise click.UsageError(f"{signed.terms.title!r} has no classes of people: leave out --where")
     course: Trend | None = None
     sides: OrderedCourse | None = None
     in_order = bool(ranges.named) or mean

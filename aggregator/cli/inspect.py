@@ -9,11 +9,12 @@ from pathlib import Path
 import click
 
 from aggregator.cli import shell
-from aggregator.cli.shell import halftruth
+from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.inspection import CampaignFile, ClosingFile, certificate_facts, look_into, study_facts
 from aggregator.present.listing import batch_table, certificate_table
 from protocol import keys
 from protocol.campaign import open_campaign
+from protocol.errors import BadData
 from protocol.keys import AuthorKey
 
 
@@ -34,7 +35,10 @@ def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
     errors. If one of the --author keys signed the campaign, the signature is verified and the author's name is shown.
     """
     data = file.read_bytes()
-    found = look_into(data)
+    try:
+        found = look_into(data)
+    except BadData as error:
+        raise Failure(f"{file}: {error}", BAD_DATA) from None
     if isinstance(found, CampaignFile):
         terms = found.terms
         claims = {

@@ -22,6 +22,8 @@ def keygen(name: Path, owner: str, as_json: bool) -> None:
         raise click.UsageError(
             f"NAME {str(name)!r} names a folder: give a file name without an ending, such as analyst"
         )
+    if not name.parent.is_dir():
+        raise click.UsageError(f"the folder {name.parent} does not exist: create it first")
     secret, public = name.with_name(name.name + ".key"), name.with_name(name.name + ".pub")
     shell.require_new(public)
     key = keys.SigningKey(os.urandom(keys.SECRET_BYTES))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from aggregator.cli import shell
+from aggregator.cli.numbers import Number
 from aggregator.engines import is_engine
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.span import Span
@@ -25,16 +25,6 @@ FORMS = ("table", "json", "csv")
 
 MOST = 10**15
 """Largest number of people or reports; its square fits in a float."""
-
-
-class Number(click.FloatRange):
-    """A number in a range. NaN is refused explicitly, because a range check with comparisons accepts it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found: float = super().convert(value, param, ctx)
-        if math.isnan(found):
-            self.fail(f"{value!r} is not a number", param, ctx)
-        return found
 
 
 class SpanList(click.ParamType[list[Span]]):

@@ -14,6 +14,7 @@ from aggregator.author.form_section import DraftForm
 from aggregator.author.privacy_section import prior_weights
 from aggregator.author.views_section import DEVICES
 from aggregator.cli import options, shell
+from aggregator.cli.numbers import Number, WholeNumber
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
 from aggregator.families.mechanism import REPORTS, Question
@@ -32,12 +33,12 @@ from protocol.errors import DomainError
 from protocol.notions import Block, HighLow, Information, Ldp, Notion
 from protocol.notions.information import RADIUS_UNITS
 
-Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
+Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
 
 
 @halftruth.command()
 @click.argument("draft", type=shell.existing, required=False)
-@click.option("--values", "size", type=click.IntRange(2, MAX_VALUES), help="Number of values of the question.")
+@click.option("--values", "size", type=WholeNumber(2, MAX_VALUES), help="Number of values of the question.")
 @click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number in this range.")
 @click.option(
     "--epsilon",
@@ -46,27 +47,27 @@ Epsilon = options.Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.M
 )
 @click.option(
     "--reports",
-    type=click.IntRange(1, options.MOST),
+    type=WholeNumber(1, options.MOST),
     help=f"Expected number of reports. [default: from the draft, else {REPORTS:,}]",
 )
-@click.option("--sensitive", type=click.IntRange(min=1), help="Number of sensitive values.")
-@click.option("--blocks", type=click.IntRange(min=2), help="Number of values in each block.")
+@click.option("--sensitive", type=WholeNumber(min=1), help="Number of sensitive values.")
+@click.option("--blocks", type=WholeNumber(min=2), help="Number of values in each block.")
 @click.option(
     "--prior", type=shell.existing, help="CSV value,count: the prior, for LIP. --values are named 1, 2, 3 and so on."
 )
-@click.option("--radius", type=options.Number(0, 1), help="With --prior: its maximum error, in total variation.")
+@click.option("--radius", type=Number(0, 1), help="With --prior: its maximum error, in total variation.")
 @click.option(
     "--bits",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     help="Maximum size of an output in bits. [default: log2 of the number of values + 8; 62 if a device answers once a "
     "period]",
 )
 @click.option(
-    "--error", "wanted", type=options.Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
+    "--error", "wanted", type=Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
     help="Target standard error of one share, or of the share of a range; may be repeated.",
 )  # fmt: skip
 @click.option(
-    "--within", "distances", type=options.Number(min=1e-9), multiple=True,
+    "--within", "distances", type=Number(min=1e-9), multiple=True,
     help="Target error of a number's deciles and mean, in its unit; may be repeated. "
     "[default: a hundredth of its range, at least a quarter of a step]",
 )  # fmt: skip
@@ -104,12 +105,12 @@ def plan(
     """
     described = [draft is None, size is None, ends is None].count(False)
     if described != 1:
-        raise click.UsageError(f"{described} of DRAFT, --values and --number are given: give exactly one of them")
+        fault = "several" if described else "none"
+        raise click.UsageError(f"{fault} of DRAFT, --values and --number are given: give exactly one of them")
     if draft is not None:
-        if any(option is not None for option in (epsilon, sensitive, blocks, prior, radius)):
-            raise click.UsageError(
-                "--epsilon, --sensitive, --blocks, --prior and --radius are entries of the draft: change them there"
-            )
+        of_draft = {"epsilon": epsilon, "sensitive": sensitive, "blocks": blocks, "prior": prior, "radius": radius}
+        if given := [name for name, value in of_draft.items() if value is not None]:
+            raise click.UsageError(f"--{given[0]} cannot be combined with DRAFT: change the draft's entry instead")
         form = read_form(draft)
         if form is not None:
             if bits is not None or distances or all_of_them or plot is not None:
@@ -142,10 +143,11 @@ def plan(
     reports = whole.reports if reports is None else reports
     views = [] if draft is None else _views(draft, reports, reports)
     question = whole if views else rounded_for_mean(whole)
-    if distances and (views or not goals_of(whole)):
-        raise click.UsageError(
-            "--within needs numbers, dates or ordered values, without [views] and without a prior: leave it out"
-        )
+    if distances and views:
+        raise click.UsageError("--within cannot be used for a draft with [views]: leave it out")
+    if distances and not goals_of(whole):
+        fault = "the notion has a prior" if whole.domain.ordered else "the values have no order"
+        raise click.UsageError(f"--within cannot be used, because {fault}: leave it out")
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)
     goals: list[GoalPlan] = []

@@ -109,7 +109,7 @@ def estimate_ranges(
     domain, parts = signed.terms.domain, ranges.require_parts()
     between = [] if ranges.between is None else _answers(domain, ranges.between, "between")
     if len(between) not in (0, 2):
-        raise click.UsageError(f"--between has {len(between)} values, not two: write the ends of a range, as in 30,40")
+        raise click.UsageError(f"--between must be the two ends of a range, as in 30,40, not {ranges.between!r}")
     try:
         return ordered(
             signed,

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from aggregator.cli import shell
+from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.receive import inbox
 from aggregator.receive.app import MAX_BYTES, PER_MINUTE, application
@@ -23,14 +24,14 @@ from aggregator.study import Study
 )
 @click.option(
     "--max-bytes",
-    type=click.IntRange(1024, 2**26),
+    type=WholeNumber(1024, 2**26),
     default=MAX_BYTES,
     show_default=True,
     help="Maximum upload size in bytes.",
 )
 @click.option(
     "--per-minute",
-    type=click.IntRange(min=1),
+    type=WholeNumber(min=1),
     default=PER_MINUTE,
     show_default=True,
     help="Maximum number of requests per client and minute.",
@@ -64,12 +65,12 @@ def receive(
     tls = Tls(tls_cert, tls_key) if tls_cert and tls_key else None
     try:
         running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
-    except ssl.SSLError:
-        raise Failure(
-            "--tls-cert and --tls-key cannot be used: they are not PEM files, or the key does not belong to the "
-            "certificate",
-            BAD_DATA,
-        ) from None
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            fault = "the key of --tls-key does not belong to the certificate of --tls-cert: name its own key"
+        else:
+            fault = "--tls-cert must be a certificate chain and --tls-key its secret key, both PEM files; one is not"
+        raise Failure(fault, BAD_DATA) from None
     try:
         taken = bind(listen)
     except BadAddress as error:

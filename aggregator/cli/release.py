@@ -8,6 +8,7 @@ import click
 
 from aggregator.anonymity import Release, judge_sheet, judge_views
 from aggregator.cli import shell
+from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.present.listing import release_table
 from aggregator.study import Study
@@ -19,8 +20,8 @@ from aggregator.study import Study
     "--known", multiple=True, help="A column whose value an observer may know about a person; may be repeated."
 )
 @click.option("--sensitive", help="The column whose value must not become known.")
-@click.option("--at-least-k", type=click.IntRange(min=1), help="End with exit code 1 if k is below this.")
-@click.option("--at-least-l", type=click.IntRange(min=1), help="End with exit code 1 if l is below this.")
+@click.option("--at-least-k", type=WholeNumber(min=1), help="End with exit code 1 if k is below this.")
+@click.option("--at-least-l", type=WholeNumber(min=1), help="End with exit code 1 if l is below this.")
 @shell.as_json
 @shell.in_study
 def anonymity(

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.cli import shell
+from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import NOT_YET, Failure, halftruth
 from aggregator.reproduce import PAPERS, experiments
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @halftruth.command()
-@click.argument("paper", type=click.Choice(list(PAPERS)))
+@click.argument("paper", type=click.Choice(list(PAPERS)), metavar=f"PAPER [{'|'.join(PAPERS)}]")
 @click.option(
     "--data",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     help="The folder for figures, tables and numbers. Files of an earlier run are replaced.",
 )
 @click.option("--only", multiple=True, metavar="NAME", help="Run only this experiment; may be repeated.")
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Seed of all random numbers.")
+@click.option("--seed", type=WholeNumber(min=0), default=1, show_default=True, help="Seed of all random numbers.")
 @click.option("--quick", is_flag=True, help="Use fewer points and repeats; takes about a minute.")
 @shell.as_json
 def reproduce(

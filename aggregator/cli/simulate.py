@@ -11,6 +11,7 @@ import click
 
 from aggregator import simulation
 from aggregator.cli import options, shell
+from aggregator.cli.numbers import Number, WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.estimate.span import Span
 from protocol.campaign import Campaign, campaign_id, unverified_campaign
@@ -42,9 +43,9 @@ from protocol.errors import OutsideSchedule
 )
 @click.option("--out", type=shell.writable, required=True, help="File to write the batch of reports to.")
 @click.option("--keys", "keys_file", type=shell.writable, help="File to write the devices' enrolments to.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed for repeatable random numbers; for experiments only.")
+@click.option("--seed", type=WholeNumber(min=0), help="Seed for repeatable random numbers; for experiments only.")
 @click.option(
-    "--period", type=click.IntRange(min=0), help="The period in which the devices answer. [default: the current one]"
+    "--period", type=WholeNumber(min=0), help="The period in which the devices answer. [default: the current one]"
 )
 @click.option("--panel", is_flag=True, help="Let the same devices answer in several periods.")
 @click.option(
@@ -55,7 +56,7 @@ from protocol.errors import OutsideSchedule
 )
 @click.option(
     "--change",
-    type=options.Number(0, 1),
+    type=Number(0, 1),
     help="With --panel: the probability that a person draws a new answer from the truth, in each period after the "
     "first. [default: 0]",
 )
@@ -156,12 +157,12 @@ def _periods_of(
     first, last = (0 if panel else current), current
     if periods is not None:
         first, last = periods[0].first, periods[0].last
-    if last >= terms.periods:
-        raise Failure(f"the campaign has no period {last}: it has periods 0 to {terms.periods - 1}", FAILED)
+    options.require_period(terms, last)
+    if panel and terms.periods == 1:
+        raise click.UsageError(f"--panel needs several periods, and {terms.title!r} has one: leave out --panel")
     if panel and first == last:
-        raise Failure(
-            f"a panel must answer in at least two periods, not in period {first} only: give --periods FIRST-LAST",
-            FAILED,
+        raise click.UsageError(
+            f"a panel must answer in at least two periods, not in period {first} only: give --periods FIRST-LAST"
         )
     return range(first, last + 1)
 

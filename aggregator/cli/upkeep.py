@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from aggregator.cli import shell
+from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import halftruth
 from aggregator.intake import compact as compaction
 from aggregator.intake import rebuild as rebuilding
@@ -23,7 +24,7 @@ from aggregator.study import Study
 @halftruth.command()
 @click.option(
     "--retention-hours",
-    type=click.IntRange(0, 10**6),
+    type=WholeNumber(0, 10**6),
     default=RETENTION // HOUR,
     show_default=True,
     help="Hours for which unused files are kept.",
@@ -82,7 +83,7 @@ def _text(size: Size) -> str:
     help="Copy no rows from the old tables: count the signed reports again, without those of revoked keys.",
 )
 @click.option("--count-revoked", is_flag=True, help="Count the reports of revoked keys too.")
-@click.option("--threads", type=click.IntRange(min=1), help="Number of verifying threads. [default: one per core]")
+@click.option("--threads", type=WholeNumber(min=1), help="Number of verifying threads. [default: one per core]")
 @shell.as_json
 @shell.in_study
 def rebuild(
@@ -103,6 +104,8 @@ def rebuild(
     and in the FILES.
     """
     old = shell.study_folder(ctx)
+    for path in campaigns:
+        shell.campaign_file(path)
     trusted = [shell.public_key(path) for path in trust]
     sources = Sources(batches or None, campaigns, trusted, enrolments)
     with shell.progress("verifying", size_of(batches or inbox.kept(old))) as advance:

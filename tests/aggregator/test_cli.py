@@ -180,8 +180,8 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert (row["reports"], row["rejected"]) == (0, {"revoked-key": 400})
     for period, code, words in (
         (9999, 1, "give a period from 0 to 5217"),
-        (-1, 2, "not in the range"),
-        ("x", 2, "not a"),
+        (-1, 2, "must be a whole number, at least 0, not '-1'"),
+        ("x", 2, "must be a whole number, at least 0, not 'x'"),
     ):
         assert words in run(*study, "revoke", keys, "--from-period", period, code=code).stderr
 
@@ -374,7 +374,7 @@ def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):
     """Every command on a study takes --study before and after its name; if both are given, the second counts."""
     lib, other = ("--study", session / "lib"), ("--study", tmp_path / "none")
     assert run("status", *lib).stdout == run(*lib, "status").stdout == run(*other, "status", *lib).stdout
-    assert "is not a study" in run(*lib, "status", *other, code=1).stderr
+    assert "does not exist: name the folder of a study" in run(*lib, "status", *other, code=1).stderr
     for name in COMMANDS:
         command = halftruth.get_command(click.Context(halftruth), name)
         source = inspect.getsource(inspect.unwrap(command.callback))

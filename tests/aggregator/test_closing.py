@@ -172,7 +172,7 @@ def test_commands_close_a_campaign_early(study, tmp_path):
     (tmp_path / "b.key").write_text(OTHER.line())
     on = datetime.datetime.fromtimestamp(OPENS + WEEK, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
     command = ("close", tmp_path / "c.campaign", "--at", on, "--out", tmp_path / "c.closing", "--key")
-    assert "no trusted author" in run(*command, tmp_path / "b.key", code=65).stderr
+    assert "was signed with another key" in run(*command, tmp_path / "b.key", code=65).stderr
     made = json.loads(run(*command, tmp_path / "a.key", "--json").stdout)
     assert (made["id"], made["closes"]) == (PLAIN.id.hex(), OPENS + WEEK)
     assert json.loads(run("inspect", tmp_path / "c.closing", "--json").stdout)["campaign"] == PLAIN.id.hex()

@@ -158,7 +158,7 @@ def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, t
         ([*of, "ingest", "s3://"], "is not a valid place"),
         (["--study", "s3:///lib", "status"], "is not a valid place"),
         (["--study", "s3://no-such-bucket/lib", "status"], "404 Not Found (NoSuchBucket)"),
-        (["--study", bucket / "nothing", "status"], "is not a study"),
+        (["--study", bucket / "nothing", "status"], "does not exist: name the folder of a study"),
     ):
         code, out, err = run(*arguments)
         assert code in (1, 2)

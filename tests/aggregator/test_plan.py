@@ -265,7 +265,7 @@ def test_the_command_draws_its_curve(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "0 of DRAFT, --values and --number are given"),
+        ((), "none of DRAFT, --values and --number are given"),
         (("--values", 5), "--values needs --epsilon"),
         (("--values", 5, "--epsilon", 1, "--sensitive", 5), "below the number of values, 5, not 5; if all"),
         (("--values", 5, "--epsilon", 1, "--blocks", 5), "below the number of values, 5, not 5; for one"),

@@ -131,9 +131,9 @@ def test_a_plan_uses_the_number_of_reports_of_the_draft(tmp_path):
         (("--number", "90,17", "--epsilon", 1), "below the highest"),
         (("--number", "0,1,nan", "--epsilon", 1), "finite decimal numbers"),
         (("--number", "0,9"), "--number needs --epsilon"),
-        (("--number", "0,9", "--values", 3, "--epsilon", 1), "2 of DRAFT, --values and --number are given"),
-        (("--values", 3, "--epsilon", 1, "--within", 1), "--within needs numbers"),
-        (("--number", "0,9", "--epsilon", 1, "--within", 0), "1e-09"),
+        (("--number", "0,9", "--values", 3, "--epsilon", 1), "several of DRAFT, --values and --number are given"),
+        (("--values", 3, "--epsilon", 1, "--within", 1), "--within cannot be used, because the values have no order"),
+        (("--number", "0,9", "--epsilon", 1, "--within", 0), "at least 0.000000001"),
     ],
 )
 def test_invalid_options_are_usage_errors(words, message):

@@ -1,0 +1,51 @@
+"""The types of options that take a number. An invalid number is refused with the numbers that are expected."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+import click
+
+
+class Number(click.FloatRange):
+    """A number in a range. NaN is refused explicitly, because a range check with comparisons accepts it."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        try:
+            found: float = super().convert(value, param, ctx)
+        except click.BadParameter:
+            found = math.nan
+        if math.isnan(found):
+            self.fail(f"must be a number, {self._describe_range()}, not {str(value)[:40]!r}", param, ctx)
+        return found
+
+    def _describe_range(self) -> str:
+        return _range(self.min, self.max)
+
+
+class WholeNumber(click.IntRange):
+    """A whole number in a range."""
+
+    name = "integer"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"must be a whole number, {self._describe_range()}, not {str(value)[:40]!r}", param, ctx)
+
+    def _describe_range(self) -> str:
+        return _range(self.min, self.max)
+
+
+def _range(low: float | None, high: float | None) -> str:
+    """Return a range in words, for messages and the help; it must have a lower bound."""
+    return f"at least {_decimal(low)}" if high is None else f"from {_decimal(low)} to {_decimal(high)}"
+
+
+def _decimal(bound: float | None) -> str:
+    return f"{Decimal(str(bound)).normalize():,f}"
