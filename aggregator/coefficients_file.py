@@ -31,7 +31,7 @@ def read_coefficients(path: Path, terms: Campaign) -> tuple[Coefficients, ...]:
     """
     if not terms.classes:
         raise DraftError(
-            f"{terms.title!r} has no [classes], and coefficients are by class; give weights of values with --weights"
+            f"{terms.title!r} has no classes, and coefficients are by class: give weights of values with --weights"
         )
     document = read_toml(path)
     try:

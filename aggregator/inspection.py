@@ -170,7 +170,10 @@ def require_envelope(data: bytes) -> int:
         raise BadData("the file is empty")
     start = envelope.find_envelope(data, 0)
     if start == len(data):
-        raise BadData("the file is damaged, or it is not a file of halftruth: a campaign, a closing notice or a batch")
+        raise BadData(
+            "the file has no envelope of halftruth: name a campaign, a closing notice or a batch, or copy the file "
+            "again if it is damaged"
+        )
     return start
 
 

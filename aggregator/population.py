@@ -133,7 +133,7 @@ def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
     if by != CLASS:
         raise DraftError(f'[margin] by must be "{CLASS}", not {shown(by)}: the campaign is not a form')
     if not terms.classes:
-        raise DraftError(f"[margin] {terms.title!r} has no classes and no form, so it cannot be weighted to margins")
+        raise DraftError(f"{terms.title!r} is no form and has no classes, so it has no margins: leave out --margins")
     return None, terms.classes, CLASS
 
 
@@ -148,7 +148,7 @@ def _groups(section: Section, labels: Sequence[str], what: str) -> Mapping[str, 
             if one not in labels:
                 raise DraftError(f"[{section.name}] there is no {what} {shown(one)}{suggestion(one, labels)}")
             if grouped.setdefault(one, name) != name or held.count(one) > 1:
-                raise DraftError(f"[{section.name}] {what} {shown(one)} is in two groups: name it once")
+                raise DraftError(f"[{section.name}] the groups name the {what} {shown(one)} twice: name it once")
     alone = [label for label in labels if label not in grouped]
     if both := [label for label in alone if label in given]:
         raise DraftError(f"[{section.name}] {shown(both[0])} is a {what} and a group: give the group another name")

@@ -108,7 +108,7 @@ class DraftClasses:
             whole: the question to all classes, with all expected reports; classes have equal size. For a mean, ``auto``
                 replaces the domain by few numbers, the same for all classes.
         Raises:
-            DraftError: no mechanism, or not the named one, serves a class.
+            DraftError: no mechanism applies to a class, or the named one does not.
         """
         questions = class_questions(whole)
         if name == AUTO:
@@ -142,7 +142,7 @@ def class_choice(name: str, question: Question) -> Candidate:
     """Return the candidate of the mechanism ``name`` for the question to one class; for ``auto``, the best candidate.
 
     Raises:
-        DraftError: no mechanism, or not the named one, serves the question.
+        DraftError: no mechanism applies to the question, or the named one does not.
     """
     inner = tuple(INNER.values())
     try:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from aggregator.author.toml_section import shown
 from aggregator.author.value_table import SheetError
 from protocol import exact
 from protocol.domain import MICRODEGREES, Grid
@@ -37,7 +38,7 @@ MICRODEGREE = UNITS // MICRODEGREES
 
 
 class DistrictsError(SheetError):
-    """A file does not describe districts of a grid. The text names the feature."""
+    """A file does not describe districts of a grid. The text names the file, and the feature if one is wrong."""
 
 
 def read_districts(path: Path, grid: Grid) -> Districts:
@@ -48,12 +49,14 @@ def read_districts(path: Path, grid: Grid) -> Districts:
             than two districts.
         OSError: the file cannot be read.
     """
-    if path.stat().st_size > MOST_BYTES:
-        raise DistrictsError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")
+    if (size := path.stat().st_size) > MOST_BYTES:
+        raise DistrictsError(
+            f"{path.name} must be at most {MOST_BYTES:,} bytes, and has {size:,}: simplify its polygons"
+        )
     try:
         value = json.loads(path.read_bytes(), parse_float=exact.rational, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise DistrictsError(f"{path.name} is not a JSON file: {error}") from None
+        raise DistrictsError(f"{path.name} must be a GeoJSON file, but is not a JSON file: {error}") from None
     try:
         return _districts(value, grid)
     except DistrictsError as error:
@@ -61,36 +64,41 @@ def read_districts(path: Path, grid: Grid) -> Districts:
 
 
 def _districts(value: Any, grid: Grid) -> Districts:
-    if not (isinstance(value, dict) and value.get("type") == "FeatureCollection"):
-        raise DistrictsError("the file is not a GeoJSON object of the type FeatureCollection")
+    if not isinstance(value, dict):
+        raise DistrictsError(f"the file must be a GeoJSON object of the type FeatureCollection, not {shown(value)}")
+    if value.get("type") != "FeatureCollection":
+        raise DistrictsError(f"the file's type must be FeatureCollection, not {shown(value.get('type'))}")
     features = value.get("features")
     if not isinstance(features, list) or not features:
-        raise DistrictsError("features is missing, or not a list of at least one feature")
+        raise DistrictsError(f"features must be a list of at least one feature, not {shown(features)}")
     cells = np.full((grid.rows, grid.columns), len(features), dtype=np.int64)
     names = []
     for number, feature in enumerate(features):
         name = _name(feature, number)
-        inside = _inside(_polygons(feature, name), grid) & (cells == len(features))
+        inside = _inside(_polygons(feature, name), grid)
         if not inside.any():
             raise DistrictsError(
-                f"district {name!r} contains no cell's centre, except of cells in earlier districts: it is outside the "
-                "grid, smaller than a cell, or covered; leave it out"
+                f"district {name!r} contains no cell's centre: it is outside the grid or smaller than a cell. Leave it "
+                "out, or change the grid"
             )
+        inside &= cells == len(features)
+        if not inside.any():
+            raise DistrictsError(f"earlier districts contain all cells of district {name!r}: leave it out")
         cells[inside] = number
         names.append(name)
     names.append(ELSEWHERE)
     order = list(dict.fromkeys(cells.ravel().tolist()))
-    shown = [names[number] for number in order]
-    if len(set(shown)) < len(shown):
+    present = [names[number] for number in order]
+    if len(set(present)) < len(present):
         raise DistrictsError("two districts have the same name: give each feature its own property name")
-    if len(shown) < 2:
+    if len(present) < 2:
         raise DistrictsError("all cells lie in one district: draw at least two districts within the grid")
-    return Districts(runs_of(cells.ravel().tolist()), tuple(shown))
+    return Districts(runs_of(cells.ravel().tolist()), tuple(present))
 
 
 def _name(feature: Any, number: int) -> str:
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
-        raise DistrictsError(f"feature {number + 1} is not an object of the type Feature")
+        raise DistrictsError(f"feature {number + 1} must be an object of the type Feature, not {shown(feature)}")
     properties = feature.get("properties")
     properties = properties if isinstance(properties, dict) else {}
     named = [text for key, text in properties.items() if key.casefold() == "name"]
@@ -104,36 +112,44 @@ def _polygons(feature: dict[str, Any], name: str) -> Iterator[list[list[tuple[in
     geometry = feature.get("geometry")
     kind = geometry.get("type") if isinstance(geometry, dict) else None
     if not isinstance(geometry, dict) or kind not in ("Polygon", "MultiPolygon"):
-        raise DistrictsError(f"district {name!r} must be a Polygon or a MultiPolygon, not {str(kind)[:40]!r}")
+        raise DistrictsError(f"district {name!r} must be a Polygon or a MultiPolygon, not {shown(kind)}")
     polygons = [geometry.get("coordinates")] if kind == "Polygon" else geometry.get("coordinates")
     if not isinstance(polygons, list) or not all(isinstance(rings, list) and rings for rings in polygons):
-        raise DistrictsError(f"the coordinates of district {name!r} are not lists of rings")
+        raise DistrictsError(f"the coordinates of district {name!r} must be lists of rings, not {shown(polygons)}")
     for rings in polygons:
         yield [_ring(ring, name) for ring in rings]
 
 
 def _ring(ring: Any, name: str) -> list[tuple[int, int]]:
     if not isinstance(ring, list) or len(ring) < 4:
-        raise DistrictsError(f"a ring of district {name!r} is not a list of at least four positions")
+        found = f"a list of {len(ring)}" if isinstance(ring, list) else shown(ring)
+        raise DistrictsError(f"a ring of district {name!r} must be a list of at least four positions, not {found}")
     points = []
     for position in ring:
         if not isinstance(position, list) or len(position) < 2:
-            raise DistrictsError(f"a position of district {name!r} is not a list of a longitude and a latitude")
+            found = f"a list of {len(position)}" if isinstance(position, list) else shown(position)
+            raise DistrictsError(
+                f"a position of district {name!r} must be a list of a longitude and a latitude, not {found}"
+            )
         points.append((_units(position[0], 180, name), _units(position[1], 90, name)))
     if points[0] != points[-1]:
-        raise DistrictsError(f"a ring of district {name!r} does not end at the position where it begins")
+        raise DistrictsError(
+            f"a ring of district {name!r} does not end at the position where it begins: add its first position at the "
+            "end"
+        )
     return points
 
 
 def _units(degrees: Any, most: int, name: str) -> int:
     if isinstance(degrees, bool) or not isinstance(degrees, int | Fraction) or not -most <= degrees <= most:
+        found = shown(str(degrees) if isinstance(degrees, Fraction) else degrees)
         raise DistrictsError(
-            f"a position of district {name!r} is not a longitude from -180 to 180 and a latitude from -90 to 90, in "
-            "degrees"
+            f"a {'longitude' if most == 180 else 'latitude'} of district {name!r} must be a number of degrees from "
+            f"-{most} to {most}, not {found}"
         )
     units = degrees * UNITS
     if units != int(units):
-        raise DistrictsError(f"a position of district {name!r} has more than 24 decimals")
+        raise DistrictsError(f"a position of district {name!r} has more than 24 decimals: round it")
     return int(units)
 
 
@@ -166,4 +182,4 @@ def _inside(polygons: Iterator[list[list[tuple[int, int]]]], grid: Grid) -> NDAr
 
 
 def _no_number(text: str) -> Fraction:
-    raise ValueError(f"{text} is not a number")
+    raise ValueError(f"{text} is not a finite number")

@@ -188,7 +188,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
         document = {"domain": {}, **document}
     top = Section("", document)
     sections = {
-        name: Section(name, top.take(name, dict, "a table", default))
+        name: Section(name, top.take(name, dict, f"a table [{name}], as docs/DRAFT.md describes it", default))
         for name, default in (
             ("domain", None), ("privacy", None), ("schedule", None), ("mechanism", {}), ("limits", {}), ("prior", {}),
             ("study", {}), ("analysis", {}),
@@ -217,7 +217,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
-        raise DraftError("[schedule] closes is not later than opens")
+        raise DraftError("[schedule] closes must be later than opens, and is the same time or an earlier one")
     campaign = Campaign(
         title=top.take("title", str, "the name of the campaign"),
         question=(
@@ -288,7 +288,7 @@ def _goal(section: Section, domain: Domain) -> str:
         return ""
     goal = section.choice("goal", GOALS)
     if goal == "mean" and not isinstance(domain, Line):
-        raise DraftError(f'[analysis] goal "mean" needs numbers, not {domain.kind}')
+        raise DraftError(f'[analysis] goal "mean" needs numbers or dates, not {domain.kind}')
     if goal == "ranges" and not domain.ordered:
         raise DraftError(f'[analysis] goal "ranges" needs numbers, dates or ordered values, not {domain.kind}')
     return goal
@@ -360,7 +360,7 @@ def _asked(
         privacy.done()
         return question, ()
     if isinstance(domain, Form) and CLASS in domain.places:
-        raise DraftError(f'[[question]] with [classes] no question may be called "{CLASS}": give it another name')
+        raise DraftError(f'[[question]] name: with [classes], no question may be called "{CLASS}": choose another name')
     tables = top.take("classes", dict, "a table [classes.NAME] for each class")
     notion, names = classes_of(tables, document["privacy"], domain, folder)
     return Question(domain, notion, bundled=_bundled(document), families=families_of(document)), names

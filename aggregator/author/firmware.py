@@ -49,6 +49,6 @@ def require_families(question: Question, views: Sequence[View]) -> None:
     if missing:
         had = ", ".join(sorted(question.families))
         raise DraftError(
-            f"[mechanism] families lists {had}, and the channel is of {' and '.join(missing)}: add it to the list, or "
+            f"[mechanism] families lists {had}, but the channel needs {' and '.join(missing)}: extend the list, or "
             "choose another mechanism or notion"
         )

@@ -147,8 +147,9 @@ def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
     if "tables" in analysis:
         listed = analysis.list_of("tables", list, 'pairs of names, such as ["age", "vote"]')
         pairs = [_pair(names, form) for names in listed]
-        if len(set(pairs)) < len(pairs):
-            raise DraftError("[analysis] tables lists a pair twice")
+        for names, pair in zip(listed, pairs, strict=True):
+            if pairs.count(pair) > 1:
+                raise DraftError(f"[analysis] tables lists the pair {shown(names)} twice: leave one out")
     elif "outcome" in analysis:
         outcome = _place(analysis.take("outcome", str, "the name of a question"), form)
         pairs = [(min(place, outcome), max(place, outcome)) for place in every if place != outcome]

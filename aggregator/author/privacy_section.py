@@ -216,7 +216,9 @@ def _matrix_level(cell: str, file: str, x: int, y: int) -> int:
     try:
         return exact.level_from(cell.strip())
     except ValueError:
-        raise DraftError(f"[privacy] matrix: {file}, row {x + 1}, column {y + 1} is not a number of nats") from None
+        raise DraftError(
+            f"[privacy] matrix: {file}, row {x + 1}, column {y + 1} must be a number of nats or inf, not {shown(cell)}"
+        ) from None
 
 
 def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
@@ -258,7 +260,8 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     counts = all(share.denominator == 1 for share in shares)
     if key == "counts" and not counts:
         raise DraftError(
-            f"[{section.name}] counts has a number that is not whole: write people, or name the entry weights"
+            f"[{section.name}] counts must be whole numbers of people, and one is not; for shares, write weights = "
+            "instead of counts ="
         )
     if not counts:
         shares = normalised(shares, f"[{section.name}] weights", "; whole numbers may have any sum")
@@ -293,19 +296,22 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
 def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
     """Return the prior of a second round from the `halftruth estimate --json` output of the first, by value.
 
-    A share below its standard error, or below a millionth, is raised to this value, because it is not known more
-    precisely.
+    A share below its standard error or below a millionth is raised to the larger of the two, because it is not known
+    more precisely.
 
     Raises:
-        DraftError: the file is not the JSON of an estimate for these values.
+        DraftError: the file cannot be read, or is not the JSON of an estimate for these values.
     """
     try:
         rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}
         found = [rows[domain.label(x)] for x in range(domain.size)]
         shares = [max(float(row["estimate"]), float(row["se"] or 0), 1e-6) for row in found]
-    except (OSError, UnicodeDecodeError, ValueError, TypeError, KeyError) as error:
+    except OSError as error:
+        raise DraftError(f"[prior] estimate: cannot read {path.name}: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError):
         raise DraftError(
-            f"[prior] estimate: {path.name} is not the JSON output of `halftruth estimate` for these values: {error!r}"
+            f"[prior] estimate: {path.name} must be the output of `halftruth estimate --json` for a question with the "
+            "same values, and is not"
         ) from None
     return tuple(math.ceil(share * 10**6) for share in shares)
 
@@ -332,4 +338,6 @@ def _input(domain: Domain, label: object, entry: str) -> int:
     try:
         return domain.index(domain.parse(str(label)), bytes(8))
     except ValueError:
-        raise DraftError(f"[privacy] {entry}: {shown(label)} is not a value of the domain") from None
+        raise DraftError(
+            f"[privacy] {entry}: {shown(label)} is not a value of the question: name one of its values"
+        ) from None

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from aggregator.author.toml_section import shown
 from aggregator.author.value_table import SheetError
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Domain
@@ -28,21 +29,26 @@ MOST_BYTES = 2**26
 
 
 class ScenarioError(SheetError):
-    """A Pufferfish file cannot be read. The text names the place."""
+    """A Pufferfish file cannot be read. The text names the file and the entry."""
 
 
 def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
     """Return the secrets, pairs and scenarios in a JSON file.
 
     Raises:
-        ScenarioError: the file has another format, an unknown secret or answer, or a weight that is not a number.
+        ScenarioError: the file has another format, an unknown secret or answer, or a weight that is not a number of at
+            least 0.
     """
-    if path.stat().st_size > MOST_BYTES:
-        raise ScenarioError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")
+    if (size := path.stat().st_size) > MOST_BYTES:
+        raise ScenarioError(
+            f"{path.name} must be at most {MOST_BYTES:,} bytes, and has {size:,}: leave out scenarios, or weights of 0"
+        )
     try:
         value = json.loads(path.read_text(encoding="utf-8"), parse_float=exact.rational, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
-        raise ScenarioError(f"{path.name} is not a JSON file: {error}") from None
+        raise ScenarioError(
+            f"{path.name} must have secrets and scenarios as JSON, but is not a JSON file: {error}"
+        ) from None
     try:
         return _pufferfish(value, domain)
     except (ScenarioError, NotionError) as error:
@@ -50,22 +56,20 @@ def read_scenarios(path: Path, domain: Domain) -> Pufferfish:
 
 
 def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
-    if not isinstance(value, dict) or not {"secrets", "scenarios"} <= value.keys() <= {"secrets", "pairs", "scenarios"}:
-        raise ScenarioError(
-            "the file is not an object with the entries secrets, scenarios and, optionally, pairs, and no others"
-        )
+    _require_entries(value, "the file", ("secrets", "scenarios"), "pairs")
     secrets = value["secrets"]
     if not isinstance(secrets, list) or not all(isinstance(secret, str) for secret in secrets):
-        raise ScenarioError("secrets is not a list of names")
+        raise ScenarioError(f"secrets must be a list of names, not {shown(secrets)}")
     number = {secret: place for place, secret in enumerate(secrets)}
-    if len(number) != len(secrets):
-        raise ScenarioError("secrets lists a name twice")
+    for place, secret in enumerate(secrets):
+        if number[secret] != place:
+            raise ScenarioError(f"secrets lists {shown(secret)} twice: leave one out")
     pairs = value.get("pairs", [list(pair) for pair in combinations(secrets, 2)])
     if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-        raise ScenarioError("pairs is not a list of lists of two secrets")
+        raise ScenarioError(f"pairs must be a list of lists of two secrets, not {shown(pairs)}")
     scenarios = value["scenarios"]
     if not isinstance(scenarios, list):
-        raise ScenarioError("scenarios is not a list")
+        raise ScenarioError(f"scenarios must be a list, not {shown(scenarios)}")
     return Pufferfish(
         tuple(secrets),
         tuple((_known(number, pair[0]), _known(number, pair[1])) for pair in pairs),
@@ -73,21 +77,34 @@ def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
     )
 
 
+def _require_entries(value: Any, where: str, needed: Sequence[str], optional: str) -> None:
+    """Refuse a value that is not an object with the needed entries, the optional entry or not, and no others."""
+    if not isinstance(value, dict):
+        raise ScenarioError(f"{where} must be an object with the entries {' and '.join(needed)}, not {shown(value)}")
+    for entry in needed:
+        if entry not in value:
+            raise ScenarioError(f"{where} has no entry {entry!r}: add it")
+    for entry in value:
+        if entry not in (*needed, optional):
+            known = ", ".join((*needed, optional))
+            raise ScenarioError(f"{where} has an unknown entry {shown(entry)}; expected one of: {known}")
+
+
 def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain) -> Scenario:
-    if not isinstance(value, dict) or not {"joint"} <= value.keys() <= {"name", "joint"}:
-        raise ScenarioError(
-            f"scenario {place} is not an object with the entries joint and, optionally, name, and no others"
-        )
+    _require_entries(value, f"scenario {place}", ("joint",), "name")
     name = value.get("name", f"scenario {place}")
-    if not isinstance(name, str) or not isinstance(value["joint"], dict):
+    if not isinstance(name, str):
+        raise ScenarioError(f"scenario {place}: name must be text, not {shown(name)}")
+    if not isinstance(value["joint"], dict):
         raise ScenarioError(
-            f"scenario {place}: name is not text, or joint is not an object with the weights of answers for each secret"
+            f"scenario {place}: joint must be an object with the weights of answers for each secret, not "
+            f"{shown(value['joint'])}"
         )
     laws = [[Fraction(0)] * domain.size for _ in number]
     for secret, answers in value["joint"].items():
         if not isinstance(answers, dict):
             raise ScenarioError(
-                f"{name[:40]}: {secret[:40]!r} is not followed by an object of answers and their weights"
+                f"{name[:40]}: {secret[:40]!r} must have an object of answers and their weights, not {shown(answers)}"
             )
         joint = laws[_known(number, secret)]
         for text, weight in answers.items():
@@ -98,7 +115,7 @@ def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain)
 
 def _known(number: Mapping[str, int], secret: Any) -> int:
     if not isinstance(secret, str) or secret not in number:
-        raise ScenarioError(f"{str(secret)[:40]!r} is not one of the secrets")
+        raise ScenarioError(f"{str(secret)[:40]!r} is not one of the secrets: add it to them, or correct it")
     return number[secret]
 
 
@@ -120,4 +137,4 @@ def _weight(value: Any, where: str) -> Fraction:
 
 
 def _no_number(text: str) -> Fraction:
-    raise ValueError(f"{text} is not a number")
+    raise ValueError(f"{text} is not a finite number")

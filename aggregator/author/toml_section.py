@@ -38,21 +38,22 @@ def read_toml(path: Path) -> dict[str, Any]:
     """Return the content of a TOML file; numbers with a point are ``Decimal``.
 
     Raises:
-        DraftError: the file is too long, not UTF-8, not TOML, or nested too deeply. The text names the file.
+        DraftError: the file is too long, not UTF-8, not TOML, nested too deeply, or has a number with thousands of
+            digits. The text names the file.
         OSError: the file cannot be read.
     """
-    if path.stat().st_size > MOST_BYTES:
-        raise DraftError(f"{path.name} is longer than {MOST_BYTES >> 20} MiB")
+    if (size := path.stat().st_size) > MOST_BYTES:
+        raise DraftError(f"{path.name} must be at most {MOST_BYTES:,} bytes, and has {size:,}: shorten it")
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"), parse_float=Decimal)
     except UnicodeDecodeError:
-        raise DraftError(f"{path.name} is not UTF-8 text") from None
+        raise DraftError(f"{path.name} is not UTF-8 text: name a TOML file, or save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
-        raise DraftError(f"{path.name} is not TOML: {error}") from None
-    except (ValueError, RecursionError):
-        raise DraftError(
-            f"{path.name} has a number with thousands of digits, or lists nested hundreds deep; neither is allowed"
-        ) from None
+        raise DraftError(f"{path.name} is not TOML: {error}. Correct it, or name a TOML file") from None
+    except ValueError:
+        raise DraftError(f"{path.name} has a number with thousands of digits: write fewer digits") from None
+    except RecursionError:
+        raise DraftError(f"{path.name} has lists or tables nested hundreds deep: nest fewer") from None
 
 
 class Section:
@@ -60,7 +61,7 @@ class Section:
 
     def __init__(self, name: str, table: object) -> None:
         if not isinstance(table, dict):
-            raise DraftError(f"[{name}] is not a table: write its entries under [{name}]")
+            raise DraftError(f"[{name}] must be a table, not {shown(table)}: write its entries under [{name}]")
         self.name = name
         self._left: dict[str, Any] = dict(table)
         self._known: set[str] = set()
@@ -128,7 +129,7 @@ class Section:
         values: list[Any] = self.take(key, list, f"a list of {what}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise DraftError(f"{self._entry(key)} must be a list of {what}, and {shown(value)} is not one")
+                raise DraftError(f"{self._entry(key)} must be a list of {what}; its element {shown(value)} is wrong")
         return values
 
     def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:
@@ -153,14 +154,12 @@ class Section:
         if self._left:
             first = next(iter(self._left))
             known = (
-                f"; expected one of: {', '.join(sorted(self._known))}"
-                if self._known
-                else "; this section has no entries here"
+                f"; expected one of: {', '.join(sorted(self._known))}" if self._known else "; leave out this section"
             )
             raise DraftError(self._unknown(first) + (suggestion(first, self._known) or known))
 
     def _unknown(self, key: str) -> str:
-        where = f"[{self.name}]" if self.name else "the draft"
+        where = f"[{self.name}]" if self.name else "the file"
         return f"{where} has an unknown entry {shown(key)}"
 
 

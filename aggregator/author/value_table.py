@@ -134,7 +134,7 @@ def _count(row: Sequence[str], counted: bool, where: str) -> int:
     if not counted:
         return 1
     if not (row[-1].strip().isascii() and row[-1].strip().isdigit()) or len(row[-1]) > 15:
-        raise SheetError(f"{where}: the count {row[-1][:20]!r} is not a whole number of people, of at most 15 digits")
+        raise SheetError(f"{where}: a count must be a whole number of at most 15 digits, not {row[-1][:20]!r}")
     return int(row[-1])
 
 
@@ -154,7 +154,7 @@ def _wrong_header(name: str, header: list[str] | None, column: str, classes: Seq
     if header == ["value", column, CLASS]:
         return f"{name} has a column class, but the campaign has no classes: use the header value,{column}"
     also = f", or value,{column},class" if classes else ""
-    return f"{name} does not begin with the header value,{column}{also}"
+    return f"{name} does not begin with the header value,{column}{also}: write it as the first line"
 
 
 def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: str) -> int:
@@ -184,5 +184,5 @@ def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[A
     except ValueError:
         raise SheetError(f"{where}: a {column} must be a number, not {row[-1][:20]!r}") from None
     if abs(number) > LARGEST:
-        raise SheetError(f"{where}: the {column} {row[-1][:20]} is not between -10^15 and 10^15")
+        raise SheetError(f"{where}: a {column} must be from -10^15 to 10^15, not {row[-1][:20]}")
     return answer, number

@@ -150,7 +150,7 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
         if asked[0][1] is not None:
             factors = [(1, 1 - asked[0][1])]
     if len({factor for factor, _ in factors}) < len(factors):
-        raise DraftError("[views] resolutions lists a number twice")
+        raise DraftError("[views] resolutions lists a number twice: leave one out")
     if 1 not in dict(factors):
         raise DraftError(
             "[views] resolutions lacks 1, which asks for the answer itself: add it, or make [domain] coarser if no "

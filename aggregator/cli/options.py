@@ -40,12 +40,10 @@ class SpanList(click.ParamType[list[Span]]):
             if not all(end.isascii() and end.isdecimal() and len(end) < 9 for end in ends):
                 self.fail(f"{part[:20]!r} is not a period or a span of periods: write 0,9 or 0-3,4-7", param, ctx)
             span = Span(int(ends[0]), int(ends[1]))
-            if not span.first <= span.last < MAX_PERIODS:
-                self.fail(
-                    f"{part.strip()} ends before it begins, or after the last possible period, {MAX_PERIODS - 1:,}",
-                    param,
-                    ctx,
-                )
+            if span.last < span.first:
+                self.fail(f"{part.strip()} ends before it begins: write the earlier period first", param, ctx)
+            if span.last >= MAX_PERIODS:
+                self.fail(f"a period must be at most {MAX_PERIODS - 1:,}, not {span.last:,}", param, ctx)
             found.append(span)
         return found
 

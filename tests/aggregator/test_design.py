@@ -435,8 +435,8 @@ def test_names_are_read_in_any_case(tmp_path):
 
         (changed("epsilon = 1.0", "epsilom = 2"), "[privacy] has an unknown entry 'epsilom'; did you mean 'epsilon'?"),
         (changed("epsilon = 1.0", "epsilon = 1.0\nEpsilon = 2"), "unknown entry 'Epsilon'; did you mean 'epsilon'?"),
-        (changed("[domain]", "colour = 1\n[domain]"), "the draft has an unknown entry 'colour'; expected one of: "),
-        (changed("title =", "tittle ="), "the draft has an unknown entry 'tittle'; did you mean 'title'?"),
+        (changed("[domain]", "colour = 1\n[domain]"), "the file has an unknown entry 'colour'; expected one of: "),
+        (changed("title =", "tittle ="), "the file has an unknown entry 'tittle'; did you mean 'title'?"),
         (changed("[domain]", "[domian]"), "unknown entry 'domian'; did you mean 'domain'?"),
         (changed('notion = "ldp"', 'notion = "high_low"'), "did you mean 'high-low'?"),
         (changed('kind = "values"', 'kind = "value"'), "did you mean 'values'?"),

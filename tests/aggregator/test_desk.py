@@ -500,7 +500,7 @@ def test_sums_are_weighted_by_class(desk, tmp_path):
         in_study(desk, *words, *others, code=2)
     in_study(desk, *words, *value, "--population", 9, code=2)
     assert (
-        "has no [classes]"
+        "has no classes, and coefficients"
         in in_study(desk, "estimate", "education", "--value", first, "--coefficients", file, code=65).stderr
     )
 

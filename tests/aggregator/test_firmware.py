@@ -96,5 +96,5 @@ def test_a_table_of_the_author_needs_the_table_family(tmp_path: Path) -> None:
     rows = "[[0.4,0.2,0.2,0.2],[0.2,0.4,0.2,0.2],[0.2,0.2,0.4,0.2],[0.2,0.2,0.2,0.4]]"
     table = f'name = "table"\nrows = {rows}\n'
     assert read_draft(written(tmp_path, '["table"]', DRAFT, table)).channel.family == "table"
-    with pytest.raises(DraftError, match="families lists response, and the channel is of table: add it"):
+    with pytest.raises(DraftError, match="families lists response, but the channel needs table: extend"):
         read_draft(written(tmp_path, '["response"]', DRAFT, table))

@@ -37,7 +37,7 @@ def take(study, *parts, now=NOW):
 def test_a_study_is_made_once_and_opened_after(tmp_path):
     """create makes a study or leaves an existing one unchanged; open without a study is an error that says how to
     make one."""
-    with pytest.raises(StudyError, match="does not exist: name .*, or make one there with `halftruth --study"):
+    with pytest.raises(StudyError, match=r"does not exist: name .*, or make one there with `halftruth --study"):
         Study.open(tmp_path / "new")
     assert not (tmp_path / "new").exists()
     Study.create(tmp_path / "new").import_campaign(PLAIN.data, [AUTHOR.public], "education")

@@ -412,7 +412,7 @@ FILES = {
     "negative": ('shares = { north = 1.2, south = 0.1, west = -0.3 }', "not above zero"),
     "both": ('shares = { north = 1 }\npeople = { north = 1 }', "has both shares and people"),
     "group": ('groups = { coast = ["east"] }\nshares = { coast = 1 }', "no value 'east'"),
-    "twice": ('groups = { a = ["north"], b = ["north"] }\nshares = { a = 1 }', "in two groups"),
+    "twice": ('groups = { a = ["north"], b = ["north"] }\nshares = { a = 1 }', "name the value .north. twice"),
     "everybody": ('groups = { a = ["north", "south", "west"] }\nshares = { a = 1 }', "single group of everybody"),
     "unknown": ('shares = { north = 0.5, south = 0.3, west = 0.2 }\nsouce = "x"', "'souce'; did you mean 'source'"),
     "toml": ("shares = {", "is not TOML"),
