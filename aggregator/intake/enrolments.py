@@ -124,7 +124,7 @@ def introduced(
         if uploaded and study.known(campaign).campaign.terms.enrolment != "open":
             result.ignored += len(rows)
             continue
-        fitting = _declares_as_asked(fields.prior[rows], study.known(campaign).campaign.terms)
+        fitting = _declares_as_required(fields.prior[rows], study.known(campaign).campaign.terms)
         result.refused[campaign, Reject.MALFORMED] += int((~fitting).sum())
         rows = rows[fitting]
         usable = rows[_usable(fields.public[rows])]
@@ -263,11 +263,11 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
     return fields, columns.key_column(key_ids)
 
 
-def _declares_as_asked(prior: Words, terms: Campaign) -> Mask:
+def _declares_as_required(prior: Words, terms: Campaign) -> Mask:
     """Return whether each declaration fits the campaign, as ``protocol.report.Enrolment.require_fit`` does."""
-    asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
+    required = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
     found = [((), 0) if written is None else declaration_of(written) for written in prior]
-    fitting: Mask = np.array([len(one) == asked and level < terms.notion.level for one, level in found], np.bool_)
+    fitting: Mask = np.array([len(one) == required and level < terms.notion.level for one, level in found], np.bool_)
     return fitting
 
 

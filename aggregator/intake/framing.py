@@ -41,7 +41,8 @@ class Frames:
     """Whole envelopes found in one piece of a stream.
 
     Attributes:
-        columns: (4, n): for each envelope the offsets of its begin, its payload and its end in the piece, and its kind.
+        columns: (4, n): for each envelope the offsets of its first byte, its payload and its end in the piece, and its
+            kind.
         garbage: number of runs of bytes that are no envelope and began in this piece.
         rest: offset of the first byte that must be read again with the next piece.
         inside_garbage: whether the last byte before ``rest`` was part of such a run.

@@ -132,7 +132,7 @@ def rebuild(
             sync([new])
         finally:
             shutil.rmtree(work, ignore_errors=True)
-    return Rebuilt(new, tuple(rebuilding.anew), rebuilding.read, rebuilding.counted, tuple(rebuilding.warnings))
+    return Rebuilt(new, tuple(rebuilding.incomplete), rebuilding.read, rebuilding.counted, tuple(rebuilding.warnings))
 
 
 @dataclass
@@ -146,7 +146,7 @@ class _Rebuilding:
     now: int
     threads: int | None
     progress: Callable[[int], None] | None
-    anew: list[str] = field(default_factory=list)
+    incomplete: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     read: int = 0
     counted: int = 0
@@ -173,14 +173,14 @@ class _Rebuilding:
                 f"no campaign can be read from {self.old}: give the signed campaigns with --campaign, and their "
                 "author's public key with --trust"
             )
-        if CAMPAIGNS in self.anew:
+        if CAMPAIGNS in self.incomplete:
             names = ", ".join(one.name for one in self.study.listed())
             self._warn(f"the new study has only these campaigns: {names}; give missing ones with --campaign")
 
     def take_reports(self, *, afresh: bool) -> None:
         """Copy the counted reports."""
         if afresh:
-            self.anew.append(REPORTS)
+            self.incomplete.append(REPORTS)
             return
         gathered: list[pa.Table] = []
         for rows in self._rows(REPORTS):
@@ -207,7 +207,7 @@ class _Rebuilding:
             self.revoke()
         for file in files:
             self.study.enrol(file.read_bytes(), threads=self.threads)
-        if KEYS in self.anew:
+        if KEYS in self.incomplete:
             self._warn("unreadable revocations are lost: revoke those keys again")
 
     def revoke(self) -> None:
@@ -217,20 +217,20 @@ class _Rebuilding:
     def take_refusals(self, *, afresh: bool) -> None:
         """Copy the recorded refusals to the new study."""
         if afresh:
-            self.anew.append(REJECTS)
+            self.incomplete.append(REJECTS)
         else:
             self.refusals = list(self._rows(REJECTS))
 
     def count(self) -> None:
         """Count those reports of the batches that are missing in the tables."""
-        anew = set(self.anew)
-        if anew & {KEYS, REPORTS, REJECTS} and not self.batches:
+        incomplete = set(self.incomplete)
+        if incomplete & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("the study kept no batches, and none was given: unreadable rows of the tables are lost")
         empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
-        everything = REPORTS in anew and not self.read  # no rows are copied, so the ingest produces all of them
-        if self.batches and anew & {KEYS, REJECTS} and not everything:
+        everything = REPORTS in incomplete and not self.read  # no rows are copied, so the ingest produces all of them
+        if self.batches and incomplete & {KEYS, REJECTS} and not everything:
             self._count_apart()
-        if self.batches and REPORTS in anew:
+        if self.batches and REPORTS in incomplete:
             result = self._ingest(self.study)
             self.counted = result.outputs
             if revoked := result.rejected.get("revoked-key"):
@@ -238,7 +238,7 @@ class _Rebuilding:
                     f"{revoked} reports of revoked keys are not counted, because they may have arrived after the "
                     "revocation; --count-revoked counts them"
                 )
-        if REJECTS in anew and self.batches:
+        if REJECTS in incomplete and self.batches:
             self._warn("refusals are counted again from the batches, in which each report occurs only once")
             if everything:
                 return
@@ -267,12 +267,12 @@ class _Rebuilding:
             brought = found.enrolled
             priors = None if found.prior is None else found.prior[brought]
             enrolments.register(self.study, campaign, found.ids[brought], found.public[brought], priors)
-        if REJECTS in self.anew:
+        if REJECTS in self.incomplete:
             self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
 
     def warn_of_empty(self) -> None:
         """Warn of campaigns that have keys but no reports, if reports were counted again."""
-        if REPORTS not in self.anew:
+        if REPORTS not in self.incomplete:
             return
         table = tables.snapshot(self.path / REPORTS)
         for known in self.study.campaigns():
@@ -320,8 +320,8 @@ class _Rebuilding:
             self.warnings.append(text)
 
     def _make_anew(self, name: str) -> None:
-        if name not in self.anew:
-            self.anew.append(name)
+        if name not in self.incomplete:
+            self.incomplete.append(name)
 
     def _rows(self, name: str) -> Iterator[pa.Table]:
         """Yield the readable rows of one of the old study's tables, one file at a time."""
@@ -352,7 +352,7 @@ def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:
     with file.path.open("rb") as opened:
         found = pq.ParquetFile(opened).read()
     if found.num_rows != file.rows:
-        raise pa.ArrowInvalid(f"{file.path} has {found.num_rows} rows, expected {file.rows}")
+        raise pa.ArrowInvalid(f"{file.path} has {found.num_rows} rows, but the table lists {file.rows}")
     for column, value in file.partition.items():
         found = found.append_column(column, pa.repeat(value, found.num_rows))
     return found.select(schema.names).cast(schema)

@@ -2,7 +2,7 @@
 
 The registered keys of a campaign are sorted columns in memory, so many key ids are looked up at once. A key is never
 removed: revoking it adds a row with the first refused period. If a key has several such rows, the earliest period
-holds. The order of enrolment and revocation does not matter.
+applies. The order of enrolment and revocation does not matter.
 
 Registering and revoking keys: enrolments.
 """

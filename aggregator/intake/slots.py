@@ -23,7 +23,7 @@ from aggregator.storage.places import Place
 from aggregator.storage.tables import Damaged, DataFile, data_files, storage
 
 MOST_ROWS = 2**24
-"""Maximum number of rows, in the periods of the present reports, whose slots are kept."""
+"""Maximum number of rows, in the periods of the ingested reports, whose slots are kept."""
 
 
 @dataclass(frozen=True)

@@ -108,8 +108,8 @@ def _warnings(found: Iterable[FormEstimate], missing: Sequence[Exception]) -> li
 
 def _question(found: FormEstimate, form: Form) -> list[Html]:
     (name,) = found.questions
-    sure = f"{100 * found.level:.4g}%"
-    heads = ("value", "share", f"{sure} interval", f"{sure} for all together")
+    confidence = f"{100 * found.level:.4g}%"
+    heads = ("value", "share", f"{confidence} interval", f"{confidence} for all together")
     shares = found.shares
     rows = [
         tag(
@@ -171,13 +171,13 @@ def _table(found: FormEstimate) -> list[Html]:
 
 
 def _method(level: float, weighted: Sequence[FormEstimate]) -> list[Html]:
-    sure = f"{100 * level:.4g}%"
+    confidence = f"{100 * level:.4g}%"
     terms = {
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
         "of a table are the shares of its two questions. A table shows an association only as far as the reports show "
         "it beyond noise.",
-        "Interval": f"in at least {sure} of such surveys it contains the true share of that value or cell. To look for "
-        "the largest or an unusual value of a question, use the intervals for all together.",
+        "Interval": f"in at least {confidence} of such surveys it contains the true share of that value or cell. To "
+        "look for the largest or an unusual value of a question, use the intervals for all together.",
         "No colour": "the interval of the cell contains zero.",
     }
     parts = [

@@ -67,15 +67,15 @@ def _map(found: FormEstimate, truth: Floats | None) -> Figure:
     rows = list(dict.fromkeys(label[0] for label in found.labels))
     columns = list(dict.fromkeys(label[1] for label in found.labels))
     shape = len(rows), len(columns)
-    share, sure = found.shares.share.reshape(shape), found.shares.low.reshape(shape) > 0
+    share, above_zero = found.shares.share.reshape(shape), found.shares.low.reshape(shape) > 0
     width, height = 4.2 + 0.62 * shape[1], 3.2 + 0.34 * shape[0]
     figure = Figure(figsize=(max(width, 7.0), max(height, 5.0)), dpi=DOTS_PER_INCH, layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(shape[1] + 1, 2.5), height_ratios=(1.6, shape[0] + 1))
     axes = figure.add_subplot(grid[1, 0])
-    image = axes.imshow(share, aspect="auto", cmap="Blues", vmin=0, alpha=np.where(sure, 1.0, FADED))
+    image = axes.imshow(share, aspect="auto", cmap="Blues", vmin=0, alpha=np.where(above_zero, 1.0, FADED))
     if share.size <= WRITTEN:
         for y, x in np.ndindex(shape):
-            dark = sure[y, x] and share[y, x] > 0.6 * share.max()
+            dark = above_zero[y, x] and share[y, x] > 0.6 * share.max()
             text = percent(float(share[y, x]), 1)
             if truth is not None:
                 text += f"\n({percent(float(truth.reshape(shape)[y, x]), 1)})"

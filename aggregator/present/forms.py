@@ -92,7 +92,7 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
         table.add_column(Text(name))
     for name in (*found.names, "difference", f"{percent} interval", f"{percent}, all together"):
         table.add_column(Text(name), justify="right")
-    sure = set(found.significant)
+    significant = set(found.significant)
     for x, (label, row) in enumerate(zip(found.labels, found.rows(), strict=True)):
         table.add_row(
             *map(Text, label),
@@ -101,7 +101,7 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
             _points(row["difference"]),
             f"{_points(row['low'])} to {_points(row['high'])}",
             f"{_points(row['simultaneous_low'])} to {_points(row['simultaneous_high'])}",
-            style="bold" if x in sure else "",
+            style="bold" if x in significant else "",
         )
     return table
 

@@ -146,7 +146,7 @@ def _of_view(domain: Domain, view: View) -> str:
 
 
 def _summed(terms: Campaign) -> str:
-    return "shares of people who hold each item" if isinstance(terms.domain, Items) else "values"
+    return "shares of people who have each item" if isinstance(terms.domain, Items) else "values"
 
 
 LEVELS = {

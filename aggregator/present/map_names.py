@@ -18,7 +18,7 @@ from scipy import ndimage
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.present.picture import plain
-from aggregator.present.table import decimals, held, percent
+from aggregator.present.table import decimals, percent, significant_districts
 from protocol.domain import MICRODEGREES, Grid
 from protocol.views import Districts
 
@@ -44,7 +44,7 @@ def list_largest(axes: Axes, found: Estimate, letters: int) -> None:
     each = named(found)
     if each is None:
         return
-    shown = held(each)[:LISTED]
+    shown = significant_districts(each)[:LISTED]
     places = decimals(each, shown)
     parts = [f"{plain(each.label(z), LETTERS)} {percent(float(each.share[z]), places)}" for z in shown]
     parts = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts]  # a name stays on one line

@@ -36,7 +36,7 @@ def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]
         figure: a figure whose first axes have the map of shares. It has been drawn, so positions in it are known.
     """
     cut = regions(found)
-    order = np.lexsort((-cut.share, ~cut.holds))
+    order = np.lexsort((-cut.share, ~cut.significant))
     box = _box(grid, figure)
     parts, left = [], RECTANGLES
     regions_drawn = len(np.unique(cut.of))
@@ -75,7 +75,7 @@ def _text(found: Estimate, cut: Regions, region: int) -> str:
     words = f"{label}: {percent(float(share), places)}"
     if not np.isnan(low):
         words += f", interval {percent(float(low), places)} to {percent(float(high), places)}"
-    if not cut.holds[region]:
+    if not cut.significant[region]:
         words += "; it may be empty"
     elif cut.share[region] < share:
         words += f"; {percent(float(cut.share[region]), places)} outside the smaller places drawn in it"

@@ -41,8 +41,10 @@ def course_section(trend: Trend) -> list[Html]:
         sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
     ]  # fmt: skip
     if change is not None:
-        sure = len(change.significant)
-        words = f"{sure:,} of {len(change.raw):,} values have changed" if sure else "No value has changed significantly"
+        count = len(change.significant)
+        words = (
+            f"{count:,} of {len(change.raw):,} values have changed" if count else "No value has changed significantly"
+        )
         shown = foremost(change, ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
         parts[1:1] = [
@@ -81,8 +83,8 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
          between(float(each.simultaneous_low[z]), float(each.simultaneous_high[z]), places)]
         for z in shown
     ]  # fmt: skip
-    sure = f"{100 * latest.level:.4g}% for all together"
-    return sheet(f"{words}. Changes in percentage points.", ("district", *names, "change", sure), rows)
+    confidence = f"{100 * latest.level:.4g}% for all together"
+    return sheet(f"{words}. Changes in percentage points.", ("district", *names, "change", confidence), rows)
 
 
 def ordered_course_section(course: OrderedCourse) -> list[Html]:

@@ -9,7 +9,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.estimate.weighting import Weighting
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import sheet
-from aggregator.present.table import percent, what_was_added
+from aggregator.present.table import percent, prior_comparison
 from protocol.domain import Items
 
 SHARES = {
@@ -29,18 +29,18 @@ SHARES = {
 
 def method_section(found: Estimate) -> list[Html]:
     """Return the section that explains the columns and the method."""
-    sure = f"{100 * found.level:.4g}%"
+    confidence = f"{100 * found.level:.4g}%"
     entries = {
         "Share": f"{SHARES[found.method]} (method {found.method}).",
         "Unbiased": "the unbiased estimate: correct on average, with no assumption about the people. Use it for sums "
         "and comparisons. It may be below zero or above 100%.",
         "Standard error": _standard_error(found),
-        "Interval": f"the confidence interval: in {sure} of such surveys, or more, it contains the true share of "
+        "Interval": f"the confidence interval: in {confidence} of such surveys, or more, it contains the true share of "
         "that value. It is computed from the unbiased estimate, and extended to the share if the share lies outside.",
-        "For all together": f"simultaneous intervals: in {sure} of such surveys all of them contain their true "
+        "For all together": f"simultaneous intervals: in {confidence} of such surveys all of them contain their true "
         "shares. Use these to look for the largest or an unusual value.",
     }
-    added = what_was_added(found)
+    added = prior_comparison(found)
     if added:
         entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
     if found.devices not in (None, found.reports):

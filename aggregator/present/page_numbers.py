@@ -20,11 +20,11 @@ from aggregator.present.table import (
     decimals,
     distance,
     district_words,
-    held,
     listed,
     may_be_zero,
     percent,
     selection,
+    significant_districts,
 )
 from protocol.domain import Grid
 
@@ -73,15 +73,19 @@ def missed(found: Estimate, truth: Floats) -> str:
 def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
     """Return the section with the mean, the quantiles and the shares of ranges as tables, and the distribution function
     as a picture."""
-    sure = f"{100 * read.found.level:.4g}% interval"
+    confidence = f"{100 * read.found.level:.4g}% interval"
     true = None if truth is None else TrueOrdered(read, truth)
-    names = ("truth", sure) if true else (sure,)
+    names = ("truth", confidence) if true else (confidence,)
     parts = []
     if read.mean is not None:
         estimate, _, low, high = answer_texts(read.mean)
-        held = [true.mean(read.mean)] if true else []
+        truths = [true.mean(read.mean)] if true else []
         parts.append(
-            sheet("The mean of all numbers.", ("", "value", *names), [("mean", estimate, *held, f"{low} to {high}")])
+            sheet(
+                "The mean of all numbers.",
+                ("", "value", *names),
+                [("mean", estimate, *truths, f"{low} to {high}")],
+            )
         )
     if read.quantiles:
         quantiles = [
@@ -108,8 +112,8 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
     """Return the section with tables of the values and of coarser districts."""
     shown = listed(found, ROWS, ROWS)
     places = decimals(found, shown)
-    sure = f"{100 * found.level:.4g}%"
-    names = ["value", "share", "unbiased", "standard error", f"{sure} interval", f"{sure} for all together"]
+    confidence = f"{100 * found.level:.4g}%"
+    names = ["value", "share", "unbiased", "standard error", f"{confidence} interval", f"{confidence} for all together"]
     columns = [found.share, found.raw, found.se]
     if truth is not None:
         names.insert(2, "truth")
@@ -144,7 +148,7 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
 
 def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
     """Return a table of the districts of one resolution whose shares are significantly above zero."""
-    shown = held(each)
+    shown = significant_districts(each)
     places = decimals(each, shown)
     names = ["district", "share", "unbiased", "standard error", f"{100 * found.level:.4g}% for all together"]
     columns = [each.share, each.raw, each.se]

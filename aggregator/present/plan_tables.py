@@ -199,7 +199,7 @@ def _promised(question: Question) -> str:
 def _size(question: Question) -> str:
     domain = question.domain
     if isinstance(domain, Items):
-        return f"shares of people who hold each of {domain.count:,} items, padding {domain.padding:,}"
+        return f"shares of people who have each of {domain.count:,} items, padding {domain.padding:,}"
     return f"{question.size:,} values"
 
 

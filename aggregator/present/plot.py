@@ -141,9 +141,9 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
     figure = Figure(figsize=(width, min(height, 18.0)), dpi=DOTS_PER_INCH, layout="compressed")
     shape = (len(panels), 1) if stacked else (1, len(panels))
     top = float(max(cut.density.max(), 0.0 if truth is None else truth.max())) or 1.0
-    doubtful = ~cut.holds[cut.of]
+    doubtful = ~cut.significant[cut.of]
     shades: Normalize = PowerNorm(0.5, 0, top)
-    if found.resolutions and cut.holds.any():
+    if found.resolutions and cut.significant.any():
         # Shares per cell may differ by a factor of hundreds between regions, so the scale is logarithmic.
         least = float(cut.density[~doubtful].min())
         shades = LogNorm(max(least, top / LOG_RANGE) / 3, top, clip=True) if 0 < least < top else shades
@@ -226,7 +226,7 @@ def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
     pale = f"pale: {doubtful:,} of {found.size:,} cells that may be empty"
     if not found.resolutions:
         return f"share; {pale}"
-    known = np.bincount(cut.resolutions[cut.holds], minlength=len(found.resolutions))[::-1].tolist()
+    known = np.bincount(cut.resolutions[cut.significant], minlength=len(found.resolutions))[::-1].tolist()
     parts = [
         f"{count:,} {district_name(found.terms.domain, each.name)}"
         for count, each in zip(known, reversed(found.resolutions), strict=True)

@@ -25,15 +25,15 @@ class Regions:
         resolutions: (r,) index of each region's resolution in the estimate.
         districts: (r,) number of each region's district in that resolution.
         share: (r,) share of the people in each region's district but in no finer region inside it.
-        holds: (r,) whether each region's district is significant; if not, even the district of the coarsest resolution
-            may be empty.
+        significant: (r,) whether each region's district is significant; if not, even the district of the coarsest
+            resolution may be empty.
     """
 
     of: Integers
     resolutions: Integers
     districts: Integers
     share: Floats
-    holds: NDArray[np.bool_]
+    significant: NDArray[np.bool_]
 
     @property
     def density(self) -> Floats:
@@ -53,7 +53,7 @@ def regions(found: Estimate) -> Regions:
     first = found.resolutions[0]
     of, share = first.districts.copy(), first.share.tolist()
     where = [(0, z) for z in range(first.size)]
-    holds = first.above_zero.tolist()
+    significant = first.above_zero.tolist()
     for place, each in enumerate(found.resolutions[1:], 1):
         for z in np.flatnonzero(each.above_zero).tolist():
             cells = np.flatnonzero(each.districts == z)
@@ -63,6 +63,6 @@ def regions(found: Estimate) -> Regions:
                 share[around] = max(share[around] - float(each.share[z]), 0.0)
                 share.append(float(each.share[z]))
                 where.append((place, z))
-                holds.append(True)
+                significant.append(True)
     resolutions, districts = np.array(where, dtype=np.int64).T
-    return Regions(of, resolutions, districts, np.array(share), np.array(holds, dtype=np.bool_))
+    return Regions(of, resolutions, districts, np.array(share), np.array(significant, dtype=np.bool_))

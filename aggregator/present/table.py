@@ -30,7 +30,7 @@ ROWS = 25
 FEW = 10
 """Minimum number of values in a selection, even if fewer are significantly above zero."""
 
-HELD = 12
+MOST_DISTRICTS = 12
 """Maximum number of districts shown of a coarser resolution."""
 
 MAY_BE_ZERO = "may be zero"
@@ -84,7 +84,7 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
 
 def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Floats | None) -> None:
     """Add a section with the districts of one resolution whose shares are significantly above zero."""
-    shown = held(each)
+    shown = significant_districts(each)
     table.add_row(Text(district_words(found, each), style="bold"))
     places = decimals(each, shown)
     for z in shown:
@@ -97,11 +97,11 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
     table.add_section()
 
 
-def held(each: Resolution) -> list[int]:
-    """Return the districts of a resolution whose shares are significantly above zero: at most ``HELD``, the largest
-    first."""
+def significant_districts(each: Resolution) -> list[int]:
+    """Return the districts of a resolution whose shares are significantly above zero: at most ``MOST_DISTRICTS``, the
+    largest first."""
     order = np.argsort(-each.share, kind="stable")
-    return [int(z) for z in order[each.above_zero[order]][:HELD]]
+    return [int(z) for z in order[each.above_zero[order]][:MOST_DISTRICTS]]
 
 
 def district_words(found: Estimate, each: Resolution) -> str:
@@ -161,7 +161,7 @@ def total_variation(p: Floats, q: Floats) -> float:
 
 def away(found: Estimate, truth: Floats) -> float:
     """Return the distance between the shares and the truth of a rehearsal, in the measure of ``distance_name``."""
-    # These shares are not a distribution, because people hold several items or none.
+    # These shares are not a distribution, because people have several items or none.
     if isinstance(found.terms.domain, Items):
         return float(np.abs(found.share - truth).mean())
     return total_variation(found.share, truth)
@@ -196,15 +196,15 @@ def selection(found: Estimate, shown: int) -> str:
     """Return a description of the values that ``listed`` selects."""
     if np.isnan(found.simultaneous_low).all():
         return f"the {shown:,} largest of {found.size:,} values"
-    sure = int(found.above_zero.sum())
+    count = int(found.above_zero.sum())
     level = f"{100 * found.level:.4g}%"
-    are = "is" if sure == 1 else "are"
+    are = "is" if count == 1 else "are"
     words = (
-        f"{sure:,} of {found.size:,} values {are} significantly above zero, by the {level} intervals for all together"
+        f"{count:,} of {found.size:,} values {are} significantly above zero, by the {level} intervals for all together"
     )
-    if sure > shown:
+    if count > shown:
         return f"{words}: the {shown:,} largest of them"
-    return words if sure == shown else f"{words}; {shown - sure:,} more are shown that may be zero"
+    return words if count == shown else f"{words}; {shown - count:,} more are shown that may be zero"
 
 
 def may_be_zero(found: Estimate, x: int, shown: int) -> bool:
@@ -258,7 +258,7 @@ def subtitle(found: Estimate, shown: int) -> str:
     return f"{found.reports:,} reports{devices} · {promise} · {interval_name(found, shown)}s{items}{weighted}"
 
 
-def what_was_added(found: Estimate) -> str:
+def prior_comparison(found: Estimate) -> str:
     """Return a text on how far the estimate is from the prior, and whether the reports contradict the prior; empty
     without a prior."""
     if found.added is None:
@@ -280,13 +280,13 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
         lines.append(found.weighting.words)
     if truth is not None:
         lines.append(distance(found, truth))
-    added = what_was_added(found)
+    added = prior_comparison(found)
     if added:
         lines.append(added)
     if shown < found.size:
         lines.append(f"{selection(found, shown)}; --format csv has all")
     if isinstance(found.terms.domain, Items):
-        lines.append(f"shares of people who hold an item, of {found.size:,} items; they need not sum to 100%")
+        lines.append(f"shares of people who have an item, of {found.size:,} items; they need not sum to 100%")
     if found.note is not None:
         lines.append(found.note)
     refused = sum(found.rejected.values())

@@ -19,7 +19,7 @@ from aggregator.estimate.resolutions import FINEST, Place
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
-from aggregator.present.table import held, listed
+from aggregator.present.table import listed, significant_districts
 from aggregator.present.trends import (
     between,
     entitled,
@@ -51,7 +51,7 @@ def trend_figure(trend: Trend) -> Figure:
     elif trend.change is not None:
         shown = foremost_places(trend.change, PANELS)
     else:
-        districts = [Place(each.name, z) for each in latest.resolutions[:-1] for z in held(each)]
+        districts = [Place(each.name, z) for each in latest.resolutions[:-1] for z in significant_districts(each)]
         shown = districts[:PANELS] or [Place(FINEST, x) for x in listed(latest, PANELS)]
     across = min(ACROSS, len(shown))
     down = -(-len(shown) // across)
@@ -95,9 +95,9 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
         if point.estimate is not None
     ])  # fmt: skip
     axes.plot(at, true, "D", ms=4.5, mfc="none", mec=TRUTH, mew=1.2)
-    sure = ~np.isnan(low)
-    axes.vlines(at[sure], low[sure], high[sure], color=INK, lw=1.1)
-    axes.plot(at[sure], raw[sure], "o", ms=2.6, color=INK)
+    finite = ~np.isnan(low)
+    axes.vlines(at[finite], low[finite], high[finite], color=INK, lw=1.1)
+    axes.plot(at[finite], raw[finite], "o", ms=2.6, color=INK)
     top = float(np.nanmax([*share, *high, *raw, *true]))
     least = float(np.nanmin([0.0, *raw]))
     room = 0.06 * (top - least) or 1.0
@@ -153,8 +153,8 @@ def draw_difference(found: Difference, path: Path) -> None:
     left.xaxis.set_major_formatter(FuncFormatter(lambda part, _: f"{100 * part:.4g}%"))
     raw, low, high = (np.array([getattr(each, end)[x] for each, x in cells]) for end in ("raw", *names))
     known = ~np.isnan(low)
-    sure = np.array([each.simultaneous_low[x] > 0 or each.simultaneous_high[x] < 0 for each, x in cells])
-    for chosen, colour in ((~sure & known, INK), (sure & known, TRUTH)):
+    significant = np.array([each.simultaneous_low[x] > 0 or each.simultaneous_high[x] < 0 for each, x in cells])
+    for chosen, colour in ((~significant & known, INK), (significant & known, TRUTH)):
         right.hlines(places[chosen], low[chosen], high[chosen], color=colour, lw=1.5)
         for limit in (low, high):
             right.vlines(limit[chosen], places[chosen] - 0.13, places[chosen] + 0.13, color=colour, lw=1.5)

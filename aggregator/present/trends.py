@@ -26,7 +26,17 @@ from aggregator.estimate.span import Span
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.families.decoder import Floats
 from aggregator.present.document import COLUMNS, csv_text
-from aggregator.present.table import FEW, HELD, ROWS, away, decimals, distance_name, district_name, new_table, percent
+from aggregator.present.table import (
+    FEW,
+    MOST_DISTRICTS,
+    ROWS,
+    away,
+    decimals,
+    distance_name,
+    district_name,
+    new_table,
+    percent,
+)
 from protocol.campaign import Campaign
 
 MINUS = "\N{MINUS SIGN}"
@@ -85,7 +95,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
     if truths is not None and truths[0] is not None:
         table.add_column("true change", justify="right")
     table.add_column("")
-    places, sure = places_of(found, shown), set(found.significant)
+    places, significant = places_of(found, shown), set(found.significant)
     low, high = ends(found, len(shown))
     for each in found.coarser:
         _add_districts(table, found, each, trend is not None)
@@ -97,7 +107,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
         cells += [points(found.raw[x], places), between(low[x], high[x], places)]
         if truths is not None and truths[0] is not None and truths[1] is not None:
             cells.append(points(float(truths[1][x] - truths[0][x]), places))
-        table.add_row(*map(Text, [*cells, "*" if x in sure else ""]))
+        table.add_row(*map(Text, [*cells, "*" if x in significant else ""]))
     return table
 
 
@@ -106,7 +116,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
     name = district_name(found.after.terms.domain, each.resolution)
     words = f"{len(each.labels):,} {name}: {len(each.significant):,} differ"
     table.add_row(Text(words, style="bold"))
-    for z in each.significant[:HELD]:
+    for z in each.significant[:MOST_DISTRICTS]:
         places = places_of(each, [z])
         cells = [each.labels[z], *([""] if in_course else [])]
         cells += [percent(side[z], places) for side in (each.before, each.after)]
@@ -119,14 +129,14 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
 def steps_table(trend: Trend, rows: int = ROWS) -> Table:
     """Return a table of the significant changes from each span to the next: the value or district, and the change."""
     level, count = f"{100 * trend.latest.level:.4g}%", len(trend.steps)
-    found = [(step, place) for step in trend.steps for place in sure_places(step) if trend.only in (None, place)]
+    found = [(step, place) for step in trend.steps for place in significant_places(step) if trend.only in (None, place)]
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
     kept = {(id(step), place) for step, place in found[:rows]}
     table = new_table(entitled(trend.latest))
     for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
     for step in trend.steps:
-        for place in sure_places(step):
+        for place in significant_places(step):
             if (id(step), place) not in kept:
                 continue
             each, z = step.at(place.resolution), place.number
@@ -262,7 +272,7 @@ def foremost(found: Difference, rows: int) -> list[int]:
     return [int(x) for x in order[: min(rows, max(FEW, len(found.significant)))]]
 
 
-def sure_places(found: Difference) -> list[Place]:
+def significant_places(found: Difference) -> list[Place]:
     """Return the districts and values that differ significantly at their resolution, the coarsest first."""
     return [Place(each.resolution, z) for each in found.resolutions for z in each.significant]
 
@@ -275,24 +285,24 @@ def foremost_places(found: Difference, rows: int) -> list[Place]:
     """
     if not found.coarser:
         return [Place(FINEST, x) for x in foremost(found, rows)]
-    sure = sure_places(found)
-    if not sure:
+    significant = significant_places(found)
+    if not significant:
         coarsest = found.coarser[0]
         order = np.argsort(-coarsest.evidence, kind="stable")[: min(FEW, rows)]
         return [Place(coarsest.resolution, int(z)) for z in order]
-    strength = np.array([found.at(place.resolution).evidence[place.number] for place in sure])
+    strength = np.array([found.at(place.resolution).evidence[place.number] for place in significant])
     kept = np.argsort(-strength, kind="stable")[:rows]
-    return [sure[at] for at in sorted(kept.tolist())]
+    return [significant[at] for at in sorted(kept.tolist())]
 
 
 def selection_of_places(found: Difference, shown: int) -> str:
     """Return a description of the selection of ``foremost_places``."""
     if not found.coarser:
         return selection(found, shown) if shown < len(found.raw) else ""
-    sure, what = len(sure_places(found)), "changes" if found.paired else "differences"
-    if not sure:
+    count, what = len(significant_places(found)), "changes" if found.paired else "differences"
+    if not count:
         return f"no {what[:-1]} is significant at any resolution: the {shown} most significant at the coarsest"
-    words = f"the {shown} most significant of {sure:,}" if shown < sure else f"the {sure:,}"
+    words = f"the {shown} most significant of {count:,}" if shown < count else f"the {count:,}"
     return f"{words} significant {what}; {BY_RESOLUTION}"
 
 

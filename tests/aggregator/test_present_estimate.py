@@ -136,7 +136,7 @@ def test_shares_of_items_are_labelled_as_such(tmp_path):
     apart = np.abs(shown.share - truth).mean()
     assert f"mean absolute difference of an item's share from the truth: {100 * apart:.2f}%" in text
     assert "total variation" not in text
-    assert "shares of people who hold an item, of 12 items; they need not sum to 100%" in text
+    assert "shares of people who have an item, of 12 items; they need not sum to 100%" in text
     assert "items numbered 1 to 12" in text
     assert shown.as_json()["items"] == {"count": 12, "padding": 3, "numbered": [1, 12]}
     assert shown.as_json()["values"][0]["value"] == "1"

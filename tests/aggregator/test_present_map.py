@@ -43,7 +43,7 @@ def test_a_cell_is_drawn_at_its_finest_significant_resolution(n):
         finest = max(known, default=0)
         assert cut.resolutions[cut.of[x]] == finest
         assert cut.districts[cut.of[x]] == one.resolutions[finest].districts[x]
-        assert cut.holds[cut.of[x]] == bool(known)
+        assert cut.significant[cut.of[x]] == bool(known)
     assert cut.density.sum() == pytest.approx(1, abs=1e-9)
     if n == 100_000:
         assert cut.density[[12, 60]] == pytest.approx(one.share[[12, 60]])
@@ -63,7 +63,7 @@ def test_without_views_each_cell_is_a_region():
     plain = estimate(terms, counted(terms, SHARP, [1000], np.random.default_rng(2)).by_view[0])
     cut = regions(plain)
     assert cut.density.tolist() == plain.share.tolist()
-    assert cut.holds.tolist() == plain.above_zero.tolist()
+    assert cut.significant.tolist() == plain.above_zero.tolist()
 
 
 def test_the_coastline_is_that_of_the_app():

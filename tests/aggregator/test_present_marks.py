@@ -98,7 +98,7 @@ def test_every_region_has_one_mark_with_its_figures(name):
             f"{percent(each.simultaneous_high[z], places)}" in title
             for places in (1, 2, 3, 4)
         )
-        assert ("may be empty" in title) == (not cut.holds[region])
+        assert ("may be empty" in title) == (not cut.significant[region])
     assert (seen == 1).all()
 
 
@@ -115,7 +115,7 @@ def test_a_mark_lies_where_its_region_is_drawn(truth):
     for read in marked:
         x, y, across, down = map(float, read.seen["svg"]["viewbox"].split())
         inside = cells(read, GRID)
-        if not cut.holds[cut.of[inside[0]]]:
+        if not cut.significant[cut.of[inside[0]]]:
             continue
         row, column = divmod(int(inside[0]), 11)
         # The pixel is not in the middle of the cell, so that neither a coast nor the scale bar covers it.

@@ -14,7 +14,7 @@ from aggregator.estimate.prior_test import ALPHA, prior_test
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import estimate_csv
-from aggregator.present.table import total_variation, what_was_added
+from aggregator.present.table import prior_comparison, total_variation
 from aggregator.reproduce import crowd
 from protocol.notions import Information, Ldp, MutualInformation
 
@@ -112,11 +112,11 @@ def test_the_change_from_the_prior_is_reported(wrong):
     assert document["prior_test"]["rejected"]
     found = estimate(lip(), surveys[0])
     assert estimate_csv(found).splitlines()[0].endswith(",prior")
-    assert "is contradicted" in what_was_added(found)
+    assert "is contradicted" in prior_comparison(found)
     right = crowd.tally(lip().channel, np.rint(REPORTS * PRIOR).astype(int), np.random.default_rng(4))
-    assert "fits the reports" in what_was_added(estimate(lip(), right))
+    assert "fits the reports" in prior_comparison(estimate(lip(), right))
     assert (
-        what_was_added(estimate(crowd.campaign(crowd.values(3), Ldp(NAT), "auto"), Tally.of(np.array([50, 60, 70]))))
+        prior_comparison(estimate(crowd.campaign(crowd.values(3), Ldp(NAT), "auto"), Tally.of(np.array([50, 60, 70]))))
         == ""
     )
 
