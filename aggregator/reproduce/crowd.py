@@ -62,8 +62,10 @@ def tally(channel: Channel, held: Sequence[int] | Integers, generator: np.random
         generator: the random generator of the experiment; devices use the operating system's random source.
     """
     people = np.asarray(held, dtype=np.int64)
-    if people.shape != (channel.inputs,) or people.min() < 0:
-        raise ValueError(f"expected a number of people, 0 or more, for each of {channel.inputs} values")
+    if people.shape != (channel.inputs,):
+        raise ValueError(f"the numbers of people have shape {people.shape}, but must have shape ({channel.inputs},)")
+    if people.min() < 0:
+        raise ValueError(f"a number of people must be 0 or more, not {people.min()}")
     return Tally(_counts(channel, people, generator), int(people.sum()))
 
 

@@ -246,7 +246,7 @@ class DataFolder:
             owner = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
             district, count = (arrays[key].astype(np.int64) for key in ("early_district", "early_count"))
             if not len(owner) == len(district) == len(count):
-                raise UnreadableData(f"{path.name}: the offsets do not match the lists")
+                raise UnreadableData(f"{path.name}: its owners, districts and counts differ in number")
             records, name = len(last) + int(count.sum()), f"Gowalla ({path.stem.split('_')[-1]})"
         else:
             user, seconds, latitude, longitude = _check_ins(path)
@@ -262,7 +262,7 @@ class DataFolder:
             arrays = _arrays(path, "offsets", "items")
             offsets, items = arrays["offsets"].astype(np.int64), arrays["items"].astype(np.int64)
             if offsets[0] or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
-                raise UnreadableData(f"{path.name}: the offsets do not match the items")
+                raise UnreadableData(f"{path.name}: its offsets must rise from 0 to {len(items)}, the number of items")
         else:
             offsets, items = _lists(path)
         whole = len(items) == source.records
@@ -302,11 +302,15 @@ def _lists(path: Path) -> tuple[Integers, Integers]:
             try:
                 items.extend(map(int, line.split()))
             except ValueError:
-                raise UnreadableData(f"{path.name}, line {number}: expected item ids with blanks between") from None
+                raise UnreadableData(
+                    f"{path.name}, line {number}: a word is no item id; expected numbers with blanks between"
+                ) from None
             if len(items) > ends[-1]:
                 ends.append(len(items))
-    if len(ends) < 2 or min(items) < 0:
-        raise UnreadableData(f"{path.name}: expected baskets of item ids from 0")
+    if len(ends) < 2:
+        raise UnreadableData(f"{path.name} has no baskets")
+    if min(items) < 0:
+        raise UnreadableData(f"{path.name} has the item id {min(items)}: item ids begin at 0")
     return np.array(ends, dtype=np.int64), np.array(items, dtype=np.int64)
 
 
@@ -360,7 +364,7 @@ def _columns(
         stamps = np.array([stamp.removesuffix("Z") for stamp in time], dtype="datetime64[s]")
         where = np.array([latitude, longitude], dtype=np.float64)
         if not np.isfinite(where).all():
-            raise ValueError("a place has a latitude and a longitude")
+            raise ValueError("a latitude or longitude is not a finite number")
         return np.array(user, dtype=np.int64), stamps.astype(np.int64), where[0], where[1]
     except ValueError:
         first = part * _LINES + 1

@@ -238,7 +238,7 @@ def sweep(setting: Setting) -> ExperimentResult:
         found[name] = at
         panels.append(
             Panel(
-                name, "level asked for, nats", "level kept, nats",
+                name, "declared level, nats", "level under each notion, nats",
                 tuple(Curve(title, LEVELS, tuple(at[key]), role) for key, (title, role) in SHOWN.items()),
             )
         )  # fmt: skip
@@ -288,7 +288,7 @@ CAPS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
 class _Point:
     """A campaign: its level in nats, a person's squared error, and its mutual information in nats."""
 
-    asked: float
+    level: float
     error: float
     leak: float
     channel: Channel
@@ -326,9 +326,9 @@ def utility(setting: Setting) -> ExperimentResult:
     panels = (
         Panel(
             "against the level of its own notion",
-            "level asked for, nats",
+            "declared level, nats",
             "squared error of one person",
-            lines(lambda point: point.asked),
+            lines(lambda point: point.level),
         ),
         Panel(
             "against the mean leakage",
@@ -337,7 +337,7 @@ def utility(setting: Setting) -> ExperimentResult:
             lines(lambda point: point.leak),
         ),
     )
-    half = next(row for row in found["mutual information"] if row.asked == 0.4)
+    half = next(row for row in found["mutual information"] if row.level == 0.4)
     structure = levels.structure_of(half.channel, MOST_STEPS)
     kept, lip = levels.ldp(structure).nats, levels.information(structure, PRIOR).nats
     same = _between(found["LIP, best"], half.leak)
@@ -370,7 +370,7 @@ def utility(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "mutual information allows no closed-form mechanism (Def. 5)",
-            f"at a cap of {half.asked:g} nats {_never(half.channel)} of {len(PRIOR)} values are never an output of the "
+            f"at a cap of {half.level:g} nats {_never(half.channel)} of {len(PRIOR)} values are never an output of the "
             "optimum",
             "the optimum is found by convex optimisation, and ignores rare values (the rarest has "
             f"{least:.0%}) to leak less: people with these values answer like others, so a histogram lacks these "

@@ -175,7 +175,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
             f"{at('uniform', 'IDUE', one) / at('uniform', 'OUE', one):.0%} (uniform), RAPPOR "
             f"{at('uniform', 'RAPPOR', one) / at('uniform', 'OUE', one):.0%}",
             "no difference. There is a limit: for any other budgets, no unbiased estimate from a unary "
-            "encoding has less than a quarter of OUE's error of an item that nobody holds. IDUE has "
+            "encoding has less than a quarter of OUE's error of an item that nobody has. IDUE has "
             f"{at('uniform', 'IDUE', one) / floor(EVEN, 1.0):.2f} times that limit at 1 nat (uniform)",
         ),
         Finding(

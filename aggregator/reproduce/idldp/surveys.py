@@ -138,11 +138,11 @@ def budgets(size: int, eps: float, parts: Parts) -> list[int]:
 def campaign(size: int, length: int, eps: float, mechanism: str, parts: Parts = USUAL) -> Campaign:
     """Return the campaign with item budgets, for single items if ``length`` is 0, and otherwise for sets padded to
     ``length``."""
-    asked = budgets(size, eps, parts)
+    levels = budgets(size, eps, parts)
     if not length:
-        return crowd.campaign(crowd.values(size), Graded.over(asked), mechanism)
+        return crowd.campaign(crowd.values(size), Graded.over(levels), mechanism)
     domain = Items(length, size)
-    return crowd.campaign(domain, Graded.over(item_budgets(domain, asked)), mechanism)
+    return crowd.campaign(domain, Graded.over(item_budgets(domain, levels)), mechanism)
 
 
 @dataclass(frozen=True)

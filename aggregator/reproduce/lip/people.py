@@ -469,7 +469,7 @@ def one_step(setting: Setting) -> ExperimentResult:
     truth = (1 - wrong) * law + wrong * setting.generator.permutation(law)
     crowds = tuple(10**power for power in range(3, 8))
     domain = crowd.values(size)
-    asked = {
+    campaigns = {
         "lip": crowd.campaign(domain, Information(level(eps), prior), "lip"),
         "ldp": crowd.campaign(domain, Ldp(level(eps)), "auto"),
     }
@@ -481,18 +481,20 @@ def one_step(setting: Setting) -> ExperimentResult:
         found: dict[str, list[float]] = {name: [] for name in methods}
         for _ in range(setting.repeats):
             held = setting.generator.multinomial(people, truth)
-            tallies = {notion: crowd.tally(terms.channel, held, setting.generator) for notion, terms in asked.items()}
+            tallies = {
+                notion: crowd.tally(terms.channel, held, setting.generator) for notion, terms in campaigns.items()
+            }
             for name in methods:
                 notion, method = name.split()
-                share = estimate(asked[notion], tallies[notion], method=method).share
+                share = estimate(campaigns[notion], tallies[notion], method=method).share
                 found[name].append(total_variation(share, truth))
             if people == crowds[0]:
-                step = max(step, _step_apart(asked["lip"], prior, tallies["lip"]))
+                step = max(step, _step_apart(campaigns["lip"], prior, tallies["lip"]))
         for name, each in found.items():
             far[name].append(float(np.mean(each)))
     x = tuple(float(people) for people in crowds)
     right = np.floor(law * 10**5).astype(np.int64)
-    near = crowd.variation(asked["lip"], right, "mmse", setting.generator, setting.repeats)
+    near = crowd.variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)
     mmse, bayes = far["lip mmse"], far["ldp empirical-bayes"]
     panel = Panel(
         f"{size} values, eps = {eps:g}, the prior wrong for {wrong:.0%} of the people",

@@ -33,7 +33,9 @@ def least_mae(prior: Sequence[int], eps: float) -> float:
 def _mae(channel: Channel, prior: Sequence[int]) -> float:
     found = report_mae(channel, prior)
     if found is None:
-        raise ValueError("a channel of two values and two outputs has a mean absolute error")
+        raise ValueError(
+            "the mean absolute error needs a channel of two values and two outputs, and this one has others"
+        )
     return found
 
 

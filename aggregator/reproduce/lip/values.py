@@ -188,9 +188,9 @@ def figure_6b(setting: Setting) -> ExperimentResult:
 # Histograms (Fig. 7)
 
 
-ASKED, PEOPLE, WRONG = 2.0, 10_000, 0.3
-"""The level in nats, the number of people, and the share of people that a wrong prior misses, for the comparison of
-estimators."""
+NATS, PEOPLE, WRONG = 2.0, 10_000, 0.3
+"""The comparison of estimators: the level in nats, the number of people, and the share of people for whom a wrong prior
+is wrong."""
 
 ESTIMATORS = (
     ("LIP MMSE", "lip", "mmse"),
@@ -203,9 +203,9 @@ ESTIMATORS = (
 def _far(prior: Sequence[int], setting: Setting) -> dict[str, tuple[float, float]]:
     """Return the total variation distance of each estimator with a correct and with a wrong prior."""
     domain, law = crowd.values(len(prior)), np.array(prior) / sum(prior)
-    asked = {
-        "lip": crowd.campaign(domain, Information(level(ASKED), tuple(prior)), "lip"),
-        "ldp": crowd.campaign(domain, Ldp(level(ASKED)), "auto"),
+    campaigns = {
+        "lip": crowd.campaign(domain, Information(level(NATS), tuple(prior)), "lip"),
+        "ldp": crowd.campaign(domain, Ldp(level(NATS)), "auto"),
     }
     crowds = [
         np.rint(PEOPLE * share).astype(np.int64)
@@ -214,7 +214,7 @@ def _far(prior: Sequence[int], setting: Setting) -> dict[str, tuple[float, float
     found = {}
     for name, notion, method in ESTIMATORS:
         right, wrong = (
-            crowd.variation(asked[notion], held, method, setting.generator, setting.repeats) for held in crowds
+            crowd.variation(campaigns[notion], held, method, setting.generator, setting.repeats) for held in crowds
         )
         found[name] = (right, wrong)
     return found
@@ -324,7 +324,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the estimate is the mean of everybody's posterior (MMSE)",
-            f"total variation from the truth at {ASKED:g} nats, Zipf prior, {PEOPLE:,} people. With the right prior: "
+            f"total variation from the truth at {NATS:g} nats, Zipf prior, {PEOPLE:,} people. With the right prior: "
             + "; ".join(f"{name} {right:.3f}" for name, (right, _) in far.items())
             + f". With a prior that is wrong for {WRONG:.0%} of them: "
             + "; ".join(f"{name} {wrong:.3f}" for name, (_, wrong) in far.items()),
