@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from edge_sdk.store.hooks import Hooks
 
 MEMORY = ":memory:"
-"""In place of a folder: a store in memory, deleted when its process ends."""
+"""Given in place of a folder for a store in memory, which is deleted when its process ends."""
 
 APPLICATION = int.from_bytes(b"htru", "big")
 SECRET_BYTES = 32

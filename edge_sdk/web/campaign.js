@@ -132,7 +132,8 @@ export class Campaign {
     });
     if (!this.ownTexts.organisation) throw new CampaignError("the campaign names no organisation: the person must see it before consent");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
-    // Of a translation without labels, only the questions of a form are new: 32 languages would check a list 32 times.
+    // A translation without labels has the names of the original, which are checked already. So it is checked only for
+    // a form, whose questions it translates: otherwise a long list would be checked again for up to 32 languages.
     this.translations
       .filter(({ labels }) => labels.length || this.domain instanceof Form)
       .forEach(({ language }) => this.requireNames(language));

@@ -2,7 +2,7 @@
  * The caps of the device's owner, and the check that a campaign fits under them.
  *
  * The caps are compared with a campaign's worst case, never with its actual cost. So whether a device answers cannot
- * depend on its earlier answers. Levels are nanonats. The record of spending: ledger.js. Setting a cap: tighten.js.
+ * depend on its earlier answers. Levels are nanonats. ledger.js records the spending, and tighten.js sets caps.
  */
 
 import { BudgetRefused } from "./errors.js";
@@ -16,7 +16,7 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 /**
  * The cost of a campaign, computed from its terms.
  * @typedef {object} Commitment
- * @property {bigint} charge of one fresh draw, nanonats
+ * @property {bigint} charge nanonats of one fresh draw
  * @property {bigint} draws maximum number of fresh draws
  * @property {number} answersPerPeriod
  * @property {number} periodSeconds
@@ -105,7 +105,8 @@ function requireUnder(cap, already, wanted) {
  * Refuse a campaign that does not fit under every cap, in addition to all commitments.
  *
  * In a window, the spending of forgotten campaigns counts at the time they were forgotten, which errs towards privacy.
- * A draw is never made before its consent, so spending a whole window before the consent is in no window with it.
+ * A draw is never made before its consent. So spending that is older than a whole window at the consent shares no
+ * window with a draw.
  * @param {State} state @param {Kept} kept the campaign @param {Commitment[]} asked its commitment in each of its views
  * @param {number} now @param {bigint} [choice] additional cost of the choice of a class or prior
  * @throws {BudgetRefused}

@@ -1,8 +1,8 @@
 /**
  * The choice of a class or a declared prior from the person's history: once, at random, and charged.
  *
- * Answers do not decide whether it is granted: nothing is drawn unless the caps leave room for the choice and for its
- * most expensive outcome.
+ * Answers do not decide whether the choice is granted: nothing is drawn unless the caps leave room for the choice and
+ * for its most expensive outcome.
  */
 
 import { requireRoom } from "./caps.js";
@@ -31,14 +31,15 @@ const CHOICE_BYTES = 8;
  * The class is drawn once, and `level` is charged at once, in addition to the worst case of the class. A person who
  * agreed before keeps their class. After forgetting, the class is drawn and charged again.
  * @param {Device} device @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may reveal
- * @param {Counts} [history] how often each value was the person's; by default this device's own answers to campaigns
- *   with the same domain. It never leaves the device.
+ * @param {Counts} [history] counts of the person's values, which never leave the device; by default this device's own
+ *   answers to campaigns with the same domain
  * @returns {Promise<string>} the class
  * @throws {import("./errors.js").HalftruthError} CampaignError if a class has no prior; NotionError, NotInDomain,
  *   BudgetRefused, OutboxFull, OutsideSchedule
  */
 export function chooseClass(device, id, level, history) {
-  const rand = device.random(CHOICE_BYTES); // drawn before the history is read, so that the draw cannot depend on it
+  // The bytes are drawn before the history is read, so that the draw cannot depend on it.
+  const rand = device.random(CHOICE_BYTES);
   return device.decide(id, async (decision) => {
     const { joined, kept, state, now } = decision;
     const { classes } = joined.campaign;
@@ -92,7 +93,7 @@ async function countsFor(device, { joined: { campaign }, state }, history) {
   if (history) return countsOf(campaign, history);
   const counts = Array(campaign.domain.size).fill(0n);
   for (const { id, joined, memo } of state.campaigns.values())
-    if (joined && asksTheSame(await device.member(id), campaign))
+    if (joined && isComparable(await device.member(id), campaign))
       for (const [x, { times }] of memo) counts[x % campaign.domain.size] += BigInt(times);
   return counts;
 }
@@ -101,7 +102,7 @@ async function countsFor(device, { joined: { campaign }, state }, history) {
  * True if a campaign has the same domain as another, and the device's view of it is not coarsened.
  * @param {Joined} joined @param {import("./campaign.js").Campaign} other
  */
-const asksTheSame = ({ campaign, view }, other) =>
+const isComparable = ({ campaign, view }, other) =>
   campaign.views[view.index].map.name === "identity" && keyOf(campaign.fields.domain) === keyOf(other.fields.domain);
 
 /**

@@ -103,7 +103,7 @@ function head(forms, length, parts) {
 
 /** Never called: every number in range has a form, but the types do not show it. @returns {never} */
 function absurd() {
-  throw new RangeError("a length without a form");
+  throw new RangeError("no form can encode this length");
 }
 
 /**
@@ -186,7 +186,8 @@ export class Reader {
     if ((marker & 0xf0) === 0x90) this.at++;
     else if (!ARRAY[marker]) return -1;
     const length = (marker & 0xf0) === 0x90 ? marker - 0x90 : (this.at++, this.number(ARRAY[marker]));
-    this.require(length); // every element takes at least one byte
+    // Every element takes at least one byte.
+    this.require(length);
     return length;
   }
 

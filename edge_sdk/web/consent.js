@@ -2,7 +2,7 @@
  * Consent to a campaign: reserve its worst case, fix the role, queue the enrolment.
  *
  * All costs are fixed at consent, and so is the role. Answers, earlier values and draws never decide whether consent is
- * granted. The random choice of a class or prior from the person's history: choosing.js.
+ * granted. choosing.js makes the random choice of a class or prior from the person's history.
  */
 
 import { requireRoom, worstCase } from "./caps.js";

@@ -158,8 +158,8 @@ export class Device {
   }
 
   /**
-   * The terms of a joined campaign. Before consent, costs are those of the most expensive view, and `asked` is null: a
-   * person who refused because of the questions asked would reveal something.
+   * The terms of a joined campaign. Before consent, costs are those of the most expensive view, and `asked` is null,
+   * because a refusal that depends on the assigned questions would reveal something.
    * @param {Uint8Array} id @param {string} [language] as navigator.language names it
    */
   async terms(id, language = "") {
@@ -263,7 +263,8 @@ export class Device {
       throw new RangeError(`the reading must be the number of an answer in its period, a whole number from 0 to ${most - 1}`);
     const now = this.now;
     const period = campaign.periodAt(now);
-    const rand = this.random(view.randomBytes); // drawn before the value is read, and even if it is not needed
+    // The bytes are drawn before the value is read, and even if they are not needed.
+    const rand = this.random(view.randomBytes);
     return this.store.change(id, async (kept, state) => {
       requireJoined(kept);
       if (kept.closes !== null) requireOpen(campaign, kept.closes, now);
@@ -312,7 +313,8 @@ export class Device {
    */
   async answers(id) {
     const [joined, { memo }] = await this.found(id);
-    const size = joined.view.inputs; // all classes have the same labels
+    // All classes have the same labels.
+    const size = joined.view.inputs;
     return Object.fromEntries([...memo].map(([x, { times }]) => [joined.view.label(x % size), times]));
   }
 
@@ -335,10 +337,11 @@ export class Device {
       if (!kept.joined || !kept.outbox.length || (id && key !== hex(id))) continue;
       const addresses = addressesOf(await this.member(kept.id), kept);
       let attempt;
+      // After a success, the next attempt sends the envelopes that were queued meanwhile.
       do {
         attempt = await send(this.store, kept, addresses, this.now, this.random(8));
         if (attempt) attempts.push(attempt);
-      } while (attempt?.outcome === "sent"); // the next attempt sends the envelopes that were queued meanwhile
+      } while (attempt?.outcome === "sent");
     }
     return attempts;
   }

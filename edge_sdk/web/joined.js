@@ -71,7 +71,10 @@ export class Joined {
       .sort((one, other) => Number(worstCase(other) - worstCase(one)) || Number(other.charge - one.charge));
   }
 
-  /** The index of the class; 0 without classes; before one is chosen, the most expensive one. @param {Role} role */
+  /**
+   * The index of the person's class, or of the most expensive class before the choice; 0 without classes.
+   * @param {Role} role
+   */
   classIndex({ memberOf }) {
     const { costs, worstCharge } = this.campaign;
     return memberOf ?? costs.findIndex((one) => one.worstCharge === worstCharge);

@@ -88,7 +88,8 @@ export async function requireSignature(publicKey, message, signature) {
     const key = await supported(subtle().importKey("raw", concat(publicKey), ED25519, false, ["verify"]));
     good = await subtle().verify(ED25519, key, concat(signature), concat(message));
   } catch (error) {
-    if (error instanceof Unsupported) throw error; // any other error means that the bytes are not a point of the curve
+    // Any other error means that the bytes are not a point of the curve.
+    if (error instanceof Unsupported) throw error;
   }
   if (!good) throw new SignatureRefused("the signature does not verify: altered bytes or another key");
 }
@@ -117,7 +118,8 @@ export async function signerOf(secret) {
   if (secret.length !== 32) throw new RangeError(`a secret key must be 32 bytes, not ${secret.length}`);
   const load = (/** @type {boolean} */ readable) =>
     supported(subtle().importKey("pkcs8", concat(PKCS8, secret), ED25519, readable, ["sign"]));
-  const { x } = await subtle().exportKey("jwk", await load(true)); // the only way to get the public key
+  // WebCrypto has no other way to get the public key.
+  const { x } = await subtle().exportKey("jwk", await load(true));
   const key = await load(false);
   const binary = atob(String(x).replace(/-/g, "+").replace(/_/g, "/"));
   const publicKey = Uint8Array.from(binary, (character) => character.charCodeAt(0));

@@ -5,9 +5,9 @@
  *     spent     = sum of charge + sum of carry
  *
  * Forgetting is the one exception. The times of a campaign's charges show when an answer changed. So its charges are
- * replaced by one `carry` entry, with the cost that they have if all answers differ.
+ * replaced by one `carry` entry, with the cost that its answers have if all of them differ.
  *
- * The comparison with the caps: caps.js. Levels are nanonats.
+ * caps.js compares the sums with the caps. Levels are nanonats.
  */
 
 /** @typedef {import("./store.js").State} State */

@@ -2,7 +2,7 @@
  * The queue of sealed envelopes of each campaign, in order, and the state of its upload.
  *
  * An attempt is recorded as failed before it is made, and the record is removed when a receipt comes. So neither a
- * closed tab nor a second one makes a device try again too early. Sending: upload.js.
+ * closed tab nor a second one makes a device try again too early. upload.js sends the envelopes.
  */
 
 import { concat, same } from "./codec.js";

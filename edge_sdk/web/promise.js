@@ -3,7 +3,8 @@
 import { decimal } from "./domain/domain.js";
 import { MAX_LEVEL, ceilDiv, expLower } from "./exact.js";
 
-const LN_10 = 2_302_585_092n; // nanonats, rounded down
+/** The natural logarithm of 10 in nanonats, rounded down. */
+const LN_10 = 2_302_585_092n;
 const LARGEST_POWER = 15n;
 
 /**
@@ -66,7 +67,7 @@ export function promiseOf(notion, certificate, place) {
   if (classes && place === undefined) return { keys: ["classes"], sensitive: 0, numbers: {} };
   const own = classes ? notion.notions[place ?? 0] : notion;
   const { name, level } = own;
-  // These bound the ratio of one answer to the prior, and two answers are compared by two such ratios.
+  // Both notions bound the lift of each answer under a prior, so the ratio of two answers is within twice the level.
   const built = name === "own-lip" || name === "transcript-lip";
   const everybody = built ? 2n * level : certificate.ldp;
   const graded = name === "minid" || name === "avgid";

@@ -27,7 +27,7 @@ const periodNear = ({ opens, periodSeconds }, now) => Math.max(0, Math.floor((no
 
 /**
  * The terms, and the state of the campaign. Before consent, costs are those of the most expensive view, and `asked` is
- * null: a person who refused because of the questions asked would reveal something.
+ * null, because a refusal that depends on the assigned questions would reveal something.
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {string} language
  */
 export function termsOf(joined, kept, now, language) {

@@ -45,7 +45,7 @@ function capsOf({ lifetime, campaign, window }) {
 
 /**
  * The caps together with those of a policy; of two caps of the same kind, the lower one.
- * @param {Cap[]} caps @param {Policy} policy @returns {Cap[]} by kind and seconds
+ * @param {Cap[]} caps @param {Policy} policy @returns {Cap[]} sorted by kind and seconds
  */
 function tightest(caps, policy) {
   const held = new Map(caps.map((cap) => [`${cap.kind} ${cap.seconds}`, cap]));

@@ -78,8 +78,8 @@ async function jsonOf(response) {
  * Post an upload once. No redirect is followed, and neither a cookie nor the page's address is sent.
  * @param {string} address @param {Uint8Array[]} sent @param {string} code the code that admits the device, or ""
  * @param {number} now
- * @returns {Promise<{refused?: number[], hopeless?: boolean, wait: number, reason: string}>} `refused` if a receipt
- *   came; `hopeless` if the same bytes would fail in every attempt
+ * @returns {Promise<{refused?: number[], hopeless?: boolean, wait: number, reason: string}>} `refused`: the
+ *   positions that a receipt lists; `hopeless`: true if the same bytes would fail in every attempt
  */
 async function exchange(address, sent, code, now) {
   const bytes = concat(...sent);

@@ -94,7 +94,7 @@ export class Bits extends Channel {
   }
 
   /**
-   * For each class, the mass of its inputs and the least mass of one of them.
+   * The mass of the inputs of each class, and the least mass of one of them.
    * @param {number[]} prior @returns {[number, number][]}
    */
   masses(prior) {
@@ -111,8 +111,8 @@ export class Bits extends Channel {
   /** @param {number[]} prior */
   priorLoss(prior) {
     // Q(y|x) / P(y) is largest if only the bit of x is set, and smallest if only that bit is not set. Within a class,
-    // both are worst for the smallest prior. With r = a / b for a set bit and (S - a) / (S - b) for others, P(y) is a
-    // sum of P r.
+    // both are worst for the smallest prior. Up to a common factor, P(y) is the sum of P r, with r = a / b for a set
+    // bit and r' = (S - a) / (S - b) for any other.
     const worst = new Worst();
     if (this.other.includes(0n) || this.own.includes(S)) return worst.look(1n, 0n);
     const total = BigInt(sum(prior));
@@ -130,7 +130,8 @@ export class Bits extends Channel {
     const [noneSet, unsetOver] = over(left(this.own), left(this.other));
     this.own.forEach((a, c) => {
       const b = this.other[c];
-      const gap = BigInt(masses[c][1]) * S * (a - b); // P (r - r') over b (S - b)
+      // The numerator of P (r - r'), whose denominator is b (S - b).
+      const gap = BigInt(masses[c][1]) * S * (a - b);
       worst.look(a * total * unsetOver * (S - b), noneSet * b * (S - b) + gap * unsetOver);
       worst.look(allSet * b * (S - b) - gap * setOver, setOver * b * (S - a) * total);
     });

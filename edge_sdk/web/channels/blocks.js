@@ -48,7 +48,8 @@ const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
 /** The largest weight of any output under these inputs, over 2^128. @param {Channel} inner @param {number[]} inputs */
 function largest(inner, inputs) {
   const most = (/** @type {bigint[]} */ weights) => weights.reduce((one, other) => (one > other ? one : other));
-  if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0); // column 0 agrees with every row
+  // Column 0 agrees with every row.
+  if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0);
   if (inner instanceof Projective || inner instanceof Wave) return inner.inside;
   if (inner instanceof Graded) return most(inputs.map((x) => inner.inside[inner.classOf[x]]));
   if (inner instanceof Response) return most([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
@@ -179,8 +180,8 @@ export class Blocks extends Channel {
     for (const [block, inputs] of this.byBlock(first))
       for (const [otherBlock, otherInputs] of others) {
         const inner = this.inner[block - 1];
-        // Only one input gives the output of an open input. Only a block's inputs, and open inputs that hide, give the
-        // outputs of a block.
+        // No other input gives the output of an open input. The outputs of a block are given by the inputs of the block
+        // and, if the cover weight is above 0, by the open inputs.
         if (!block) worst.look(BigInt(differ(inputs, otherInputs)), 0n);
         else if (block === otherBlock) {
           const { n, d } = inner.loss(this.places(inputs), this.places(otherInputs));

@@ -115,7 +115,7 @@ export class Channel {
   }
 
   /**
-   * The columns of some outputs, among them the worst ones under a prior and under any near it.
+   * The columns of outputs that include the worst ones under a prior and under every prior near it.
    * @param {number[]} prior
    * @returns {Iterable<Column>}
    */
@@ -161,7 +161,8 @@ export function worstLift(columns, total, radius = 0) {
       }
       return found;
     };
-    worst.look(whole * high, moved(-1, low)).look(moved(1, high), whole * low); // 0 / 0 changes nothing
+    // A ratio of 0 / 0 leaves the worst ratio as it is.
+    worst.look(whole * high, moved(-1, low)).look(moved(1, high), whole * low);
   }
   return worst;
 }
@@ -176,8 +177,8 @@ export function* cells(channel, prior, outputs) {
 }
 
 /**
- * The two worst columns under any near prior, if every output has one weight for some inputs and a smaller one for the
- * others: the columns of least and of most mass.
+ * The columns with the least and the most mass of inputs that prefer the output. They are the worst ones under every
+ * near prior, if each output has one weight for these inputs and a smaller one for all others.
  * @param {bigint} inside @param {bigint} outside
  * @param {number} total of the prior
  * @param {Iterable<number>} masses for each output, the mass of the inputs with the larger weight

@@ -163,7 +163,7 @@ export class Reach {
     });
     reached.push(reached[0] + cells);
     let at = 0;
-    /** For each border, the least span of a window that covers a whole arc of the set. */
+    /** The least span of a window from each border that covers a whole arc of the set. */
     this.needs = new Int32Array(cells);
     for (let j = 0; j < cells && this.size; j++) {
       const from = cut[j] + Number(before[j] > 0n);

@@ -12,7 +12,8 @@ import { sum } from "./channel.js";
  */
 function fieldOf(q) {
   const known = /** @type {Record<number, [number, number]>} */ ({ 4: [2, 3], 8: [2, 3], 9: [3, 2] });
-  const [p, reduced] = known[q] ?? [q, 0]; // q = p^e, and `reduced` is the element z^e
+  // q = p^e, and `reduced` is the element z^e.
+  const [p, reduced] = known[q] ?? [q, 0];
   if (p === q) return { add: (a, b) => (a + b) % q, times: (a, b) => (a * b) % q, minusOne: q - 1 };
   const add = (/** @type {number} */ a, /** @type {number} */ b) => {
     let total = 0;
@@ -55,7 +56,7 @@ export class Geometry {
     this.q = q;
     this.t = t;
     this.powers = powers;
-    /** For each f, the number of the first point with f coordinates after its leading 1. */
+    /** The number of the first point with f coordinates after its leading 1, by f. */
     this.firsts = firsts;
     this.field = fieldOf(q);
     this.points = points;
@@ -142,7 +143,7 @@ export class Geometry {
   }
 
   /**
-   * For each output, the mass of the inputs orthogonal to it. For an input (1, rest) with f coordinates after its
+   * The mass of the inputs orthogonal to each output. For an input (1, rest) with f coordinates after its
    * leading 1, only the last f + 1 coordinates (d, low) of an output matter: they are orthogonal if d + <rest, low> is
    * 0. So one table over (d, low) is enough for all outputs.
    * @param {number[]} prior
@@ -163,7 +164,7 @@ export class Geometry {
   }
 
   /**
-   * For each (d, low), by its number, the mass of the inputs (1, rest) with d + <rest, low> = 0.
+   * The mass of the inputs (1, rest) with d + <rest, low> = 0, by the number of (d, low).
    * @param {number} free @param {number[]} law
    */
   massTable(free, law) {
@@ -173,7 +174,8 @@ export class Geometry {
     // If all coordinates of a point are used, its first one is 0 or 1, so no other d is needed.
     const width = free < this.t - 1 ? q : 2;
     const table = new Float64Array(size * width);
-    table[0] = sum(law); // if low = 0, the condition holds for all inputs at d = 0, and for none at another d
+    // With low = 0, the condition is true for all inputs if d = 0, and for no input otherwise.
+    table[0] = sum(law);
     for (let place = 0; place < this.firsts[free]; place++) {
       const low = this.canonical(place, free);
       let products = [0];

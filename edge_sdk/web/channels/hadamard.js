@@ -60,11 +60,12 @@ export class Hadamard extends Channel {
     return differ(first, second) ? new Worst().look(this.truth, WHOLE - this.truth) : new Worst();
   }
 
-  /** For each output, the mass of the inputs whose row agrees with it. @param {number[]} prior @returns {number[]} */
+  /** The mass of the inputs whose row agrees with each output. @param {number[]} prior @returns {number[]} */
   masses(prior) {
     const total = sum(prior);
     const rows = [0, ...prior, ...Array(this.outputs - prior.length - 1).fill(0)];
-    return walsh(rows).map((signed) => total / 2 + signed / 2); // halves of numbers up to 2^53 are exact
+    // Halves of numbers up to 2^53 are exact.
+    return walsh(rows).map((signed) => total / 2 + signed / 2);
   }
 
   /** @param {number[]} prior */

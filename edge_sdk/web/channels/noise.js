@@ -86,7 +86,7 @@ export class Noise extends Channel {
     return table[at - this.back(x)];
   }
 
-  /** The number of entries between the weight of input x and that of input 0, which comes later. @param {number} x */
+  /** The number of table entries by which the weight of input x precedes that of input 0. @param {number} x */
   back(x) {
     const [row, column] = this.point(x);
     return row * this.wide + column;
@@ -131,8 +131,8 @@ export class Noise extends Channel {
   }
 
   /**
-   * For each shift (r, c), the worst ratio over y and all pairs with x' = x + (r, c); for a symmetric distribution only
-   * shifts with r, c >= 0, because the others have the same ratios.
+   * The worst ratio of each shift (r, c), over y and all pairs with x' = x + (r, c). For a symmetric distribution only
+   * shifts with r, c >= 0 are given, because the others have the same ratios.
    * @returns {Generator<[number, number, Worst]>}
    */
   *shiftLosses() {
@@ -148,7 +148,8 @@ export class Noise extends Channel {
    */
   shiftLoss(down, across, near) {
     const worst = new Worst();
-    let best = 0; // floats skip ratios that cannot be the worst; the bigints decide
+    // Floats skip ratios that cannot be the worst; the bigints decide.
+    let best = 0;
     const back = down * this.wide + across;
     // The first and the last step to a point of the given kind, from an x for which x + shift is also on the axis.
     const range = (/** @type {number} */ kind, /** @type {number} */ size, /** @type {number} */ shift) => {

@@ -1,4 +1,4 @@
-/** Randomised response: tell the truth, or draw from one fixed cover distribution (SPEC 5.2). */
+/** Randomised response: report the true input, or draw from one fixed cover distribution (SPEC 5.2). */
 
 import { array, big, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";

@@ -44,7 +44,8 @@ function permute(s) {
       const b = turn & 32 ? low : high;
       low = s[lane];
       high = s[lane + 1];
-      s[lane] = turn & 31 ? (a << turn) | (b >>> -turn) : a; // shift counts are modulo 32
+      // JavaScript takes shift counts modulo 32.
+      s[lane] = turn & 31 ? (a << turn) | (b >>> -turn) : a;
       s[lane + 1] = turn & 31 ? (b << turn) | (a >>> -turn) : b;
     }
     for (let y = 0; y < 50; y += 10) {

@@ -30,7 +30,7 @@ export class Wave extends Support {
     return j < x ? j : j + this.span;
   }
 
-  /** For each output, the mass of the inputs whose window contains it. @param {number[]} prior @returns {number[]} */
+  /** The mass of the inputs whose window contains each output. @param {number[]} prior @returns {number[]} */
   masses(prior) {
     let mass = 0;
     return Array.from({ length: this.outputs }, (_, y) => (mass += (prior[y] ?? 0) - (prior[y - this.span] ?? 0)));

@@ -9,9 +9,9 @@ import { Circle, POINTS, Reach } from "./circle.js";
 /** @typedef {{x: number, own: bigint, other: bigint}} Single */
 /** @typedef {{span: number, inside: bigint, outside: bigint, low: bigint, heavy: bigint[]}} Type */
 
-// The kinds of inputs that are not heavy; the kind of a heavy input is its index.
-const LOW = -2; // singles
-const RARE = -1; // inputs with an arc
+// The kinds of inputs: LOW for a single, RARE for an input with an arc, and for a heavy input its index among them.
+const LOW = -2;
+const RARE = -1;
 
 /** Types of windows over a circle of rare inputs. */
 export class Windows extends Channel {
@@ -99,7 +99,7 @@ export class Windows extends Channel {
   }
 
   /**
-   * For a kind of input, the weight of a window that covers it and of one that does not.
+   * The weight of a window that covers an input of a kind, and of a window that does not.
    * @param {Type} type @param {number} kind
    */
   pairOf(type, kind) {
@@ -208,7 +208,9 @@ export class Windows extends Channel {
         const { span, inside, outside } = type;
         const [slope, beside] = [inside - outside, this.cells - span];
         const [tops, bottoms] = [some.flat(type), others.flat(type)];
-        const alike = covers.widest <= span && misses.widest <= beside; // if so, all windows have the same worst ratio
+        // If every window covers a whole arc of the first set and misses a whole arc of the second, all windows have the
+        // same worst ratio.
+        const alike = covers.widest <= span && misses.widest <= beside;
         for (let j = 0; j < (alike ? 1 : this.cells); j++) {
           const top = covers.size ? [(outside << 64n) + slope * covers.most(j, span), ...tops] : tops;
           const bottom = misses.size
@@ -248,7 +250,7 @@ export class Windows extends Channel {
         const heavy = this.heavies.reduce((before, x, place) => before + BigInt(prior[x]) * type.heavy[place], 0n);
         const base = (heavy + type.low * lows + outside * rareMass) << 64n;
         const flat = everything.flat(type);
-        // Of the windows with the same largest coverage of an arc, the least probable one is the worst.
+        // Among the windows with the same largest coverage of an arc, the least probable one is the worst.
         const [rarest, likeliest] = [new Map(), new Map()];
         const [whole, bare] = [reach.widest <= span, reach.widest <= this.cells - span];
         let [least, most] = [masses[span] - masses[0], 0n];
@@ -288,14 +290,14 @@ export class Windows extends Channel {
     const total = sum(prior);
     const flat = [...this.heavies, ...this.singleOf.keys()];
     for (const { x, own, other } of this.singles)
-      yield seen([
+      yield withMass([
         [own << lift, prior[x]],
         [other << lift, total - prior[x]],
       ]);
     const { rare } = this.circle;
     const mass = sum(rare.map((x) => prior[x]));
     const shared = rare.length ? this.rest(rare[0]) : 0n;
-    yield seen([[shared << lift, mass], ...flat.map((x) => weighed(this.rest(x) << lift, prior[x]))]);
+    yield withMass([[shared << lift, mass], ...flat.map((x) => weighed(this.rest(x) << lift, prior[x]))]);
     for (let order = 0; this.types.length && order < this.orders; order++) {
       const { sequence } = this.circle.layout(order);
       const { cut, before } = this.circle.cutsOf(order);
@@ -313,13 +315,13 @@ export class Windows extends Channel {
             const points = before[last] - before[j] + (round ? POINTS : 0n);
             // A window with both ends in one arc covers all other arcs if it goes round the circle, and none otherwise.
             const others = mass - masses[0];
-            yield seen([[weight(points), masses[0]], [weight(round ? POINTS : 0n), others], ...named]);
+            yield withMass([[weight(points), masses[0]], [weight(round ? POINTS : 0n), others], ...named]);
             continue;
           }
           const until =
             ends[there] - masses[1] + (round && there <= here ? mass : 0) + (round && there > here ? mass : 0);
           const whole = until - ends[here];
-          yield seen([
+          yield withMass([
             [weight(POINTS - before[j]), masses[0]],
             [weight(before[last]), masses[1]],
             [weight(POINTS), whole],
@@ -336,7 +338,7 @@ export class Windows extends Channel {
 const weighed = (weight, mass) => [weight, mass];
 
 /** The parts with a mass above zero. @param {[bigint, number][]} parts @returns {[bigint, number][]} */
-const seen = (parts) => parts.filter((part) => part[1]);
+const withMass = (parts) => parts.filter((part) => part[1]);
 
 /** The largest number. @template {number | bigint} N @param {N[]} numbers @returns {N} */
 const largest = (numbers) => numbers.reduce((one, other) => (one > other ? one : other));

@@ -42,7 +42,8 @@ class Line {
         throw new NotInDomain(`the number lies outside the campaign's range, ${this.label(0)} to ${this.label(this.size - 1)}`);
       n = n < first ? first : last;
     }
-    let [low, high] = [0, this.size - 1]; // the last input at or below the number, except the last of all
+    // The search ends with `low` as the last input at or below the number, but never as the last input of the domain.
+    let [low, high] = [0, this.size - 1];
     while (high - low > 1) {
       const middle = (low + high) >> 1;
       if (this.at(middle) * d <= n) low = middle;

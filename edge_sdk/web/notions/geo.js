@@ -30,7 +30,7 @@ function axisFrom(value) {
   return found;
 }
 
-/** For each s, the least distance of two coordinates s places apart. @param {bigint[]} axis @returns {bigint[]} */
+/** The least distance of two coordinates that are s places apart, by s. @param {bigint[]} axis @returns {bigint[]} */
 const nearestOf = (axis) =>
   axis.map((_, shift) => {
     let least = FARTHEST;
@@ -114,7 +114,8 @@ export class Geo extends Notion {
     for (let x = 0; x < rows.length; x++)
       for (let other = 0; other < rows.length; other++) {
         if (x === other) continue;
-        let [n, d, best] = [0n, 1n, 0]; // floats skip ratios that cannot be the worst; the bigints decide
+        // Floats skip ratios that cannot be the worst; the bigints decide.
+        let [n, d, best] = [0n, 1n, 0];
         for (let y = 0; y < channel.outputs; y++) {
           const ratio = rough[x][y] / rough[other][y];
           if (!(ratio >= best) || rows[x][y] * d <= n * rows[other][y]) continue;

@@ -265,8 +265,9 @@ export class Transcript extends Notion {
       age(then);
       const channel = ruleFor(prior, this.level);
       prior = prior.map((weight, x) => weight * channel.weight(x, y));
+      // The rule depends on the ratios of the weights only, so a common factor is divided out.
       const shared = prior.reduce(gcd);
-      prior = prior.map((weight) => weight / shared); // the rule depends on their ratios only
+      prior = prior.map((weight) => weight / shared);
     }
     age(period);
     return prior;
@@ -315,8 +316,8 @@ export class MutualInformation extends Notion {
     const whole = BigInt(sum(this.prior));
     let total = 0n;
     for (const y of upTo(channel.outputs)) {
-      /** @type {Map<bigint, bigint>} */
-      const alike = new Map(); // inputs of equal weight have the same logarithm
+      /** The mass of the inputs of each weight, which have the same logarithm. @type {Map<bigint, bigint>} */
+      const alike = new Map();
       this.prior.forEach((p, x) => {
         const weight = channel.weight(x, y);
         if (weight) alike.set(weight, (alike.get(weight) ?? 0n) + BigInt(p));

@@ -7,7 +7,7 @@ let allTexts = {};
 let current = "en";
 
 /**
- * Choose the language of the page: English if there are no texts in it.
+ * Choose the language of the page: that of the locale, or English if the page has no texts in it.
  * @param {{[language: string]: any}} texts @param {string} [locale] as in navigator.language
  */
 export function useLanguage(texts, locale = "") {

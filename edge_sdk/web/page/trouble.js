@@ -29,7 +29,8 @@ const KNOWN = [
 /** Show the screen of an error. @param {import("./main.js").Visit} visit @param {any} error */
 export function trouble(visit, error) {
   const [, title, how, again] = KNOWN.find(([kind]) => error instanceof kind) ?? [null, "fault.unexpected", UNSPENT, true];
-  const unspent = !visit.made; // a report that was made is charged and queued, even if a later step fails
+  // A report that was made is charged and queued, even if a later step fails.
+  const unspent = !visit.made;
   visit.show(say(title), [
     el(
       "div.card.alert",
