@@ -19,7 +19,7 @@ from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form_change import FormDifference
-from aggregator.estimate.ordered import has_mean, has_summary
+from aggregator.estimate.ordered import has_summary
 from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.resolutions import Place
 from aggregator.estimate.span import Span
@@ -197,12 +197,12 @@ def compare(
     )
     if questions:
         return print_form_difference(sides, FormRequest(questions, confidence, (), form))
-    ranges = Ranges(quantiles, cdf, bins)
+    ranges = Ranges(quantiles, cdf, bins, mean=mean)
     if ranges.named or mean or has_summary(compared[0].terms):
         if not ranges.named and not mean:
-            ranges, mean = Ranges.usual(compared[0].terms), has_mean(compared[0].terms)
+            ranges = Ranges.usual(compared[0].terms)
         drawn = replace(ranges, cdf=cdf or plot is not None)
-        course = compare_ranges(drawn, sides, mean, method, confidence)
+        course = compare_ranges(drawn, sides, method, confidence)
         print_course(course, ranges, form, plot)
         return course
     found = difference(sides[0], sides[1], level=confidence, method=method)

@@ -12,15 +12,15 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from aggregator.cli import options, shell
 from aggregator.cli.completion import CampaignName
+from aggregator.cli.estimate_options import FILES, EstimateOptions
 from aggregator.cli.forms import (
     FormRequest,
-    asked_of_form,
     print_form,
     print_form_classes,
     print_form_course,
@@ -32,22 +32,23 @@ from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
-from aggregator.estimate.span import Span
 from protocol.domain import Domain, Form
 
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
+    from aggregator.engines import Engine
     from aggregator.estimate import query
     from aggregator.estimate.form_course import FormClasses, FormCourse
     from aggregator.estimate.form_result import FormEstimate
     from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.result import Estimate
+    from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.trend import Trend
+    from aggregator.estimate.weighting import KnownMargin
     from aggregator.families.decoder import Floats
-
-FILES = ("parquet", "geojson")
-"""Formats that hold a whole distribution, for other programs."""
+    from aggregator.study import Study
+    from protocol.campaign import SignedCampaign
 
 
 @halftruth.command()
@@ -103,7 +104,7 @@ FILES = ("parquet", "geojson")
     "(tested; refused if they differ).",
 )
 @click.option(
-    "--question", metavar="NAME", help="Form: the shares of one question, from all devices that were asked it."
+    "--question", metavar="NAME", help="Form: the shares of one question, from all devices that were chosen it."
 )
 @click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the table of two questions.")
 @click.option(
@@ -140,38 +141,7 @@ FILES = ("parquet", "geojson")
 @options.engine
 @shell.in_study
 def estimate(
-    ctx: click.Context,
-    campaign: str,
-    form: str,
-    as_json: bool,
-    plot: Path | None,
-    report: Path | None,
-    period: int | None,
-    by: str | None,
-    periods: list[Span] | None,
-    between: str | None,
-    steps: bool,
-    where: str | None,
-    method: str | None,
-    confidence: float,
-    truth_files: tuple[Path, ...],
-    pool: str,
-    question: str | None,
-    pair: str | None,
-    value: str | None,
-    mean: bool,
-    quantiles: str | None,
-    cdf: bool,
-    bins: str | None,
-    above: str | None,
-    total: bool,
-    weights: Path | None,
-    coefficients: Path | None,
-    margins_file: Path | None,
-    offset: float,
-    population: int | None,
-    forged: int | None,
-    engine_name: str,
+    ctx: click.Context, campaign: str, form: str, as_json: bool, **typed: Any
 ) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate | FormCourse | FormClasses | None:
     """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
@@ -192,158 +162,159 @@ def estimate(
 
     If fewer devices have answered than the campaign's minimum, the command ends with exit code 75.
     """
-    form = "json" if as_json else form
-    questions = asked_of_form(question, pair)
-    if questions:
-        conflicts: list[tuple[str, object]] = [("method", method), ("value", value), ("pool", pool != POOLS[0])]
-        conflicts += [("mean", mean), ("sum", total), ("weights", weights)]
-        conflicts += [("report", report), ("forged", forged), ("population", population), ("format", form in FILES)]
-        conflicts += [(name, by and given) for name, given in (("plot", plot), ("truth", truth_files))]
-        conflicts += [("margins", by == "class" and margins_file)]
-        conflicts += [
-            (name, True) for name in Ranges(quantiles, cdf, bins, above, None if by == "period" else between).named
-        ]
-        if given := [name for name, asked in conflicts if asked]:
-            raise click.UsageError(f"--question and --cross print shares with intervals: leave out --{given[0]}")
-    over_periods = by == "period"
-    ranges = Ranges(quantiles, cdf, bins, above, None if over_periods else between)
-    spans = options.SpanList().convert(between, None, ctx) if over_periods and between is not None else None
-    if by == "class" and where is not None:
-        raise click.UsageError("--by class estimates every class, --where a single one: leave out one of the two")
-    if ranges.named:
-        others = [("value", value), ("sum", total), ("weights", weights), ("truth", truth_files)]
-        _require_alone(ranges.named[0], [*others, ("forged", forged), ("pool", pool != POOLS[0])])
-        if form in FILES:
-            raise click.UsageError(f"--format {form} writes a whole distribution: leave out --{ranges.named[0]}")
-    if form in FILES and (by is not None or mean or total or weights is not None or value is not None):
-        raise click.UsageError(
-            f"--format {form} writes a whole distribution: leave out --by, --value, --mean, --sum and --weights"
-        )
-    if margins_file is not None and questions and where is not None:
-        raise click.UsageError("--margins weights all classes: leave out --where")
-    unweighted = [total, weights, value is not None, by, where]
-    if margins_file is not None and any(unweighted) and not questions:
-        raise click.UsageError(
-            "--margins weights the distribution, ranges or mean of everybody, or --question or --cross: leave out "
-            "--by, --where, --value, --sum and --weights"
-        )
-    if pool != POOLS[0] and (by is not None or where is not None or mean or total or weights or value is not None):
-        raise click.UsageError(
-            f"--pool {pool} estimates the distribution of everybody: leave out --by, --where and options for one number"
-        )
-    numbers = (("value", value is not None), ("mean", mean), ("sum", total), ("weights", weights is not None))
-    queries = [word for word, asked in numbers if asked and not (ranges.named or (word == "mean" and by is not None))]
-    of_all = [("plot", plot), ("truth", truth_files or None)] if by is None else []
-    _require_one_number(queries, [*of_all, ("report", report), ("forged", forged)])
-    if population is not None and queries not in (["value"], ["sum"], ["weights"]):
-        raise click.UsageError("--population needs --value, --sum or --weights")
-    if coefficients is not None:
-        _require_sum_by_class(queries, [("by", by), ("where", where), ("population", population), ("offset", offset)])
-    if offset and queries != ["weights"]:
-        raise click.UsageError("--offset needs --weights")
-    if not over_periods:
-        _require_by_period(periods, steps, truth_files)
-    else:
-        _require_alone_by_period(queries, period, population, forged)
-    name = _class_of(where)
+    chosen = EstimateOptions("json" if as_json else form, **typed)
+    chosen.require_compatible()
+    name, ends = chosen.class_name, chosen.ends
 
-    from aggregator.cli.changes import ChangeOutput, Course, show_trend
     from aggregator.cli.one_number import Wanted, one_number, print_answer
-    from aggregator.cli.value_names import place_of
     from aggregator.estimate.classes import signed_within
-    from aggregator.estimate.estimator import estimate as estimate_shares
-    from aggregator.estimate.ordered import has_mean, has_summary
     from aggregator.population import read_population
     from aggregator.study import Study
 
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
-    of_form = isinstance(signed.terms.domain, Form) and not questions
-    require_form(signed.terms, questions, page=report is not None)
-    if of_form:
-        not_of_page: list[tuple[str, object]] = [
-            ("by", by),
-            ("where", where),
-            ("method", method),
-            ("plot", plot),
-            ("truth", truth_files),
-        ]
-        not_of_page += [("forged", forged), ("format", form != options.FORMS[0]), *((word, True) for word in queries)]
-        not_of_page += [(word, True) for word in ranges.named]
-        if given := [word for word, asked_for in not_of_page if asked_for]:
-            raise click.UsageError(f"--report of a form covers all its questions: leave out --{given[0]}")
-    if period is not None:
-        options.require_period(signed.terms, period)
-    if name is not None and not signed.terms.classes:
-        raise click.UsageError(f"{signed.terms.title!r} has no classes of people: leave out --where")
-    course: Trend | None = None
-    sides: OrderedCourse | None = None
-    in_order = bool(ranges.named) or mean
-    if by is not None and not questions and not in_order and value is None and has_summary(signed.terms):
-        if truth_files:
+    terms = signed.terms
+    require_form(terms, chosen.questions, page=chosen.report is not None)
+    if chosen.period is not None:
+        options.require_period(terms, chosen.period)
+    if name is not None and not terms.classes:
+        raise click.UsageError(f"{terms.title!r} has no classes of people: leave out --where")
+    with engine_of(chosen.engine_name) as engine:
+        margins = () if chosen.margins_file is None else read_population(chosen.margins_file, terms)
+        if isinstance(terms.domain, Form):
+            return _of_form(chosen, ends, study, engine, signed, margins)
+        course = _course(chosen, ends, study, engine, signed) if chosen.by else None
+        if course is not None and chosen.report is None:
+            return course
+        tally = engine.tally(study, signed, chosen.period)
+    signed, tally = signed_within(signed, tally, name)
+    if chosen.by is None and chosen.ranges.named:
+        return _in_order(chosen, signed, tally, margins)
+    if chosen.numbers:
+        wanted = Wanted(
+            chosen.value, chosen.mean, chosen.weights, chosen.offset, chosen.population, chosen.coefficients
+        )
+        answer = one_number(wanted, signed.terms, tally, chosen.confidence, margins)
+        print_answer(answer, chosen.form, signed.terms, name, tally.reports)
+        return answer
+    found = _distribution(chosen, signed, tally, margins, terms.classes, course)
+    return found if course is None else course
+
+
+def _of_form(
+    chosen: EstimateOptions,
+    ends: list[Span] | None,
+    study: Study,
+    engine: Engine,
+    signed: SignedCampaign,
+    margins: tuple[KnownMargin, ...],
+) -> FormEstimate | FormCourse | FormClasses | None:
+    """Print the requested questions of a form, or write the page of all its questions, which returns None."""
+    request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.form)
+    if not chosen.questions and chosen.report is not None:
+        chosen.require_page_alone()
+        tally = engine.tally(study, signed, chosen.period)
+        write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins)
+        return None
+    if chosen.by == "period":
+        return print_form_course(study, engine, signed, request, chosen.periods, ends, chosen.steps, chosen.class_name)
+    tally = engine.tally(study, signed, chosen.period)
+    if chosen.by == "class":
+        return print_form_classes(signed, tally, request)
+    truth_file = chosen.truth_files[-1] if chosen.truth_files else None
+    return print_form(request, signed, tally, truth_file, chosen.plot, chosen.class_name)
+
+
+def _course(
+    chosen: EstimateOptions, ends: list[Span] | None, study: Study, engine: Engine, signed: SignedCampaign
+) -> Trend | OrderedCourse:
+    """Print the estimates of each period or class, and their differences."""
+    from aggregator.cli.changes import ChangeOutput, Course, show_trend
+    from aggregator.cli.value_names import place_of
+    from aggregator.estimate.ordered import has_summary
+
+    terms, name, ranges = signed.terms, chosen.class_name, chosen.ranges
+    in_order = bool(ranges.named) or ranges.mean
+    if not in_order and chosen.value is None and has_summary(terms):
+        if chosen.truth_files:
             raise click.UsageError(
                 "--truth cannot be compared with the means and deciles of several periods or classes: leave out --by"
             )
-        ranges, mean, in_order = Ranges.usual(signed.terms), has_mean(signed.terms), True
-    if by == "class" and not in_order and not questions:
+        ranges, in_order = Ranges.usual(terms), True
+    if in_order:
+        over = Over(str(chosen.by), chosen.period, chosen.periods, ends, chosen.steps)
+        course = estimate_course(
+            _drawn(ranges, chosen), study, engine, signed, over, chosen.method, chosen.confidence, name
+        )
+        print_course(course, ranges, chosen.form, chosen.plot)
+        return course
+    if chosen.by == "class":
         raise click.UsageError(
             "--by class needs --quantiles, --cdf, --bins, --above, --between or --mean; for the shares of one class "
             "give --where class=NAME, for the differences of two classes `compare --classes`"
         )
-    with engine_of(engine_name) as engine:
-        margins = () if margins_file is None else read_population(margins_file, signed.terms)
-        form_request = FormRequest(questions, confidence, margins, form)
-        if by == "period" and questions:
-            return print_form_course(study, engine, signed, form_request, periods, spans, steps, name)
-        if by is not None and in_order:
-            over = Over(by, period, periods, spans, steps)
-            drawn = replace(ranges, cdf=cdf or plot is not None or report is not None)
-            sides = estimate_course(drawn, study, engine, signed, over, mean, method, confidence, name)
-            print_course(sides, ranges, form, plot)
-            if report is None:
-                return sides
-        elif by is not None and not questions:
-            truths = [_true_shares(file, signed.terms.domain, signed.terms.classes, name) for file in truth_files]
-            one = None if value is None else place_of(signed.terms, value)
-            asked = Course(periods, spans, steps, one, truths)
-            course = show_trend(engine, study, signed, asked, name, method, confidence, ChangeOutput(form, plot))
-            if report is None:
-                return course
-        tally = engine.tally(study, signed, period)
-    if of_form and report is not None:
-        write_form_page(report, signed, tally, period, confidence, margins)
-        return None
-    if questions:
-        truth_file = truth_files[-1] if truth_files else None
-        if by == "class":
-            return print_form_classes(signed, tally, form_request)
-        return print_form(signed, tally, questions, confidence, form, margins, truth_file, plot, name)
-    classes = signed.terms.classes
-    signed, tally = signed_within(signed, tally, name)
-    terms = signed.terms
-    if by is None and ranges.named:
-        drawn = replace(ranges, cdf=cdf or plot is not None or report is not None)
-        read = estimate_ranges(drawn, signed, tally, mean, method, confidence, name, margins)
-        print_ranges(read, ranges, form, plot)
-        if report:
-            _write_page(report, read.found, tally, period, ordered=read)
-        return read
-    if queries:
-        wanted = Wanted(value, mean, weights, offset, population, coefficients)
-        answer = one_number(wanted, terms, tally, confidence, margins)
-        print_answer(answer, form, terms, name, tally.reports)
-        return answer
-    if forged is not None and forged > tally.reports:
-        raise click.UsageError(f"--forged must be at most the number of reports, {tally.reports:,}, not {forged:,}")
-    found = estimate_shares(
-        signed, tally, method=method, level=confidence, forged=forged, where=name, pool=pool, margins=margins
+    truths = [_true_shares(file, terms.domain, terms.classes, name) for file in chosen.truth_files]
+    one = None if chosen.value is None else place_of(terms, chosen.value)
+    parts, output = Course(chosen.periods, ends, chosen.steps, one, truths), ChangeOutput(chosen.form, chosen.plot)
+    return show_trend(engine, study, signed, parts, name, chosen.method, chosen.confidence, output)
+
+
+def _in_order(
+    chosen: EstimateOptions, signed: SignedCampaign, tally: Tally, margins: tuple[KnownMargin, ...]
+) -> Ordered:
+    """Print the requested quantiles and ranges, and write the page."""
+    ranges = chosen.ranges
+    found = estimate_ranges(
+        _drawn(ranges, chosen), signed, tally, chosen.method, chosen.confidence, chosen.class_name, margins
     )
-    truth = _true_shares(truth_files[-1], terms.domain, classes, name) if truth_files else None
-    if by is None:
-        _print_shares(found, tally, period, form, plot, truth)
-    if report:
-        _write_page(report, found, tally, period, truth=truth, course=course or sides)
-    return sides or course or found
+    print_ranges(found, ranges, chosen.form, chosen.plot)
+    if chosen.report:
+        _write_page(chosen.report, found.found, tally, chosen.period, ordered=found)
+    return found
+
+
+def _drawn(ranges: Ranges, chosen: EstimateOptions) -> Ranges:
+    """Return the ranges with the distribution function if it is printed or drawn."""
+    return replace(ranges, cdf=ranges.cdf or chosen.cdf or chosen.plot is not None or chosen.report is not None)
+
+
+def _distribution(
+    chosen: EstimateOptions,
+    signed: SignedCampaign,
+    tally: Tally,
+    margins: tuple[KnownMargin, ...],
+    classes: tuple[str, ...],
+    course: Trend | OrderedCourse | None,
+) -> Estimate:
+    """Estimate the distribution, print it if no ``course`` was printed, and write the page.
+
+    Args:
+        classes: the campaign's classes; ``signed`` may be restricted to one of them.
+    """
+    from aggregator.estimate.estimator import estimate as estimate_shares
+
+    if chosen.forged is not None and chosen.forged > tally.reports:
+        raise click.UsageError(
+            f"--forged must be at most the number of reports, {tally.reports:,}, not {chosen.forged:,}"
+        )
+    name = chosen.class_name
+    found = estimate_shares(
+        signed,
+        tally,
+        method=chosen.method,
+        level=chosen.confidence,
+        forged=chosen.forged,
+        where=name,
+        pool=chosen.pool,
+        margins=margins,
+    )
+    files = chosen.truth_files
+    truth = _true_shares(files[-1], signed.terms.domain, classes, name) if files else None
+    if course is None:
+        _print_shares(found, tally, chosen.period, chosen.form, chosen.plot, truth)
+    if chosen.report:
+        _write_page(chosen.report, found, tally, chosen.period, truth=truth, course=course)
+    return found
 
 
 def _print_shares(
@@ -394,59 +365,6 @@ def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str
 
     truth = read_truth(path, domain, classes)
     return (truth if name is None else truth.within(classes.index(name))).shares(domain)
-
-
-def _class_of(where: str | None) -> str | None:
-    """Return NAME from the option ``--where class=NAME``; None without the option."""
-    if where is None:
-        return None
-    kind, sign, name = where.partition("=")
-    if kind.strip() != "class" or not sign or not name:
-        raise click.UsageError(f"--where {where[:60]!r} does not name a class: write --where class=NAME")
-    return name
-
-
-def _require_alone(range_: str, others: list[tuple[str, object]]) -> None:
-    given = [name for name, value in others if value]
-    if given:
-        raise click.UsageError(f"--{range_} and --{given[0]} cannot be combined: run the command once for each")
-
-
-def _require_one_number(queries: list[str], of_all: list[tuple[str, object]]) -> None:
-    if len(queries) > 1:
-        raise click.UsageError(f"--{queries[0]} and --{queries[1]} cannot be combined: run the command once for each")
-    given = [word for word, value in of_all if value is not None]
-    if queries and given:
-        raise click.UsageError(
-            f"--{queries[0]} prints one number, --{given[0]} needs the distribution: leave out one of the two"
-        )
-
-
-def _require_sum_by_class(queries: list[str], others: list[tuple[str, object]]) -> None:
-    if queries not in (["value"], ["sum"], ["weights"]):
-        raise click.UsageError("--coefficients needs --sum, --weights or --value")
-    if given := [word for word, value in others if value]:
-        raise click.UsageError(
-            f"--coefficients takes all classes, offsets and people from its file: leave out --{given[0]}"
-        )
-
-
-def _require_alone_by_period(
-    queries: list[str], period: int | None, population: int | None, forged: int | None
-) -> None:
-    given = [("period", period), ("population", population), ("forged", forged)]
-    others = [name for name in queries if name != "value"] + [name for name, value in given if value is not None]
-    if others:
-        raise click.UsageError(f"--by period estimates each period: leave out --{others[0]}")
-
-
-def _require_by_period(periods: list[Span] | None, steps: bool, truth_files: tuple[Path, ...]) -> None:
-    given = [("periods", periods), ("steps", steps or None)]
-    for name, value in given:
-        if value is not None:
-            raise click.UsageError(f"--{name} needs --by period")
-    if len(truth_files) > 1:
-        raise click.UsageError("--truth can be repeated only with --by period")
 
 
 def _write_page(

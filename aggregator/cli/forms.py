@@ -65,52 +65,6 @@ def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False)
             raise Failure(f"the form has no question {name[:40]!r}; its questions are {known}", BAD_DATA)
 
 
-def print_form(
-    signed: SignedCampaign,
-    tally: Tally,
-    names: tuple[str, ...],
-    level: float,
-    form: str,
-    margins: tuple[KnownMargin, ...] = (),
-    truth_file: Path | None = None,
-    plot: Path | None = None,
-    where: str | None = None,
-) -> FormEstimate:
-    """Estimate the requested questions, weighted to known margins, print them beside the true shares, and draw them.
-
-    Args:
-        where: the class of people; None for everybody.
-    """
-    from aggregator.estimate.classes import signed_within
-    from aggregator.estimate.form_result import estimate_form
-    from aggregator.present.forms import form_csv, form_table
-
-    classes = signed.terms.classes
-    signed, tally = signed_within(signed, tally, where)
-    found = estimate_form(signed, tally, names, level=level, margins=margins, where=where)
-    truth = None
-    if truth_file is not None:
-        from aggregator.simulation import read_truth
-
-        people = read_truth(truth_file, found.form, classes)
-        people = people if where is None else people.within(classes.index(where))
-        truth = people.among_answered(found.form, names)
-    if form == "json":
-        shell.print_json(found.as_json())
-    elif form == "csv":
-        shell.say(form_csv(found).rstrip())
-    else:
-        shell.console().print(form_table(found, truth))
-    for warning in found.warnings:
-        shell.warn(f"Warning: {warning}")
-    if plot is not None:
-        from aggregator.present.form_plot import draw_form  # matplotlib takes a second to load
-
-        draw_form(found, plot, truth)
-        shell.warn(f"{plot}  drawn")
-    return found
-
-
 @dataclass(frozen=True)
 class FormRequest:
     """The requested questions of a form, and how to estimate and print them.
@@ -136,6 +90,48 @@ class FormRequest:
         from aggregator.estimate.form_result import estimate_form
 
         return estimate_form(signed, tally, self.names, level=self.level, margins=self.margins, where=where)
+
+
+def print_form(
+    request: FormRequest,
+    signed: SignedCampaign,
+    tally: Tally,
+    truth_file: Path | None = None,
+    plot: Path | None = None,
+    where: str | None = None,
+) -> FormEstimate:
+    """Estimate the requested questions, weighted to known margins, print them beside the true shares, and draw them.
+
+    Args:
+        where: the class of people; None for everybody.
+    """
+    from aggregator.estimate.classes import signed_within
+    from aggregator.present.forms import form_csv, form_table
+
+    classes = signed.terms.classes
+    signed, tally = signed_within(signed, tally, where)
+    found = request.estimate(signed, tally, where)
+    truth = None
+    if truth_file is not None:
+        from aggregator.simulation import read_truth
+
+        people = read_truth(truth_file, found.form, classes)
+        people = people if where is None else people.within(classes.index(where))
+        truth = people.among_answered(found.form, request.names)
+    if request.form == "json":
+        shell.print_json(found.as_json())
+    elif request.form == "csv":
+        shell.say(form_csv(found).rstrip())
+    else:
+        shell.console().print(form_table(found, truth))
+    for warning in found.warnings:
+        shell.warn(f"Warning: {warning}")
+    if plot is not None:
+        from aggregator.present.form_plot import draw_form  # matplotlib takes a second to load
+
+        draw_form(found, plot, truth)
+        shell.warn(f"{plot}  drawn")
+    return found
 
 
 def print_form_course(

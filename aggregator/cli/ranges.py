@@ -35,6 +35,7 @@ class Ranges:
 
     Attributes:
         starts: the first value of each bin except the first bin; used instead of --bins.
+        mean: whether the mean is estimated as well.
     """
 
     quantiles: str | None = None
@@ -43,18 +44,19 @@ class Ranges:
     above: str | None = None
     between: str | None = None
     starts: tuple[Answer, ...] = ()
+    mean: bool = False
 
     @classmethod
     def usual(cls, terms: Campaign) -> Ranges:
-        """Return these options with defaults for comparisons: for a wave, five quantiles and a few bins."""
+        """Return the defaults for comparisons: the mean, and for a wave five quantiles and a few bins."""
         from aggregator.estimate.bins import FEW, bin_starts
-        from aggregator.estimate.ordered import is_wave
+        from aggregator.estimate.ordered import has_mean, is_wave
 
         if not is_wave(terms):
-            return cls()
+            return cls(mean=has_mean(terms))
         domain = terms.domain
         starts = tuple(domain.parse(domain.label(start)) for start in bin_starts(domain, FEW))
-        return cls(".1,.25,.5,.75,.9", starts=starts)
+        return cls(".1,.25,.5,.75,.9", starts=starts, mean=has_mean(terms))
 
     @property
     def named(self) -> list[str]:
@@ -97,7 +99,6 @@ def estimate_ranges(
     ranges: Ranges,
     signed: SignedCampaign,
     tally: Tally,
-    mean: bool,
     method: str | None,
     level: float,
     where: str | None,
@@ -119,7 +120,7 @@ def estimate_ranges(
             bins=ranges.starts if ranges.bins is None else _answers(domain, ranges.bins, "bins"),
             above=None if ranges.above is None else _answers(domain, ranges.above, "above")[0],
             between=(between[0], between[1]) if between else None,
-            mean=mean,
+            mean=ranges.mean,
             method=method,
             level=level,
             where=where,
@@ -135,7 +136,6 @@ def estimate_course(
     engine: Engine,
     signed: SignedCampaign,
     over: Over,
-    mean: bool,
     method: str | None,
     level: float,
     where: str | None,
@@ -146,7 +146,7 @@ def estimate_course(
     from aggregator.estimate.ordered_course import by_class, by_period
 
     def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-        return estimate_ranges(ranges, side, tally, mean, method, level, name)
+        return estimate_ranges(ranges, side, tally, method, level, name)
 
     try:
         if over.by == "class":
@@ -159,15 +159,13 @@ def estimate_course(
         raise Failure(str(error), BAD_DATA) from None
 
 
-def compare_ranges(
-    ranges: Ranges, sides: Sequence[Side], mean: bool, method: str | None, level: float
-) -> OrderedCourse:
+def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, level: float) -> OrderedCourse:
     """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
     from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import of_sides
 
     def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-        return estimate_ranges(ranges, side, tally, mean, method, level, name)
+        return estimate_ranges(ranges, side, tally, method, level, name)
 
     try:
         return of_sides(sides, ask)

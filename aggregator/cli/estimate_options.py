@@ -1,0 +1,190 @@
+"""The options of the command estimate together: the options that exclude each other, and those that need another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+
+import click
+
+from aggregator.cli import options
+from aggregator.cli.forms import asked_of_form
+from aggregator.cli.ranges import Ranges
+from aggregator.estimate.names import POOLS
+from aggregator.estimate.span import Span
+
+FILES = ("parquet", "geojson")
+"""Formats that contain a whole distribution, for other programs."""
+
+ONE_NUMBER = ("value", "mean", "sum", "weights")
+"""Options that print one number instead of the distribution."""
+
+_NAMES = {"truth_files": "truth", "pair": "cross", "total": "sum", "margins_file": "margins"}
+"""Names of options by the names of their parameters, where the two differ."""
+
+
+@dataclass(frozen=True)
+class EstimateOptions:
+    """The options of the command estimate; an option that was not given has the default.
+
+    The attributes are the parameters of the command, whose help describes them.
+    """
+
+    form: str
+    confidence: float
+    engine_name: str
+    plot: Path | None = None
+    report: Path | None = None
+    period: int | None = None
+    by: str | None = None
+    periods: list[Span] | None = None
+    between: str | None = None
+    steps: bool = False
+    where: str | None = None
+    method: str | None = None
+    truth_files: tuple[Path, ...] = ()
+    pool: str = POOLS[0]
+    question: str | None = None
+    pair: str | None = None
+    value: str | None = None
+    mean: bool = False
+    quantiles: str | None = None
+    cdf: bool = False
+    bins: str | None = None
+    above: str | None = None
+    total: bool = False
+    weights: Path | None = None
+    coefficients: Path | None = None
+    margins_file: Path | None = None
+    offset: float = 0.0
+    population: int | None = None
+    forged: int | None = None
+
+    @cached_property
+    def given(self) -> frozenset[str]:
+        """The names of the options that were given; ``format`` only for a format of ``FILES``."""
+        changed = [
+            one.name for one in fields(self) if one.default is not MISSING and getattr(self, one.name) != one.default
+        ]
+        named = [_NAMES.get(name, name) for name in changed]
+        return frozenset([*named, *(["format"] if self.form in FILES else [])])
+
+    @cached_property
+    def questions(self) -> tuple[str, ...]:
+        """The questions that --question or --cross names; empty without these options."""
+        return asked_of_form(self.question, self.pair)
+
+    @property
+    def ranges(self) -> Ranges:
+        """The requested quantiles and ranges. With --by period, --between names two periods and not a range."""
+        between = None if self.by == "period" else self.between
+        return Ranges(self.quantiles, self.cdf, self.bins, self.above, between, mean=self.mean)
+
+    @property
+    def ends(self) -> list[Span] | None:
+        """The two periods that --between names with --by period; None for the first and the last."""
+        if self.by != "period" or self.between is None:
+            return None
+        return options.SpanList().convert(self.between, None, None)
+
+    @property
+    def numbers(self) -> list[str]:
+        """The options that print one number instead of the distribution; --mean is not one of them beside ranges."""
+        if self.ranges.named:
+            return []
+        return [name for name in ONE_NUMBER if name in self.given and not (name == "mean" and self.by)]
+
+    @cached_property
+    def class_name(self) -> str | None:
+        """The class that --where class=NAME names; None without the option."""
+        if self.where is None:
+            return None
+        kind, sign, name = self.where.partition("=")
+        if kind.strip() != "class" or not sign or not name:
+            raise click.UsageError(f"--where {self.where[:60]!r} does not name a class: write --where class=NAME")
+        return name
+
+    def require_compatible(self) -> None:
+        """Refuse options that exclude each other, and an option without the one that it needs."""
+        _refuse(self._exclusions(), self.given)
+
+    def require_page_alone(self) -> None:
+        """Refuse options that do not apply to the page of all questions of a form."""
+        given = self.given | ({"format"} if self.form != options.FORMS[0] else set())
+        others = ("by", "where", "method", "plot", "truth", "forged", "format", *self.numbers, *self.ranges.named)
+        _refuse([(True, others, "--report of a form covers all its questions: leave out --{}")], given)
+
+    def _exclusions(self) -> Iterator[tuple[object, Sequence[str], str]]:
+        """Yield (condition, options, message): if the condition holds, none of these options may be given.
+
+        ``{}`` in a message stands for the option that was given.
+        """
+        ranges, numbers = self.ranges.named, self.numbers
+        range_, number = "".join(ranges[:1]), "".join(numbers[:1])
+        by_period, sums = self.by == "period", numbers in (["value"], ["sum"], ["weights"])
+        yield (
+            self.questions,
+            (
+                *("method", "value", "pool", "mean", "sum", "weights", "report", "forged", "population", "format"),
+                *(("plot", "truth") if self.by else ()),
+                *(("margins",) if self.by == "class" else ()),
+                *ranges,
+            ),
+            "--question and --cross print shares with intervals: leave out --{}",
+        )
+        yield (
+            self.by == "class",
+            ("where",),
+            "--by class estimates every class, --{} a single one: leave out one of the two",
+        )
+        yield (
+            range_,
+            ("value", "sum", "weights", "truth", "forged", "pool"),
+            f"--{range_} and --{{}} cannot be combined: run the command once for each",
+        )
+        yield (
+            self.form in FILES,
+            ("by", *ONE_NUMBER, *ranges),
+            f"--format {self.form} writes a whole distribution: leave out --{{}}",
+        )
+        yield self.margins_file and self.questions, ("where",), "--margins weights all classes: leave out --{}"
+        yield (
+            self.margins_file and not self.questions,
+            ("by", "where", "value", "sum", "weights"),
+            "--margins weights the distribution, ranges or mean of everybody: leave out --{}",
+        )
+        yield (
+            self.pool != POOLS[0],
+            ("by", "where", *ONE_NUMBER),
+            f"--pool {self.pool} estimates the distribution of everybody: leave out --{{}}",
+        )
+        yield number, numbers[1:], f"--{number} and --{{}} cannot be combined: run the command once for each"
+        yield (
+            number,
+            (*(() if self.by else ("plot", "truth")), "report", "forged"),
+            f"--{number} prints one number, --{{}} needs the distribution: leave out one of the two",
+        )
+        yield not sums, ("population", "coefficients"), "--{} needs --value, --sum or --weights"
+        yield (
+            self.coefficients,
+            ("by", "where", "population", "offset"),
+            "--coefficients takes all classes, offsets and people from its file: leave out --{}",
+        )
+        yield numbers != ["weights"], ("offset",), "--{} needs --weights"
+        yield not by_period, ("periods", "steps"), "--{} needs --by period"
+        yield not by_period and len(self.truth_files) > 1, ("truth",), "--{} can be repeated only with --by period"
+        yield (
+            by_period,
+            ("sum", "weights", "period", "population", "forged"),
+            "--by period estimates each period: leave out --{}",
+        )
+
+
+def _refuse(exclusions: Iterable[tuple[object, Sequence[str], str]], given: Set[str]) -> None:
+    """Refuse the first excluded option that was given."""
+    for condition, excluded, message in exclusions:
+        found = next((name for name in excluded if name in given), None)
+        if condition and found is not None:
+            raise click.UsageError(message.format(found))
