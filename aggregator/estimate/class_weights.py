@@ -93,10 +93,11 @@ def weigh(
         MarginRefused
     """
     if not isinstance(decoder, ClassesDecoder):
-        raise MarginRefused("the margins are by class, but the campaign has no classes: leave them out")
+        raise MarginRefused("the margins are by class, but the campaign has no classes: leave out --margins")
     if dependent:
         raise MarginRefused(
-            "weights by class need one report from each device, and here devices have several: select one --period"
+            "weights by class need one report from each device, and here devices have several: select one --period, "
+            "or leave out --margins"
         )
     members = decoder.members
     found = ReweighedDecoder(decoder.decoders, members, decoder.priors, raked(members, margins))

@@ -82,8 +82,7 @@ def estimate(
     if not is_plain(terms.views):
         if margins:
             raise MarginRefused(
-                "estimates of a campaign that asks for views cannot be weighted to margins: select one class "
-                "with --where"
+                "estimates of a campaign that asks for views cannot be weighted to margins: leave out --margins"
             )
         if pool != POOLS[0]:
             raise NotShared(
@@ -145,8 +144,12 @@ def estimate(
 
 def _weighted_method(method: str | None, pool: str, where: str | None, *, by_value: bool) -> str:
     """Return the method of an estimate that is weighted to known margins."""
-    if pool != POOLS[0] or where is not None:
-        raise MarginRefused("known margins weight all classes: leave out --pool precision and --where")
+    if pool != POOLS[0]:
+        raise MarginRefused("known margins weight classes by their sizes: leave out --pool precision")
+    if where is not None:
+        raise MarginRefused(
+            f"known margins weight all classes, and only class {where!r} is selected: leave out --where"
+        )
     methods = VIEW_METHODS if by_value else ("smooth",)
     method = method or methods[0]
     if method not in methods:

@@ -53,7 +53,8 @@ def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) ->
         return []
     if any(view.tally.correlated is not None for view in views):
         raise MarginRefused(
-            "weights by class need one report from each device, and here devices have several: select one --period"
+            "weights by class need one report from each device, and here devices have several: select one --period, "
+            "or leave out --margins"
         )
     weights = raked(_members(views), margins)
     return [_reweighed(view, weights) for view in views if (_classes(view).members[weights > 0] > 0).all()]

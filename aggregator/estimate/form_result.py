@@ -221,8 +221,7 @@ class _Survey:
         by_class = [margin.question is None for margin in margins]
         if any(by_class) and not all(by_class):
             raise MarginRefused(
-                "margins by class and by questions of a form cannot be combined: leave out one kind, or select one "
-                "class with --where"
+                "margins by class and by questions of a form cannot be combined: keep the margins of one kind"
             )
         self.by_class = any(by_class)
         self.views = weighted_views(views, margins) if self.by_class else views

@@ -142,7 +142,7 @@ def weighted(
     if not is_plain(terms.views):
         if margins:
             raise MarginRefused(
-                "estimates of a campaign that asks for views cannot be weighted to margins: leave the margins out"
+                "estimates of a campaign that asks for views cannot be weighted to margins: leave out --margins"
             )
         return _of_views(terms, tally, a, offset, level, what)
     decoder, prior = reader_of(terms, tally)

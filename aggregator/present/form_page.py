@@ -52,7 +52,7 @@ def form_page(
     """
     terms, form = signed.terms, signed.terms.domain
     if not isinstance(form, Form):
-        raise TypeError(f"{terms.title!r} asks for {form.kind}: expected a form")
+        raise TypeError(f"the page of a form needs a form, and {terms.title!r} asks for {form.kind}")
     names = tuple(form.places)
     wanted = [(name,) for name in names], list(combinations(names, 2))
     (questions, missing), (tables, _) = (_each(signed, tally, which, level, margins) for which in wanted)

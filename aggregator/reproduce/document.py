@@ -89,7 +89,7 @@ class Document:
             )
             return cls(value["paper"], value["quick"], value["seed"], found, dict(value["missing"]))
         except (KeyError, TypeError, ValueError) as error:
-            raise UnreadableData(f"not the result of `halftruth reproduce`: {error!r}") from None
+            raise UnreadableData(f"the JSON is not the result of `halftruth reproduce`: {error!r}") from None
 
 
 def run(

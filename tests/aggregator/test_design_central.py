@@ -76,8 +76,8 @@ def test_the_server_error_falls_with_the_level_and_is_symmetric():
         mirror = central(people, 1 - share, NAT)
         assert (people - mirror.high, mirror.mse) == (pytest.approx(errors[2].low), pytest.approx(errors[2].mse))
     assert errors[2].mse == pytest.approx(0.0147, abs=5e-5)
-    for people, share in ((0, 0.5), (1, 0.0), (1, 1.0)):
-        with pytest.raises(ValueError, match="expected at least one person"):
+    for people, share, fault in ((0, 0.5, "at least 1, not 0"), (1, 0.0, "not 0.0"), (1, 1.0, "not 1.0")):
+        with pytest.raises(ValueError, match=fault):
             central(people, share, NAT)
 
 
@@ -95,6 +95,6 @@ def test_the_optimum_for_personal_priors_is_at_most_the_error_of_every_rule():
         devices = sum(of_bit(lip_response(bit(str(share)), level), bit(str(share))) for share in p)
         assert central_of(p, level) <= min(devices, trusted_sum(p, nats)) + 1e-9
     assert central_of([0.1], NAT) == pytest.approx(of_bit(lip_response(bit("0.1"), NAT), bit("0.1")), abs=1e-8)
-    for shares in ([], [0.5] * (MOST_PEOPLE + 1), [1.0]):
-        with pytest.raises(ValueError, match="1 to"):
+    for shares, fault in (([], "1 to"), ([0.5] * (MOST_PEOPLE + 1), "1 to"), ([1.0], "between 0 and 1")):
+        with pytest.raises(ValueError, match=fault):
             central_of(shares, NAT)

@@ -71,11 +71,10 @@ def central(people: int, share: float, level: int) -> Central:
         share: p, the probability of a one, in (0, 1).
         level: the level in nanonats.
     """
-    if people < 1 or not 0 < share < 1:
-        raise ValueError(
-            f"{people} people with a share of ones of {share}: expected at least one person, and a share between 0 "
-            "and 1"
-        )
+    if people < 1:
+        raise ValueError(f"the number of people must be at least 1, not {people}")
+    if not 0 < share < 1:
+        raise ValueError(f"the share of ones must be between 0 and 1, not {share}")
     odds = math.exp(exact.nats(level))
     mean = people * share
     low = max(mean / odds, people - odds * (people - mean))
@@ -133,10 +132,10 @@ def central_of(shares: Sequence[float], level: int) -> float:
         level: the level in nanonats.
     """
     p = np.asarray(shares, dtype=np.float64)
-    if not 1 <= len(p) <= MOST_PEOPLE or not ((p > 0) & (p < 1)).all():
-        raise ValueError(
-            f"the shares of {len(p)} people: expected 1 to {MOST_PEOPLE} people, with shares between 0 and 1"
-        )
+    if not 1 <= len(p) <= MOST_PEOPLE:
+        raise ValueError(f"the number of people must be 1 to {MOST_PEOPLE}, not {len(p)}")
+    if not ((p > 0) & (p < 1)).all():
+        raise ValueError(f"each share must be between 0 and 1, and they are {p.min():g} to {p.max():g}")
     odds = math.exp(exact.nats(level))
     bits = np.array(list(itertools.product((0.0, 1.0), repeat=len(p))))
     law, sums = np.prod(np.where(bits == 1, p, 1 - p), axis=1), bits.sum(axis=1)
