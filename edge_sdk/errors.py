@@ -1,7 +1,7 @@
 """The errors that only a device raises.
 
-Each error class has one cause: a decision of the device's owner, the campaign's terms, or the machine. So an app can
-act on the class and show the text. No text contains a person's value, prior or key.
+Each error class has one kind of cause: a decision of the owner or the person, the campaign's terms, a study's response,
+or the machine. So an app can act on the class and show the text. No text contains a person's value, prior or key.
 
 The errors about bytes from outside are in ``protocol.errors``.
 """
@@ -20,7 +20,7 @@ class ConsentMissing(HalftruthError):
 
 
 class QuotaReached(HalftruthError):
-    """All answers of this period are used."""
+    """The given answer of this period is used, or all of them are."""
 
 
 class UnknownCampaign(HalftruthError):

@@ -61,7 +61,7 @@ class Consents:
         return Consent(int(time), bytes(dither), role, Commitment(*terms), int(choice), int(latest), int(floor))
 
     def commitments(self) -> list[Commitment]:
-        """Return the commitment of each consent; the random choice of a class counts as a commitment of one draw."""
+        """Return the commitment of each consent; the random choice of a class or prior counts as one draw more."""
         rows = self.store.rows("SELECT cost, draws, answers, period_seconds, periods, choice FROM consent")
         chosen = [Commitment.once(choice) for *_, choice in rows if choice]
         return [Commitment(*terms) for *terms, _ in rows] + chosen
@@ -92,7 +92,7 @@ class Consents:
         )
 
     def set_clock(self, campaign: int, now: int) -> None:
-        """Forget all recorded times after ``now``; answers and spending stay."""
+        """Lower the time of the consent and the floor to ``now`` if they are later; the latest answer's time stays."""
         self.store.execute(
             "UPDATE consent SET time = min(time, ?), floor = min(floor, ?) WHERE campaign = ?", now, now, campaign
         )

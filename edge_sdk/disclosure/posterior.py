@@ -16,11 +16,11 @@ from fractions import Fraction
 from protocol import exact, levels
 from protocol.channels import Channel
 
-MOST_CELLS = 2**21
+MOST_STEPS = 2**21
 """Maximum number of steps, one or two seconds; for larger channels the bound follows from the channel's level."""
 
-MOST_OUTPUTS = 2**24
-"""Maximum number of cells: no table has more, and other families do not visit each cell."""
+MOST_FIT_STEPS = 2**24
+"""Maximum number of steps of ``fits``: a table has fewer cells, and the other families do not visit each cell."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
     inputs = range(channel.inputs) if x is None else (x,)
     before = Fraction(max(weights[value] for value in inputs), total)
     try:
-        after = max(before, levels.belief(levels.structure_of(channel, MOST_CELLS), weights, inputs))
+        after = max(before, levels.belief(levels.structure_of(channel, MOST_STEPS), weights, inputs))
     except levels.TooLarge:
         after = bounded(before, level)
     return Posterior(before, after)
@@ -78,7 +78,7 @@ def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
     A report fits an input if no other output is more likely for this input. A word of independent bits fits the inputs
     whose bit is set.
     """
-    truth, wrong, whole = levels.structure_of(channel, MOST_OUTPUTS).fits(x)
+    truth, wrong, whole = levels.structure_of(channel, MOST_FIT_STEPS).fits(x)
     return Fraction(truth, whole), Fraction(wrong, whole)
 
 

@@ -72,8 +72,8 @@ class KeyStore(ABC):
         Args:
             alone: erase all earlier checkpoints and those of another store, and create missing places.
         Raises:
-            StoreRestored: a place has a later checkpoint, or a checkpoint of another store (``require_later``); nothing
-                is stored.
+            StoreRestored: a place has a later checkpoint, or a checkpoint of another store (``require_later``), and
+                keeps it.
             StoreError, OSError: a place may not have stored it.
         """
 
@@ -85,6 +85,8 @@ class KeyStore(ABC):
 def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, alone: bool = False) -> None:
     """Refuse to replace the checkpoint ``kept`` of the place ``where`` by a ``checkpoint`` that does not follow it.
 
+    Args:
+        alone: accept that ``kept`` is the checkpoint of another store.
     Raises:
         StoreRestored
     """

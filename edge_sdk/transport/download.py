@@ -192,7 +192,7 @@ def counted(url: str, envelopes: Iterable[bytes], opener: Opener | None = None) 
     Raises:
         AddressRefused: ``url`` is not an address.
         NoResponse: the study gave no valid response.
-        ValueError: there are more reports than one upload may have.
+        ValueError: the reports have more bytes than one upload may have.
     """
     reports = list(envelopes)
     size = sum(map(len, reports))

@@ -246,7 +246,7 @@ class UploadQueue:
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
 
     def refuse(self, sent: Upload) -> None:
-        """Mark an upload as refused, so that its envelopes stay in the queue and are never sent again."""
+        """Mark an upload as refused: its envelopes stay in the queue, and are not sent before a new address or code."""
         with self._unchanged(sent) as same:
             if same:
                 self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.REFUSED, sent.campaign)

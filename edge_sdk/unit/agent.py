@@ -9,8 +9,8 @@ If the clock shows a time that is known to be past, it is not set yet, or it was
 answer until the clock shows a later time. Each step ends with everything on the disk, so a unit can be killed at any
 time and continues where it stopped.
 
-A child process sends the envelopes, so that the memory for TLS is released. Logs never contain a value, a cost or a
-prior.
+A child process sends the envelopes, so that the memory for TLS is released. Logs never contain a value, a prior or the
+cost of an answer.
 
 The module sensor reads a source, config and dry_run handle the configuration, answers/answering charges an answer, and
 daemon runs the unit's process.

@@ -61,8 +61,8 @@ class Source:
             dropped.
         file: a file whose last line is read.
         stdin: whether the next line of standard input is read.
-        timeout: seconds to wait for a program or a line; None for ``DEFAULT_TIMEOUT``, or for half of the time between
-            two readings if this is less.
+        timeout: seconds to wait for a program or a line; None for ``DEFAULT_TIMEOUT`` or half of the time between two
+            readings, whichever is less. The questions of one answer share this default.
         field: the place of the reading in the last line. A number is the index of a word; -1 is the last word. A text
             is a path in a JSON value, with names separated by dots. None means the whole line.
         separator: the separator of words; None for blanks.

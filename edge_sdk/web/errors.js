@@ -117,7 +117,7 @@ export class BudgetRefused extends HalftruthError {}
 /** The person has not agreed to this campaign. */
 export class ConsentMissing extends HalftruthError {}
 
-/** All answers of this period are used. */
+/** The given answer of this period is used, or all of them are. */
 export class QuotaReached extends HalftruthError {}
 
 /** The campaign is not joined. */

@@ -37,7 +37,7 @@ def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
         for x in (None, 0, 5):
             walked = belief(channel, 10**9, counts, x)
             with monkeypatch.context() as patch:
-                patch.setattr(posterior, "MOST_CELLS", 0)
+                patch.setattr(posterior, "MOST_STEPS", 0)
                 bounded = belief(channel, 10**9, counts, x)
             assert bounded.before == walked.before
             assert bounded.after >= walked.after

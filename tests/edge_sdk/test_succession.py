@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import select
+from dataclasses import fields
 
 from aggregator.study import Study
 from edge_sdk.campaigns.succession import SAME, follow, followed
 from edge_sdk.unit.config import load
-from protocol.campaign import campaign_id
+from protocol.campaign import Campaign, campaign_id
 from protocol.keys import SigningKey
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
@@ -68,7 +69,13 @@ def test_a_unit_follows_only_a_permitted_successor(open_device, clock):
     assert device.consented(campaign_id(following))
     assert device.addresses(campaign_id(following)) == (URL,)
     assert followed(device._store, first) == campaign_id(following)
-    assert "retention" in SAME
+
+
+def test_a_new_field_of_campaigns_must_be_equal_or_listed_here():
+    """Every field of a campaign is equal in a followed campaign, or is one of those that docs/UNIT.md lists."""
+    may_differ = {"title", "language", "translations", "opens", "closes", "period_seconds", "answers_per_period"}
+    may_differ |= {"minimum_reports", "mechanism", "views"}
+    assert {field.name for field in fields(Campaign) if field.init} == may_differ | set(SAME)
 
 
 def test_a_dearer_worst_case_is_not_followed(open_device, clock):
