@@ -1,4 +1,4 @@
-"""Bits (SPEC 5.6) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Bits (SPEC 5.6) for tests: channels, refused wire forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks import joining
 from protocol.channels import Bits
 from protocol.channels.bits.channel import S
 from protocol.notions import Information
-from tests.families.shapes import MOST, SEED, Law, Shapes, big, of_runs
+from tests.families.shapes import MOST, SEED, DecodedChannel, Shapes, big, of_runs
 
 
 def random_bits(classes: Sequence[int], seed: int) -> Bits:
@@ -30,17 +30,17 @@ def _refused() -> dict[str, Any]:
         "bits of too many inputs": ["bits", [half], [1], [0, 2**16 + 1]],
         "bits without runs": ["bits", [], [], []],
         "bits with half a run": ["bits", [half, S], [1, 2], [0, 2, 1]],
-        "bits whose other bits are as often one": ["bits", [half], [half], [0, 2]],
-        "bits whose other bits are more often one": ["bits", [half], [half + 1], [0, 2]],
+        "bits with b equal to a": ["bits", [half], [half], [0, 2]],
+        "bits with b above a": ["bits", [half], [half + 1], [0, 2]],
         "bits with a probability above one": ["bits", [S + 1], [1], [0, 2]],
         "bits with a negative probability": ["bits", [half], [-1], [0, 2]],
-        "bits of two classes alike": ["bits", [half, half], [1, 1], [0, 2, 1, 2]],
-        "bits of two classes with one other probability": ["bits", [half, S], [1], [0, 2, 1, 2]],
+        "bits of two classes with equal a and equal b": ["bits", [half, half], [1, 1], [0, 2, 1, 2]],
+        "bits of two classes with one b": ["bits", [half, S], [1], [0, 2, 1, 2]],
         "bits of two classes, one without inputs": ["bits", [half, S], [1, 2], [0, 2]],
-        "bits of two classes with one own probability": ["bits", [half], [1, 2], [0, 2, 1, 2]],
+        "bits of two classes with one a": ["bits", [half], [1, 2], [0, 2, 1, 2]],
         "bits with classes out of order": ["bits", [half, S], [1, 2], [1, 2, 0, 2]],
         "bits with a run in two parts": ["bits", [half], [1], [0, 1, 0, 1]],
-        "bits with a run of none": ["bits", [half, S], [1, 2], [0, 1, 1, 0, 0, 1]],
+        "bits with an empty run": ["bits", [half, S], [1, 2], [0, 1, 1, 0, 0, 1]],
     }
 
 
@@ -58,7 +58,7 @@ def _words(channel: Bits, x: int) -> list[bytes]:
     return rands
 
 
-def law(own: list[int], other: list[int], runs: list[int]) -> Law:
+def second_decoder(own: list[int], other: list[int], runs: list[int]) -> DecodedChannel:
     classes = of_runs(runs)
     k = len(classes)
 
@@ -75,7 +75,7 @@ def law(own: list[int], other: list[int], runs: list[int]) -> Law:
         words = [big(rand[4 * z : 4 * z + 4]) for z in range(k)]
         return int("".join("1" if u < f else "0" for u, f in zip(words, ones(x), strict=True)), 2)
 
-    return Law(k, 2**k, 32 * k, 4 * k, weight, sample)
+    return DecodedChannel(k, 2**k, 32 * k, 4 * k, weight, sample)
 
 
 TWO_CLASSES = Bits((S // 2, 2 * S // 3), (S // 5, S // 20), ((0, 1), (1, 2), (0, 1)))
@@ -84,7 +84,7 @@ SHAPES = Shapes(
     small={
         "bits of one class": Bits((3 * S // 4,), (S // 4 + 1,), ((0, 2),)),
         "bits of two classes": TWO_CLASSES,
-        "bits never wrong, or never hidden": Bits((S, S // 2), (S // 8, 0), ((0, 2), (1, 1))),
+        "bits with a = 1 in one class and b = 0 in another": Bits((S, S // 2), (S // 8, 0), ((0, 2), (1, 1))),
     },
     large={
         "bits, k = 100": (
@@ -95,7 +95,7 @@ SHAPES = Shapes(
     refused=_refused(),
     more={
         **{f"bits, k = {k}": random_bits([x % 3 for x in range(k)], SEED + k) for k in (2, 3, 4, 5, 6)},
-        "bits alike": Bits((S // 2,), (S // 3,), ((0, 4),)),
+        "bits of one class, k = 4": Bits((S // 2,), (S // 3,), ((0, 4),)),
     },
     drawn={"bits": random_bits([0, 0, 1, 1, 1, 2, 0, 1], SEED)},
     dear={
@@ -104,5 +104,5 @@ SHAPES = Shapes(
         "bits ball": (Information(MOST, joining._prior(40), 10**8), joining._bits(40, 40)),
     },
     rands=_words,
-    law=law,
+    second_decoder=second_decoder,
 )

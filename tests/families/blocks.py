@@ -1,4 +1,4 @@
-"""Blocks (SPEC 5.7) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Blocks (SPEC 5.7) for tests: channels, refused wire forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.families.hadamard import POWER_OF_TWO, truth_of
 from tests.families.noise import LINE
 from tests.families.projective import LINE_OF_SIX
 from tests.families.response import RESPONSE, UNEQUAL, cover_of
-from tests.families.shapes import MOST, NAT, ONE, WIDE, Law, Shapes, big, of_runs
+from tests.families.shapes import MOST, NAT, ONE, WIDE, DecodedChannel, Shapes, big, of_runs
 from tests.families.subset import SETS
 from tests.families.table import TABLE
 from tests.families.wave import WAVE
@@ -27,7 +27,7 @@ def in_blocks(level: int, blocks: list[int]) -> Blocks:
 
 
 def high_low(level: int, marks: list[int]) -> Blocks:
-    """Return the high-low channel; a mark of 1 means sensitive. The cover is ceil(largest weight / e)."""
+    """Return the high-low channel; a mark of 1 means sensitive. The cover is ceil(largest weight / e^level)."""
     inner = Hadamard(truth_of(level), sum(marks))
     largest = inner.truth << 128 - inner.scale
     return Blocks.over(-(-(largest << exact.EXP_BITS) // exact.exp_lower(level)), marks, lambda _: inner)
@@ -46,26 +46,32 @@ def _refused() -> dict[str, Any]:
         "blocks with only open inputs": ["blocks", never, [0, 4], [], []],
         "blocks whose first block is 2": ["blocks", never, [0, 1, 2, 4], [four], [0]],
         "blocks out of order": ["blocks", never, [1, 4, 3, 4, 2, 4], [four], [0, 0, 0]],
-        "blocks with a run of none": ["blocks", never, [1, 4, 2, 0, 0, 1], [four], [0]],
+        "blocks with an empty run": ["blocks", never, [1, 4, 2, 0, 0, 1], [four], [0]],
         "blocks with a run in two parts": ["blocks", never, [1, 2, 1, 2, 0, 1], [four], [0]],
-        "blocks with a block of one and no cover": ["blocks", never, [1, 4, 2, 1], [four, ["constant"]], [0, 1]],
+        "blocks with a block of one input and no cover": ["blocks", never, [1, 4, 2, 1], [four, ["constant"]], [0, 1]],
         "blocks of too many inputs": ["blocks", never, [0, 2**20, 1, 4], [four], [0]],
-        "blocks that are one block of all inputs": ["blocks", never, [1, 4], [four], [0]],
-        "blocks with a cover but nobody open": ["blocks", often, [1, 4], [four], [0]],
+        "blocks with one block of all inputs": ["blocks", never, [1, 4], [four], [0]],
+        "blocks with a cover and no open input": ["blocks", often, [1, 4], [four], [0]],
         "blocks with a cover and two blocks": ["blocks", often, [0, 2, 1, 4, 2, 4], [four], [0, 0]],
-        "blocks whose open inputs always hide": ["blocks", (2**125).to_bytes(16, "big"), [0, 2, 1, 4], [four], [0]],
+        "blocks whose open inputs never give their own output": [
+            "blocks",
+            (2**125).to_bytes(16, "big"),
+            [0, 2, 1, 4],
+            [four],
+            [0],
+        ],
         "blocks with a cover of 15 bytes": ["blocks", often[1:], [0, 2, 1, 4], [four], [0]],
         "blocks with a cover as an integer": ["blocks", 0, [0, 2, 1, 4], [four], [0]],
         "blocks with a channel too few": ["blocks", never, [0, 2, 1, 4, 2, 4], [four], [0]],
         "blocks with a channel too many": ["blocks", never, [0, 2, 1, 4], [four], [0, 0]],
-        "blocks with a channel of other inputs": ["blocks", never, [0, 2, 1, 3], [four], [0]],
+        "blocks with a channel for another number of inputs": ["blocks", never, [0, 2, 1, 3], [four], [0]],
         "blocks in blocks": ["blocks", never, [0, 2, 1, 6], [["blocks", never, [0, 2, 1, 4], [four], [0]]], [0]],
         "blocks of bits": ["blocks", never, [0, 2, 1, 2], [["bits", [S // 2], [1], [0, 2]]], [0]],
         "blocks of subset selection": ["blocks", never, [0, 2, 1, 5], [SETS.encode()], [0]],
         "blocks of noise": ["blocks", never, [0, 2, 1, 4], [LINE.encode()], [0]],
         "blocks of windows": ["blocks", never, [0, 2, 1, 6], [WINDOWS.encode()], [0]],
         "blocks of an unknown family": ["blocks", never, [0, 2, 1, 4], [["gaussian", 4]], [0]],
-        "blocks with an inner channel that is none": ["blocks", never, [0, 2, 1, 4], [["hadamard", 4, 0]], [0]],
+        "blocks with an inner channel that is refused": ["blocks", never, [0, 2, 1, 4], [["hadamard", 4, 0]], [0]],
         "blocks with an inner channel of no fields": ["blocks", never, [0, 2, 1, 4], [[]], [0]],
         "blocks without channels": ["blocks", never, [0, 2, 1, 4], 0, [0]],
         "blocks with a field too many": ["blocks", never, [0, 2, 1, 4], [four], [0], 0],
@@ -74,15 +80,18 @@ def _refused() -> dict[str, Any]:
         "constant of two inputs": ["blocks", often, [0, 1, 1, 2], [["constant"]], [0]],
         "blocks with an inner channel written twice": ["blocks", never, [0, 2, 1, 4, 2, 4], [four, four], [0, 1]],
         "blocks with inner channels out of order": ["blocks", never, [1, 4, 2, 5], [five, four], [1, 0]],
-        "blocks with an inner channel of no block": ["blocks", never, [0, 2, 1, 4], [four, five], [0]],
-        "blocks with a number of no inner channel": ["blocks", never, [0, 2, 1, 4, 2, 4], [four], [0, 1]],
+        "blocks with an inner channel that no block has": ["blocks", never, [0, 2, 1, 4], [four, five], [0]],
+        "blocks with the number of a missing inner channel": ["blocks", never, [0, 2, 1, 4, 2, 4], [four], [0, 1]],
         "constant alone": ["constant"],
     }
 
 
 def _rands(channel: Blocks, x: int) -> list[bytes]:
-    """Return random bytes with the cover's number on both sides of its thresholds, or the inner channel's draws after
-    its largest value."""
+    """Return random bytes for an input.
+
+    For an open input the first 16 bytes are on both sides of the thresholds of the cover. For another input they have
+    their largest value, and the draws of its inner channel follow.
+    """
     block = channel.block_of[x]
     edges = {0, channel.cover - 1, channel.cover, channel.hidden - 1, channel.hidden, WIDE - 1}
     heads = [edge.to_bytes(16, "big") for edge in sorted(edges) if edge >= 0]
@@ -93,29 +102,29 @@ def _rands(channel: Blocks, x: int) -> list[bytes]:
     return [heads[-1] + tail + bytes(channel.rand_bytes - 16 - len(tail)) for tail in tails]
 
 
-def law(cover_bytes: bytes, runs: list[int], inner: list[list[Any]], numbers: list[int]) -> Law:
+def second_decoder(cover_bytes: bytes, runs: list[int], inner: list[list[Any]], numbers: list[int]) -> DecodedChannel:
     cover, of = big(cover_bytes), of_runs(runs)
-    laws = [INNER[inner[number][0]].law(*inner[number][1:]) for number in numbers]
-    offsets = [sum(law.outputs for law in laws[:j]) for j in range(len(laws) + 1)]
+    made = [INNER[inner[number][0]].second_decoder(*inner[number][1:]) for number in numbers]
+    offsets = [sum(one.outputs for one in made[:j]) for j in range(len(made) + 1)]
     place = [of[:x].count(block) for x, block in enumerate(of)]
 
     def weight(x: int, y: int) -> int:
         if of[x] == 0:
             if y == offsets[-1] + place[x]:
-                return 2**128 - cover * laws[0].outputs
-            return cover if y < laws[0].outputs else 0
-        law, output = laws[of[x] - 1], y - offsets[of[x] - 1]
-        return law.weight(place[x], output) << 128 - law.scale if 0 <= output < law.outputs else 0
+                return 2**128 - cover * made[0].outputs
+            return cover if y < made[0].outputs else 0
+        own, output = made[of[x] - 1], y - offsets[of[x] - 1]
+        return own.weight(place[x], output) << 128 - own.scale if 0 <= output < own.outputs else 0
 
     def sample(x: int, rand: bytes) -> int:
         u, v = big(rand[:16]), rand[16:]
         if of[x] == 0:
-            return u // cover if u < cover * laws[0].outputs else offsets[-1] + place[x]
-        law = laws[of[x] - 1]
-        return offsets[of[x] - 1] + law.sample(place[x], v[: law.rand_bytes])
+            return u // cover if u < cover * made[0].outputs else offsets[-1] + place[x]
+        own = made[of[x] - 1]
+        return offsets[of[x] - 1] + own.sample(place[x], v[: own.rand_bytes])
 
     outputs = offsets[-1] + of.count(0)
-    return Law(len(of), outputs, 128, 16 + max(law.rand_bytes for law in laws), weight, sample)
+    return DecodedChannel(len(of), outputs, 128, 16 + max(one.rand_bytes for one in made), weight, sample)
 
 
 INNER = {
@@ -125,9 +134,9 @@ INNER = {
     "projective": projective.SHAPES,
     "wave": wave.SHAPES,
     "graded": graded.SHAPES,
-    "constant": Shapes(lambda *_: [b""], lambda: Law(1, 1, 0, 0, lambda x, y: 1, lambda x, rand: 0)),
+    "constant": Shapes(lambda *_: [b""], lambda: DecodedChannel(1, 1, 0, 0, lambda x, y: 1, lambda x, rand: 0)),
 }
-"""The families that may stand inside blocks, and the channel of one output."""
+"""The families of inner channels, and the constant channel of one input and one output."""
 
 
 BLOCKS = in_blocks(NAT, [1, 1, 2, 0, 2, 2, 1, 2, 0])
@@ -137,7 +146,7 @@ MANGAT = Blocks(-(-(WIDE << exact.EXP_BITS) // exact.exp_lower(NAT)), ((0, 1), (
 SHAPES = Shapes(
     small={
         "blocks of unequal sizes, and open inputs": BLOCKS,
-        "blocks of a family each": Blocks(0, ((1, 3), (2, 2), (3, 4), (2, 2)), (TABLE, POWER_OF_TWO, RESPONSE)),
+        "blocks of different families": Blocks(0, ((1, 3), (2, 2), (3, 4), (2, 2)), (TABLE, POWER_OF_TWO, RESPONSE)),
         "blocks that share an inner channel": Blocks(0, ((1, 4), (2, 3), (3, 4)), (LINE_OF_SIX, UNEQUAL, LINE_OF_SIX)),
         "blocks of a graded channel and a wave": Blocks(0, ((1, 6), (2, 6)), (graded.GRADED, WAVE)),
         "blocks of a wave and a response": Blocks(0, ((1, 6), (2, 4)), (WAVE, RESPONSE)),
@@ -169,5 +178,5 @@ SHAPES = Shapes(
         ),
     },
     rands=_rands,
-    law=law,
+    second_decoder=second_decoder,
 )

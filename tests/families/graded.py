@@ -1,4 +1,4 @@
-"""Graded channels (SPEC 5.12) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Graded channels (SPEC 5.12) for tests: channels, refused wire forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from benchmarks import joining
 from protocol.channels import GradedProjective
 from protocol.notions import Information
 from tests.families import projective
-from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, of_runs, outside_of
+from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, of_runs, outside_of
 
 
 def graded(order: int, dimension: int, levels: Sequence[int]) -> GradedProjective:
-    """Return the channel over the given geometry in which each input keeps its level of ``levels`` within its class."""
+    """Return the channel over the given geometry; inputs of equal level are a class, and the channel keeps this level
+    within it."""
     having, lacking = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
     least = [outside_of(level, having, lacking) for level in levels]
     return GradedProjective.over(order, dimension, [weight + (WIDE - weight) % having for weight in least])
@@ -49,11 +50,11 @@ def _refused() -> dict[str, Any]:
         "graded of more inputs than points": ["graded", 2, 3, weights[:2], [0, 3, 1, 5]],
         "graded over six elements": ["graded", 6, 3, weights[:2], [0, 3, 1, 3]],
         "graded of one coordinate": ["graded", 7, 1, weights[:2], [0, 1, 1, 1]],
-        "graded of two classes alike": of(first, first),
-        "graded with an outside weight of none": of(first, 0),
+        "graded of two classes with equal weights": of(first, first),
+        "graded with an outside weight of zero": of(first, 0),
         "graded with an outside weight above the inside one": of(first, flat),
-        "graded with a row of 2^128 and a remainder": of(first, second + 1),
-        "blocks that hide in a graded channel": [
+        "graded with weights that leave a remainder": of(first, second + 1),
+        "blocks with a graded channel and a cover": [
             "blocks", (2**100).to_bytes(16, "big"), [0, 2, 1, 6], [GRADED.encode()], [0],
         ],
     }  # fmt: skip
@@ -64,13 +65,13 @@ def _lengths(channel: GradedProjective, x: int) -> list[int]:
     return [channel.inside[number]] * having + [channel.outside[number]] * (channel.outputs - having)
 
 
-def law(q: int, t: int, outside: list[bytes], runs: list[int]) -> Law:
+def second_decoder(q: int, t: int, outside: list[bytes], runs: list[int]) -> DecodedChannel:
     classes = of_runs(runs)
-    laws = [projective.law(len(classes), q, t, weight) for weight in outside]
-    return Law(
-        len(classes), laws[0].outputs, 128, 16,
-        lambda x, y: laws[classes[x]].weight(x, y),
-        lambda x, rand: laws[classes[x]].sample(x, rand),
+    made = [projective.second_decoder(len(classes), q, t, weight) for weight in outside]
+    return DecodedChannel(
+        len(classes), made[0].outputs, 128, 16,
+        lambda x, y: made[classes[x]].weight(x, y),
+        lambda x, rand: made[classes[x]].sample(x, rand),
     )  # fmt: skip
 
 
@@ -103,6 +104,6 @@ SHAPES = Shapes(
         "graded pairwise": (joining._matrix(20), graded(2, 20, [NAT + x % 2 for x in range(20)])),
     },
     rands=at_edges(_lengths),
-    law=law,
+    second_decoder=second_decoder,
     one_run=True,
 )

@@ -1,4 +1,4 @@
-"""Hadamard channels (SPEC 5.3) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Hadamard channels (SPEC 5.3) for tests: channels, refused forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from benchmarks import joining
 from protocol import exact
 from protocol.channels import Hadamard
 from protocol.notions import Geo, Information, Ldp
-from tests.families.shapes import EXP_ONE, MOST, NAT, ONE, Law, Shapes, big
+from tests.families.shapes import EXP_ONE, MOST, NAT, ONE, DecodedChannel, Shapes, big
 
 
 def truth_of(level: int) -> int:
-    """Return the Hadamard truth weight at ``level``: floor(2^64 e / (1 + e)), with e bounded from below."""
+    """Return the Hadamard truth weight at ``level``: floor(2^64 e^level / (1 + e^level)), with a lower bound of
+    e^level."""
     odds = exact.exp_lower(level)
     return (odds << 64) // (odds + EXP_ONE)
 
@@ -23,7 +24,7 @@ def _rands(channel: Hadamard, x: int) -> list[bytes]:
     return [head.to_bytes(8, "big") + tail for head in (0, channel.truth - 1, channel.truth, ONE - 1) for tail in tails]
 
 
-def law(k: int, truth: int) -> Law:
+def second_decoder(k: int, truth: int) -> DecodedChannel:
     m = 1
     while m <= k:
         m *= 2
@@ -36,7 +37,9 @@ def law(k: int, truth: int) -> Law:
         y = big(rand[8:]) % m
         return y if agree(x, y) is (big(rand[:8]) < truth) else y ^ (x + 1 & -(x + 1))
 
-    return Law(k, m, 63 + log, 8 + -(-log // 8), lambda x, y: truth if agree(x, y) else 2**64 - truth, sample)
+    return DecodedChannel(
+        k, m, 63 + log, 8 + -(-log // 8), lambda x, y: truth if agree(x, y) else 2**64 - truth, sample
+    )
 
 
 PLAIN = Hadamard(truth_of(NAT), 5)
@@ -50,7 +53,7 @@ SHAPES = Shapes(
     },
     large={"Hadamard, k = 43,750": (Hadamard(truth_of(NAT), 43_750), [(0, 0), (43_749, 65_535), (43_749, 1)])},
     refused={
-        "Hadamard of one half": ["hadamard", 4, ONE // 2],
+        "Hadamard with truth weight one half": ["hadamard", 4, ONE // 2],
         "Hadamard with truth weight 0": ["hadamard", 4, 0],
         "Hadamard of one input": ["hadamard", 1, _TRUTH],
         "Hadamard of too many inputs": ["hadamard", 2**20 + 1, _TRUTH],
@@ -66,5 +69,5 @@ SHAPES = Shapes(
         "hadamard ball": (Information(MOST, (1,) * 63, 10**8), Hadamard(2**63 + 2**62, 63)),
     },
     rands=_rands,
-    law=law,
+    second_decoder=second_decoder,
 )

@@ -1,4 +1,4 @@
-"""Projective channels (SPEC 5.4) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Projective channels (SPEC 5.4) for tests: channels, refused forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks import joining
 from protocol.channels import ProjectiveGeometry
 from protocol.notions import Geo, Information
-from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, outside_of
+from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
 def projective(size: int, order: int, dimension: int, level: int) -> ProjectiveGeometry:
@@ -22,7 +22,7 @@ def projective(size: int, order: int, dimension: int, level: int) -> ProjectiveG
 
 
 def field(q: int) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
-    """Return functions for the sum and the product of two elements; each pair is computed once."""
+    """Return the functions that add and multiply two elements of the field; both cache their results."""
     p, reduced = {4: (2, [1, 1]), 8: (2, [1, 1, 0]), 9: (3, [2, 0])}.get(q, (q, [0]))
     e = len(reduced)
 
@@ -46,7 +46,7 @@ def field(q: int) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]
     return plus, times
 
 
-def law(k: int, q: int, t: int, outside_bytes: bytes) -> Law:
+def second_decoder(k: int, q: int, t: int, outside_bytes: bytes) -> DecodedChannel:
     plus, product_of = field(q)
 
     def digits(number: int, length: int) -> tuple[int, ...]:
@@ -81,7 +81,7 @@ def law(k: int, q: int, t: int, outside_bytes: bytes) -> Law:
     def weight(x: int, y: int) -> int:
         return outside if times(points[x], points[y]) else inside
 
-    return Law(k, len(points), 128, 16, weight, sample)
+    return DecodedChannel(k, len(points), 128, 16, weight, sample)
 
 
 FANO = projective(7, 2, 3, NAT)
@@ -147,8 +147,8 @@ SHAPES = Shapes(
             4,
             (WIDE % (1 + 257 + 257**2)).to_bytes(16, "big"),
         ],
-        "projective with an outside weight of none": _plane(0),
-        "projective with a row of 2^128 and a remainder": _plane(FANO.outside + 1),
+        "projective with an outside weight of zero": _plane(0),
+        "projective with weights that leave a remainder": _plane(FANO.outside + 1),
         "projective with an outside weight above the inside one": _plane(_FLAT),
         "projective with a row above 2^128": [*_SEVEN, b"\xff" * 16],
     },
@@ -170,6 +170,6 @@ SHAPES = Shapes(
         "projective pairwise": (joining._matrix(20), joining.projective(20, 2, 20)),
     },
     rands=at_edges(_lengths),
-    law=law,
+    second_decoder=second_decoder,
     one_run=True,
 )

@@ -1,9 +1,9 @@
-"""The test material of a family: channels of every shape, refused ones, and a second reader of the text.
+"""The test material of a family: channels of every shape, refused ones, and a second decoder written from SPEC alone.
 
-Vectors that are only written by the code do not show that the code follows the text. The second reader is written from
-SPEC 5 alone, with lists and loops. If it gives the same weights and draws, an independent implementation would too. It
-is slow and refuses nothing; the negative vectors cover refusals. Weights are computed from closed forms and integer
-levels, like an author's; they need not be those of the best mechanism.
+Vectors that are only written by the code do not show that the code follows the text. The second decoder is written
+from SPEC 5 alone, with lists and loops. If it gives the same weights and draws, the text is sufficient for an
+independent implementation. It is slow and refuses nothing; the negative vectors cover refusals. Weights are computed
+from closed forms and integer levels, like an author's; they need not be those of the best mechanism.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEED = 20260101
 
 
 @dataclass(frozen=True)
-class Law:
+class DecodedChannel:
     """A channel in the terms of SPEC 5: its sizes, its weights, and the output for an input and random bytes."""
 
     inputs: int
@@ -44,18 +44,18 @@ class Shapes:
 
     Attributes:
         rands: random bytes at the ends and on both sides of every threshold of a channel at an input.
-        law: the second reader: it computes the channel that the fields of a wire form describe, without ``protocol``.
+        second_decoder: computes the channel that the fields of a wire form describe, without ``protocol``.
         small: channels whose vectors list every weight.
         large: channels whose vectors list only the weights of the given cells.
-        refused: wire forms that are no channel.
-        more: further small channels for the laws, besides those of the vectors.
+        refused: wire forms that must be refused.
+        more: further small channels for the tests of all families, besides those of the vectors.
         drawn: large channels whose draws are compared with their weights.
         dear: small channels of the shape with the costliest audit, each with a notion.
         one_run: whether the values of the one large random integer that give an output are adjacent.
     """
 
     rands: Callable[[Any, int], list[bytes]]
-    law: Callable[..., Law]
+    second_decoder: Callable[..., DecodedChannel]
     small: dict[str, Channel] = field(default_factory=dict)
     large: dict[str, tuple[Channel, list[tuple[int, int]]]] = field(default_factory=dict)
     refused: dict[str, Any] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class Shapes:
 
 
 def outside_of(level: int, having: int, lacking: int) -> int:
-    """Return ceil(2^128 / (having * e + lacking)): the weight of an output without the true input at ``level``."""
+    """Return ceil(2^128 / (having * e^level + lacking)): the weight of an output without the true input."""
     return -(-(WIDE << exact.EXP_BITS) // (exact.exp_lower(level) * having + EXP_ONE * lacking))
 
 

@@ -1,4 +1,4 @@
-"""Subset selection (SPEC 5.5) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Subset selection (SPEC 5.5) for tests: channels, refused wire forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks import joining
 from protocol.channels import SubsetSelection
 from protocol.notions import Information
-from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, outside_of
+from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
 def subset(size: int, ones: int, level: int) -> SubsetSelection:
@@ -18,7 +18,7 @@ def subset(size: int, ones: int, level: int) -> SubsetSelection:
     return SubsetSelection(size, ones, least + ((WIDE - least) % having if lacking == 1 else 0))
 
 
-def law(k: int, d: int, outside_bytes: bytes) -> Law:
+def second_decoder(k: int, d: int, outside_bytes: bytes) -> DecodedChannel:
     outside = big(outside_bytes)
     a, b = comb(k - 1, d - 1), comb(k - 1, d)
     inside, remainder = divmod(2**128 - b * outside, a)
@@ -45,7 +45,7 @@ def law(k: int, d: int, outside_bytes: bytes) -> Law:
         r = word(u // inside, k - 1, d - 1) if own else word(min((u - a * inside) // outside, b - 1), k - 1, d)
         return int(r[:x] + ("1" if own else "0") + r[x:], 2)
 
-    return Law(k, 2**k, 128, 16, weight, sample)
+    return DecodedChannel(k, 2**k, 128, 16, weight, sample)
 
 
 SETS = subset(5, 2, NAT)
@@ -75,12 +75,12 @@ SHAPES = Shapes(
         "subset with a weight as an integer": ["subset", 5, 2, 7],
         "subset of two inputs": _sets(2, 1, 1),
         "subset of 63 inputs": _sets(63, 2, WIDE // 4000),
-        "subset of sets of one": _sets(5, 1, WIDE // 10),
-        "subset of the set of all": _sets(5, 5, 1),
-        "subset with an outside weight of none": _sets(5, 2, 0),
+        "subset with sets of one input": _sets(5, 1, WIDE // 10),
+        "subset with the set of all inputs": _sets(5, 5, 1),
+        "subset with an outside weight of zero": _sets(5, 2, 0),
         "subset with an outside weight above the inside one": _sets(5, 2, WIDE // 10 + 1),
         "subset with a row above 2^128": ["subset", 5, 2, b"\xff" * 16],
-        "subset with a remainder above inside less outside": _sets(7, 4, WIDE // 35 - 1),
+        "subset with a remainder above inside - outside": _sets(7, 4, WIDE // 35 - 1),
         "subset with a remainder if only one set lacks the true input": _sets(4, 3, subset(4, 3, NAT).outside + 1),
     },
     more={f"subset, k = {k}, d = {d}": subset(k, d, NAT) for k, d in ((3, 2), (4, 2), (5, 4), (6, 3))},
@@ -90,6 +90,6 @@ SHAPES = Shapes(
         "subset lip": (Information(MOST, joining._prior(20)), joining._subset(20, 9)),
     },
     rands=at_edges(lambda channel, _: [channel.inside] * channel.having + [channel.outside] * channel.lacking),
-    law=law,
+    second_decoder=second_decoder,
     one_run=True,
 )

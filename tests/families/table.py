@@ -1,4 +1,4 @@
-"""Tables (SPEC 5.1) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Tables (SPEC 5.1) for tests: channels, refused wire forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from benchmarks import joining
 from protocol.channels import Table
 from protocol.notions import Information, Ldp, MutualInformation
-from tests.families.shapes import MOST, SEED, STEPS, Law, Shapes, at_edges, big, first_above
+from tests.families.shapes import MOST, SEED, STEPS, DecodedChannel, Shapes, at_edges, big, first_above
 
 
 def random_table(inputs: int, outputs: int, seed: int, *, zeros: bool = True) -> Table:
@@ -18,8 +18,8 @@ def random_table(inputs: int, outputs: int, seed: int, *, zeros: bool = True) ->
     return Table.nearest([[Fraction(weight, sum(row)) for weight in row] for row in weights])
 
 
-def law(rows: list[list[int]]) -> Law:
-    return Law(
+def second_decoder(rows: list[list[int]]) -> DecodedChannel:
+    return DecodedChannel(
         len(rows), len(rows[0]), 62, 8,
         lambda x, y: rows[x][y],
         lambda x, rand: first_above(big(rand) // 4, rows[x]),
@@ -39,16 +39,16 @@ SHAPES = Shapes(
         "table of one row": ["table", [[STEPS, 0]]],
         "table of one column": ["table", [[STEPS], [STEPS]]],
         "table of no rows": ["table", []],
-        "table row a unit short": ["table", [[STEPS, 0], [0, STEPS - 1]]],
-        "table row a unit over": ["table", [[STEPS, 0], [1, STEPS]]],
-        "table row with a negative weight": ["table", [[STEPS, 0], [-1, STEPS + 1]]],
-        "table rows of unequal lengths": ["table", [[STEPS, 0], [0, 0, STEPS]]],
-        "table weight as text": ["table", [[STEPS, 0], ["0", STEPS]]],
+        "table with a row that sums to one unit too little": ["table", [[STEPS, 0], [0, STEPS - 1]]],
+        "table with a row that sums to one unit too much": ["table", [[STEPS, 0], [1, STEPS]]],
+        "table with a negative weight": ["table", [[STEPS, 0], [-1, STEPS + 1]]],
+        "table with rows of unequal lengths": ["table", [[STEPS, 0], [0, 0, STEPS]]],
+        "table with a weight as text": ["table", [[STEPS, 0], ["0", STEPS]]],
         "table with a field too many": ["table", [[STEPS, 0], [0, STEPS]], 0],
     },
     more={
         "random table": random_table(5, 7, SEED),
-        "table of two": random_table(2, 2, SEED),
+        "table of two inputs": random_table(2, 2, SEED),
     },
     drawn={"table": random_table(20, 400, SEED)},
     dear={
@@ -59,5 +59,5 @@ SHAPES = Shapes(
         "table ball": (Information(MOST, joining._prior(30), 10**8), joining._table(30, 30)),
     },
     rands=at_edges(lambda channel, x: [4 * weight for weight in channel.rows[x]]),
-    law=law,
+    second_decoder=second_decoder,
 )

@@ -1,4 +1,4 @@
-"""Triples (SPEC 5.10) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Triples (SPEC 5.10) for tests: channels, refused wire forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from benchmarks import joining
 from protocol.channels import Triples
 from protocol.notions import Information
-from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, outside_of
+from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
 def triples(size: int, level: int) -> Triples:
-    """Return the channel over the triple system for ``size`` points."""
+    """Return the channel over the triple system for ``size`` inputs at ``level``."""
     shape = Triples(size, 1)
     return Triples(size, outside_of(level, shape.support, shape.outputs - shape.support))
 
@@ -27,11 +27,11 @@ def _refused() -> dict[str, Any]:
         "triples with a weight as an integer": ["triples", 9, NINE.outside >> 64],
         "triples of one input": of(1, NINE.outside),
         "triples of 4,096 inputs": of(4096, 1),
-        "triples with an outside weight of none": of(9, 0),
+        "triples with an outside weight of zero": of(9, 0),
         "triples with an outside weight above the inside one": of(9, WIDE // 12 + 1),
         "triples with a row above 2^128": ["triples", 9, b"\xff" * 16],
         # There are 35 triples, and 7 of them contain an input. So inside is outside + 1, and the remainder is 4.
-        "triples with a remainder above inside less outside": of(15, WIDE // 35),
+        "triples with a remainder above inside - outside": of(15, WIDE // 35),
     }
 
 
@@ -40,7 +40,7 @@ def _lengths(channel: Triples, x: int) -> list[int]:
     return [channel.inside] * channel.support + [channel.outside + channel.remainder] + [channel.outside] * (others - 1)
 
 
-def law(k: int, outside_bytes: bytes) -> Law:
+def second_decoder(k: int, outside_bytes: bytes) -> DecodedChannel:
     outside = big(outside_bytes)
     n = next(n for n in range(3, 2**12, 2) if 3 * n >= k)
     t = (n - 1) // 2
@@ -80,7 +80,7 @@ def law(k: int, outside_bytes: bytes) -> Law:
             return block(j + 1, d) * n + a
         return c * n + b
 
-    return Law(k, m, 128, 16, weight, sample)
+    return DecodedChannel(k, m, 128, 16, weight, sample)
 
 
 NINE = triples(9, NAT)
@@ -99,6 +99,6 @@ SHAPES = Shapes(
         "triples ball": (Information(MOST, joining._prior(60), 10**8), joining._triples(60)),
     },
     rands=at_edges(_lengths),
-    law=law,
+    second_decoder=second_decoder,
     one_run=True,
 )

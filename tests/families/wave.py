@@ -1,4 +1,4 @@
-"""Waves (SPEC 5.11) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Waves (SPEC 5.11) for tests: channels, refused wire forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks import joining
 from protocol.channels import Wave
 from protocol.notions import Information
-from tests.families.shapes import MOST, NAT, WIDE, Law, Shapes, at_edges, big, outside_of
+from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_edges, big, outside_of
 
 
 def wave(size: int, half: int, level: int) -> Wave:
@@ -34,17 +34,17 @@ def _refused() -> dict[str, Any]:
         "wave with a weight as an integer": ["wave", 6, 1, WAVE.outside >> 64],
         "wave of one input": of(1, 1, WAVE.outside),
         "wave of too many inputs": whole(2**20 + 1, 1, 2**107),
-        "wave of no half width": whole(6, 0, WIDE // 30),
-        "wave of a half width of all inputs": whole(6, 6, WIDE // 30),
-        "wave with an outside weight of none": of(6, 1, 0),
+        "wave with a half width of zero": whole(6, 0, WIDE // 30),
+        "wave with a half width equal to the number of inputs": whole(6, 6, WIDE // 30),
+        "wave with an outside weight of zero": of(6, 1, 0),
         "wave with an outside weight above the inside one": whole(6, 1, WIDE // 8 + 1),
         "wave with a row above 2^128": ["wave", 6, 1, b"\xff" * 16],
-        "wave with a row of 2^128 and a remainder": of(6, 1, WAVE.outside + 1),
-        "wave whose window has a factor of the others": of(4, 1, WIDE // 9),
+        "wave with weights that leave a remainder": of(6, 1, WAVE.outside + 1),
+        "wave with 3 outputs in the window and 3 outside": of(4, 1, WIDE // 9),
     }
 
 
-def law(k: int, b: int, outside_bytes: bytes) -> Law:
+def second_decoder(k: int, b: int, outside_bytes: bytes) -> DecodedChannel:
     outside = big(outside_bytes)
     inside = (2**128 - (k - 1) * outside) // (2 * b + 1)
 
@@ -55,7 +55,7 @@ def law(k: int, b: int, outside_bytes: bytes) -> Law:
         j = (u - (2 * b + 1) * inside) // outside
         return j if j < x else j + 2 * b + 1
 
-    return Law(k, k + 2 * b, 128, 16, lambda x, y: inside if x <= y <= x + 2 * b else outside, sample)
+    return DecodedChannel(k, k + 2 * b, 128, 16, lambda x, y: inside if x <= y <= x + 2 * b else outside, sample)
 
 
 WAVE = wave(6, 1, NAT)
@@ -64,7 +64,7 @@ SHAPES = Shapes(
     small={
         "wave": WAVE,
         "wave of two inputs": wave(2, 1, 2 * NAT),
-        "wave, outputs that are near all inputs": wave(4, 2, NAT // 10),
+        "wave with outputs in the windows of all inputs": wave(4, 2, NAT // 10),
     },
     large={
         "wave, k = 43,750": (
@@ -81,6 +81,6 @@ SHAPES = Shapes(
         "wave pairwise": (joining._matrix(20), wave(20, 4, 2 * NAT)),
     },
     rands=at_edges(lambda channel, _: [channel.inside] * channel.span + [channel.outside] * (channel.inputs - 1)),
-    law=law,
+    second_decoder=second_decoder,
     one_run=True,
 )

@@ -1,4 +1,4 @@
-"""Windows (SPEC 5.9) for tests: channels, refused wire forms, and a second reader of the text."""
+"""Windows (SPEC 5.9) for tests: channels, refused wire forms, and a second decoder written from SPEC alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks import joining
 from protocol.channels import Windows
 from protocol.channels.windows.arrangement import Single, Type
 from protocol.notions import Information, Ldp
-from tests.families.shapes import MOST, ONE, SEED, Law, Shapes, big, edges, first_above
+from tests.families.shapes import MOST, ONE, SEED, DecodedChannel, Shapes, big, edges, first_above
 
 
 def random_windows(inputs: int, heavies: int, singles: int, cells: int, orders: int, types: int, seed: int) -> Windows:
@@ -74,35 +74,41 @@ def _refused() -> dict[str, Any]:
         "windows with a heavy input that is a single": but(heavies=[1], singles=[1, 4, 1], arcs=[3, 0, 5, 6]),
         "windows with a heavy input that has an arc": but(arcs=[3, 4, 5, 0]),
         "windows with a single that has an arc": but(arcs=[3, 0, 5, 4]),
-        "windows with an input without an arc that is neither": but(arcs=[0, 0, 5, 0]),
+        "windows with an input without an arc that is neither heavy nor single": but(arcs=[0, 0, 5, 0]),
         "windows with a single outside the domain": but(arcs=[3, 0, 5, 1], singles=[4, 4, 1]),
-        "windows without types, and not all singles": but(types=[], cells=1, orders=1),
-        "windows with types, and all singles": ["windows", [0, 0], 1, 1, [], [0, 4, 1, 1, 4, 1], [[0, 5, 5, 5]]],
-        "windows without an arc, and not all singles": but(
+        "windows without types and with other inputs than singles": but(types=[], cells=1, orders=1),
+        "windows with types and only singles": ["windows", [0, 0], 1, 1, [], [0, 4, 1, 1, 4, 1], [[0, 5, 5, 5]]],
+        "windows without an arc and with other inputs than singles": but(
             arcs=[0, 0, 0], heavies=[0, 1, 2], singles=[], types=[[1, 9, 5, 2, 7, 7, 7]]
         ),
-        "windows of singles in two cells": ["windows", [0, 0], 2, 1, [], [0, 4, 1, 1, 4, 1], []],
-        "windows of singles in two orders": ["windows", [0, 0], 1, 2, [], [0, 4, 1, 1, 4, 1], []],
+        "windows with only singles and two cells": ["windows", [0, 0], 2, 1, [], [0, 4, 1, 1, 4, 1], []],
+        "windows with only singles and two orders": ["windows", [0, 0], 1, 2, [], [0, 4, 1, 1, 4, 1], []],
         "windows with a single of two numbers": but(singles=[3, 4 * unit]),
-        "windows with a single whose output others have more often": but(singles=[3, unit, 4 * unit]),
+        "windows with a single whose other weight is above its own": but(singles=[3, unit, 4 * unit]),
         "windows with a type of three numbers": but(arcs=[3, 2, 5, 0], heavies=[], types=[[1, 9 * unit, 5 * unit]]),
         "windows with a type as an integer": but(types=[1]),
         "windows with types as an integer": but(types=1),
-        "windows with a type without its heavy input": typed(1, 9 * unit, 5 * unit, 2 * unit),
-        "windows with a type of a heavy input too many": typed(1, 9 * unit, 5 * unit, 2 * unit, 7 * unit, 7 * unit),
+        "windows with a type without a weight for the heavy input": typed(1, 9 * unit, 5 * unit, 2 * unit),
+        "windows with a type with a weight too many for heavy inputs": typed(
+            1, 9 * unit, 5 * unit, 2 * unit, 7 * unit, 7 * unit
+        ),
         "windows that span more than all cells": typed(4, 5 * unit, 5 * unit, 2 * unit, 7 * unit),
         "windows with a larger weight outside than inside": typed(1, 5 * unit, 9 * unit, 2 * unit, 7 * unit),
-        "windows of no cells with an inside": typed(0, 9 * unit, 5 * unit, 2 * unit, 7 * unit),
-        "windows of all cells with an outside": typed(3, 9 * unit, 5 * unit, 2 * unit, 7 * unit),
+        "windows that span no cell, with inside above outside": typed(0, 9 * unit, 5 * unit, 2 * unit, 7 * unit),
+        "windows that span all cells, with inside above outside": typed(3, 9 * unit, 5 * unit, 2 * unit, 7 * unit),
         "windows with arcs as an integer": but(arcs=5),
         "windows with a single of a negative weight": but(singles=[3, 4 * unit, -1]),
-        "windows with a single's own weight above one": but(singles=[3, ONE - 1, unit]),
-        "windows with a negative weight of what is in no arc": typed(1, 9 * unit, 5 * unit, -1, 7 * unit),
+        "windows with a single's own weight that leaves nothing for the types": but(singles=[3, ONE - 1, unit]),
+        "windows with a negative low weight": typed(1, 9 * unit, 5 * unit, -1, 7 * unit),
         "windows with a negative weight of a heavy input": typed(1, 9 * unit, 5 * unit, 2 * unit, -1),
-        "windows with a negative weight": typed(1, 9 * unit, -1, 2 * unit, 7 * unit),
-        "windows of a rare input above one": typed(1, 60 * unit, 20 * unit, 2 * unit, 7 * unit),
-        "windows of a heavy input above one": typed(1, 9 * unit, 5 * unit, 2 * unit, 34 * unit),
-        "windows of a single above one": typed(1, 9 * unit, 5 * unit, 33 * unit, 7 * unit),
+        "windows with a negative outside weight": typed(1, 9 * unit, -1, 2 * unit, 7 * unit),
+        "windows whose weights for a rare input sum to more than one": typed(
+            1, 60 * unit, 20 * unit, 2 * unit, 7 * unit
+        ),
+        "windows whose weights for a heavy input sum to more than one": typed(
+            1, 9 * unit, 5 * unit, 2 * unit, 34 * unit
+        ),
+        "windows whose weights for a single sum to more than one": typed(1, 9 * unit, 5 * unit, 33 * unit, 7 * unit),
     }
 
 
@@ -128,7 +134,9 @@ def _points(channel: Windows, x: int) -> list[bytes]:
     return rands
 
 
-def law(arcs: list[int], cells: int, orders: int, heavy: list[int], singles: list[int], types: list[list[int]]) -> Law:
+def second_decoder(
+    arcs: list[int], cells: int, orders: int, heavy: list[int], singles: list[int], types: list[list[int]]
+) -> DecodedChannel:
     k, circle, one = len(arcs), sum(arcs), 2**64
     single = list(zip(singles[::3], singles[1::3], singles[2::3], strict=True))
     rare = [x for x in range(k) if x not in heavy and x not in singles[::3]]
@@ -184,7 +192,7 @@ def law(arcs: list[int], cells: int, orders: int, heavy: list[int], singles: lis
         return len(single) + 1 + (place * orders + r) * cells + j % cells
 
     outputs = len(single) + 1 + len(types) * orders * cells
-    return Law(k, outputs, 128 + orders.bit_length() - 1, 17, weight, sample)
+    return DecodedChannel(k, outputs, 128 + orders.bit_length() - 1, 17, weight, sample)
 
 
 WINDOWS = Windows(
@@ -200,10 +208,10 @@ _FREQUENT = (Single(2, ONE // 50, ONE // 200), Single(150, ONE // 60, ONE // 180
 SHAPES = Shapes(
     small={
         "windows, inputs of every kind": WINDOWS,
-        "windows of singles": Windows(
+        "windows with only singles": Windows(
             (0, 0, 0), 1, 1, (), tuple(Single(x, ONE // 2 + x, ONE // 5) for x in range(3)), ()
         ),
-        "windows of equal arcs, and no rest": Windows(
+        "windows of equal arcs, rest = 0": Windows(
             (7, 7, 7, 7), 4, 1, (), (), (Type(2, 3 * ONE // 8, ONE // 8, 0, ()),)
         ),
         "windows, more arcs than cells": Windows(
@@ -247,5 +255,5 @@ SHAPES = Shapes(
         "windows ball": (Information(MOST, joining._prior(60), 10**8), joining._windows(60, 32, 4, 2)),
     },
     rands=_points,
-    law=law,
+    second_decoder=second_decoder,
 )

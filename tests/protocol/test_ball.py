@@ -48,14 +48,14 @@ def worst(channel: Channel, prior: Sequence[int], radius: Fraction) -> Fraction:
     rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
     found = Fraction(1)
     for givers in itertools.permutations(range(len(prior))):
-        law, left = [Fraction(mass, sum(prior)) for mass in prior], radius
+        moved, left = [Fraction(mass, sum(prior)) for mass in prior], radius
         for x in givers[:-1]:
-            taken = min(left, law[x])
-            law[x] -= taken
-            law[givers[-1]] += taken
+            taken = min(left, moved[x])
+            moved[x] -= taken
+            moved[givers[-1]] += taken
             left -= taken
         for column in zip(*rows, strict=True):
-            mean = sum((mass * weight for mass, weight in zip(law, column, strict=True)), Fraction())
+            mean = sum((mass * weight for mass, weight in zip(moved, column, strict=True)), Fraction())
             if mean:
                 found = max(found, max(column) / mean, mean / min(column))
     return found
@@ -79,7 +79,8 @@ def test_the_ball_is_brute_force(name: str, radius: int) -> None:
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_the_ball_lies_between_lip_and_ldp(name: str) -> None:
-    """The level grows with the radius: at 0 it is the LIP level, at 1 the LDP level."""
+    """The level grows with the radius: it is never below the LIP level, and at radius 1 it is the LDP level. Without a
+    radius there is no level of a ball."""
     channel = CHANNELS[name]
     assert certify(channel, Information(MOST, PRIOR)).ball is None
     assert certify(channel, Ldp(MOST)).ball is None
@@ -106,7 +107,8 @@ def test_the_declared_level_is_kept_over_the_ball() -> None:
 
 
 def test_the_radius_is_encoded() -> None:
-    """The radius is the fourth field of the notion's wire form, 0 for a notion without a ball, and at most 1."""
+    """The radius is the fourth field of the notion's wire form, 0 for a notion without a ball. A radius outside 0 to 1
+    and a wire form without the field are refused."""
     for notion in (Information(NAT, PRIOR), Information(NAT, PRIOR, 1), Information(NAT, PRIOR, RADIUS_UNITS)):
         wire = codec.decode(codec.encode(notion.encode()), limit=2**10)
         assert notions.decode(wire) == notion
@@ -119,7 +121,8 @@ def test_the_radius_is_encoded() -> None:
 
 
 def test_a_ball_is_refused_if_the_channel_is_too_large() -> None:
-    """Bits of more classes than the sums allow keep LIP, but a declared ball is refused and not ignored."""
+    """Bits of 65 classes are certified for LIP; with a declared ball they are refused, because its level cannot be
+    computed."""
     channel = Bits.over([(1 << 31, (1 << 30) + x) for x in range(65)])
     assert certify(channel, Information(MOST, (1,) * 65)).ball is None
     with pytest.raises(Uncertified, match="ball"):
@@ -128,7 +131,7 @@ def test_a_ball_is_refused_if_the_channel_is_too_large() -> None:
 
 @pytest.mark.parametrize("name", CHANNELS)
 def test_ldp_at_the_level_implies_every_ball(name: str) -> None:
-    """At its LDP level a channel keeps every radius; channels that are too large to enumerate are certified by this."""
+    """A channel that is certified for LDP at a level is certified for LIP at this level with every radius."""
     channel = CHANNELS[name]
     level = max(certify(channel, Ldp(MOST)).audited, exact.MIN_LEVEL)
     for radius in (0, 1, 10**8, 10**9):

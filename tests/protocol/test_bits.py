@@ -1,4 +1,4 @@
-"""The laws of bit vectors, against brute force (SPEC 5.6)."""
+"""Properties of bit vectors, against brute force (SPEC 5.6)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from protocol import codec
 from protocol.channels.bits.channel import Bits, S
-from tests.protocol.test_channels import ChannelLaws, check_loss, check_prior_loss, weights
+from tests.protocol.test_channels import ChannelProperties, check_loss, check_prior_loss, weights
 
 SEED = 20260101
 HALF = S // 2
@@ -18,17 +18,17 @@ HALF = S // 2
 GRID: dict[str, Bits] = {
     "two inputs": Bits((HALF,), (S // 4,), ((0, 2),)),
     "one class": Bits((3 * S // 4,), (S // 4 + 1,), ((0, 5),)),
-    "classes between each other": Bits((HALF, S // 3, S - 1), (S // 4, 1, S - 2), ((0, 1), (1, 2), (0, 1), (2, 1))),
-    "what is not sensitive": Bits((HALF, S // 3), (S // 4, 0), ((0, 2), (1, 2))),
-    "all shown": Bits((S,), (0,), ((0, 3),)),
-    "one always set": Bits((HALF, S), (S // 4, S // 8), ((0, 2), (1, 1))),
-    "one never wrong, one never hidden": Bits((S, HALF, HALF + 1), (7, 0, 9), ((0, 1), (1, 1), (2, 2))),
+    "classes interleaved": Bits((HALF, S // 3, S - 1), (S // 4, 1, S - 2), ((0, 1), (1, 2), (0, 1), (2, 1))),
+    "b = 0 in one class": Bits((HALF, S // 3), (S // 4, 0), ((0, 2), (1, 2))),
+    "a = 1 and b = 0": Bits((S,), (0,), ((0, 3),)),
+    "a = 1 in one class": Bits((HALF, S), (S // 4, S // 8), ((0, 2), (1, 1))),
+    "a = 1 in one class, b = 0 in another": Bits((S, HALF, HALF + 1), (7, 0, 9), ((0, 1), (1, 1), (2, 2))),
 }
 
 
 @pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
-class TestBits(ChannelLaws):
-    """The laws of every channel, over this grid."""
+class TestBits(ChannelProperties):
+    """The properties of every channel, over this grid."""
 
 
 chances = st.tuples(st.integers(0, S), st.integers(0, S)).filter(lambda pair: pair[0] != pair[1])
@@ -53,7 +53,7 @@ def test_loss_against_any_prior(channel: Bits, data: st.DataObject) -> None:
 
 
 def test_forty_thousand_bits() -> None:
-    """A domain of 41,270 items and their dummies is sampled and audited at full size, and its wire form is short."""
+    """A channel of 41,280 bits is sampled and audited at full size, and its wire form has fewer than 50 bytes."""
     channel = Bits.over([(HALF, S // 9)] * 20_000 + [(HALF, S // 5)] * 21_280)
     y = channel.sample(7, random.Random(SEED).randbytes(channel.rand_bytes))
     assert abs(y.bit_count() - 20_000 / 9 - 21_280 / 5) < 400

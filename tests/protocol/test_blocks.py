@@ -1,4 +1,4 @@
-"""The laws of blocks (SPEC 5.7): any inner channel in each block, and open inputs that one of the blocks hides."""
+"""Properties of blocks (SPEC 5.7): any inner channel in each block, and open inputs that one block covers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.families.hadamard import truth_of
 from tests.families.response import cover_of
 from tests.families.shapes import ONE
 from tests.families.table import random_table
-from tests.protocol.test_channels import ChannelLaws, check_loss, weights
+from tests.protocol.test_channels import ChannelProperties, check_loss, weights
 
 NAT = exact.NANONATS
 SEED = 20260102
@@ -43,11 +43,11 @@ def inner_of(kind: str, size: int) -> Channel:
 GRID: dict[str, Blocks] = {
     **{name: channel for name, channel in CHANNELS.items() if isinstance(channel, Blocks)},
     "a plane and open inputs": Blocks(0, ((1, 6), (0, 2)), (PLANE,)),
-    "a plane to hide in": Blocks(PLANE.outside, ((0, 2), (1, 6)), (PLANE,)),
-    "a table of zeros to hide in": Blocks(
+    "a plane with a cover": Blocks(PLANE.outside, ((0, 2), (1, 6)), (PLANE,)),
+    "a table with zeros and a cover": Blocks(
         2**126, ((1, 3), (0, 2)), (Table(((2**62, 0, 0), (0, 2**61, 2**61), (2**60, 0, 3 * 2**60))),)
     ),
-    "a response of unequal covers to hide in": Blocks(
+    "a response of unequal weights with a cover": Blocks(
         2**120, ((0, 1), (1, 3), (0, 1)), (RandomizedResponse(3, (2**60, 3 * 2**62, 0)),)
     ),
     "one sensitive input among many": Blocks(WHOLE - 1, ((0, 3), (1, 1), (0, 2)), (Constant(),)),
@@ -55,8 +55,8 @@ GRID: dict[str, Blocks] = {
 
 
 @pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
-class TestBlocks(ChannelLaws):
-    """The laws of every channel, over this grid."""
+class TestBlocks(ChannelProperties):
+    """The properties of every channel, over this grid."""
 
 
 @given(
@@ -70,10 +70,10 @@ def test_any_blocks(blocks: list[int], kind: str, cover: int) -> None:
     counts = Counter(blocks)
     sizes = [count for block, count in counts.items() if block]
     if cover:
-        lawful = len(sizes) == 1 and bool(counts[OPEN]) and cover * inner_of(kind, sizes[0]).outputs < WHOLE
+        valid = len(sizes) == 1 and bool(counts[OPEN]) and cover * inner_of(kind, sizes[0]).outputs < WHOLE
     else:
-        lawful = bool(sizes) and 1 not in sizes and (len(sizes) > 1 or bool(counts[OPEN]))
-    if not lawful:
+        valid = bool(sizes) and 1 not in sizes and (len(sizes) > 1 or bool(counts[OPEN]))
+    if not valid:
         with pytest.raises(ChannelError):
             Blocks.over(cover, blocks, lambda size: inner_of(kind, size))
         return
@@ -91,7 +91,7 @@ def test_any_blocks(blocks: list[int], kind: str, cover: int) -> None:
 @pytest.mark.parametrize(
     "inner", [*(made for made in CHANNELS.values() if isinstance(made, tuple(INNER.values()))), PLANE, Constant()]
 )
-def test_the_largest_weight_is_the_largest(inner: Channel) -> None:
+def test_the_largest_weight_is_that_of_the_matrix(inner: Channel) -> None:
     """``largest_weight`` is the greatest cell of the dense matrix, scaled to rows that sum to 2^128."""
     assert largest_weight(inner) == max(map(max, weights(inner))) << BLOCKS_SCALE - inner.scale
 
@@ -109,7 +109,7 @@ def test_the_cover_is_the_least_that_keeps_the_level(sensitive: int) -> None:
 
 
 def test_a_map_in_blocks_is_certified_quickly() -> None:
-    """43,750 cells in 1,750 blocks decode, and are certified under the block notion, in seconds."""
+    """43,750 cells in 1,750 blocks are decoded and certified under the block notion in less than 10 seconds."""
     size, side, columns = 43_750, 5, 350
     blocks = [1 + x // columns // side * (columns // side) + x % columns // side for x in range(size)]
     made = in_blocks(NAT, blocks)
@@ -131,7 +131,7 @@ def test_unary_channels_and_blocks_are_refused_in_a_block() -> None:
             Blocks(0, ((1, 3), (0, 1)), (inner,))
 
 
-def test_a_constant_lives_in_blocks_only() -> None:
-    """A constant channel is only accepted as an inner channel of a block, never as a campaign's channel."""
+def test_a_constant_channel_is_refused_outside_blocks() -> None:
+    """The wire form of a constant channel is refused as a campaign's channel."""
     with pytest.raises(ChannelError, match="family"):
         channels.decode(Constant().encode())

@@ -1,4 +1,4 @@
-"""The laws of campaigns (SPEC 7)."""
+"""Properties of campaigns (SPEC 7)."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ SAID = ("title", "question", "purpose", "organisation", "contact", "retention")
 @pytest.mark.parametrize("unseen", UNSEEN, ids=lambda unseen: f"U+{ord(unseen):04X}")
 def test_no_signed_text_hides_anything(unseen: str) -> None:
     """A character that is invisible or changes the direction of other characters is refused in every text of a
-    campaign, including labels, classes and translations, at any place."""
+    campaign, including labels, classes and translations, at the start, inside and at the end."""
     for text in (unseen + "ab", f"a{unseen}b", "ab" + unseen):
         for name in OWN:
             with pytest.raises(CampaignError):
@@ -154,7 +154,8 @@ def test_fields_are_counted() -> None:
 @pytest.mark.parametrize("place", range(22))
 @pytest.mark.parametrize("wrong", [b"bytes", -1, [], [[]], [1], "", 2**64 - 1])
 def test_every_field_is_typed(place: int, wrong: codec.Value) -> None:
-    """A field of another type is refused with BadData and no other exception, unless it is a legal value."""
+    """A wrong value of any field raises BadData and no other exception. An empty text or array is accepted if the field
+    may be empty."""
     fields = codec.decode(encode_campaign(made()), limit=2**16)
     assert isinstance(fields, list)
     fields[place] = wrong
@@ -210,7 +211,7 @@ def test_only_trusted_authors_and_campaigns_open() -> None:
 
 
 def test_a_payload_is_not_parsed_before_its_signature_verifies() -> None:
-    """A payload is not parsed unless its signature verifies."""
+    """A payload that cannot be parsed and has a wrong signature is refused for its signature."""
     data = bytearray(envelope.seal(Kind.CAMPAIGN, KEY, b"\xc1"))
     data[-1] ^= 1
     with pytest.raises(BadData) as refused:
@@ -219,8 +220,8 @@ def test_a_payload_is_not_parsed_before_its_signature_verifies() -> None:
 
 
 def test_size_limit() -> None:
-    """A signed campaign has at most 64 KiB, and 32 bytes more for each weight of a LIP prior; encoder and decoder check
-    this."""
+    """A campaign of more than 64 KiB is refused by encoder and decoder. With a LIP prior, whose weights raise the
+    limit, a campaign of this size opens."""
     size = 4000
     labels = domain.Values(tuple(f"{x:020d}" for x in range(size)))
     flat = RandomizedResponse(size, (cover_of(NAT, size),))

@@ -1,7 +1,7 @@
-"""Every channel x every law, against brute force (SPEC 5).
+"""The properties of every channel, against brute force (SPEC 5).
 
-One grid has every family at unusual sizes, and each law of all channels runs over the whole grid. Laws of one family,
-such as the use of several random numbers in a draw, are in that family's own file.
+One grid has every family at unusual sizes, and each test of all families runs over the whole grid. Properties of one
+family, such as the use of several random numbers in a draw, are tested in that family's own file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def weights(channel: Channel) -> list[list[int]]:
     return [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
 
 
-def test_the_grid_holds_every_family() -> None:
+def test_the_grid_has_every_family() -> None:
     """The grids of small and of large channels each have every family."""
     assert {channel.family for channel in GRID.values()} == set(FAMILIES)
     assert {channel.family for channel in LARGE.values()} == set(FAMILIES)
@@ -61,7 +61,7 @@ def test_the_grid_holds_every_family() -> None:
 
 @grid
 def test_outputs_are_numbered_and_counted(channel: Channel) -> None:
-    """Outputs need exactly their number of bits. A unary channel has a count for each input's bit, other channels one
+    """Outputs need exactly ``output_bits`` bits. A unary channel has a count for each input's bit, other channels one
     for each output. Every output that some input can give is accepted; a number outside the outputs is not."""
     assert 1 << channel.output_bits >= channel.outputs > 1 << channel.output_bits - 1
     assert channel.features == (channel.inputs if channel.unary else channel.outputs)
@@ -127,8 +127,9 @@ def brute_prior_loss(matrix: list[list[int]], prior: Sequence[int]) -> Fraction 
     return Fraction(top, bottom)
 
 
-class ChannelLaws:
-    """The laws of every channel against its dense matrix; each family's own file runs them over a further grid."""
+class ChannelProperties:
+    """The properties of every channel, against its dense matrix; each family's own file tests them over a further
+    grid."""
 
     def test_rows_sum_to_one(self, channel: Channel) -> None:
         """The weights of every input are not negative and sum to 2^scale exactly."""
@@ -171,13 +172,15 @@ class ChannelLaws:
     def test_a_second_decoder_agrees(self, channel: Channel) -> None:
         """All weights, draws on both sides of every threshold, and random draws agree with a second decoder written
         from SPEC 5 alone."""
-        law = SHAPES[channel.family].law(*channel.encode()[1:])
-        assert weights(channel) == [[law.weight(x, y) for y in range(law.outputs)] for x in range(law.inputs)]
+        decoded = SHAPES[channel.family].second_decoder(*channel.encode()[1:])
+        assert weights(channel) == [
+            [decoded.weight(x, y) for y in range(decoded.outputs)] for x in range(decoded.inputs)
+        ]
         draw = random.Random(SEED)
         for x in range(channel.inputs):
             anywhere = [draw.randbytes(channel.rand_bytes) for _ in range(20)]
             for rand in [*SHAPES[channel.family].rands(channel, x), *anywhere]:
-                assert channel.sample(x, rand) == law.sample(x, rand)
+                assert channel.sample(x, rand) == decoded.sample(x, rand)
 
     def test_wire_round_trip(self, channel: Channel) -> None:
         """A channel decodes to itself, with the same derived numbers."""
@@ -186,11 +189,11 @@ class ChannelLaws:
         assert weights(again) == weights(channel)
 
 
-class OneRunLaws(ChannelLaws):
-    """The laws of a channel that draws one large integer and in which each output has one run of its values."""
+class OneRunProperties(ChannelProperties):
+    """The properties of a channel that draws one large integer and in which each output has one run of its values."""
 
     def test_sample_has_the_weights(self, channel: Channel) -> None:
-        """The draws that give an output form one run with the length of its weight. The run's ends and inner places
+        """The draws that give an output form one run with the length of its weight. The run's ends and inner points
         give this output, the next draw gives a new output, and every output with a positive weight has a run."""
         dice = random.Random(SEED)
         stop, width = 1 << 8 * channel.rand_bytes, channel.rand_bytes
@@ -210,20 +213,21 @@ class OneRunLaws(ChannelLaws):
             assert seen == {y for y in range(channel.outputs) if channel.weight(x, y)}
 
 
-class OneNumberLaws(ChannelLaws):
-    """The laws of a channel that draws one integer and in which an output may have several runs of its values."""
+class OneNumberProperties(ChannelProperties):
+    """The properties of a channel that draws one integer and in which an output may have several runs of its
+    values."""
 
     def test_sample_has_the_weights(self, channel: Channel) -> None:
         """The number of draws that give an output, counted from threshold to threshold, equals its weight."""
         width = channel.rand_bytes
         for x in range(channel.inputs):
-            law = Counter(dict.fromkeys(range(channel.outputs), 0))
+            counts = Counter(dict.fromkeys(range(channel.outputs), 0))
             edges = [int.from_bytes(rand, "big") for rand in SHAPES[channel.family].rands(channel, x)]
             for low, high in pairwise([*edges, 1 << 8 * width]):
                 first, middle = (channel.sample(x, u.to_bytes(width, "big")) for u in (low, (low + high) // 2))
                 assert first == middle
-                law[first] += high - low
-            assert list(law.values()) == [weight << 8 * width - channel.scale for weight in weights(channel)[x]]
+                counts[first] += high - low
+            assert list(counts.values()) == [weight << 8 * width - channel.scale for weight in weights(channel)[x]]
 
 
 RUNS = {name: channel for name, channel in GRID.items() if SHAPES[channel.family].one_run}
@@ -232,17 +236,17 @@ OTHERS = {name: channel for name, channel in GRID.items() if name not in RUNS | 
 
 
 @pytest.mark.parametrize("channel", RUNS.values(), ids=RUNS)
-class TestEveryRun(OneRunLaws):
+class TestEveryRun(OneRunProperties):
     """The families that draw one large integer."""
 
 
 @pytest.mark.parametrize("channel", NUMBERS.values(), ids=NUMBERS)
-class TestEveryNumber(OneNumberLaws):
+class TestEveryNumber(OneNumberProperties):
     """The families that draw one integer of 64 bits."""
 
 
 @pytest.mark.parametrize("channel", OTHERS.values(), ids=OTHERS)
-class TestEveryOther(ChannelLaws):
+class TestEveryOther(ChannelProperties):
     """The other families, whose draws are tested in their own files or below."""
 
 
@@ -267,13 +271,13 @@ def test_sample_has_the_weights_of_a_hadamard_channel(name: str) -> None:
     assert isinstance(channel, Hadamard)
     assert channel.rand_bytes == 9
     for x in range(channel.inputs):
-        law: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for low, high in ((0, channel.truth), (channel.truth, ONE)):
             for tail in range(256):
                 outputs = {channel.sample(x, draw.to_bytes(8, "big") + bytes([tail])) for draw in (low, high - 1)}
                 assert len(outputs) == 1
-                law[outputs.pop()] += high - low
-        assert [law[y] << channel.scale - 64 for y in range(channel.outputs)] == [
+                counts[outputs.pop()] += high - low
+        assert [counts[y] << channel.scale - 64 for y in range(channel.outputs)] == [
             256 * channel.weight(x, y) for y in range(channel.outputs)
         ]
 
@@ -350,7 +354,7 @@ def assert_made_for(channel: Channel, level: int) -> None:
 
 
 LEAST_MEAN = 5
-"""Outputs that are expected less often are taken together: chi-square is a law of large numbers."""
+"""The smallest expected count of a cell of the chi-square test; rarer outputs are counted together."""
 
 
 def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
@@ -367,7 +371,7 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
         counts, means = [*counts, draws - sum(counts)], [*means, together]
     if len(counts) == 1:
         return 1.0
-    # Outputs that are expected fewer than five times together are left out, so the other means are scaled.
+    # Rare outputs with an expected count below five in total are left out, so the other means are scaled.
     means = [mean * sum(counts) / sum(means) for mean in means]
     return float(stats.chisquare(counts, means).pvalue)
 
@@ -407,8 +411,8 @@ SIZES = sorted({2, 3, 4, 5, 7, 8, 15, 16, 17, 100, 255, 256, 1000, 1023, 1024})
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("family", ["response", "Hadamard"])
 def test_declared_level_is_audited_level(family: str, k: int) -> None:
-    """For random levels, the audited level is the declared one; a weight that differs by one unit, and the weight for a
-    level 0.1% higher, are refused."""
+    """For random levels, the audited level is the declared one. A channel with a weight one unit closer to the truth,
+    and the channel for a level 0.1% higher, are refused."""
     draw = random.Random(k)
     for _ in range(4):
         level = draw.randrange(10**7, 8 * NAT)

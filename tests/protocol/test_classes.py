@@ -1,4 +1,4 @@
-"""The laws of classes of people (SPEC 6.8, 7)."""
+"""Properties of classes of people (SPEC 6.8, 7)."""
 
 from __future__ import annotations
 
@@ -61,12 +61,13 @@ def campaign(channel=CHANNEL, **changes) -> Campaign:
 
 
 def test_each_class_has_the_certificate_of_its_channel() -> None:
-    """certificates(channel)[c] = certify(channel of c, notion of c)."""
+    """The certificate of a class is that of its own channel under its own notion."""
     assert certify(CHANNEL, NOTION).classes == tuple(map(certify, CHANNELS, NOTIONS))
 
 
 def test_the_certificate_of_all_is_the_worst_of_each() -> None:
-    """Audited and LDP levels are the largest of any class; answers of different classes are not compared."""
+    """Audited and LDP levels are the largest of any class; outputs of different classes are not compared, although they
+    reveal the class."""
     whole, each = certify(CHANNEL, NOTION), certify(CHANNEL, NOTION).classes
     assert whole.declared == 2 * NAT
     assert whole.audited == max(one.audited for one in each)
@@ -106,7 +107,7 @@ def test_one_class_above_its_level_fails_all(place: int) -> None:
         Blocks(0, ((1, 2), (2, 4), (1, 2), (3, 4)), CHANNELS),
     ],
 )
-def test_only_a_block_for_each_class_will_do(channel) -> None:
+def test_a_channel_without_a_block_for_each_class_is_refused(channel) -> None:
     """Channels that are not one block of k inputs for each class, in order, are refused."""
     with pytest.raises(Uncertified, match="blocks"):
         certify(channel, NOTION)
@@ -125,7 +126,7 @@ def test_only_a_block_for_each_class_will_do(channel) -> None:
         lambda: Classes.of(()),
     ],
 )
-def test_classes_without_meaning_are_refused(made) -> None:
+def test_invalid_classes_are_refused(made) -> None:
     """A single class, too many classes, nested classes, a level other than the largest, and notions over different
     values are refused."""
     with pytest.raises(NotionError):
@@ -164,7 +165,7 @@ def test_classes_and_notion_and_channel_fit(changes) -> None:
 
 
 def test_the_wire_form_accepts_only_texts() -> None:
-    """Field 14 of a campaign must be an array of texts."""
+    """The names of classes must be an array of texts, and the field cannot be left out."""
     fields = codec.decode(encode_campaign(campaign()), limit=10**6)
     for wrong in (7, "farmers", [1, 2, 3], [["farmers"], "b", "c"]):
         with pytest.raises(BadData):

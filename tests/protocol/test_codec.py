@@ -1,4 +1,4 @@
-"""The laws of the codec (SPEC 1)."""
+"""Properties of the codec (SPEC 1)."""
 
 from __future__ import annotations
 

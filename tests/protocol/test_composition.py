@@ -62,11 +62,11 @@ def test_levels_of_two_answers_add_pair_by_pair(first: Table, second: Table) -> 
 def test_processing_outputs_raises_no_level(table: Table, data: st.DataObject) -> None:
     """Processing an output, randomly or not, makes no pair of inputs easier to distinguish (Prop. 2)."""
     made = data.draw(st.integers(1, 3))
-    laws = [data.draw(rows(made)) for _ in range(table.outputs)]
+    processing = [data.draw(rows(made)) for _ in range(table.outputs)]
     for x, other in permutations(range(table.inputs), 2):
         for z in range(made):
             mine, theirs = (
-                sum(Fraction(table.weight(each, y) * law[z], sum(law)) for y, law in enumerate(laws))
+                sum(Fraction(table.weight(each, y) * row[z], sum(row)) for y, row in enumerate(processing))
                 for each in (x, other)
             )
             assert mine <= ratio(table, x, other) * theirs

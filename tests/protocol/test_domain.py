@@ -1,4 +1,4 @@
-"""The laws of domains (SPEC 4)."""
+"""Properties of domains (SPEC 4)."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_floats_are_their_shortest_decimals() -> None:
 
 
 def ups(asked: Buckets, answer: Fraction) -> int:
-    """Return how many of the 2^64 dithers round ``answer`` up; this is the smallest dither that does not, found by
+    """Return the number of the 2^64 dithers that round ``answer`` up. It is the smallest dither that does not, found by
     bisection."""
     lower = asked.index(answer, MOST)
     low, high = 0, STEPS
@@ -295,9 +295,10 @@ def test_parsing_does_not_repeat_the_answer(text: str) -> None:
 
 
 def test_the_dither_has_exactly_eight_bytes() -> None:
-    """Buckets take exactly eight bytes of dither, because fewer would bias the edges."""
-    with pytest.raises(ValueError, match="8 bytes"):
-        Buckets((0, 1), 0).index(0, b"")
+    """Buckets refuse a dither of another length than eight bytes, because fewer bytes would bias the edges."""
+    for length in (0, DITHER_BYTES - 1, DITHER_BYTES + 1):
+        with pytest.raises(ValueError, match="8 bytes"):
+            Buckets((0, 1), 0).index(0, bytes(length))
 
 
 def test_a_repeated_label_is_found_at_once() -> None:

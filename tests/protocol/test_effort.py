@@ -30,9 +30,9 @@ from tests.families.windows import random_windows
 NAT = exact.NANONATS
 MOST = exact.MAX_LEVEL
 OPCODES = 45
-"""Instructions of the interpreter to a step, at most; simple ones, as of a walk through cells, take 10 ns."""
+"""The largest number of interpreter instructions for a counted step; a simple instruction takes about 10 ns."""
 AT_FIRST = 20_000
-"""The fixed instructions of an audit, however few steps it has."""
+"""The largest number of interpreter instructions of an audit that do not depend on its steps."""
 
 
 def instructions(work: Any) -> int:
@@ -56,11 +56,11 @@ def instructions(work: Any) -> int:
 
 SMALL = {name: asked for shapes in SHAPES.values() for name, asked in shapes.dear.items()}
 SMALL["classes"] = joining._classes(12, 8, 12)
-"""Of each family and notion a small campaign of the shape that takes most."""
+"""For each family and notion, a small channel of the shape with the costliest audit."""
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_steps_counted_bound_the_work(name: str) -> None:
+def test_the_counted_steps_bound_the_work_of_an_audit(name: str) -> None:
     """An audit runs at most ``OPCODES`` instructions for each counted step, plus ``AT_FIRST``."""
     notion, channel = SMALL[name]
     fresh = type(channel).from_wire(channel.encode())  # a new channel has no cached results of an earlier audit
@@ -71,7 +71,7 @@ def test_the_steps_counted_bound_the_work(name: str) -> None:
 
 @pytest.mark.parametrize("kind", ["minid", "avgid", "pairwise"])
 @pytest.mark.parametrize("made", [Coarse(3), None])
-def test_the_steps_counted_bound_saying_a_notion_of_a_views_inputs(kind: str, made: Map | None) -> None:
+def test_the_counted_steps_bound_the_work_of_mapping_a_notion_to_a_view(kind: str, made: Map | None) -> None:
     """The counted steps also bound the work before a view's channel is audited, when the notion is mapped to the view's
     inputs."""
     grid = Grid(0, 10, 0, 10 if kind == "pairwise" else 400, 1)
@@ -134,8 +134,8 @@ def test_a_pairwise_audit_ends_at_the_first_pair_above_its_bound() -> None:
 
 
 def test_the_papers_campaigns_are_within_the_limit() -> None:
-    """LIP on projective geometry over 1,023 values, on windows over 43,750 values, and bits over 41,270 items with 64
-    budgets are each within the limits of steps and of stored numbers."""
+    """LIP on projective geometry over 1,023 values, LIP on windows over 43,750 values, and 65,536 bits with 64 budgets
+    are each within the limits of steps and of stored numbers."""
     for name in ("projective, lip, 1,023 values", "windows, lip, 43,750 values", "bits, minid, 64 classes of 65,536"):
         notion, channel = joining.most_expensive()[name]()
         assert notion.steps(channel) <= MOST_STEPS

@@ -1,4 +1,4 @@
-"""The laws of envelopes and batches (SPEC 3)."""
+"""Properties of envelopes and batches (SPEC 3)."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_an_altered_envelope_takes_no_neighbour_with_it(at: int, change: int) ->
 
 
 class Watched(bytes):
-    """Bytes that count the number of copied bytes."""
+    """A byte string that counts the bytes that its slices copy."""
 
     copied = 0
 
@@ -246,7 +246,7 @@ def test_key_files_round_trip() -> None:
     assert keys.public_from_line(keys.public_line(KEY.public)) == KEY.public
 
 
-def test_small_order_points_are_those_eight() -> None:
+def test_the_eight_points_of_small_order_are_listed() -> None:
     """SMALL_ORDER_Y has the y coordinates of the points P with 8 P = 0, by the addition law of the curve."""
     p = keys.FIELD
     d = -121665 * pow(121666, -1, p) % p

@@ -1,4 +1,4 @@
-"""The laws of exact arithmetic (SPEC 6.1)."""
+"""Properties of exact arithmetic (SPEC 6.1)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_exp_lower_and_upper_enclose(level: int) -> None:
 
 
 @given(st.integers(MAX_LEVEL, 90 * NANONATS))
-def test_exp_lower_stays_below_far_out(level: int) -> None:
+def test_exp_lower_is_a_lower_bound_at_higher_levels(level: int) -> None:
     """exp_lower is a lower bound within a relative error of 2^-60 at levels that occur only in audits."""
     with localcontext() as context:
         context.prec = 100
@@ -72,8 +72,8 @@ def test_level_of_ratios_next_to_one(number: int, step: int) -> None:
 
 @pytest.mark.parametrize("most", [10**6, MAX_LEVEL, 128 * NANONATS])
 def test_ratios_at_many_levels_are_compared_with_few_powers(most: int) -> None:
-    """A thousand close comparisons at different levels compute few series, and a ratio just above
-    the lower bound of a power is still refused."""
+    """A thousand close comparisons at different levels compute fewer than 600 powers, and a ratio just above the lower
+    bound of a power is still refused."""
     rng = random.Random(most)
     asked = [rng.randrange(most) for _ in range(1000)]
     powers = [exact.exp_lower(level) for level in asked]
@@ -85,7 +85,7 @@ def test_ratios_at_many_levels_are_compared_with_few_powers(most: int) -> None:
         assert not exact.keeps(power + 1, 1 << EXP_BITS, level)
 
 
-def test_no_level_is_infinite() -> None:
+def test_an_infinite_ratio_has_no_level() -> None:
     """A ratio with denominator 0 has no level and keeps none."""
     assert exact.level_of(1, 0) is None
     assert not exact.keeps(1, 0, MAX_LEVEL)
@@ -139,7 +139,7 @@ def test_a_subclass_of_float_is_read_as_a_float() -> None:
     ],
 )
 def test_an_invalid_number_is_refused_and_not_repeated(value: object) -> None:
-    """Infinities, NaN, fractions, other scripts and other types are refused in a text that does not repeat them."""
+    """Infinities, NaN, fractions, other scripts and other types are refused, and the error does not repeat them."""
     with pytest.raises(ValueError, match=r"number is expected") as refused:
         exact.rational(value)  # type: ignore[arg-type]  # a person may write any type
     if isinstance(value, str) and value.strip(" .-"):
@@ -147,7 +147,7 @@ def test_an_invalid_number_is_refused_and_not_repeated(value: object) -> None:
 
 
 @pytest.mark.parametrize("value", ["1e999999999", Decimal("1e999999999"), "9" * 100_000, Decimal("Infinity")])
-def test_a_short_text_of_a_huge_number_is_refused_at_once(value: str | Decimal) -> None:
+def test_a_huge_number_is_refused_at_once(value: str | Decimal) -> None:
     """An exponent or a length that would take gigabytes or minutes is refused at once."""
     with pytest.raises(ValueError, match="finite decimal number"):
         exact.rational(value)

@@ -1,4 +1,4 @@
-"""The laws of forms and of their views (SPEC 4, 7.3)."""
+"""Properties of forms and of their views (SPEC 4, 7.3)."""
 
 from __future__ import annotations
 
@@ -98,29 +98,27 @@ def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
 
 
 def test_promise_22_on_a_small_form() -> None:
-    """The view of a device depends only on its key: for each of 60 keys it is the same for all 18 answers. For each
-    view the distribution of the output given the answer is exactly Q_j of f_j, which keeps the level for every two
-    answers; two answers that agree in the asked questions have the same distribution."""
+    """For each view, the distribution of the output given one of the 18 answers is exactly Q_j of f_j, which keeps the
+    level for every two answers. Two answers have the same distribution if and only if they agree in the asked
+    questions. Among 60 keys each view occurs."""
     made = of_questions()
     form = made.domain
     assert isinstance(form, Form)
     signed = SignedCampaign(made, bytes(range(16)), bytes(32), b"")
     keys = [SigningKey(number.to_bytes(32, "big")).public for number in range(60)]
-    drawn = [[signed.view_of(public) for public in keys] for _ in range(form.size)]
-    assert all(found == drawn[0] for found in drawn)
-    assert set(drawn[0]) == set(range(len(made.views)))
+    assert {signed.view_of(public) for public in keys} == set(range(len(made.views)))
     for view in made.views:
         assert isinstance(view.map, Questions)
         channel, places = view.channel, view.map.places
-        law = [
+        rows = [
             [Fraction(channel.weight(view.map.input(form, x), y), 2**channel.scale) for y in range(channel.outputs)]
             for x in range(form.size)
         ]
-        assert all(sum(row) == 1 for row in law)
+        assert all(sum(row) == 1 for row in rows)
         for x, other in product(range(form.size), repeat=2):
             asked, asked_other = ([form.split(one)[place] for place in places] for one in (x, other))
-            assert (law[x] == law[other]) is (asked == asked_other)
-            for here, there in zip(law[x], law[other], strict=True):
+            assert (rows[x] == rows[other]) is (asked == asked_other)
+            for here, there in zip(rows[x], rows[other], strict=True):
                 kept = (here.numerator * there.denominator, here.denominator * there.numerator)
                 assert exact.keeps(*kept, made.notion.level)
 
@@ -174,7 +172,7 @@ def test_refusals_name_the_question_and_never_the_answer(answer: Answer, named: 
     "text",
     ["s3cret", "s3cret=1", "vote", "vote=yes;s3cret", "vote=yes;vote=s3cret", "age=s3cret", "age=", "day=83117"],
 )
-def test_texts_that_are_no_answer_are_not_repeated(text: str) -> None:
+def test_invalid_texts_are_refused_and_not_repeated(text: str) -> None:
     """A text that is no answer to the asked questions is refused, and neither the error nor its causes repeat it."""
     with pytest.raises(NotInDomain) as refused:
         Questions((0, 1)).index(FORM, FORM.parse(text), ZERO)

@@ -138,7 +138,7 @@ def test_wire_round_trip() -> None:
         (NAT, 1, (), ((2**62, 3),)),
     ],
 )
-def test_a_notion_without_meaning_is_refused(arguments: tuple[int, int, tuple[()], tuple[()]]) -> None:
+def test_an_invalid_notion_is_refused(arguments: tuple[int, int, tuple[()], tuple[()]]) -> None:
     """A notion without a level or a unit is refused, and so are a single point, gaps of zero, gaps that are not in runs
     or lowest terms, and too many points."""
     with pytest.raises(NotionError):
@@ -146,7 +146,7 @@ def test_a_notion_without_meaning_is_refused(arguments: tuple[int, int, tuple[()
 
 
 def test_coordinates_increase() -> None:
-    """Coordinates that do not increase are refused."""
+    """Coordinates that do not increase, and gaps with half a run, are refused."""
     with pytest.raises(NotionError):
         Geo.between(NAT, 1, [0], [0, 2, 1])
     with pytest.raises(NotionError):

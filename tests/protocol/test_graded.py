@@ -1,4 +1,4 @@
-"""The laws of graded notions: MinID-LDP and AvgID-LDP (SPEC 6.6)."""
+"""Properties of graded notions: MinID-LDP and AvgID-LDP (SPEC 6.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The laws of item sets: padding, sampling, and the level of a set (SPEC 4)."""
+"""Properties of item sets: padding, sampling, and the level of a set (SPEC 4)."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def sets(size: int) -> list[tuple[int, ...]]:
 
 
 @given(domains, st.data())
-def test_the_law_of_the_choice(asked: Items, data: st.DataObject) -> None:
+def test_the_distribution_of_the_choice(asked: Items, data: st.DataObject) -> None:
     """If s <= l, each item has probability 1/l and each dummy (l - s)/l^2; if s > l, each item has 1/s. The error is at
     most 2^-64 for each run of adjacent dithers, and the numbers of dithers sum to 2^64."""
     members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.count - 1)))))
-    law, padding, s = asked.draws(members), asked.padding, len(members)
-    assert sum(law.values()) == DITHERS
+    dithers, padding, s = asked.draws(members), asked.padding, len(members)
+    assert sum(dithers.values()) == DITHERS
     expected = {x: Fraction(1, max(padding, s)) for x in members}
     expected |= {asked.count + d: Fraction(padding - s, padding**2) for d in range(padding) if s < padding}
-    assert set(law) == set(expected)
-    for x, count in law.items():
+    assert set(dithers) == set(expected)
+    for x, count in dithers.items():
         assert abs(count - expected[x] * DITHERS) < (1 if x < asked.count else max(padding - s, 1))
 
 
 @given(domains, st.data())
-def test_the_law_is_that_of_the_index(asked: Items, data: st.DataObject) -> None:
-    """Counting the dithers on which the choice changes, found by bisection of every step, gives the same numbers."""
+def test_draws_equal_the_counts_of_dithers_by_index(asked: Items, data: st.DataObject) -> None:
+    """``draws`` equals the number of dithers for each index, counted between the dithers at which the index changes."""
     members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.count - 1), max_size=6))))
     answer = [asked.label(x) for x in members]
 
@@ -55,17 +55,17 @@ def test_the_law_is_that_of_the_index(asked: Items, data: st.DataObject) -> None
         return asked.index(answer, dither.to_bytes(DITHER_BYTES, "big"))
 
     steps = asked.padding**2 if len(members) < asked.padding else len(members)
-    law: dict[int, int] = {}
+    dithers: dict[int, int] = {}
     start = 0
     for step in range(steps):
         low, high = start, (DITHERS * (step + 1)) // steps + 2
         high = min(high, DITHERS)
         end = next((d for d in range(max(high - 3, low), high) if d * steps >= (step + 1) * DITHERS), high)
         assert index(start) == index((start + end) // 2) == index(end - 1)
-        law[index(start)] = law.get(index(start), 0) + end - start
+        dithers[index(start)] = dithers.get(index(start), 0) + end - start
         start = end
     assert start == DITHERS
-    assert law == asked.draws(members)
+    assert dithers == asked.draws(members)
 
 
 @given(domains)
@@ -144,9 +144,10 @@ def test_an_invalid_domain_of_items_is_refused(padding: int, labels: tuple[str, 
 
 
 def test_the_dither_has_exactly_eight_bytes() -> None:
-    """An item set takes exactly eight bytes of dither."""
-    with pytest.raises(ValueError, match="8 bytes"):
-        SHOP.index("tea", b"")
+    """An item set refuses a dither of another length than eight bytes."""
+    for length in (0, DITHER_BYTES - 1, DITHER_BYTES + 1):
+        with pytest.raises(ValueError, match="8 bytes"):
+            SHOP.index("tea", bytes(length))
 
 
 # For m = 3 and l = 2 there are five inputs; two of them are dummies with the smallest budget.
@@ -161,8 +162,8 @@ def graded_bits(draw: random.Random) -> Bits:
     return Bits.over((high, low) for low, high in pairs)
 
 
-def set_weight(channel: Channel, law: dict[int, int], y: int) -> int:
-    return sum(count * channel.weight(x, y) for x, count in law.items())
+def set_weight(channel: Channel, dithers: dict[int, int], y: int) -> int:
+    return sum(count * channel.weight(x, y) for x, count in dithers.items())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -178,9 +179,9 @@ def test_set_level_is_kept_by_every_channel(family: str, seed: int) -> None:
     def bound(x: int, other: int) -> int | None:
         return channel.loss([x], [other]).level
 
-    laws = [SMALL.draws(members) for members in sets(3)]
-    for first in laws:
-        for second in laws:
+    of_sets = [SMALL.draws(members) for members in sets(3)]
+    for first in of_sets:
+        for second in of_sets:
             level = set_level(bound, first, second)
             assert level is not None
             assert all(
@@ -195,7 +196,7 @@ def test_set_level_is_theorem_4_or_sharper() -> None:
     smallest budget, it is at most this budget."""
     notion = Graded.over(BUDGETS)
     e = [Fraction(exact.exp_lower(budget), 2**96) for budget in BUDGETS]
-    laws = {members: SMALL.draws(members) for members in sets(3)}
+    of_sets = {members: SMALL.draws(members) for members in sets(3)}
 
     def level(number: Fraction) -> int:
         found = exact.level_of(number.numerator, number.denominator)
@@ -203,16 +204,16 @@ def test_set_level_is_theorem_4_or_sharper() -> None:
         return found
 
     sharper = 0
-    for first in laws.values():
-        for second in laws.values():
-            arithmetic = [sum(count * e[x] for x, count in law.items()) / DITHERS for law in (first, second)]
+    for first in of_sets.values():
+        for second in of_sets.values():
+            arithmetic = [sum(count * e[x] for x, count in dithers.items()) / DITHERS for dithers in (first, second)]
             harmonic = DITHERS / sum(Fraction(count) / e[x] for x, count in second.items())
             found = set_level(notion.bound, first, second)
             assert found is not None
             assert found <= level(min(arithmetic[0], harmonic)) <= level(min(arithmetic))
             sharper += found < level(min(arithmetic))
     assert sharper > 20
-    found = set_level(notion.bound, laws[()], laws[0,])
+    found = set_level(notion.bound, of_sets[()], of_sets[0,])
     assert found is not None
     assert found <= NAT
 

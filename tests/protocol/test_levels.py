@@ -52,24 +52,24 @@ def projective(inputs: int, q: int, t: int) -> ProjectiveGeometry:
     return ProjectiveGeometry(inputs, q, t, outside + ((1 << 128) - outside) % support)
 
 
-def noise_law(points: int) -> tuple[int, ...]:
+def noise_weights(points: int) -> tuple[int, ...]:
     """Return a symmetric distribution of shifts on one row or two; each cell of distance divides the probability by
     four."""
     rows, columns = (1, points) if points < 6 else (2, points // 2)
-    law = [1 << 58 - 2 * (r + c) for r in range(rows) for c in range(columns)]
+    weights = [1 << 58 - 2 * (r + c) for r in range(rows) for c in range(columns)]
     times = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)]
-    law[0] = (1 << 62) - sum(weight * count for weight, count in zip(law[1:], times[1:], strict=True))
-    return tuple(law)
+    weights[0] = (1 << 62) - sum(weight * count for weight, count in zip(weights[1:], times[1:], strict=True))
+    return tuple(weights)
 
 
 HALF = Fraction(1, 2)
 GRID: dict[str, Channel] = {
     "table": random_table(4, 6, 1, zeros=False),
-    "table of two": random_table(2, 3, 2, zeros=False),
+    "table of two inputs": random_table(2, 3, 2, zeros=False),
     "table with an output of probability zero": table([HALF, 0, HALF], [Fraction(1, 3), 0, Fraction(2, 3)]),
     "table in which an output reveals the input": table([1, 0], [HALF, HALF]),
     "response": RandomizedResponse(5, (ONE // 9,)),
-    "response of two": RandomizedResponse(2, (ONE // 5,)),
+    "response of two inputs": RandomizedResponse(2, (ONE // 5,)),
     "response of unequal weights": RandomizedResponse(4, (ONE // 8, ONE // 16, ONE // 16, ONE // 5)),
     "response of a weight of zero": RandomizedResponse(3, (0, ONE // 4, ONE // 2)),
     "response whose output is independent of the input": RandomizedResponse(3, (ONE // 4, ONE // 4, ONE // 2)),
@@ -81,16 +81,16 @@ GRID: dict[str, Channel] = {
     "projective": projective(4, 2, 3),
     "projective, all points": projective(7, 2, 3),
     "subset": SubsetSelection(5, 2, (1 << 128) // 17),
-    "subset, a coarse remainder": SubsetSelection(6, 3, 11),
+    "subset with a large remainder": SubsetSelection(6, 3, 11),
     "subset, all but one": SubsetSelection(4, 3, 3 * 10**37 + 1),
-    "subset, nearly flat": SubsetSelection(6, 4, (1 << 128) // 15 - 4),
+    "subset, almost equal weights": SubsetSelection(6, 4, (1 << 128) // 15 - 4),
     "triples": Triples(5, (1 << 128) // 20),
-    "triples, points of no input": Triples(2, (1 << 128) // 20),
-    "triples, nearly flat": Triples(6, (1 << 128) // 12 - 1),
-    "triples of more places": Triples(7, (1 << 128) // 45),
-    "noise on a line": Noise(1, 4, noise_law(4)),
-    "noise on a grid": Noise(2, 3, noise_law(6)),
-    "noise one way": Noise(1, 3, (1 << 58, 1 << 59, (1 << 62) - (1 << 61) - 3 * (1 << 58), 1 << 61, 0)),
+    "triples, more points than inputs": Triples(2, (1 << 128) // 20),
+    "triples, almost equal weights": Triples(6, (1 << 128) // 12 - 1),
+    "triples, k = 7": Triples(7, (1 << 128) // 45),
+    "noise on a line": Noise(1, 4, noise_weights(4)),
+    "noise on a grid": Noise(2, 3, noise_weights(6)),
+    "noise, unequal mirror images": Noise(1, 3, (1 << 58, 1 << 59, (1 << 62) - (1 << 61) - 3 * (1 << 58), 1 << 61, 0)),
     "windows": Windows(
         (0, 5, 1, 3, 0, 1), 7, 2, (0,), (Single(4, ONE // 4, ONE // 50),),
         (Type(3, ONE // 30, ONE // 40, ONE // 33, (ONE // 22,)), Type(5, ONE // 50, 0, 7, (ONE // 90,))),
@@ -99,7 +99,7 @@ GRID: dict[str, Channel] = {
         (90, 5, 5), 9, 4, (), (), (Type(2, ONE // 20, ONE // 21, 0, ()), Type(0, 3, 3, 0, ()), Type(8, 9, 0, 0, ()))
     ),
     "windows longer than arcs": Windows((7, 2, 2, 3, 4), 3, 1, (), (), (Type(1, ONE // 3, ONE // 4, 0, ()),)),
-    "windows of singles": Windows((0, 0), 1, 1, (), (Single(0, ONE // 2, 9), Single(1, ONE // 3, ONE // 3)), ()),
+    "windows with only singles": Windows((0, 0), 1, 1, (), (Single(0, ONE // 2, 9), Single(1, ONE // 3, ONE // 3)), ()),
 }  # fmt: skip
 # Families without special shapes above are tested in the shapes of their test vectors. Bits are tested below, because
 # their most likely output differs.
@@ -124,7 +124,7 @@ def priors(k: int) -> list[list[int]]:
     return [[1] * k, [10**4] + [1] * (k - 1), [draw.randint(1, 30) for _ in range(k)]]
 
 
-def law(prior: Sequence[int]) -> list[Fraction]:
+def probabilities(prior: Sequence[int]) -> list[Fraction]:
     return [Fraction(mass, sum(prior)) for mass in prior]
 
 
@@ -194,7 +194,9 @@ def test_structures_agree_with_their_cells(channel: Channel) -> None:
             assert Fraction(*mine) == Fraction(*theirs)
 
 
-@pytest.mark.parametrize("name", ["tail only", "arcs longer than cells", "no two alike", "random 4", "random 8"])
+@pytest.mark.parametrize(
+    "name", ["only rare inputs", "arcs longer than cells", "inputs of every kind", "random 4", "random 8"]
+)
 def test_windows_of_every_shape_agree_with_their_cells(name: str) -> None:
     """The structure agrees with the cells for very unequal arcs, spans of no to all cells, and weights of zero."""
     test_structures_agree_with_their_cells(WINDOWS[name])
@@ -210,9 +212,10 @@ def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
 
 
 @grid
-def test_the_truth_is_the_likeliest(channel: Channel) -> None:
-    """A report fits the true answer with the probability of this answer's likeliest outputs. It fits another answer
-    with the smallest such probability over the cells, or a smaller one for channels of windows."""
+def test_a_report_fits_the_answers_whose_most_likely_output_it_is(channel: Channel) -> None:
+    """A report fits an answer if it is one of the most likely outputs of this answer. ``fits`` returns the probability
+    of this for the true answer, and the smallest one for another answer, or a smaller bound for windows; ``fitting``
+    decides it for one input and output."""
     rows = matrix(channel)
     for x, row in enumerate(rows):
         likeliest = [y for y, weight in enumerate(row) if weight == max(row)]
@@ -227,8 +230,7 @@ def test_the_truth_is_the_likeliest(channel: Channel) -> None:
 
 @pytest.mark.parametrize("family", ["projective", "graded"])
 def test_the_inputs_of_a_geometry_that_a_report_fits_are_found_without_weights(family: str, monkeypatch) -> None:
-    """In a geometry, the inputs that a report fits are listed without the weight of each input, which takes two
-    points."""
+    """In a geometry, the inputs that a report fits are listed without computing the weight of each input."""
     channel = next(channel for channel in CHANNELS.values() if channel.family == family)
     expected = [x for x in range(channel.inputs) if channel.geometry.orthogonal(x, 0)]
     monkeypatch.setattr(type(channel), "weight", None)
@@ -236,7 +238,8 @@ def test_the_inputs_of_a_geometry_that_a_report_fits_are_found_without_weights(f
 
 
 def test_the_inputs_that_a_report_fits_are_not_listed_in_a_large_channel() -> None:
-    """The weights of one output for a million inputs are more than 2^20 steps."""
+    """Listing the inputs that a report fits is refused for 2^20 inputs, because it needs more than the allowed
+    steps."""
     with pytest.raises(TooLarge):
         structure_of(Hadamard(3 << 62, 1 << 20), 1 << 20).fitting(0)
 
@@ -287,7 +290,8 @@ def test_delta_is_brute_force(channel: Channel) -> None:
 
 @grid
 def test_delta_is_zero_from_the_ldp_level_on(channel: Channel) -> None:
-    """At the LDP level delta is zero, and 0.1% below that level it is positive."""
+    """At the LDP level delta is zero, and 0.1% below that level it is positive. Without an LDP level it is positive at
+    20 nats."""
     structure = structure_of(channel)
     level = levels.ldp(structure).nanonats
     if level is None:
@@ -302,7 +306,7 @@ def test_identifiability_is_brute_force(channel: Channel) -> None:
     """Differential identifiability is the worst ratio of two posteriors after one output."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
-        p = law(prior)
+        p = probabilities(prior)
         ratios = [
             (p[x] * rows[x][y], p[other] * rows[other][y])
             for x, other in itertools.permutations(range(channel.inputs), 2)
@@ -314,7 +318,7 @@ def test_identifiability_is_brute_force(channel: Channel) -> None:
 
 @grid
 def test_geo_is_brute_force(channel: Channel) -> None:
-    """The geo level is the worst loss per distance, for numbers and for cells, rounded up at both ends."""
+    """The geo level is the worst loss per unit of distance, for numbers and for cells, rounded up."""
     rows, k = matrix(channel), channel.inputs
     draw = random.Random(SEED)
     edges = sorted(draw.sample(range(60), k))
@@ -335,7 +339,7 @@ def test_geo_is_brute_force(channel: Channel) -> None:
             assert per_unit * NAT - 1e-2 <= found.nanonats <= (per_unit * NAT + 1) * (1 + 1e-9) + 21
 
 
-def test_the_nearest_two_of_distant_sets_are_found_or_given_up() -> None:
+def test_the_search_for_the_nearest_two_is_short_or_refused() -> None:
     """On a line, points of one set are not compared with each other, however far the other set is; on a grid with many
     points in a column, the search ends at its limit."""
     line, size = Metric.of(NumberRange.of(0, 9_999)), 3_000
@@ -364,7 +368,7 @@ def test_the_nearest_two_are_found() -> None:
                 assert square == min(metric.square(a, b) for a in first for b in partner if a != b)
 
 
-def test_distances_are_the_domains() -> None:
+def test_each_domain_has_its_distances() -> None:
     """A grid has the metrics steps and degrees, buckets have numbers and steps, and labels have none; distances on
     grids are Euclidean."""
     box = Grid(0, 2 * 10**5, 0, 3 * 10**5, 10**5)
@@ -385,7 +389,7 @@ def test_information_is_brute_force(channel: Channel) -> None:
     """The LIP level is the worst lift in both directions, computed in fractions."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
-        means = marginal(rows, law(prior))
+        means = marginal(rows, probabilities(prior))
         ratios = [pair for row in rows for q, mean in zip(row, means, strict=True) for pair in ((q, mean), (mean, q))]
         assert holds(levels.information(structure_of(channel), prior), worst(ratios))
 
@@ -406,7 +410,7 @@ def corners(p: list[Fraction], radius: Fraction) -> set[tuple[Fraction, ...]]:
 
 @pytest.mark.parametrize("radius", [Fraction(0), Fraction(1, 20), Fraction(1, 5), Fraction(7, 10), Fraction(1)])
 def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
-    """The level over a ball is the worst mean over its corners; at radius 0 it is the LIP level, at radius 1 the LDP
+    """The level over a ball is the worst lift at its corners; at radius 0 it is the LIP level, at radius 1 the LDP
     level."""
     for name in (
         "table",
@@ -420,7 +424,7 @@ def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
         rows = matrix(structure.channel)
         for prior in priors(len(rows)):
             ratios = []
-            for moved in corners(law(prior), radius):
+            for moved in corners(probabilities(prior), radius):
                 means = marginal(rows, moved)
                 for y, mean in enumerate(means):
                     column = [row[y] for row in rows]
@@ -457,14 +461,14 @@ def test_a_few_columns_show_the_worst_of_all_balls() -> None:
 
 
 @pytest.mark.parametrize("factor", [Fraction(1), Fraction(11, 10), Fraction(2), Fraction(50)])
-def test_the_ratio_of_priors_is_never_beaten(factor: Fraction) -> None:
-    """The level over priors within a factor holds for every extreme prior, and one of them reaches it."""
-    for name in ("table", "response of unequal weights", "Hadamard, k = 4", "table of two"):
+def test_the_level_over_a_ratio_of_priors_is_reached(factor: Fraction) -> None:
+    """The level over priors within a factor bounds the lifts under every extreme prior, and one of them reaches it."""
+    for name in ("table", "response of unequal weights", "Hadamard, k = 4", "table of two inputs"):
         structure = structure_of(GRID[name])
         rows = matrix(structure.channel)
         k = len(rows)
         for prior in priors(k):
-            p, ratios = law(prior), []
+            p, ratios = probabilities(prior), []
             for order in itertools.permutations(range(k)):
                 moved, left = [mass / factor for mass in p], 1 - 1 / factor
                 for x in order:
@@ -503,7 +507,7 @@ def test_information_delta_is_brute_force(channel: Channel) -> None:
     exceeds it."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
-        p = law(prior)
+        p = probabilities(prior)
         means = marginal(rows, p)
         for level in (0, NAT // 2, 2 * NAT):
             odds = Fraction(exact.exp_lower(level), 1 << exact.EXP_BITS)
@@ -530,7 +534,7 @@ def test_information_delta_is_brute_force(channel: Channel) -> None:
 # Average-case notions
 
 
-def entropy_bits(values: list[Fraction]) -> Decimal:
+def entropy(values: list[Fraction]) -> Decimal:
     return -sum((_decimal(p) * _decimal(p).ln() for p in values if p), Decimal())
 
 
@@ -543,11 +547,11 @@ def test_mutual_information_is_a_difference_of_entropies(channel: Channel) -> No
     """I(X;Y) is H(Y) - H(Y|X), computed with 40 digits and rounded up to a nanonat; in bits it is divided by ln 2."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
-        p = law(prior)
+        p = probabilities(prior)
         with localcontext() as context:
             context.prec = 40
-            expected = entropy_bits(marginal(rows, p)) - sum(
-                (_decimal(mass) * entropy_bits(row) for mass, row in zip(p, rows, strict=True)), Decimal()
+            expected = entropy(marginal(rows, p)) - sum(
+                (_decimal(mass) * entropy(row) for mass, row in zip(p, rows, strict=True)), Decimal()
             )
             found = levels.mutual_information(structure_of(channel), prior)
             assert expected * NAT - Decimal("1e-20") <= found.nanonats <= expected * NAT + 2
@@ -564,7 +568,7 @@ def test_maximal_leakage_is_brute_force(channel: Channel) -> None:
     assert holds(levels.maximal_leakage(structure_of(channel)), expected)
 
 
-def test_logarithms_are_above() -> None:
+def test_log_above_is_a_close_upper_bound() -> None:
     """log_above is at least the logarithm and exceeds it by at most two of its units, for both signs and for huge
     numbers."""
     draw = random.Random(SEED)
@@ -590,7 +594,7 @@ def test_pufferfish_is_brute_force() -> None:
         )
         asked = Pufferfish(("a", "b", "c"), ((0, 1), (2, 1)), scenarios)
         found = levels.pufferfish(structure_of(channel), asked)
-        means = [[marginal(rows, law(joint)) for joint in scenario.joint] for scenario in scenarios]
+        means = [[marginal(rows, probabilities(joint)) for joint in scenario.joint] for scenario in scenarios]
         ratios = [
             (mean[s][y], mean[o][y])
             for mean in means
@@ -607,9 +611,9 @@ def test_pufferfish_is_brute_force() -> None:
 def test_pufferfish_of_the_values_themselves_is_ldp(channel: Channel) -> None:
     """If every value is a secret and every pair protected, Pufferfish has the LDP level."""
     k = channel.inputs
-    sure = Scenario("sure", tuple(tuple(int(x == secret) for x in range(k)) for secret in range(k)))
+    certain = Scenario("certain", tuple(tuple(int(x == secret) for x in range(k)) for secret in range(k)))
     pairs = tuple(itertools.combinations(range(k), 2))
-    asked = Pufferfish(tuple(map(str, range(k))), pairs, (sure,))
+    asked = Pufferfish(tuple(map(str, range(k))), pairs, (certain,))
     structure = structure_of(channel)
     assert levels.pufferfish(structure, asked).level.nanonats == levels.ldp(structure).nanonats
 
@@ -617,7 +621,7 @@ def test_pufferfish_of_the_values_themselves_is_ldp(channel: Channel) -> None:
 def test_pufferfish_skips_secrets_without_weight() -> None:
     """A secret without weight in a scenario is not compared there. A request in which no pair is compared, and one with
     invalid secrets, pairs or scenarios, are refused."""
-    channel = GRID["response of two"]
+    channel = GRID["response of two inputs"]
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("no b", ((1, 0), (0, 0))), Scenario("both", ((1, 1), (1, 1)))))
     assert levels.pufferfish(structure_of(channel), asked).level.nanonats == 0
     for secrets, pairs, scenarios in (
@@ -651,8 +655,8 @@ def channels_and_priors(draw: st.DrawFn) -> tuple[Table, list[int]]:
 
 @given(channels_and_priors())
 def test_lip_lies_between_ldp_and_its_half(made: tuple[Table, list[int]]) -> None:
-    """eps-LDP implies eps-LIP for every prior, and eps-LIP implies 2 eps-LDP (Theorem 1); either both are finite or
-    none."""
+    """eps-LDP implies eps-LIP for every prior, and eps-LIP implies 2 eps-LDP (Theorem 1); one is finite if and only if
+    the other is. The level over a ball of priors lies between both."""
     structure, prior = structure_of(made[0]), made[1]
     lip, ldp = levels.information(structure, prior).nanonats, levels.ldp(structure).nanonats
     assert (lip is None) == (ldp is None)
@@ -698,7 +702,7 @@ LARGE: dict[str, Channel] = {
 
 
 @pytest.mark.slow
-def test_large_channels_for_a_prior_are_not_walked_through() -> None:
+def test_levels_under_a_prior_are_computed_for_large_channels() -> None:
     """For windows of 1,000 values, triples of 600 and sets of 62, every level that depends on a prior is computed."""
     arcs = tuple(1 + x % 7 for x in range(1000))
     weight = ONE // 128
@@ -721,7 +725,7 @@ def test_large_channels_for_a_prior_are_not_walked_through() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
-def test_large_channels_are_not_walked_through(name: str) -> None:
+def test_levels_of_large_channels_are_computed(name: str) -> None:
     """For tens of thousands of values every level is computed, and agrees with the bounds implied by the other
     levels."""
     channel = LARGE[name]
@@ -750,8 +754,7 @@ def test_the_posteriors_of_half_a_million_inputs_are_not_compared() -> None:
 
 
 def test_a_channel_that_is_too_large_gets_no_level() -> None:
-    """A channel that has no faster method and needs more steps than allowed gets no level, instead of a wrong or a late
-    one."""
+    """A level that has no closed form for the family and needs more steps than allowed is refused."""
     structure = structure_of(random_table(40, 40, 3, zeros=False), most=1000)
     for ask in (levels.maximal_leakage, lambda s: levels.delta(s, NAT), lambda s: levels.belief(s, [1] * 40)):
         with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
@@ -776,7 +779,7 @@ def test_projective_pairs_are_brute_force() -> None:
 
 def test_bits_are_brute_force() -> None:
     """The levels of bits equal those that are computed from all words. For 3,000 bits, mutual information is refused as
-    too large, and the LIP levels are computed under any prior."""
+    too large, and the LIP levels are computed under a prior that is not uniform."""
     half, low, high = 1 << 31, 1 << 30, 3 << 30
     equal = Bits.over([(half, low)] * 4)
     mixed = Bits.over([(half, low), (high, low), (half, low), (half, 1 << 20)])

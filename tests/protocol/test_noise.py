@@ -1,4 +1,4 @@
-"""Noise on a lattice: every law against a simulation that stops each step at the border (SPEC 5.8)."""
+"""Noise on a lattice: every property of a channel, and losses by shift, against brute force (SPEC 5.8)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from protocol.channels.noise.channel import Noise
 from tests.families.noise import random_mirrored, random_noise
-from tests.protocol.test_channels import OneNumberLaws, weights
+from tests.protocol.test_channels import OneNumberProperties, weights
 
 SEED = 20260101
 ONE = 1 << 62
@@ -25,8 +25,8 @@ GRID = {
 
 
 @pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
-class TestNoise(OneNumberLaws):
-    """The laws of every channel, over this grid."""
+class TestNoise(OneNumberProperties):
+    """The properties of every channel, over this grid."""
 
 
 @pytest.mark.parametrize("name", [name for name in GRID if " x " in name])

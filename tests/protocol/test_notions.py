@@ -1,4 +1,4 @@
-"""The laws of notions and certificates (SPEC 6), against brute force in fractions."""
+"""Properties of notions and certificates (SPEC 6), against brute force in fractions."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ GRID: dict[str, tuple[Notion, Channel]] = {
     "ldp": (Ldp(NAT), THREE),
     "ldp of bits": (Ldp(2 * NAT), Bits((S // 2,), (S // 7,), ((0, 4),))),
     "ldp of sets": (Ldp(NAT), subset(4, 2, NAT)),
-    "ldp of a design": (Ldp(NAT), projective(5, 2, 3, NAT)),
+    "ldp of a geometry": (Ldp(NAT), projective(5, 2, 3, NAT)),
     "high-low": (HighLow(NAT, 5, (0, 3)), high_low(NAT, [1, 0, 0, 1, 0])),
     "block": (Block.over(NAT, [7, 7, 3, 7, 3]), in_blocks(NAT, [1, 1, 2, 1, 2])),
     "pairwise": (Matrix(2 * NAT, ((0, 2 * NAT, NAT), (UNBOUNDED, 0, NAT), (NAT, NAT, 0))), THREE),
@@ -283,7 +283,7 @@ GRID: dict[str, tuple[Notion, Channel]] = {
 grid = pytest.mark.parametrize("name", GRID)
 
 
-def test_the_grid_holds_every_notion() -> None:
+def test_the_grid_has_every_notion() -> None:
     """Every notion that a campaign may declare is in the grid."""
     kinds: set[type] = {Notion}
     while below := {kind for each in kinds for kind in each.__subclasses__()} - kinds:
@@ -323,8 +323,8 @@ def test_the_identity_channel_keeps_no_notion(name: str) -> None:
         certify(identity, lowest)
 
 
-def test_lip_of_a_channel_without_bound_is_not_certified() -> None:
-    """A channel too large to be compared with a prior cell by cell has no LIP certificate, unless LDP implies it."""
+def test_lip_below_ldp_is_refused_for_a_channel_too_large_to_audit() -> None:
+    """A channel too large to be compared with a prior cell by cell has no LIP certificate below its LDP level."""
     channel = Hadamard(truth_of(NAT), 3000)
     with pytest.raises(Uncertified, match="would take 12,"):
         certify(channel, Information(9 * NAT // 10, tuple([1] * channel.inputs)))

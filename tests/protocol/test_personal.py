@@ -1,4 +1,4 @@
-"""The laws of people's own priors (SPEC 6.7, 8.3)."""
+"""Properties of people's own priors (SPEC 6.7, 8.3)."""
 
 from __future__ import annotations
 
@@ -95,18 +95,18 @@ def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
 
 def error(prior, channel: Channel) -> float:
     """Return 1 minus the mean squared length of the posterior, computed from the channel's integers."""
-    law = [[channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)] for x in range(len(prior))]
+    rows = [[channel.weight(x, y) / 2**channel.scale for y in range(channel.outputs)] for x in range(len(prior))]
     whole = sum(prior)
     total = 0.0
     for y in range(channel.outputs):
-        joint = [weight / whole * row[y] for weight, row in zip(prior, law, strict=True)]
+        joint = [weight / whole * row[y] for weight, row in zip(prior, rows, strict=True)]
         total += sum(cell**2 for cell in joint) / sum(joint) if sum(joint) else 0.0
     return 1 - total
 
 
 @pytest.mark.parametrize("size", [2, 3, 7, 20, 100])
 @pytest.mark.parametrize("nats", [0.5, 1.0, 2.0])
-def test_nobodys_error_is_above_the_smaller_of_response_and_offered_channel(size: int, nats: float) -> None:
+def test_a_persons_channel_has_the_smaller_error_of_response_and_offered_channel(size: int, nats: float) -> None:
     """Under skewed and uniform priors a person's channel has the smaller error of the rule's response and the offered
     channel, and keeps LIP."""
     level = round(nats * NAT)
@@ -127,8 +127,8 @@ def test_nobodys_error_is_above_the_smaller_of_response_and_offered_channel(size
 
 
 def test_an_offered_channel_must_keep_ldp() -> None:
-    """A channel that keeps LDP at the level is certified; a channel above the level, of bits, or with two outputs is
-    refused."""
+    """A channel that keeps LDP at the level is certified. A channel above the level, one of bits and one with two
+    outputs are refused. An offered channel with the larger error is not used."""
     made = campaign(channel=hadamard(3, NAT))
     assert made.certificate == certify(made.channel, Ldp(NAT))
     assert decode_campaign(encode_campaign(made)) == made
@@ -177,11 +177,10 @@ def test_an_enrolment_may_declare_a_prior() -> None:
 
 
 def test_the_largest_declaration_fits_its_envelope() -> None:
-    """256 weights of maximum length stay below the limit of an enrolment's payload."""
-    heavy = [65_536] * 15 + [256] * 241
-    heavy[-1] = 255
-    assert sum(heavy) > personal.MAX_DECLARED_WEIGHT - 2**17
-    most = tuple([65_536] * 14 + [256] * 241 + [257])
+    """The 256 weights whose encoding is longest fit into an enrolment's payload."""
+    # Weights from 2^16 take five bytes and weights from 2^8 three; their sum is limited.
+    most = (*[2**16] * 15, *[2**8] * 240, 2**8 + 1)
+    assert sum(most) <= personal.MAX_DECLARED_WEIGHT < sum(most) + 2**16 - 2**8
     payload = Enrolment(ID, KEY.public, most).encode()
     assert len(payload) <= MAX_PAYLOAD[Kind.ENROLMENT]
     assert Enrolment.open(envelope.decode(Enrolment(ID, KEY.public, most).seal(KEY))).prior == most

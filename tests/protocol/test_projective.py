@@ -1,4 +1,4 @@
-"""Projective response: every law of a channel, against the dense matrix (SPEC 5.4)."""
+"""Projective response: every property of a channel, against the dense matrix (SPEC 5.4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from protocol.channels.projective.field import field_of, is_prime, orders
 from protocol.channels.projective.geometry import MAX_POINTS
 from protocol.errors import ChannelError
 from tests.families.projective import projective as geometry
-from tests.protocol.test_channels import OneRunLaws, assert_made_for, draw_of, weights
+from tests.protocol.test_channels import OneRunProperties, assert_made_for, draw_of, weights
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -38,8 +38,8 @@ grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 
 @grid
-class TestProjective(OneRunLaws):
-    """The laws of every channel, over this grid."""
+class TestProjective(OneRunProperties):
+    """The properties of every channel, over this grid."""
 
 
 @grid
@@ -99,12 +99,13 @@ def test_a_row_drawn_by_hand() -> None:
 @grid
 def test_masses_are_those_of_the_preferred_outputs(channel: ProjectiveGeometry) -> None:
     """The mass of an output is the sum over the inputs that prefer it, found by checking each input."""
-    law = [random.Random(SEED).randrange(100) for _ in range(channel.inputs)]
+    draw = random.Random(SEED)
+    masses = [draw.randrange(100) for _ in range(channel.inputs)]
     expected = [0] * channel.outputs
-    for x, mass in enumerate(law):
+    for x, mass in enumerate(masses):
         for y in channel.geometry.supported(x):
             expected[y] += mass
-    assert channel.geometry.masses(law) == expected
+    assert channel.geometry.masses(masses) == expected
 
 
 @given(st.integers(2, 2**20), st.integers(exact.MIN_LEVEL, exact.MAX_LEVEL))

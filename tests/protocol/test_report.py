@@ -1,4 +1,4 @@
-"""The laws of reports and enrolments (SPEC 8, 11)."""
+"""Properties of reports and enrolments (SPEC 8, 11)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_report_outside_the_campaign_is_refused(period: int, slot: int, output
         (ID, 0, 0, 4097),
     ],
 )
-def test_reports_are_valid_at_birth(fields: tuple[bytes, int, int, int]) -> None:
+def test_the_constructor_refuses_an_invalid_report(fields: tuple[bytes, int, int, int]) -> None:
     """The constructor of a report refuses fields outside their limits."""
     with pytest.raises(ReportError):
         Report(*fields, packed=b"")

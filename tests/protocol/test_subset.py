@@ -1,4 +1,4 @@
-"""Subset selection: every law of a channel, against the dense matrix (SPEC 5.5)."""
+"""Subset selection: every property of a channel, against the dense matrix (SPEC 5.5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocol import exact
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.support import ONE
 from tests.families.subset import subset
-from tests.protocol.test_channels import OneRunLaws, assert_made_for, draw_of
+from tests.protocol.test_channels import OneRunProperties, assert_made_for, draw_of
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -25,14 +25,14 @@ GRID = {
     f"k = {k}, d = {d}": subset(k, d, level)
     for (k, d), level in zip(SIZES, [NAT, NAT // 10, 3 * NAT] * len(SIZES), strict=False)
 }
-# No author would choose these weights; they have the largest remainders that a channel may have.
-GRID["k = 6, d = 3, a coarse remainder"] = SubsetSelection(6, 3, 11)
-GRID["k = 7, d = 4, nearly flat"] = SubsetSelection(7, 4, ONE // 35 - 40)
+# No author would choose these weights: a tiny outside weight, and weights that are almost equal.
+GRID["k = 6, d = 3, a tiny outside weight"] = SubsetSelection(6, 3, 11)
+GRID["k = 7, d = 4, almost equal weights"] = SubsetSelection(7, 4, ONE // 35 - 40)
 
 
 @pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
-class TestSubset(OneRunLaws):
-    """The laws of every channel, over this grid."""
+class TestSubset(OneRunProperties):
+    """The properties of every channel, over this grid."""
 
 
 def test_a_row_drawn_by_hand() -> None:
@@ -46,7 +46,7 @@ def test_a_row_drawn_by_hand() -> None:
 
 
 def test_a_prior_of_62_values_is_compared_at_once() -> None:
-    """A prior of 62 values is compared without enumerating the 2^62 words: an LDP channel keeps its level under LIP."""
+    """A prior of 62 values is compared without enumerating the 2^62 words: the LIP level is below the LDP level."""
     channel = subset_selection(62, NAT)
     loss = channel.loss_against_prior(list(range(1, 63)))
     assert loss.level is not None
@@ -65,7 +65,7 @@ def test_declared_level_is_audited_level(size: int, level: int) -> None:
 
 
 @pytest.mark.parametrize(("size", "level"), [(62, NAT), (40, NAT // 10), (16, 2 * NAT)])
-def test_large_channels_set_their_bits_as_often_as_they_should(size: int, level: int) -> None:
+def test_large_channels_set_each_bit_with_its_probability(size: int, level: int) -> None:
     """In n = 3,000 draws every set has d inputs, contains the true input with probability p* and each other input with
     q*, at alpha = 10^-6 for each bit; a failure would mean another distribution."""
     channel = subset_selection(size, level)

@@ -1,4 +1,4 @@
-"""The laws of transcripts: each report is designed for the posterior after the earlier ones (SPEC 6.9)."""
+"""Properties of transcripts: each report is designed for the posterior after the earlier ones (SPEC 6.9)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def campaign(notion: TranscriptPrior | None = None, channel=None, **changes) -> 
     return Campaign(**{**fields, **changes})
 
 
-def law(channel, x: int, y: int) -> Fraction:
+def probability(channel, x: int, y: int) -> Fraction:
     return Fraction(channel.weight(x, y), 1 << channel.scale)
 
 
@@ -60,7 +60,7 @@ def paths(notion: TranscriptPrior, outputs: tuple[int, ...], periods: tuple[int,
                 kept = stays ** (periods[place] - periods[place - 1])
                 moved = (1 - kept) * Fraction(notion.prior[x], whole) + (kept if x == path[place - 1] else 0)
                 before, after = before * moved, after * moved
-            after *= law(channels[place], x, outputs[place])
+            after *= probability(channels[place], x, outputs[place])
         found[path] = before, after
     return found
 
@@ -114,7 +114,7 @@ def test_channels_for_the_first_prior_would_not_add_up() -> None:
     channel = personal.lip_response((3, 1), level)
     worst = False
     for outputs in product(range(2), repeat=3):
-        joint = [p * prod(law(channel, x, y) for y in outputs) for x, p in enumerate(prior)]
+        joint = [p * prod(probability(channel, x, y) for y in outputs) for x, p in enumerate(prior)]
         worst |= any(not within(after / sum(joint) / p, 4 * level) for after, p in zip(joint, prior, strict=True))
     assert worst
 
@@ -163,7 +163,7 @@ def test_a_common_factor_of_the_weights_keeps_the_channel(prior, factor: int, le
     assert notion.certificate_of(scaled).audited == notion.certificate_of(prior).audited
 
 
-def test_drift_leads_back_to_the_start() -> None:
+def test_drift_moves_the_posterior_back_to_the_start_prior() -> None:
     """Without drift a posterior does not change in silent periods; with drift it comes nearer to the start prior in
     each of them."""
     still, moving = TranscriptPrior(NAT, PRIOR), TranscriptPrior(NAT, PRIOR, 6554)
@@ -211,7 +211,7 @@ def test_the_worst_case_is_the_level_times_the_periods() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"answers_per_period": 2}, {"closes": 10 * (MAX_TRANSCRIPT + 1)}])
-def test_transcripts_are_of_one_answer_a_period(changes) -> None:
+def test_a_transcript_has_one_answer_a_period(changes) -> None:
     """Campaigns with several answers in a period, whose reports have no order, and campaigns with too many periods are
     refused."""
     with pytest.raises(CampaignError, match="one answer per period"):

@@ -1,4 +1,4 @@
-"""Triples: every law of a channel, against the dense matrix and Bose's construction as published (SPEC 5.10)."""
+"""Triples: every property of a channel, against the dense matrix and Bose's construction as published (SPEC 5.10)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aggregator.families.sets.recipe import triples
 from protocol import exact
 from protocol.channels.sets.triples import MAX_INPUTS, Triples, ring_of
 from protocol.channels.support import ONE
-from tests.protocol.test_channels import OneRunLaws, assert_made_for, draw_of
+from tests.protocol.test_channels import OneRunProperties, assert_made_for, draw_of
 
 NAT = exact.NANONATS
 SEED = 20260101
@@ -25,13 +25,13 @@ GRID = {
                      (27, 3 * NAT)]
 }  # fmt: skip
 # No author would choose these weights; the second channel has nearly the same weight inside as outside.
-GRID["k = 13, coarse"] = Triples(13, 10)
-GRID["k = 25, nearly flat"] = Triples(25, ONE // 117 - 1)
+GRID["k = 13, a tiny outside weight"] = Triples(13, 10)
+GRID["k = 25, almost equal weights"] = Triples(25, ONE // 117 - 1)
 
 
 @pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
-class TestTriples(OneRunLaws):
-    """The laws of every channel, over this grid."""
+class TestTriples(OneRunProperties):
+    """The properties of every channel, over this grid."""
 
 
 def printed(channel: Triples) -> list[set[int]]:
@@ -54,9 +54,9 @@ def printed(channel: Triples) -> list[set[int]]:
 def test_the_grid_has_remainders() -> None:
     """The tested channels include an ordinary remainder, no remainder, and one that makes a triple without the true
     input almost as likely as the triples with it."""
-    coarse, flat = GRID["k = 13, coarse"], GRID["k = 25, nearly flat"]
-    assert coarse.remainder == 4
-    assert (flat.remainder, flat.inside - flat.outside) == (9, 10)
+    tiny, equal = GRID["k = 13, a tiny outside weight"], GRID["k = 25, almost equal weights"]
+    assert tiny.remainder == 4
+    assert (equal.remainder, equal.inside - equal.outside) == (9, 10)
     assert GRID[f"k = 9, {2 * NAT} nanonats"].remainder == 0
 
 
@@ -100,9 +100,8 @@ def test_a_row_drawn_by_hand() -> None:
 
 
 @pytest.mark.slow
-def test_a_prior_of_4095_values_is_compared_in_seconds() -> None:
-    """The comparison with a prior takes one step for each of 2.8 million triples: an LDP channel keeps its level under
-    LIP."""
+def test_a_prior_of_4095_values_is_compared() -> None:
+    """For a channel of 2.8 million triples and a prior of 4,095 values, the LIP level is below the LDP level."""
     channel = triples(MAX_INPUTS, NAT)
     loss = channel.loss_against_prior(list(range(1, MAX_INPUTS + 1)))
     assert loss.level is not None

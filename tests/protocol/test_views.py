@@ -1,4 +1,4 @@
-"""The laws of views (SPEC 6.12, 7.3)."""
+"""Properties of views (SPEC 6.12, 7.3)."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
         lambda: districts_of([0, 0, 1], ("a", "a")),
     ],
 )
-def test_views_without_meaning_are_refused(made: Any) -> None:
+def test_invalid_views_are_refused(made: Any) -> None:
     """The constructors refuse views with invalid or unreduced weights, invalid maps, equal labels, or no view at
     all."""
     with pytest.raises(ViewError):
@@ -216,7 +216,7 @@ def test_the_number_of_views_is_bounded() -> None:
         terms(domain=big, views=(*found, View(1, Identity(), response(big.size))))
 
 
-def test_a_campaign_with_views_has_no_one_channel() -> None:
+def test_a_campaign_with_views_has_no_channel_for_all_devices() -> None:
     """campaign.channel exists only for campaigns without views; with views, also with a single coarse one, it raises an
     error."""
     assert terms().channel == terms().views[0].channel
@@ -237,7 +237,7 @@ def test_a_campaign_with_views_has_no_one_channel() -> None:
         (notions.Graded.over([NAT, NAT, 2 * NAT, 2 * NAT, 2 * NAT], edges=[(NAT, NAT)]), FIVE),
     ],
 )
-def test_notions_that_do_not_carry_views_are_refused(notion: notions.Notion, over: domain.Domain) -> None:
+def test_notions_that_cannot_be_used_with_views_are_refused(notion: notions.Notion, over: domain.Domain) -> None:
     """For notions under which the level of a pair is not the largest of any view, a campaign with a map or several
     views is refused."""
     for maps_ in ([(1, Coarse(2))], [(1, Identity()), (2, Coarse(2))]):
@@ -247,8 +247,8 @@ def test_notions_that_do_not_carry_views_are_refused(notion: notions.Notion, ove
         terms(views=(View(1, Identity(), response(5)), View(2, Identity(), Hadamard(truth_of(NAT), 5))), notion=notion)
 
 
-def test_classes_of_priors_have_no_views() -> None:
-    """A campaign with classes of people and views is refused if a class has a notion that does not carry views."""
+def test_a_class_with_a_prior_has_no_views() -> None:
+    """A campaign with classes of people and views is refused if the notion of a class cannot be used with views."""
     whole = of_classes()
     with pytest.raises(CampaignError, match="in each class"):
         terms(
@@ -282,13 +282,13 @@ def test_a_class_in_a_view_equals_a_campaign_of_that_class(made: tuple[Campaign,
             for x in (0, 1, together.domain.size - 1):
                 z = together.input_of(x, place, view)
                 assert z == place * inputs + alone.input_of(x, 0, view)
-                law = [asked_.channel.weight(z, y) for y in range(asked_.channel.outputs)]
+                row = [asked_.channel.weight(z, y) for y in range(asked_.channel.outputs)]
                 mine = alone.views[view].channel
                 weights = [mine.weight(alone.input_of(x, 0, view), y) for y in range(mine.outputs)]
                 scale = asked_.channel.scale - mine.scale
-                assert law[first : first + mine.outputs] == [weight << scale for weight in weights]
-                assert not any(law[:first])
-                assert not any(law[first + mine.outputs :])
+                assert row[first : first + mine.outputs] == [weight << scale for weight in weights]
+                assert not any(row[:first])
+                assert not any(row[first + mine.outputs :])
             outputs = set(range(first, first + alone.views[view].channel.outputs))
             assert not seen & outputs
             seen |= outputs
@@ -319,7 +319,7 @@ def test_the_view_is_a_function_of_the_key_and_the_campaign() -> None:
     assert open_campaign(seal_campaign(terms(), KEY), [KEY.public]).view_of(KEY.public) == 0
 
 
-def test_every_view_is_some_keys_in_proportion_to_its_weight() -> None:
+def test_each_view_has_keys_in_proportion_to_its_weight() -> None:
     """Each view has its weight's share of the 2^64 hash heads, up to one head for each unit of weight, counted from the
     ends of its range. Among 4,096 keys each of the 3 views has its share within 6 standard errors (a chance of 2 in
     10^9 each)."""
@@ -370,26 +370,15 @@ def test_every_view_keeps_the_declared_bound_of_each_pair(made: Campaign) -> Non
         bounds.update({(x, other): level for x in groups[first] for other in groups[second] if x != other})
     worst = Fraction(1)
     for view in made.views:
-        law = pulled_back(view, made.domain)
-        assert all(sum(row) == 1 for row in law)
+        rows = pulled_back(view, made.domain)
+        assert all(sum(row) == 1 for row in rows)
         for (x, other), level in bounds.items():
-            for here, there in zip(law[x], law[other], strict=True):
+            for here, there in zip(rows[x], rows[other], strict=True):
                 assert exact.keeps(here.numerator * there.denominator, here.denominator * there.numerator, level)
                 worst = max(worst, here / there)
             if view.map.input(made.domain, x) == view.map.input(made.domain, other):
-                assert law[x] == law[other]
+                assert rows[x] == rows[other]
     assert made.certificate.ldp == exact.level_of(worst.numerator, worst.denominator)
-
-
-@pytest.mark.parametrize("made", small)
-def test_the_view_of_a_device_does_not_depend_on_the_answer(made: Campaign) -> None:
-    """For 60 keys, the view of a device is the same for every answer: the joint distribution of (view, output) given x
-    is that of the view times Q_j o f_j."""
-    signed = SignedCampaign(made, bytes(range(16)), KEY.public, b"")
-    keys = [SigningKey(number.to_bytes(32, "big")).public for number in range(60)]
-    drawn = {x: [signed.view_of(public) for public in keys] for x in range(made.domain.size)}
-    assert all(found == drawn[0] for found in drawn.values())
-    assert set(drawn[0]) == set(range(len(made.views)))
 
 
 # Certificates

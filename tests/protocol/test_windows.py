@@ -13,7 +13,7 @@ from protocol.channels.windows.arrangement import Single, Type
 from protocol.channels.windows.channel import ONE, Windows
 from protocol.channels.windows.loss import Kinds
 from tests.families.windows import random_windows
-from tests.protocol.test_channels import ChannelLaws
+from tests.protocol.test_channels import ChannelProperties
 
 SEED = 20260101
 
@@ -21,19 +21,19 @@ SEED = 20260101
 GRID: dict[str, Windows] = {
     "one cell": random_windows(4, 2, 0, 1, 1, 2, SEED),
     "one arc": random_windows(5, 3, 1, 3, 2, 2, SEED + 1),
-    "tail only": random_windows(6, 0, 0, 8, 2, 2, SEED + 2),
+    "only rare inputs": random_windows(6, 0, 0, 8, 2, 2, SEED + 2),
     "arcs longer than cells": random_windows(5, 1, 1, 16, 2, 3, SEED + 3),
     "cells longer than arcs": random_windows(20, 2, 2, 3, 4, 3, SEED + 4),
     "aligned": Windows((5,) * 6, 6, 2, (), (), (Type(2, ONE // 13, ONE // 30, 0, ()),)),
-    "no two alike": random_windows(12, 3, 2, 7, 4, 4, SEED + 5),
+    "inputs of every kind": random_windows(12, 3, 2, 7, 4, 4, SEED + 5),
     "all singles": Windows((0, 0, 0), 1, 1, (), tuple(Single(x, ONE // 2, ONE // 5) for x in range(3)), ()),
     **{f"random {n}": random_windows(9, n % 3, n % 2, 2 + n, 1 << n % 3, 1 + n % 4, SEED + 10 + n) for n in range(9)},
 }
 
 
 @pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
-class TestWindows(ChannelLaws):
-    """The laws of every channel, over this grid."""
+class TestWindows(ChannelProperties):
+    """The properties of every channel, over this grid."""
 
 
 def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, int]]:
@@ -58,14 +58,15 @@ def runs(channel: Windows, x: int, rest_of_rand: bytes) -> Iterator[tuple[int, i
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["one cell", "one arc", "arcs longer than cells", "aligned", "no two alike", "all singles", "random 5"]
+    "name",
+    ["one cell", "one arc", "arcs longer than cells", "aligned", "inputs of every kind", "all singles", "random 5"],
 )
 def test_sample_has_the_weights(name: str) -> None:
     """The number of draws that give an output, found by bisection in both random numbers and for every order, equals
     its weight exactly."""
     channel = GRID[name]
     for x in range(channel.inputs):
-        law: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for order in range(channel.orders):
             borders = sorted({0, ONE, *(channel.circle.points_before(order, x, j) if channel.arcs[x] else 0
                                         for j in range(1, channel.cells))})  # fmt: skip
@@ -73,11 +74,11 @@ def test_sample_has_the_weights(name: str) -> None:
                 tails = [point.to_bytes(8, "big") + bytes([order + 128]) for point in (low, high - 1)]
                 start = 0
                 for y, count in runs(channel, x, tails[0]):
-                    law[y] += count * (high - low)
+                    counts[y] += count * (high - low)
                     for draw in (start, start + count - 1):  # all points between two borders have the same runs
                         assert channel.sample(x, draw.to_bytes(8, "big") + tails[1]) == y
                     start += count
-        assert [law[y] for y in range(channel.outputs)] == [channel.weight(x, y) for y in range(channel.outputs)]
+        assert [counts[y] for y in range(channel.outputs)] == [channel.weight(x, y) for y in range(channel.outputs)]
 
 
 @pytest.mark.parametrize("name", [name for name, channel in GRID.items() if channel.types])

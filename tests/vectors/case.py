@@ -39,8 +39,8 @@ def wire(value: Any) -> str:
 
 
 def _table(value: Any) -> Any:
-    """Return a value of a TOML table; the tables in it that describe a byte string or a repetition are replaced by
-    these."""
+    """Return a value read from TOML, in which tables that describe a byte string or a repetition are replaced by the
+    described value."""
     if isinstance(value, list):
         return [_table(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The vectors of channels (SPEC 5), of all families: tests/families.
+"""The vectors of channels (SPEC 5), from the channels of all families in tests/families.
 
 A channel is a matrix and a sampling function of random bytes. A case lists the matrix, and draws on both sides of every
 threshold of the function. Cases of large channels list a part of both.

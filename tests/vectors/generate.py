@@ -398,12 +398,12 @@ LIP_TABLE = Table.nearest([
 ])  # fmt: skip
 
 
-NEVER_WRONG = "bits never wrong, or never hidden"
-GOES_ON = "noise that always goes on"
+UNIT_A = "bits with a = 1 in one class and b = 0 in another"
+ONE_COLUMN = "noise that always moves one column"
 
 
 def _tight() -> Iterator[tuple[str, notions.Notion, Channel]]:
-    """Yield notions at exactly the level of a channel, the graded ones first."""
+    """Yield (case name, notion, channel) with the notion's level exactly that of the channel, MinID and AvgID first."""
     pairs = TWO_CLASSES.class_of
 
     def worst(c: int, d: int) -> int:
@@ -453,7 +453,8 @@ def _less(notion: notions.Notion) -> notions.Notion:
 
 
 def _too_much() -> Iterator[tuple[str, notions.Notion, Channel]]:
-    """Yield channels clearly below their level whose audit needs more steps or cells than allowed."""
+    """Yield (case name, notion, channel): the channel is clearly below the level, but its audit needs more steps or
+    cells than allowed."""
     level, truth = 20 * NAT, truth_of(NAT)
     half = 1 << 61
 
@@ -639,18 +640,18 @@ def certificate_cases() -> Iterator[Case]:
             Hadamard(truth_of(NAT), 2048),
         ),
         ("lip of projective of 2^23 - 2 cells", notions.Information(9 * NAT // 10, (1, 1)), projective(2, 2, 22, NAT)),
-        ("lip of bits that are never wrong", notions.Information(20 * NAT, (1, 1, 1)), CHANNELS[NEVER_WRONG]),
+        ("lip of bits with b = 0 in one class", notions.Information(20 * NAT, (1, 1, 1)), CHANNELS[UNIT_A]),
         (
             "lip of bits of 836 classes",
             notions.Information(20 * NAT, (1,) * 836),
             Bits.over((2**31, 1 + x) for x in range(836)),
         ),
-        ("ldp of bits that are never wrong", notions.Ldp(20 * NAT), CHANNELS[NEVER_WRONG]),
+        ("ldp of bits with b = 0 in one class", notions.Ldp(20 * NAT), CHANNELS[UNIT_A]),
         *((f"{name}, a nanonat more", _less(notion), channel) for name, notion, channel in tight),
         ("minid one unit too truthful", tight[0][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
         ("avgid one unit too truthful", tight[1][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
         ("minid without the pair of classes left out", notions.MinId.over([NAT] * 3 + [2 * NAT] * 3), apart),
-        ("geo with an infinite ratio", notions.Geo.between(20 * NAT, 1, [0], [0, 1, 2]), CHANNELS[GOES_ON]),
+        ("geo with an infinite ratio", notions.Geo.between(20 * NAT, 1, [0], [0, 1, 2]), CHANNELS[ONE_COLUMN]),
         (
             "mutual information of more steps than are allowed",
             notions.MutualInformation(20 * NAT, (1,) * 257),
@@ -782,7 +783,8 @@ def offering() -> Campaign:
 
 
 def transcripts() -> Campaign:
-    """Return a campaign in which each report is designed for the posterior after the device's earlier reports."""
+    """Return a campaign in which each report is drawn from the channel for the posterior after the device's earlier
+    reports."""
     notion = notions.TranscriptPrior(NAT, PRIOR, 2**10)
     return terms(
         domain=domain.Values(("well", "so-so", "unwell")), notion=notion, mechanism="transcript-lip",
@@ -791,7 +793,7 @@ def transcripts() -> Campaign:
 
 
 def of_sets() -> Campaign:
-    """Return a campaign with subset selection: outputs are words of bits, but not all words are outputs."""
+    """Return a campaign with subset selection: an output is a word of five bits, of which exactly two are set."""
     return terms(mechanism="subset", channel=SETS)
 
 
@@ -803,7 +805,7 @@ GERMAN = Texts(
 
 
 def informed(**changes: Any) -> Campaign:
-    """Return a campaign with every text that a person may see, in three languages."""
+    """Return a campaign with every text that a person may see, in English and German, and some texts in Portuguese."""
     fields: dict[str, Any] = {
         "addresses": ("https://study.library.example", "http://127.0.0.1:8000/evening_classes"),
         "contact": "privacy@library.example, +44 20 7946 0000",
@@ -898,7 +900,7 @@ def campaign_cases() -> Iterator[Case]:
     yield described("own priors", own_priors())
     yield described("transcripts", transcripts())
     yield described("sets of items", terms(domain=domain.Items(2, ("bread", "milk", "eggs"))))
-    yield described("words of bits", terms(notion=notions.Ldp(2 * NAT), mechanism="bits", channel=FIVE_BITS))
+    yield described("bits", terms(notion=notions.Ldp(2 * NAT), mechanism="bits", channel=FIVE_BITS))
     yield described("addresses, contact, retention, notice and translations", informed())
     yield described(
         "addresses of every form",
@@ -935,7 +937,7 @@ def campaign_cases() -> Iterator[Case]:
         return {"name": name, "campaign": data.hex(), "trusted": trust, "stage": stage}
 
     yield refused("untrusted author", good, "campaign", [STRANGER.public.hex()])
-    yield refused("nobody trusted", good, "campaign", [])
+    yield refused("no trusted author", good, "campaign", [])
     yield refused("one bit of the payload", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature")
     yield refused("cut short", good[:-1], "codec")
     yield refused("a byte too many", good + b"\0", "codec")
@@ -1214,7 +1216,7 @@ def at_resolutions(level: int = NAT) -> Campaign:
 
 
 def of_budgets() -> Campaign:
-    """Return a campaign for five values with three budgets; one view merges neighbours, the other has all values."""
+    """Return a campaign for five values with three budgets; one view has pairs of neighbours, the other all values."""
     notion = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT])
     return terms(
         notion=notion,
@@ -1286,7 +1288,7 @@ def labelled(labels: Any) -> list[Any]:
 
 
 def in_classes(*made: Campaign) -> Campaign:
-    """Return a campaign whose classes have the given views, each class with its own notion and channels."""
+    """Return a campaign with one class for each given campaign, whose notion and channels the class has."""
     notion = notions.Classes.of(tuple(one.notion for one in made))
     names = ("members", "guests", "strangers")[: len(made)]
     listed = []
@@ -1297,12 +1299,14 @@ def in_classes(*made: Campaign) -> Campaign:
     return replace(made[0], notion=notion, views=tuple(listed), classes=names)
 
 
-def _several(listed: list[Any], laws: list[Any] | None = None, base: Campaign | None = None, **changes: Any) -> bytes:
+def _several(
+    listed: list[Any], channels: list[Any] | None = None, base: Campaign | None = None, **changes: Any
+) -> bytes:
     """Return the payload of a campaign with these views; by default one channel has five inputs and the other has
     three."""
-    if laws is None:
-        laws = [RandomizedResponse(k, (cover_of(NAT, k),)).encode() for k in (5, 3)]
-    return _payload(base, channel=["views", listed, laws], **changes)
+    if channels is None:
+        channels = [RandomizedResponse(k, (cover_of(NAT, k),)).encode() for k in (5, 3)]
+    return _payload(base, channel=["views", listed, channels], **changes)
 
 
 def in_districts(runs: list[int], names: Any = ()) -> bytes:
@@ -1458,62 +1462,66 @@ def view_cases() -> Iterator[Case]:
 
 
 def _no_form_views() -> Iterator[tuple[str, bytes, str]]:
-    """Yield refused campaigns with a form of three questions: invalid views, and other invalid fields."""
+    """Yield (case name, payload, stage) of refused campaigns with a form of three questions."""
     form = of_questions()
     two, six, other, nine = (view.channel.encode() for view in form.views)
     assert six == other
 
-    def asking(*maps: Any, laws: list[Any], **changes: Any) -> bytes:
-        return _several([[1, map_, place] for place, map_ in enumerate(maps)], laws, form, **changes)
+    def asking(*maps: Any, channels: list[Any], **changes: Any) -> bytes:
+        return _several([[1, map_, place] for place, map_ in enumerate(maps)], channels, form, **changes)
 
     def pair(*places: Any) -> list[Any]:
         return ["questions", list(places)]
 
     whole = RandomizedResponse(18, (cover_of(NAT, 18),)).encode()
-    yield "no question", asking(pair(0, 1), pair(), laws=[six, nine]), "view"
-    yield "three questions", asking(pair(0, 1, 2), laws=[whole]), "view"
-    yield "a question twice", asking(pair(0, 1), pair(2, 2), laws=[six, nine]), "view"
-    yield "questions in another order", asking(pair(0, 1), pair(2, 1), laws=[six, nine]), "view"
-    yield "a question below 0", asking(pair(0, 1), pair(-1, 2), laws=[six, nine]), "view"
-    yield "a question by its name", asking(pair(0, 1), pair("home"), laws=[six, nine]), "view"
-    yield "questions as a number", asking(pair(0, 1), ["questions", 2], laws=[six, nine]), "view"
-    yield "questions with a part too many", asking(pair(0, 1), ["questions", [1, 2], 0], laws=[six, nine]), "view"
-    yield "a question that the form does not have", asking(pair(0, 1), pair(2, 3), laws=[six, nine]), "campaign"
-    yield "a question in no view", asking(pair(0), pair(0, 1), laws=[two, six]), "campaign"
-    yield "a channel of other inputs than the questions", asking(pair(0, 1), pair(1, 2), laws=[six, two]), "campaign"
+    yield "no question", asking(pair(0, 1), pair(), channels=[six, nine]), "view"
+    yield "three questions", asking(pair(0, 1, 2), channels=[whole]), "view"
+    yield "a question twice", asking(pair(0, 1), pair(2, 2), channels=[six, nine]), "view"
+    yield "questions in another order", asking(pair(0, 1), pair(2, 1), channels=[six, nine]), "view"
+    yield "a question below 0", asking(pair(0, 1), pair(-1, 2), channels=[six, nine]), "view"
+    yield "a question by its name", asking(pair(0, 1), pair("home"), channels=[six, nine]), "view"
+    yield "questions as a number", asking(pair(0, 1), ["questions", 2], channels=[six, nine]), "view"
+    yield "questions with a part too many", asking(pair(0, 1), ["questions", [1, 2], 0], channels=[six, nine]), "view"
+    yield "a question that the form does not have", asking(pair(0, 1), pair(2, 3), channels=[six, nine]), "campaign"
+    yield "a question in no view", asking(pair(0), pair(0, 1), channels=[two, six]), "campaign"
+    yield (
+        "a channel of other inputs than the questions",
+        asking(pair(0, 1), pair(1, 2), channels=[six, two]),
+        "campaign",
+    )
     yield "a form with a channel of the whole answer and no views", _payload(form, channel=whole), "campaign"
-    yield "a form and its whole answer", asking(pair(0, 1), ["identity"], laws=[six, whole]), "campaign"
-    yield "a coarse form", asking(pair(0, 1), ["coarse", 2], laws=[six, nine]), "campaign"
-    yield "districts of a form", asking(pair(0, 1), ["districts", [0, 9, 1, 9], []], laws=[six, two]), "campaign"
+    yield "a form and its whole answer", asking(pair(0, 1), ["identity"], channels=[six, whole]), "campaign"
+    yield "a coarse form", asking(pair(0, 1), ["coarse", 2], channels=[six, nine]), "campaign"
+    yield "districts of a form", asking(pair(0, 1), ["districts", [0, 9, 1, 9], []], channels=[six, two]), "campaign"
     yield "a question of values", _several([[1, pair(0), 0]], [PLAIN.encode()]), "campaign"
     yield (
         "a form under minid",
-        asking(pair(0, 1), pair(1, 2), laws=[six, nine], notion=["minid", NAT, [NAT], [0, 18], []]),
+        asking(pair(0, 1), pair(1, 2), channels=[six, nine], notion=["minid", NAT, [NAT], [0, 18], []]),
         "campaign",
     )
     yield (
         "a form under lip",
-        asking(pair(0, 1), pair(1, 2), laws=[six, nine], notion=["lip", NAT, [1] * 18, 0]),
+        asking(pair(0, 1), pair(1, 2), channels=[six, nine], notion=["lip", NAT, [1] * 18, 0]),
         "campaign",
     )
     broad = [[f"q{place}", "How many?", ["number", 0, 0, 1024, 1, 0, 0, ""], 0] for place in range(2)]
-    yield "a pair of more than 2^20 inputs", asking(pair(0, 1), laws=[six], domain=["form", broad]), "campaign"
+    yield "a pair of more than 2^20 inputs", asking(pair(0, 1), channels=[six], domain=["form", broad]), "campaign"
     loud = RandomizedResponse(9, (cover_of(NAT, 9) - 10**11,)).encode()
     yield (
         "a pair of questions above its level",
-        asking(pair(0, 1), pair(1, 2), laws=[six, loud]),
+        asking(pair(0, 1), pair(1, 2), channels=[six, loud]),
         "certificate",
     )
 
 
 def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
-    """Yield refused campaigns of two classes, with invalid views."""
+    """Yield (case name, payload, stage) of refused campaigns of two classes with views."""
     made = in_classes(of_questions(), of_questions(NAT // 2))
     two, six, _, nine = (view.channel.encode() for view in made.views)
     listed = [[view.weight, view.map.encode(), place] for view, place in zip(made.views, (0, 1, 1, 2), strict=True)]
 
-    def asking(*laws: Any, **changes: Any) -> bytes:
-        return _several(listed, list(laws), made, **changes)
+    def asking(*channels: Any, **changes: Any) -> bytes:
+        return _several(listed, list(channels), made, **changes)
 
     def blocks(runs: list[int], *inner: Any) -> list[Any]:
         return ["blocks", bytes(16), runs, list(inner), list(range(len(inner)))]
@@ -1547,7 +1555,7 @@ def _no_views_of_classes() -> Iterator[tuple[str, bytes, str]]:
 
 
 def _no_bound_in_a_class() -> bytes:
-    """Return a matrix that bounds only values within a pair of neighbours; the second class has this matrix."""
+    """Return the payload of a campaign whose second class bounds only the values within each pair of neighbours."""
     made = in_classes(of_pairs(), of_pairs(2))
     apart = [[0 if x == y else NAT if x // 2 == y // 2 else -1 for y in range(5)] for x in range(5)]
     first = of_pairs().notion
@@ -1819,16 +1827,17 @@ def _life(
     earlier: list[tuple[int, int]] = []
     for number_, (period, text) in enumerate(answers):
         rand = hashlib.shake_128(f"{name} {number_}".encode()).digest(view.channel.rand_bytes)
-        law, cost, notion = view.channel, proved.cost, made.notion
+        channel, cost, notion = view.channel, proved.cost, made.notion
         if isinstance(notion, notions.OwnPrior) and prior is not None:
-            law, cost = notion.channel_of(prior, law, level), notion.certificate_of(prior, law, level).cost
+            cost = notion.certificate_of(prior, channel, level).cost
+            channel = notion.channel_of(prior, channel, level)
         if isinstance(notion, notions.TranscriptPrior):
-            law = notion.channel_of(notion.prior_after(earlier, period))
+            channel = notion.channel_of(notion.prior_after(earlier, period))
         if class_ is not None:
             cost = proved.classes[class_].cost
         x = view.map.input(made.domain, view.map.index(made.domain, made.domain.parse(text), dither))
         x += (class_ or 0) * view.map.inputs(made.domain)
-        output = law.sample(x, rand[: law.rand_bytes])
+        output = channel.sample(x, rand[: channel.rand_bytes])
         earlier.append((period, output))
         before = number_ if made.transcript else sum(one["period"] == period for one in given)
         report = Report.of(signed.id, made, period, before, [output], place)
