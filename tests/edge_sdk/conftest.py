@@ -81,7 +81,7 @@ class Clock:
 
 
 class Dice:
-    """A seeded source of random bytes that counts the bytes it returns."""
+    """A seeded source of random bytes that records the requested lengths and the returned bytes."""
 
     def __init__(self, seed: int = 1) -> None:
         self._generator = random.Random(seed)

@@ -1,7 +1,7 @@
 """Kill a device repeatedly at random moments, and compare its envelopes with its charges.
 
 A child process answers new values in a loop, or collects and bundles them, and dies; then the store is opened again.
-One of ``OUTSIDE`` children is killed by a signal from outside after a random delay. The others kill themselves just
+One child in ``OUTSIDE`` is killed by a signal from outside after a random delay. The others kill themselves just
 before an SQL statement: ``FULL`` runs have one child for each of the first ``MOST_STATEMENTS`` statements of answering,
 and one for each of collecting. Run in a separate process, because it forks: ``python -m tests.edge_sdk.crash_run RUNS
 SEED DIR``. Prints JSON.

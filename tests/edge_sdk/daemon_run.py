@@ -35,7 +35,8 @@ READINGS, EVERY = 5, 10
 PERIOD = READINGS * EVERY
 MOST_STATEMENTS = 300
 MOST_STEPS = 80
-"""Steps that a child takes: more than ``MOST_STATEMENTS`` allow, and together fewer than the campaign lasts."""
+"""The largest number of steps of a child: enough to reach ``MOST_STATEMENTS``, and few enough that the campaign
+outlasts all children."""
 CONFIGURATION = """
 store = "store"
 trust = ["author.pub"]
@@ -52,7 +53,7 @@ every = 70
 
 
 def silent(level: int, text: str) -> None:
-    """A log that discards its lines."""
+    """Discard a log line."""
 
 
 def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int) -> None:

@@ -291,7 +291,7 @@ def test_a_device_answers_only_open_campaigns_with_consent(open_device, clock):
 
 
 def test_an_answer_dated_before_its_consent_is_refused(open_device, clock):
-    """A draw is never dated before its consent; the window caps rely on this."""
+    """An answer is refused if the clock is before its consent; the window caps rely on this."""
     device = open_device()
     clock.now += WEEK
     campaign_id = agreed(device, campaign())

@@ -70,7 +70,8 @@ QUESTIONS |= {
     for mechanism in CATALOGUE
     if mechanism.name not in QUESTIONS and callable(mechanism.recipe(asked))
 }
-"""The question of each mechanism: for one not named above, the last of these or of the numbers that it serves."""
+"""The question of each mechanism. A mechanism that is not named above gets the last of these questions for which it has
+a channel; a question for numbers is the last of all."""
 
 
 def test_every_mechanism_is_measured() -> None:
@@ -173,9 +174,9 @@ RESOLUTIONS = tuple(
 @pytest.mark.parametrize("view", range(len(RESOLUTIONS)))
 @pytest.mark.parametrize("draws", [600, pytest.param(40_000, marks=pytest.mark.long)])
 def test_the_measured_level_of_a_view_is_at_most_the_stated_one(view: int, draws: int) -> None:
-    """The same law for devices of each view: the measured level of two cells is at most the level of their images in
-    the view, which is 0 for two cells of one district. n: 600 reports of each of four cells; alpha = 1e-6 for each
-    pair."""
+    """The same holds for devices of each view: the measured level of two cells is at most the level of their images in
+    the view, which is 0 for two cells of one district. n: 600 reports of each of four cells, and 40,000 in the long
+    form; alpha = 1e-6 for each pair."""
     terms = Campaign(
         "t", "q", "p", "o", SQUARE, Ldp(NAT), "randomized-response", RESOLUTIONS, OPENS, OPENS + 9, 9, 1, 1, "enrolled",
     )  # fmt: skip
@@ -203,8 +204,8 @@ def test_the_measured_level_is_near_the_declared_one(name: str) -> None:
 
 @pytest.mark.long
 def test_a_million_reports_of_a_tight_mechanism() -> None:
-    """With 500,000 reports of each of two inputs and alpha = 1e-6, the bound is within 5% of Warner's declared
-    level."""
+    """With 500,000 reports of each of two inputs and alpha = 1e-6, the bound for randomised response is within 5% of
+    the declared level."""
     terms = campaign("randomized-response")
     pair = exposed(terms)
     found, limit = measured(terms, pair, 500_000), declared(terms.channel, pair)

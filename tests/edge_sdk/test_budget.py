@@ -33,8 +33,9 @@ def test_a_cap_is_rounded_down():
     assert BudgetPolicy(lifetime=0.1234567899).caps()[0].nanonats == 123456789
 
 
-def test_a_device_without_a_word_from_its_owner_has_a_lifetime_cap(open_device, clock):
-    """If its owner names no cap, a device has a lifetime cap of eight nats."""
+def test_without_caps_of_the_owner_a_device_has_a_lifetime_cap(open_device, clock):
+    """If its owner names no cap, a device has a lifetime cap of eight nats, and refuses a campaign that may cost
+    more."""
     device = open_device(budget=None)
     assert device.budget.remaining == 8.0
     device.join(campaign())
@@ -130,7 +131,7 @@ def test_a_carry_is_as_late_as_the_latest_charge(open_device, clock):
 
 
 @pytest.mark.parametrize("period", [1, 2, 3, 7])
-def test_the_worst_window_is_the_one_found_by_trying_all(period):
+def test_the_worst_window_equals_the_maximum_over_all_windows(period):
     """The closed form of the worst window equals the maximum over windows that start at every second."""
     for seconds, answers, inputs in itertools.product(range(1, 25), (1, 3), (2, 5, 1000)):
         commitment = Commitment(10, inputs, answers, period, 9)

@@ -1,4 +1,4 @@
-"""Laws of a clock that ran ahead: the owner can set it right, and no spent budget is refunded (promise 7)."""
+"""A clock that ran ahead: the owner can set it right, and no spent budget is refunded (promise 7)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_unit_whose_clock_ran_ahead_continues_after_set_clock(world):
 
 
 def test_setting_the_clock_refills_no_budget(open_device, clock):
-    """Under dates in any order, each slot is filled once, and the lifetime cap holds."""
+    """Under dates out of order, each slot is filled once, and the lifetime cap holds."""
     device = open_device(lifetime=6)
     joined = agreed(device, campaign(periods=6))
     for week in (0, 4, 1, 5, 2, 0, 3, 4, 1):

@@ -1,4 +1,4 @@
-"""Laws of a campaign that its author closes early, on the device (promise 13)."""
+"""A campaign that its author closes early, on the device (promise 13)."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_notice_cannot_be_rolled_back_or_swapped(device, clock):
         device.close_early(notice(SOON, campaign_id=bytes(16)))
 
 
-def test_devices_learn_of_it_from_the_study(open_device, tmp_path):
+def test_a_device_fetches_the_notice_from_the_study(open_device, tmp_path):
     """A study that has the notice sends it to a device that requests it. Before that, and for a campaign without an
     address, the device learns of no closing."""
     study = Study.create(tmp_path / "lib")

@@ -275,7 +275,7 @@ def test_a_single_parser_has_the_help_of_the_full_parser():
         (["--store"], None),
     ],
 )
-def test_the_command_is_found_behind_the_options(arguments, word):
+def test_the_command_is_found_after_the_options(arguments, word):
     """Only a word that argparse would parse as the command is used as the command; in doubtful cases, the parsers of
     all commands are built."""
     assert _command_in(arguments) == word

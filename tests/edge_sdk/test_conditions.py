@@ -109,7 +109,7 @@ def done(device, name, data, closing, value, clock, file):
 
 @contextlib.contextmanager
 def few_envelopes(most):
-    """A queue that is full with so few envelopes that a short list of operations fills it."""
+    """Limit the queue to ``most`` envelopes, so that a short list of operations fills it."""
     from edge_sdk.transport import queue
 
     before, queue.MOST_ENVELOPES = queue.MOST_ENVELOPES, most

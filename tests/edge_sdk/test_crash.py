@@ -43,5 +43,5 @@ def test_a_killed_device_never_undercharges_and_overcharges_by_one_report_at_mos
 
 @pytest.mark.long
 def test_a_device_killed_thousands_of_times_never_undercharges(tmp_path: Path) -> None:
-    """The law holds for 3,000 killed devices: ten for each statement, and 600 from outside."""
+    """The same holds for 3,000 killed devices: ten for each statement, and 600 from outside."""
     killed(10 * FULL, tmp_path / "store")

@@ -1,4 +1,4 @@
-"""Laws of a unit that answers by itself: by the clock alone, each reading once despite kills, no value in the log."""
+"""A unit that answers by itself: by the clock alone, each reading once despite kills, no value in the log."""
 
 from __future__ import annotations
 
@@ -90,9 +90,9 @@ class World:
         self.readings = readings
         self.now = float(OPENS)
         self.takes = 0.0
-        """Seconds of a reading."""
+        """The duration of a reading, in seconds."""
         self.left: list[tuple[float, str]] = []
-        """The times of sending, and the log lines about it."""
+        """The time and the file name of each export."""
         self.log: list[str] = []
         self.asked: list[float] = []
         self.dice = Dice(seed)
@@ -363,7 +363,7 @@ def test_a_program_that_hangs_is_killed_with_all_processes_it_started(reader, tm
         time.sleep(0.01)
 
 
-def test_a_program_is_stopped_when_the_unit_is(reader):
+def test_a_program_is_stopped_with_the_unit(reader):
     """SIGTERM does not wait for a source's timeout, and the interrupted reading counts neither as a reading nor as a
     failure."""
     reader.wake()
@@ -375,8 +375,8 @@ def test_a_program_is_stopped_when_the_unit_is(reader):
 
 
 def test_a_failed_source_gives_a_reason_without_a_value(reader, tmp_path):
-    """A missing program, an exit code, a missing file, endless output and bytes that are no text each give a reason
-    without a value."""
+    """A missing program, an exit code, no output, endless output, a missing file and an empty pipe each give a reason
+    without a value. Bytes that are not UTF-8 are replaced, and give no reason."""
     assert reader(command=("no-such-program",))() == ("", "the source cannot be read: No such file or directory")
     assert reader(command=("sh", "-c", "echo 3.5; exit 7"))() == ("", "the source failed with exit code 7")
     assert reader(command=("sh", "-c", "kill -9 $$"))() == ("", "the source failed with exit code -9")
@@ -385,7 +385,7 @@ def test_a_failed_source_gives_a_reason_without_a_value(reader, tmp_path):
         "",
         "the source printed 65,536 bytes or more",
     )
-    assert reader(command=("sh", "-c", r"printf '\377\376'"))()[1] == ""
+    assert reader(command=("sh", "-c", r"printf '\377\376'"))() == ("\ufffd\ufffd", "")
     missing = tmp_path / "missing"
     assert reader(file=missing)() == ("", "the source cannot be read: No such file or directory")
     os.mkfifo(tmp_path / "pipe")
@@ -453,7 +453,7 @@ def test_readings_are_numbered_by_the_clock(world):
     assert one.slots() == [(0, number) for number in range(READINGS)]
 
 
-def test_a_missed_moment_is_missed(world):
+def test_after_an_outage_only_the_current_slot_is_filled(world):
     """After an outage one reading is taken, for the current slot; after a restart in a slot that is filled, none is
     taken."""
     one = world()
@@ -544,9 +544,9 @@ def test_each_unit_sends_at_a_random_moment_of_the_interval(world):
     assert other.unit._phase != phase
 
 
-def test_how_long_a_source_takes_is_not_seen(world):
+def test_times_of_sending_do_not_depend_on_the_duration_of_a_reading(world):
     """A sensor may take longer for some values. A reading always belongs to the moment at which it began, and bundles
-    that are due meanwhile are sent at the latest moment at which the reading could have ended."""
+    that are due during a reading are sent at the latest moment at which the reading could have ended."""
     text = (
         PLAIN.replace('file = "reading"', 'command = ["sensor"]\ntimeout = 10')
         + '[send]\nexport = "out"\nevery = 900\n'
@@ -756,7 +756,7 @@ def test_a_failed_upload_is_logged_and_readings_continue(world):
     assert len(one.device.outbox) == 1
 
 
-def test_an_upload_that_hangs_is_given_up(world, monkeypatch):
+def test_an_upload_that_hangs_is_killed(world, monkeypatch):
     """The process of a hanging upload is killed after a timeout, and the next moment tries again. When the unit ends, a
     running upload is killed too."""
     monkeypatch.setattr("edge_sdk.unit.agent.SEND_SECONDS", 0)
@@ -954,7 +954,7 @@ def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
     assert [estimate(terms, study.tally(signed, period)).reports for period in range(3)] == [24] * 3
 
 
-def test_a_unit_lives_from_its_opening_to_its_end(tmp_path):
+def test_a_unit_runs_from_the_opening_to_the_end(tmp_path):
     """A real process under the real clock takes a reading in each second of two short periods, and is killed and
     restarted in between. It ends by itself, and every slot that it filled is sent once."""
     text = PLAIN.replace('file = "reading"', 'command = ["cat", "/proc/loadavg"]\nfield = 0')

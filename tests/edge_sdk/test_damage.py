@@ -60,14 +60,14 @@ def cut(place) -> None:
 
 
 DAMAGES = {
-    "headless": headless,
+    "header overwritten": headless,
     "scrambled": scrambled,
     "cut": cut,
     "a cheaper charge": lambda place: change(place, "UPDATE ledger SET nanonats = 1 WHERE kind = 2"),
-    "a charge less": lambda place: change(place, "DELETE FROM ledger WHERE number = 3"),
+    "a charge deleted": lambda place: change(place, "DELETE FROM ledger WHERE number = 3"),
     "no ledger": lambda place: change(place, "DELETE FROM ledger"),
-    "an absurd row": lambda place: change(place, "UPDATE ledger SET kind = 9"),
-    "words in a row": lambda place: change(place, "UPDATE ledger SET nanonats = 'much'"),
+    "a row of an unknown kind": lambda place: change(place, "UPDATE ledger SET kind = 9"),
+    "text in place of a number": lambda place: change(place, "UPDATE ledger SET nanonats = 'much'"),
     "a raised cap": lambda place: change(place, "UPDATE cap SET nanonats = nanonats * 2"),
     "no checkpoint": lambda place: change(place, "DELETE FROM setting WHERE name = 'checkpoint'"),
 }
@@ -126,7 +126,7 @@ def test_a_second_quarantine_does_not_overwrite_the_first(place, clock) -> None:
 def test_forgetting_deletes_the_quarantined_database(place, clock, everything) -> None:
     """The first forgetting after an adoption deletes the answers of the damaged database (promise 11)."""
     answered(place, clock)
-    DAMAGES["a charge less"](place)
+    DAMAGES["a charge deleted"](place)
     with Device.adopt(place, [AUTHOR.public], clock=clock) as device:
         assert b"Distinctive title" in (place / "quarantine-1" / DATABASE_FILE).read_bytes()
         campaign_id = device.join(campaign("Another")).campaign_id
@@ -222,7 +222,7 @@ STEPS = (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["headless", "a charge less", None])
+@pytest.mark.parametrize("damage", ["header overwritten", "a charge deleted", None])
 def test_an_adoption_can_be_repeated_after_a_kill(place, clock, monkeypatch, damage) -> None:
     """After a kill at any step of an adoption, a second adoption gives a store in which exactly the reserved amount is
     spent."""

@@ -138,7 +138,7 @@ def test_a_personal_level_is_at_most_the_level_of_the_campaign(open_device) -> N
 # Priors chosen at random, for a charge
 
 
-def test_the_public_list_is_even_or_three_quarters() -> None:
+def test_the_public_list_has_the_uniform_prior_and_one_for_each_value() -> None:
     """The public list has k + 1 different priors, and each can be declared: the uniform one, and for each value one in
     which it has three quarters."""
     for size in (2, 3, 256):

@@ -1,4 +1,4 @@
-"""Laws of the display before sending: it shows all bytes that are sent, and the meaning of a report."""
+"""The display before sending: it shows all bytes that are sent, and the meaning of a report."""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ SLOWLY = {
 
 
 MOST_PIECES = 1000
-"""Pieces of a server whose client never leaves: a broken device fails after ten seconds and does not wait for ever."""
+"""The largest number of pieces that a server sends. A device that never disconnects fails its test after ten
+seconds."""
 
 
 @pytest.fixture

@@ -158,9 +158,9 @@ def test_a_view_does_not_distinguish_values_with_one_image() -> None:
     domain = Values(tuple(f"v{x}" for x in range(5)))
     halves, plain = ViewChannel(Coarse(2), response(3, NAT)), ViewChannel(Identity(), response(5, NAT // 2))
 
-    def exposed(*laws: ViewChannel) -> Exposure:
+    def exposed(*channels: ViewChannel) -> Exposure:
         return Exposure(
-            domain, bytes(DITHER_BYTES), tuple(CampaignExposure(b"t", "t", domain, {law: 2}) for law in laws), 0
+            domain, bytes(DITHER_BYTES), tuple(CampaignExposure(b"t", "t", domain, {one: 2}) for one in channels), 0
         )
 
     alone, both = exposed(halves), exposed(halves, plain)
@@ -202,8 +202,8 @@ def test_43750_values_are_bounded_without_comparing_all_pairs() -> None:
     domain = Grid(25 * 10**6, 50 * 10**6, -130 * 10**6, -60 * 10**6, 200_000)
     numerator, one = exact.exp_lower(NAT), 1 << exact.EXP_BITS
     hadamard = Hadamard((numerator << 64) // (numerator + one), domain.size)
-    laws = ({ViewChannel(Identity(), hadamard): 2}, {ViewChannel(Identity(), response(domain.size, NAT)): 1})
-    campaigns = tuple(CampaignExposure(bytes([n]), "t", domain, draws) for n, draws in enumerate(laws))
+    drawn = ({ViewChannel(Identity(), hadamard): 2}, {ViewChannel(Identity(), response(domain.size, NAT)): 1})
+    campaigns = tuple(CampaignExposure(bytes([n]), "t", domain, draws) for n, draws in enumerate(drawn))
     found = Exposure(domain, bytes(DITHER_BYTES), campaigns, 0)
     assert 3 * NAT - 100 <= found.worst.nanonats <= 3 * NAT
     assert found.worst.x is None
@@ -251,7 +251,7 @@ def test_draws_count_and_repetitions_do_not(open_device, clock):
     assert device.exposure(lip).campaigns == found.campaigns
 
 
-def test_a_transcript_is_bounded_along_the_channels_it_came_to(open_device, clock):
+def test_a_transcript_is_bounded_by_the_channels_that_were_used(open_device, clock):
     """The bound of a transcript is at most the sum of the LDP levels of the channels that were used. After forgetting,
     it is twice the declared level for each report."""
     notion = TranscriptPrior(NAT // 2, PRIOR)

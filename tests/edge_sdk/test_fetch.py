@@ -1,4 +1,4 @@
-"""Laws of fetching: the source of a download proves nothing, and a malformed response is refused as a whole."""
+"""Fetching: the source of a download proves nothing, and a malformed response is refused as a whole."""
 
 from __future__ import annotations
 

@@ -39,13 +39,14 @@ def test_no_old_byte_is_left_in_any_file(open_device, clock, place, everything):
 
 
 def test_the_memo_leaves_no_row_and_no_free_page(open_device, clock, place):
-    """The tables contain only the campaign's id, its spent total and its used slots."""
+    """The tables contain only the campaign's id, its spent total and its used slots, and the database has no free
+    page."""
     device = open_device(place)
     campaign_id = agreed(device, campaign())
     history(device, clock, campaign_id)
     device.forget(campaign_id)
-    lefts = {"joined": 0, "consent": 0, "memo": 0, "outbox": 0, "upload": 0, "known": 1, "used": 10, "ledger": 2}
-    for table, left in lefts.items():
+    remaining = {"joined": 0, "consent": 0, "memo": 0, "outbox": 0, "upload": 0, "known": 1, "used": 10, "ledger": 2}
+    for table, left in remaining.items():
         assert device._store.rows(f"SELECT count(*) FROM {table}") == [(left,)], table  # noqa: S608
     assert device._store.rows("PRAGMA freelist_count") == [(0,)]
 

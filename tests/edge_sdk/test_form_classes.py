@@ -42,7 +42,7 @@ def asked_of(view: int, whole: dict[str, object]) -> dict[str, object]:
 def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device, view: int, place: int) -> None:
     """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x). Every class and answer uses the
     same number of random bytes, and every output belongs to the class (promises 9 and 22)."""
-    law, inputs = SIGNED.terms.views[view].channel, MAPS[view].inputs(FORM)
+    channel, inputs = SIGNED.terms.views[view].channel, MAPS[view].inputs(FORM)
     lengths, drawn = set(), set()
     for z in range(inputs):
         whole = FORM.parse(FORM.label(MAPS[view].first(FORM, z)))
@@ -51,9 +51,9 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         campaign_id = agreed(device, DATA, as_class=CLASSES[place])
         sealed = device.answer(campaign_id, asked_of(view, whole)).envelope
         [y] = Report.decode(envelope.decode(sealed).unverified).outputs(SIGNED.terms, view)
-        assert y == law.sample(place * inputs + z, dice.given[-1])
-        assert isinstance(law, Blocks)
-        first = law.offsets[place + 1]
+        assert y == channel.sample(place * inputs + z, dice.given[-1])
+        assert isinstance(channel, Blocks)
+        first = channel.offsets[place + 1]
         assert first <= y < first + SIGNED.terms.channel_of(place, view).outputs
         lengths.add(len(sealed))
         drawn.add(len(dice.given[-1]))
@@ -64,7 +64,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         assert meaning.size == inputs
         device.close()
     assert len(lengths) == 1
-    assert drawn == {law.rand_bytes}
+    assert drawn == {channel.rand_bytes}
 
 
 @each

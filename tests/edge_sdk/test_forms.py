@@ -71,7 +71,7 @@ def test_the_report_depends_only_on_the_asked_answers(member, view):
     complete answer that agrees with them: for each key the channel is Q_j o f_j (promise 22)."""
     data = asking()
     terms = open_campaign(data, [AUTHOR.public]).terms
-    law = terms.views[view]
+    view_channel = terms.views[view]
     places = MAPS[view].places
     for x in range(FORM.size):
         if any(FORM.split(x)[place] for place in range(3) if place not in places):
@@ -82,7 +82,7 @@ def test_the_report_depends_only_on_the_asked_answers(member, view):
         [y] = Report.decode(envelope.decode(sealed).unverified).outputs(
             open_campaign(data, [AUTHOR.public]).terms, view
         )
-        assert y == law.channel.sample(MAPS[view].input(FORM, x), dice.given[-1])
+        assert y == view_channel.channel.sample(MAPS[view].input(FORM, x), dice.given[-1])
         [one] = given(device, campaign_id)
         assert FORM.parse(one.label) == {name: whole[name] for name in NAMES[view]}
         device.close()
@@ -279,8 +279,10 @@ def test_an_answer_to_other_questions_gives_the_largest_exposure():
     """If another campaign asked another question, the exposure of an answer is the largest for any answer to that
     question, because the answer does not contain it."""
     quarter = 2**60
-    law = ViewChannel(Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2))))
-    other = CampaignExposure(b"other", "Another form", FORM, {law: 1})
+    view_channel = ViewChannel(
+        Questions((1,)), Table(tuple((part * quarter, (4 - part) * quarter) for part in (2, 1, 3, 2)))
+    )
+    other = CampaignExposure(b"other", "Another form", FORM, {view_channel: 1})
     asked = Exposure(FORM, bytes(8), (other,), 0, Questions((0,)))
     assert asked.value(0).nanonats < asked.worst.nanonats == asked.about({"vote": "no"}).nanonats
     own = Exposure(FORM, bytes(8), (other,), 0, Questions((1,)))

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
-
-import edge_sdk
 
 FOREIGN = "numpy", "scipy", "click", "rich", "nacl", "deltalake", "aggregator", "demo_app", "hypothesis"
 
@@ -44,22 +39,3 @@ def test_an_answer_on_the_command_line_loads_no_terms_and_no_network():
 print([name for name in {unused!r} if name in sys.modules])"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-def test_no_two_files_of_the_device_import_each_other():
-    """The imports between the device's files form no circle, also counting imports inside functions and imports for
-    types only."""
-    root = Path(edge_sdk.__file__).parents[1]
-    files = {".".join(path.relative_to(root).with_suffix("").parts): path for path in root.glob("edge_sdk/**/*.py")}
-    imported = {
-        name: {
-            whole if (whole := f"{node.module}.{alias.name}") in files else str(node.module)
-            for node in ast.walk(ast.parse(path.read_text()))
-            if isinstance(node, ast.ImportFrom)
-            for alias in node.names
-        }
-        for name, path in files.items()
-        if path.name != "__init__.py"  # these only export names of other modules
-    }
-    assert "edge_sdk.store.sqlite" in imported["edge_sdk.rollback.store_identity"]
-    TopologicalSorter(imported).prepare()  # raises if there is a circle, and names it

@@ -1,4 +1,4 @@
-"""Laws of links: a device joins only the named campaign, trusts no author silently, and connects only after consent."""
+"""Links: a device joins only the named campaign, trusts no author silently, and connects only after consent."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def device(open_device):
 
 @pytest.mark.parametrize("data", [DATA, SIGNED], ids=["no address signed", "address signed"])
 @pytest.mark.parametrize("for_app", [False, True])
-def test_a_link_is_enough(device, data, for_app):
+def test_a_device_without_trusted_authors_joins_by_link(device, data, for_app):
     """A device without trusted authors joins by link: the author is trusted for that campaign only."""
     study = Answering(data)
     terms = device.accept(fetch_invited(link_to(data, for_app=for_app), study))
@@ -152,7 +152,7 @@ def test_an_address_that_the_author_did_not_sign_is_refused(device):
         device.accept(fetch_invited(link, Answering(SIGNED)))
 
 
-def test_no_invitation_can_be_made_up():
+def test_an_invitation_that_differs_from_its_link_is_refused():
     """An invitation is refused if its campaign or its author is not the one that its link names."""
     for data, author in ((SIGNED, AUTHOR.public), (DATA, STRANGER.public), (DATA, bytes(32))):
         with pytest.raises((CampaignError, KeyRefused)):

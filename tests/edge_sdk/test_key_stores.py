@@ -255,7 +255,7 @@ def test_a_store_remembers_its_key_store(make, place, clock, ring, phone) -> Non
 
 
 @each_key_store
-def test_an_older_database_is_noticed_by_every_key_store(make, place, clock, ring, phone) -> None:
+def test_an_older_database_is_refused_by_every_key_store(make, place, clock, ring, phone) -> None:
     """A database that is restored without its checkpoint is refused; after adoption it has spent the amount that the
     checkpoint reserved."""
     key_store = make(place)
@@ -323,7 +323,7 @@ def test_the_folder_does_not_contain_the_secret(place, clock, ring) -> None:
     assert sorted(ring.entries) == [("halftruth", "unit"), ("halftruth", "unit.checkpoint")]
 
 
-def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, ring) -> None:
+def test_a_folder_restored_byte_by_byte_is_refused_by_the_keyring(place, clock, ring) -> None:
     """A restore of the folder does not change the keyring, so the keyring has a newer checkpoint than the folder."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
     held = {path: path.read_bytes() for path in place.iterdir()}
@@ -334,7 +334,7 @@ def test_a_folder_restored_byte_by_byte_is_noticed_by_the_keyring(place, clock, 
         Device.open(place)
 
 
-def test_a_folder_without_its_keyring_is_another_machines(place, clock, ring) -> None:
+def test_a_folder_without_its_keyring_entry_is_refused(place, clock, ring) -> None:
     """A folder is refused under a login without its keyring entry; after adoption its reserved amount is spent, and it
     opens again."""
     use(place, clock, key_store=KeyringKeyStore("unit"))
@@ -403,7 +403,7 @@ def test_the_secret_is_wrapped(place, clock, phone) -> None:
     assert (place / WRAPPED_FILE).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_new_key_in_each_opening_that_counts(place, clock, phone) -> None:
+def test_the_wrapping_key_is_replaced_in_each_opening_that_charges(place, clock, phone) -> None:
     """The wrapping key is replaced exactly once in each opening of the store that charges something, and in no
     other."""
     use(place, clock)
@@ -420,7 +420,7 @@ def test_a_new_key_in_each_opening_that_counts(place, clock, phone) -> None:
     assert seen[0] == seen[1] != first
 
 
-def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch) -> None:
+def test_a_backup_on_the_same_phone_is_refused(place, clock, phone, monkeypatch) -> None:
     """If a whole folder is restored byte by byte, with its checkpoint, no key can decrypt its secret any more; after
     adoption its reserved amount is spent."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())
@@ -436,7 +436,7 @@ def test_a_backup_on_the_same_phone_is_noticed(place, clock, phone, monkeypatch)
     Device.open(place).close()
 
 
-def test_a_backup_on_a_new_phone_is_noticed(place, clock, phone, tmp_path, monkeypatch) -> None:
+def test_a_backup_on_a_new_phone_is_refused(place, clock, phone, tmp_path, monkeypatch) -> None:
     """A restored app is refused if the Keystore has no key or another key; after adoption its reserved amount is
     spent."""
     monkeypatch.setattr("edge_sdk.rollback.host_identity.STABLE", set())

@@ -1,4 +1,4 @@
-"""The outbox: envelopes leave it once and whole."""
+"""The outbox: an export has all envelopes in order, and a repeated export has the same bytes."""
 
 from __future__ import annotations
 

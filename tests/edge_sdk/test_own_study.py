@@ -1,4 +1,4 @@
-"""Laws of destinations: a report goes only to its own study, for every response of that study (promise 19)."""
+"""Destinations: a report goes only to its own study, for every response of that study (promise 19)."""
 
 from __future__ import annotations
 
@@ -250,9 +250,9 @@ class Crash(BaseException):
 class Studies(Network):
     """The studies of an ``Upload``, with a chosen behaviour for the next request."""
 
-    def __init__(self, world: Upload, mood: str) -> None:
+    def __init__(self, world: Upload, behaviour: str) -> None:
         super().__init__()
-        self.world, self.mood = world, mood
+        self.world, self.behaviour = world, behaviour
 
     def __call__(self, to):
         self.host = to.host
@@ -261,13 +261,13 @@ class Studies(Network):
     def getresponse(self) -> Answer:
         body = self.bodies[-1]
         sealed = [one.encode() for one in read_batch(body)]
-        refused = [at for at in range(len(sealed)) if self.mood != "takes" and self.world.dice.random() < 0.4]
-        if self.mood == "lies":
+        refused = [at for at in range(len(sealed)) if self.behaviour != "accepts" and self.world.dice.random() < 0.4]
+        if self.behaviour == "false receipt":
             return Answer(200, receipt(body, len(sealed)))
         self.world.received[self.host] += [one for at, one in enumerate(sealed) if at not in refused]
-        if self.mood == "loses":
+        if self.behaviour == "lost receipt":
             raise ConnectionResetError
-        if self.mood == "dies":
+        if self.behaviour == "crash":
             raise Crash
         return Answer(200, receipt(body, *refused))
 
@@ -277,7 +277,7 @@ class Upload(RuleBasedStateMachine):
 
     @initialize(seed=st.integers(0, 2**32))
     def begin(self, seed: int) -> None:
-        self.dice, self.clock = random.Random(seed), Clock()
+        self.dice, self.clock, self.latest = random.Random(seed), Clock(), 0.0
         self.device = Device.open(
             ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10**4), clock=self.clock, urandom=Dice(seed)
         )
@@ -297,13 +297,19 @@ class Upload(RuleBasedStateMachine):
         for host, campaign_id in self.ids.items():
             self.sealed[host].append(self.device.answer(campaign_id, label).envelope)
 
-    @rule(mood=st.sampled_from(["takes", "refuses", "loses", "lies", "dies"]), wait=st.booleans())
-    def send(self, mood: str, wait: bool) -> None:
-        """Call ``send`` once; each study stores any of its envelopes, and its answer may be lost, false, or missing."""
-        now = self.clock.now + (MOST_SECONDS * 2 if wait else 0)
-        self.clock.now = min(now, self.clock.now + PERIOD)
+    @rule(
+        behaviour=st.sampled_from(["accepts", "refuses", "lost receipt", "false receipt", "crash"]), wait=st.booleans()
+    )
+    def send(self, behaviour: str, wait: bool) -> None:
+        """Call ``send`` once, after every planned attempt if ``wait``, else at the time of the clock.
+
+        Each study stores any of its envelopes, and its answer may be lost, false, or missing.
+        """
+        now = max(self.latest, self.clock.now) + MOST_SECONDS * 2 if wait else self.clock.now
+        self.latest = max(self.latest, now)
+        self.clock.now += PERIOD if wait else 0
         with contextlib.suppress(Crash):
-            self.device.outbox.send(now=now, opener=Studies(self, mood))
+            self.device.outbox.send(now=now, opener=Studies(self, behaviour))
 
     @invariant()
     def nothing_is_lost_or_astray(self) -> None:
@@ -319,7 +325,7 @@ class Upload(RuleBasedStateMachine):
         """Check that nothing waits once the studies accept everything."""
         if hasattr(self, "device"):
             for _ in range(3):
-                self.send("takes", wait=True)
+                self.send("accepts", wait=True)
                 self.clock.now += PERIOD
             assert len(self.device.outbox) == 0
             self.nothing_is_lost_or_astray()

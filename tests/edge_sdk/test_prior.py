@@ -61,9 +61,9 @@ SENSITIVE = Blocks.over(1 << 120, [0, *[1] * 90], lambda k: Hadamard(3 << 62, k)
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_a_preview_enumerates_no_words(name):
-    """A channel whose outputs are all words of its bits is previewed without an enumeration of the words: the figures
-    are exact, and the belief is below 1."""
+def test_a_preview_enumerates_no_outputs(name):
+    """A channel with too many outputs to enumerate is previewed: the rates are those of ``fits``, and the belief after
+    a report is between the prior and 1."""
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
     notion = Ldp(20 * exact.NANONATS)

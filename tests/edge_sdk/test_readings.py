@@ -39,7 +39,7 @@ def hourly(answers=24, **changes):
 
 
 def wide(k: int, answers: int, title: str = "Wide") -> bytes:
-    """Return a campaign with words of ``k`` bits."""
+    """Return a campaign whose outputs have ``k`` bits."""
     channel = Bits.over([(3 << 30, 1 << 30)] * k)
     level = channel.loss(range(k), range(k)).level
     domain = Values(tuple(f"v{x}" for x in range(k)))
@@ -115,7 +115,7 @@ def test_a_skipped_reading_is_refused(open_device, clock):
 
 
 @pytest.mark.parametrize("number", [-1, 4, 2**70, True, 1.0, "1"])
-def test_a_reading_that_no_period_has_is_a_mistake(open_device, clock, number):
+def test_a_reading_outside_the_period_is_refused(open_device, clock, number):
     """A reading outside the period's range is refused before anything is drawn."""
     dice = Dice()
     device = open_device(urandom=dice)

@@ -108,7 +108,7 @@ def test_a_folder_restored_as_new_files_is_refused(answered, place) -> None:
         spent(place)
 
 
-def test_a_folder_restored_byte_by_byte_is_noticed_by_a_second_checkpoint_only(answered, place, tmp_path) -> None:
+def test_a_folder_restored_byte_by_byte_is_refused_by_a_second_checkpoint_only(answered, place, tmp_path) -> None:
     """A copy into the same files cannot be detected from within the folder; doctor says so, and a checkpoint in another
     place detects the copy."""
     outside = tmp_path / "elsewhere" / "unit.checkpoint"
@@ -423,13 +423,13 @@ def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_dev
             patch.setattr(FileKeyStore, "_keep", full)
             receipt = device.answer(campaign_id, LABELS[3])
             assert "No space left" in device.doctor()["checkpoint"]
-        assert (receipt.cost, len(device.outbox)) == (10**9 / 10**9, 3)
+        assert (receipt.cost, len(device.outbox)) == (1, 3)
         clock.now += 100
         device.answer(campaign_id, LABELS[4])
         assert "behind" not in device.doctor()["checkpoint"]
 
 
-def test_a_memoised_answer_moves_no_checkpoint(open_device, clock, place) -> None:
+def test_a_repeated_answer_changes_no_checkpoint(open_device, clock, place) -> None:
     """The checkpoint changes only with the ledger: a repeated output writes nothing outside the database."""
     with open_device(place) as device:
         campaign_id = agreed(device, campaign())
@@ -466,7 +466,7 @@ def test_processes_never_leave_an_older_checkpoint(answered, open_device, place)
         assert kept.spent == device.budget.spent_nanonats
 
 
-def test_a_store_that_another_copy_went_on_without_stops(answered, open_device, place, clock) -> None:
+def test_a_store_older_than_its_checkpoint_does_not_overwrite_it(answered, open_device, place, clock) -> None:
     """A process whose database was replaced by an older copy raises an error and does not overwrite the newer
     checkpoint."""
     answered()

@@ -75,7 +75,7 @@ def nanonats(data: bytes, place: int) -> int:
 # Classes
 
 
-def test_a_class_is_asked_for(open_device) -> None:
+def test_consent_needs_a_class_of_the_campaign(open_device) -> None:
     """Consent to a campaign with classes needs a class, and refuses one that the campaign does not have."""
     device = open_device()
     joined = device.join(of_classes()).campaign_id
@@ -153,7 +153,7 @@ def test_the_terms_list_every_class_before_consent(open_device) -> None:
     assert open_device().join(campaign()).classes == ()
 
 
-def test_a_class_holds_for_the_campaigns_life(open_device, place) -> None:
+def test_a_class_cannot_change_until_the_campaign_is_forgotten(open_device, place) -> None:
     """A second consent with the same class changes nothing, another class is refused until the campaign is forgotten,
     and the class survives a restart."""
     data = of_classes()
@@ -326,7 +326,7 @@ def test_an_incomplete_prior_is_refused(open_device) -> None:
     assert not device.consented(joined)
 
 
-def test_a_declaration_holds_for_good(open_device, place) -> None:
+def test_a_declaration_stays_after_forgetting(open_device, place) -> None:
     """The study keeps the first prior, so forgetting does not let a device declare another."""
     data = of_own()
     with open_device(place) as device:

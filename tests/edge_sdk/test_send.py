@@ -1,4 +1,4 @@
-"""Laws of sending: a report counts once, is sent as the same bytes until acknowledged, and never early (promise 16)."""
+"""Sending: a report counts once, is sent as the same bytes until acknowledged, and never early (promise 16)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.edge_sdk.test_roles import of_classes
 
 PERIOD = 60
 PERIODS = 8
-"""In which people answer under faults."""
+"""The number of periods in which people answer under faults."""
 
 DATA = campaign(periods=5000, period_seconds=PERIOD)
 SECOND = campaign("Second", periods=5000, period_seconds=PERIOD)
@@ -178,7 +178,7 @@ def test_at_most_256_kib_wait(open_device, clock):
     assert device.outbox.bytes <= MOST_BYTES
 
 
-def test_a_class_is_not_drawn_where_the_device_cannot_be_introduced(open_device, monkeypatch):
+def test_a_class_is_not_drawn_if_the_queue_has_no_room_for_the_enrolment(open_device, monkeypatch):
     """If the queue has no room for the enrolment, ``choose_class`` refuses before the class is drawn; nothing is
     charged."""
     device = open_device()
@@ -254,7 +254,7 @@ def test_a_crash_between_the_receipt_and_the_queue_sends_the_same_file_again(stu
     assert count(study) == ([1, 0], {})
 
 
-def test_campaigns_are_not_joined_on_the_way(open_device, clock):
+def test_each_upload_has_the_envelopes_of_one_campaign(open_device, clock):
     """Each upload has the envelopes of one campaign, the enrolment first; all uploads together have exactly the waiting
     envelopes."""
     device = open_device()
@@ -316,7 +316,7 @@ def test_no_call_sends_before_the_drawn_time(open_device):
     assert device.outbox.send(URL, now=OPENS + 61, opener=network).envelopes == 1
 
 
-def test_a_clock_that_went_back_does_not_silence_a_device(open_device):
+def test_a_clock_that_went_back_does_not_stop_sending(open_device):
     """If the next attempt is later than the longest delay allows, the clock was set back, so the attempt is made
     now."""
     device = open_device(urandom=lambda n: b"\xff" * n)
@@ -348,7 +348,7 @@ def test_retry_after_may_be_a_date():
 
 @pytest.mark.parametrize("failures", [0, 1, 5, 10, 11, 12, 5000])
 def test_the_delay_is_uniform_up_to_a_minute_doubled_with_each_failure_and_a_day_at_most(failures):
-    """Exact law: all seconds of 0 .. min(24 h, 2^f min) have the same number of the 2^64 draws, up to one."""
+    """Each second of 0 .. min(24 h, 2^f min) has the same number of the 2^64 draws, up to one."""
     window = min(86_400, 60 * 2**failures)
     firsts = [-(-(second << 64) // (window + 1)) for second in range(window + 2)]
     for second in range(0, window + 1, max(1, window // 500)):

@@ -1,4 +1,4 @@
-"""Laws of the state that an app displays: it equals the device's own state, and reading it changes nothing."""
+"""The state that an app displays: it equals the device's own state, and reading it changes nothing."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_class_can_be_chosen_where_each_has_a_prior(open_device, data, fits):
             device.choose_class(joined, 1.0)
 
 
-def test_the_even_prior_can_be_declared(open_device):
+def test_the_uniform_prior_can_be_declared(open_device):
     """A campaign for people's own priors accepts the uniform prior that the app offers."""
     device = open_device()
     joined = device.join(of_own()).campaign_id

@@ -1,4 +1,4 @@
-"""The store on a bad machine: the disk is full or read-only, or the file is damaged, foreign or shared."""
+"""The store under faults: the disk is full or read-only, or the file is damaged, foreign or shared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of following: a unit continues with its study's next campaign only if its owner's permission covers it."""
+"""Following: a unit continues with its study's next campaign only if its owner's permission covers it."""
 
 from __future__ import annotations
 

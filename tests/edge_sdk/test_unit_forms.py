@@ -1,4 +1,4 @@
-"""Laws of a unit that answers a form: each question has a source; only those of the asked questions are read."""
+"""A unit that answers a form: each question has a source; only those of the asked questions are read."""
 
 from __future__ import annotations
 

@@ -76,13 +76,13 @@ def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
     operating system: for each key the channel is Q_j o f_j (promises 6 and 22)."""
     data = asking()
     terms = open_campaign(data, [AUTHOR.public]).terms
-    law = terms.views[view]
+    view_channel = terms.views[view]
     for x, label in enumerate(LABELS):
         device, campaign_id, dice = member(data, view)
         report = device.answer(campaign_id, label).envelope
         rand = dice.given[-1]
-        assert len(rand) == law.channel.rand_bytes
-        assert output(data, report, view) == law.channel.sample(law.map.input(terms.domain, x), rand)
+        assert len(rand) == view_channel.channel.rand_bytes
+        assert output(data, report, view) == view_channel.channel.sample(view_channel.map.input(terms.domain, x), rand)
         device.close()
 
 
@@ -229,12 +229,12 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
     data = asking()
     for view, sentence in enumerate(expected):
         device, campaign_id, _ = member(data, view)
-        terms, law = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).terms.views[view]
+        terms, view_channel = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).terms.views[view]
         assert terms.view_description.startswith(sentence)
         assert terms.as_json()["view_description"] == terms.view_description
         assert terms.values == LABELS  # the person still answers the whole question
         preview = device.preview(campaign_id, LABELS[-1])
-        inputs = law.channel.inputs
+        inputs = view_channel.channel.inputs
         assert float(preview.fits_true) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))
         assert float(preview.belief.before) == pytest.approx(1 / inputs)
         receipt = device.answer(campaign_id, "none")
@@ -243,9 +243,9 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         assert device.preview(campaign_id, "none").cost == 0
         assert float(device.preview(campaign_id, "none").belief.before) == pytest.approx(2 / (inputs + 1))
         y = output(data, receipt.envelope, view)
-        assert (meaning.fits, meaning.size, meaning.labels) == (1, inputs, (law.map.label(Values(LABELS), y),))
+        assert (meaning.fits, meaning.size, meaning.labels) == (1, inputs, (view_channel.map.label(Values(LABELS), y),))
         [one] = given(device, campaign_id)
-        assert one.label == law.map.label(Values(LABELS), law.map.input(Values(LABELS), 0))
+        assert one.label == view_channel.map.label(Values(LABELS), view_channel.map.input(Values(LABELS), 0))
         assert kept_kind(device, campaign_id) == ("values" if view == 0 else "view")
         device.close()
     plain = open_device()

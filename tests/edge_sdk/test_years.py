@@ -270,7 +270,7 @@ class Years(RuleBasedStateMachine):
             life.handles[handle].close()
             life.handles[handle] = life.opened()
 
-    # Laws
+    # Properties
 
     @invariant()
     def the_lives_look_alike(self) -> None:
