@@ -43,7 +43,7 @@ SETTLED = 3.0
 
 
 LOOKS = 10
-"""Number of looks at the screen, at least two frames apart, until all of it fits."""
+"""The largest number of checks of a screen, at least two frames apart, until all texts fit."""
 
 SCROLLED = 0.25
 """Seconds after which a touch inside a scrolling widget has reached the touched child."""

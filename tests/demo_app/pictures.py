@@ -1,10 +1,10 @@
-"""Makes the pictures in README and the guides: app screens, an estimate, and the poster of ``make demo``'s campaign.
+"""Make the pictures in README and the guides: app screens, an estimate, and the poster of ``make demo``'s campaign.
 
 A picture of a program is made by running the program, so it shows the real output.
 
 python -m tests.demo_app.pictures
 
-Whether the screens are complete is tested elsewhere: test_screens.
+test_screens checks that the screens are complete.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 
 PICTURES = ROOT / "docs" / "pictures"
 DAYS = ("2026-11-01", "2026-12-01")
-"""First and last of a campaign."""
+"""The first and the last day of the campaign on the poster."""
 COLOURS = 64
-"""Few are in them; with a palette of so many they are half as long."""
+"""The size of a picture's palette. The pictures have few colours, and a palette halves the length of their files."""
 BETWEEN, GROUND = 20, "#cbd0cc"
-"""Pixels between two screens, and what is seen there."""
+"""The pixels between two screens, and their colour."""
 
 
 def app(folder: Path) -> None:

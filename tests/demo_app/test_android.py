@@ -77,7 +77,7 @@ def test_every_imported_module_is_a_requirement() -> None:
     assert {IMPORTED[name] for name in foreign} - {None} <= set(listed("requirements"))
 
 
-def test_a_backup_cannot_turn_the_ledger_back() -> None:
+def test_a_backup_cannot_restore_an_older_ledger() -> None:
     """Android does not back up the store, and the app requests only the permission for the network."""
     assert spec()["android.allow_backup"] == "False"
     assert listed("android.permissions") == ["INTERNET"]
@@ -203,7 +203,7 @@ def test_a_phones_start_names_its_authorities(tmp_path: Path) -> None:
 
 
 def test_links_open_the_app() -> None:
-    """The package contains the intent filters; they match halftruth: links and https links of the hosts, and no other
+    """The intent filters match halftruth: links, and https links to the page of a campaign on any host, and no other
     pages."""
     filters = (SPEC.parent / spec()["android.manifest.intent_filters"]).read_text(encoding="utf-8")
     found = re.findall(r'<data android:scheme="(\w+)"(?: android:host="(.)" android:pathPattern="(.*)")?', filters)

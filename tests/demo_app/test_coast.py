@@ -11,7 +11,7 @@ import pytest
 from demo_app.widgets.coast import Coast, coast
 
 POINTS = 150
-"""Random places on the globe at which both ways to tell land from sea are asked."""
+"""The number of random places on the globe at which the triangles are compared with the outlines."""
 
 PLACES = {
     "Warsaw": (21.0, 52.2, True),

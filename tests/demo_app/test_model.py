@@ -1,4 +1,4 @@
-"""Laws of the app's model, tested without a window: each screen shows the device's state; a touch has one effect."""
+"""The app's model, tested without a window: each screen shows the device's state; a touch has one effect."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Study:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
         self.taken: list[bytes] = []
         self.down = False
-        self.knows = True
+        self.has_campaign = True
         self.said = b""
         self.closing = b""
         self.author = AUTHOR.public
@@ -101,7 +101,7 @@ class Study:
             said = {
                 "digest": hashlib.sha256(body).hexdigest(),
                 "envelopes": count,
-                "refused": [] if self.knows else list(range(count)),
+                "refused": [] if self.has_campaign else list(range(count)),
             }
             self.said = json.dumps(said).encode()
 
@@ -445,7 +445,7 @@ def test_a_value_outside_the_domain_is_not_charged(model, tmp_path):
 def test_a_campaign_shows_its_state(model, tmp_path, clock):
     """A campaign is new, upcoming, open, answered or over, computed from clock, consent and answers; campaigns that
     need an action come first."""
-    cases = {"Over": OPENS - WEEK, "Later": OPENS + WEEK, "Asked": OPENS, "New": OPENS, "Told": OPENS}
+    cases = {"Over": OPENS - WEEK, "Later": OPENS + WEEK, "Open": OPENS, "New": OPENS, "Answered": OPENS}
     ids = {}
     for title, opens in cases.items():
         clock.now = opens
@@ -453,25 +453,25 @@ def test_a_campaign_shows_its_state(model, tmp_path, clock):
         if title != "New":
             model.consent(ids[title])
     clock.now = OPENS
-    model.answer(ids["Told"], "none")
+    model.answer(ids["Answered"], "none")
     shown = model.overview().cards
     assert [(card.title, card.state) for card in shown] == [
-        ("Asked", OPEN),
+        ("Open", OPEN),
         ("New", NEW),
-        ("Told", ANSWERED),
+        ("Answered", ANSWERED),
         ("Later", UPCOMING),
         ("Over", OVER),
     ]
     following = {card.title: card.following for card in shown}
     assert following == {
-        "Asked": OPENS + WEEK,
+        "Open": OPENS + WEEK,
         "New": OPENS + WEEK,
-        "Told": OPENS + WEEK,
+        "Answered": OPENS + WEEK,
         "Later": OPENS + WEEK,
         "Over": None,
     }
     clock.now = OPENS + 9 * WEEK
-    assert {card.title: card.following for card in model.overview().cards}["Told"] is None
+    assert {card.title: card.following for card in model.overview().cards}["Answered"] is None
 
 
 def test_the_terms_show_the_worst_case_and_the_remaining_budget(model, tmp_path):
@@ -653,8 +653,7 @@ def test_exposures_of_campaigns_about_the_same_values_add_up(model, tmp_path):
 
 
 def test_an_unbounded_exposure_is_shown(model, tmp_path):
-    """If one report may exclude an answer, the exposure has no number, and the screen says that an observer may be
-    certain."""
+    """If one report may exclude an answer, the exposure has no level, and an observer's belief may become certainty."""
     notion, channel = HighLow(10**9, 6, (0, 3)), high_low(10**9, [1, 0, 0, 1, 0, 0])
     terms = joined(model, tmp_path, made(notion=notion, channel=channel))
     model.consent(of(terms))
@@ -726,7 +725,7 @@ def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
     second = model.read(path)
     for terms in (first, second):
         model.consent(of(terms))
-    study.knows = False
+    study.has_campaign = False
     delivery = model.send()
     assert (delivery.sent, delivery.left, delivery.refused) == (0, 2, False)
     assert "does not have this campaign" in delivery.reason
@@ -738,7 +737,7 @@ def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
         False,
         (),
     )
-    study.knows, clock.now = True, delivery.again
+    study.has_campaign, clock.now = True, delivery.again
     assert (model.send().sent, len(model.queue().uploads)) == (1, 1)
     assert model.set_address(of(second), URL).uploads[0].addresses == (URL,)
     assert model.export(tmp_path / "out.htr", of(second)) == 1
@@ -942,7 +941,7 @@ def test_settings_are_loaded_again(tmp_path):
     "saved", [b"", b"{", b"[]", b"\xff", b'{"language": 1, "look": "pink", "other": 1}', b"[" * 10**5]
 )
 def test_invalid_settings_are_ignored(tmp_path, saved):
-    """A settings file with an invalid format is ignored, and the app starts."""
+    """A settings file with an invalid format is ignored: all settings have their defaults."""
     (tmp_path / FILE).write_bytes(saved)
     assert Settings.load(tmp_path) == Settings()
 
@@ -950,7 +949,7 @@ def test_invalid_settings_are_ignored(tmp_path, saved):
 # The worker
 
 
-def test_things_are_done_in_order_by_one_other_thread():
+def test_tasks_run_in_order_in_one_other_thread():
     """Tasks run one after another in a thread that is not the caller's, and results are delivered through the caller's
     function."""
     import queue

@@ -1,4 +1,4 @@
-"""Laws of the screens: each can be read and touched completely, in every size, look and language; and navigation."""
+"""The screens: each can be read and touched completely, in every size, look and language; and navigation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from edge_sdk.store.sqlite import DATABASE_FILE
 from protocol.domain import Buckets, Grid, Items, Values
 from protocol.keys import public_line
 from protocol.views import Coarse
-from tests.demo_app.screen import DESKTOP, PHONE, SHOTS, Screen, display
+from tests.demo_app.screen import DESKTOP, PATIENCE, PHONE, SHOTS, Screen, ScreenError, display
 from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
 from tests.edge_sdk.test_forms import FORM, asking, in_german
@@ -95,8 +95,8 @@ def settled(screen: Screen) -> None:
     "shape", [pytest.param(name, marks=() if name == "phone-dark-de" else pytest.mark.long) for name in SHAPES]
 )
 def test_every_screen_fits(number, folder, tmp_path, shape):
-    """On a phone and a desktop, light and dark, English and German, and with large letters: no text is cut anywhere,
-    and nothing to touch is below 48 dp; a picture of each is kept."""
+    """On a phone and a desktop, light and dark, English and German, and with large letters: no text is cut, except the
+    path of the store, and nothing to touch is below 48 dp; a picture of each screen is kept."""
     size, language, look, letters = SHAPES[shape]
     options = ["--store", folder, "--language", language, *look, "--trust", tmp_path / "analyst.pub"]
     with Screen(number, "demo_app", *options, size=size, font_scale=letters, shots=SHOTS / shape) as screen:
@@ -322,9 +322,9 @@ def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path
         assert (declared.declared_before, declared.level, declared.values[0].before) == (True, 0.5, Fraction(7, 10))
 
 
-def test_the_way_back_leads_home_and_then_out(number, folder):
-    """Escape, like a phone's back button, goes back screen by screen and keeps the choice; from a main screen it goes
-    to the first screen."""
+def test_escape_leads_to_the_first_screen_and_then_ends_the_app(number, folder):
+    """Escape, like a phone's back button, goes back screen by screen and keeps the choice. From a main screen it goes
+    to the first screen, and there it ends the app."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("campaigns:page")
         tap(screen, "campaign:Shopping")
@@ -343,6 +343,9 @@ def test_the_way_back_leads_home_and_then_out(number, folder):
         screen.key("escape")
         settle(screen)
         assert screen.call("app.root.ids.screens.current") == "campaigns"
+        with pytest.raises(ScreenError, match="the program stopped answering"):
+            screen.key("escape")
+        assert screen.process.wait(PATIENCE) == 0
 
 
 def test_garbage_is_collected_while_the_person_reads(number, folder):
@@ -451,6 +454,7 @@ def test_language_and_look_change_at_once_and_are_kept(number, folder):
         tap(screen, "language:1")
         tap(screen, "look:2")
         assert "Verlauf" in screen.texts()
+        assert screen.call("__import__('demo_app.widgets.look').widgets.look.look.dark")
         assert screen.close() == 0
     with Screen(number, "demo_app", "--store", folder) as screen:
         screen.wait("campaigns:page")

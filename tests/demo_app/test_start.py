@@ -1,4 +1,4 @@
-"""Laws of the start: a program that cannot start prints one line with the reason and the next step."""
+"""The start: a program that cannot start prints one line with the reason and the next step."""
 
 from __future__ import annotations
 

@@ -369,8 +369,8 @@ def test_a_failed_step_names_its_cause(number: str) -> None:
     """A missing widget, and a program that cannot start, each fail a test with a message that names the cause."""
     with (
         Screen(number, GALLERY) as screen,
-        pytest.raises(ScreenError, match="no visible widget has the name or the text 'nobody'"),
+        pytest.raises(ScreenError, match="no visible widget has the name or the text 'missing'"),
     ):
-        screen.tap("nobody")
+        screen.tap("missing")
     with pytest.raises(ScreenError, match="No module named"), Screen(number, "tests.demo_app.nothing"):
         pass

@@ -37,9 +37,10 @@ class Study:
     Attributes:
         came: each received upload, acknowledged or not.
         paths: the path to which each upload of ``came`` was posted.
-        taken: the acknowledged envelopes, one entry for each acknowledgement.
+        taken: the stored envelopes, in the order of the uploads; an envelope that was stored twice is listed twice.
         said: the envelopes that a page reported, with any outcome.
-        faults: the faults of the next uploads, in order: "500", "busy", "drop", "lie", "unknown_campaign", "never".
+        faults: the faults of the next uploads, in order: "500", "busy" (status 503), "drop" (stored without an
+            answer), "digest" (a receipt for other bytes), "unknown_campaign", or "refused" (permanently); "" for none.
     """
 
     def __init__(self) -> None:
@@ -58,11 +59,11 @@ class Study:
         receipt = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": len(envelopes), "refused": []}
         if fault in ("500", "busy"):
             return (500 if fault == "500" else 503), {"error": "not now", "stage": "load"}
-        if fault == "never":
+        if fault == "refused":
             return 400, {"error": "not reports", "stage": "codec"}
         if fault == "unknown_campaign":
             return 200, receipt | {"refused": list(range(len(envelopes)))}
-        if fault == "lie":
+        if fault == "digest":
             return 200, receipt | {"digest": "00" * 32}
         self.taken += envelopes
         return None if fault == "drop" else (200, receipt)

@@ -129,7 +129,7 @@ export const crowd = ({ trust, now, data, people }) =>
     people.map(async ({ name, value, rands }) => {
       const random = (count) => {
         const rand = bytes(rands.shift());
-        if (rand.length !== count) throw new Error(`${count} random bytes are asked for, not ${rand.length}`);
+        if (rand.length !== count) throw new Error(`the device requests ${count} random bytes, but ${rand.length} are next`);
         return rand;
       };
       const device = await Device.open({ name, trust: trust.map(bytes), clock: () => now, random });

@@ -271,7 +271,7 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
     outcomes = []
     tab.page.evaluate("() => import('/tests/web/device.mjs')")
     now = OPENS
-    for fault in ("offline", "500", "busy", "drop", "lie", "unknown_campaign", ""):
+    for fault in ("offline", "500", "busy", "drop", "digest", "unknown_campaign", ""):
         now += 2 * day
         study.faults = [fault] if fault not in ("offline", "") else []
         browser.context.set_offline(fault == "offline")
@@ -279,7 +279,7 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
         outcomes.append(sent["outcome"])
         if fault == "busy":
             assert sent["again"] >= now + 7200
-        if fault == "lie":  # a new answer must not change the upload in flight
+        if fault == "digest":  # a new answer must not change the upload in flight
             tab.run([{"now": now}, at(now, "answer", known(data), "master")])
     assert outcomes == ["failed", "failed", "failed", "failed", "failed", "unknown_campaign", "sent"]
     assert len(set(study.came)) == 2
@@ -287,7 +287,7 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
     [sent], held = tab.run([{"now": now}, at(now, "send")])
     assert (sent, held["campaigns"][known(data)["bytes"]][0]) == ([], [])
     assert len(set(study.taken)) == 3, "expected an enrolment and two reports, whatever was sent twice"
-    study.faults = ["never", "500"]
+    study.faults = ["refused", "500"]
     tab.run([{"now": now}, at(now, "answer", known(data), "primary")])
     for _ in range(2):
         [[sent]], held = tab.run([{"now": now + day}, at(now + day, "send")])

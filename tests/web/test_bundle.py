@@ -130,7 +130,7 @@ globalThis.result = (async () => JSON.stringify([
 
 
 @needs_node
-def test_names_mean_the_same(tmp_path: Path) -> None:
+def test_shortened_names_change_no_result(tmp_path: Path) -> None:
     """A bundle with shortened names computes the same results as its modules."""
     assert NODE is not None
     other = """
@@ -145,9 +145,9 @@ def test_names_mean_the_same(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text('{"type": "module"}', encoding="utf-8")
     entry = tmp_path / "entry.js"
     entry.write_text(NAMED, encoding="utf-8")
-    tell = "globalThis.result.then((result) => console.log(result));\n"
-    (tmp_path / "linked.cjs").write_text(bundle(entry) + tell, encoding="utf-8")
-    (tmp_path / "apart.js").write_text(f'import "./entry.js";\n{tell}', encoding="utf-8")
+    printing = "globalThis.result.then((result) => console.log(result));\n"
+    (tmp_path / "linked.cjs").write_text(bundle(entry) + printing, encoding="utf-8")
+    (tmp_path / "apart.js").write_text(f'import "./entry.js";\n{printing}', encoding="utf-8")
     apart, linked = (
         subprocess.run([NODE, tmp_path / name], capture_output=True, text=True, check=False)
         for name in ("apart.js", "linked.cjs")

@@ -208,7 +208,7 @@ SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
 };"""
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "forged": (edited(studies.EDUCATION), {}, "The signature is not right."),
-    "false promise": (studies.LIAR, {}, "This survey does not keep its promise."),
+    "false promise": (studies.FALSE_PROMISE, {}, "This survey does not keep its promise."),
     "no campaign": (b"nothing", {}, "This survey cannot be trusted."),
     "wrong link": (studies.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),
     "over": (studies.OVER, {}, "This survey is closed."),
@@ -406,15 +406,18 @@ def test_the_keyboard_is_enough(visitor: Visitor) -> None:
                 return keys.press("Enter")
         raise AssertionError(words)
 
+    def heading(words: str) -> None:
+        visitor.heading(words)
+        assert visitor.page.evaluate("document.activeElement.tagName") == "H1", words
+
     press("I agree")
-    visitor.heading("Did you vote")
-    assert visitor.page.evaluate("document.activeElement.tagName") == "H1"
+    heading("Did you vote")
     keys.press("Tab")
     keys.press("Space")
     press("Review before sending")
-    visitor.heading("Review before sending")
+    heading("Review before sending")
     press("Send it now")
-    visitor.heading("Your report has arrived.")
+    heading("Your report has arrived.")
 
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -429,10 +432,10 @@ DOUBLED = "addEventListener('DOMContentLoaded', () => { document.documentElement
 
 @pytest.mark.parametrize("look", LOOKED)
 def test_the_page_is_accessible(browser: Chromium, look: str) -> None:
-    """On the terms, the questions, the preview and the last screen axe reports no problem, and no element is wider than
-    the window.
+    """On the terms, the questions, the preview and the last screens, axe reports no problem and no element is wider
+    than the window.
 
-    Fewer campaigns are also tested at 320 px, in dark colours, with text of twice the size.
+    The short form tests two campaigns at 320 px, in dark colours and with text of twice the size.
     """
     for data in (studies.EDUCATION, studies.HOME) if look == SHORT else ALL:
         with browser.private(**LOOKS[look]) as within:

@@ -199,7 +199,7 @@ const CHECKS = {
     if (domain.kind !== "items")
       for (const [x, label] of labels.entries())
         for (const dither of ["0000000000000000", "ffffffffffffffff"])
-          equal(await inputOf(domain, label, bytes(dither)), x, `a label leads elsewhere`);
+          equal(await inputOf(domain, label, bytes(dither)), x, `a label is read as another input`);
   },
 
   codec(it) {
