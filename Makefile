@@ -8,7 +8,7 @@ READY  := $(VENV)/ready
 # tests, which takes 10 s, and each command that a test starts compiles the project.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo page app lint types check docs laws test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
+.PHONY: setup demo page app lint types check docs short-tests test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
 
 # The environment is updated only if the list of dependencies has changed.
 $(READY): pyproject.toml
@@ -47,13 +47,13 @@ docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Run all tests in their short form.
-laws: $(READY)
+short-tests: $(READY)
 	$(BIN)/python -m pytest
 
 # Tests sometimes wait for other processes, so documentation and types are checked at the same time.
 test: lint
-	@$(MAKE) --no-print-directory --jobs 2 laws docs types || \
-		{ echo 'make test failed; what failed (laws, docs or types) is in the lines above with ***' >&2; exit 1; }
+	@$(MAKE) --no-print-directory --jobs 2 short-tests docs types || \
+		{ echo 'make test failed: the lines above with *** name the failed part (short-tests, docs or types)' >&2; exit 1; }
 
 # Run the long forms of tests, and property tests with new examples. This takes at most about an hour on two cores.
 test-long: $(READY)

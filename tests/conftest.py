@@ -96,8 +96,7 @@ SLOWEST_FIRST = (
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Make each worker collect the suite from another file on, and exclude the collected objects from garbage
-    collection.
+    """Let each worker begin the collection at another file, and exclude the collected objects from garbage collection.
 
     Pytest rewrites the asserts of a file that has changed, which takes longer than all else of a collection, and keeps
     the result. Workers that begin at the same file would all rewrite the same files; these use the results of the

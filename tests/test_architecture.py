@@ -102,7 +102,7 @@ EFFECTS = {
     "asyncio", "datetime", "io", "logging", "multiprocessing", "os", "pathlib", "random", "secrets", "shutil", "signal",
     "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time", "urllib", "http", "uuid",
 }  # fmt: skip
-"""Modules of the standard library through which files, network, clock and chance come in."""
+"""Modules of the standard library that access files, the network, the clock, processes or random numbers."""
 
 
 def test_the_protocol_has_no_effects() -> None:
@@ -144,7 +144,8 @@ def test_no_module_is_called_utils() -> None:
 
 
 def test_no_class_or_function_has_a_vague_name() -> None:
-    """No class or function is called a helper, manager, util or universe, because each concept has one name."""
+    """No class or function is called a helper, manager, util or universe, because these names do not say what it
+    does."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for path in modules().values():
         names = [node.name for node in ast.walk(tree(path)) if isinstance(node, kinds)]

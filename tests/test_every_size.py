@@ -66,7 +66,7 @@ def kept(mechanism, numbers: bool, sizes) -> int:
     return found
 
 
-def test_all_that_serve_without_a_prior_are_here() -> None:
+def test_every_mechanism_for_plain_ldp_is_tested() -> None:
     """Every mechanism that has a channel for plain LDP at some size is audited once, for values or for numbers; ten or
     more are."""
     assert len(SERVING) >= 10

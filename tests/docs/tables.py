@@ -70,8 +70,8 @@ def choices() -> str:
 
 
 def levels() -> str:
-    """Return the table of every mechanism's levels for six values at one nat, under every notion of the audit (PAPERS
-    B8)."""
+    """Return the table of every mechanism's levels for six values at 1 nat, under every notion of the audit (row B8 of
+    the papers' content)."""
     questions: dict[str, Notion] = {
         "ldp": Ldp(level(1)),
         "lip": Information(level(1), (40, 25, 15, 10, 6, 4)),

@@ -15,7 +15,7 @@ PATH = re.compile(r"`((?:protocol|edge_sdk|aggregator|demo_app|tests|benchmarks|
 
 
 def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page's headings."""
+    """Return the anchors of a page's headings, each with a #."""
     heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     return {"#" + re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}
 

@@ -1,7 +1,7 @@
 """Fuzz a target, guided by coverage, until stopped: ``python -m tests.fuzz TARGET [libFuzzer's options]``.
 
 Atheris reports to libFuzzer which branches an input took, so it finds cases that random mutation does not. The tests do
-not depend on it: ``make fuzz`` installs it. New inputs, and an input that breaks a law, are stored in the folder
+not depend on it: ``make fuzz`` installs it. New inputs, and an input that fails a check, are stored in the folder
 ``fuzz-output``; ``python -m tests.fuzz TARGET FILE`` runs an input again.
 """
 

@@ -1,6 +1,6 @@
-"""The fuzzing targets for hostile bytes, and the law of each.
+"""The fuzzing targets for hostile bytes.
 
-A target takes any bytes and returns, or raises ``AssertionError`` if a law is broken; any other exception is a defect
+A target takes any bytes and returns, or raises ``AssertionError`` if its check fails; any other exception is a defect
 too. The seeded mutations of test_targets and the coverage-guided fuzzer of ``make fuzz`` use the same targets.
 
 Whole batches through a study: tests.aggregator.test_intake_ingest.
@@ -28,7 +28,7 @@ from protocol.report import Enrolment, Report
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 TRAILER = bytes(66)
-"""Every payload is followed by a signature and its head."""
+"""The length of the bytes after a payload: the head of the signature and the signature."""
 
 
 def codec_target(data: bytes) -> None:
@@ -122,7 +122,7 @@ def campaign_target(payload: bytes) -> None:
 
 
 def signed_campaign_target(data: bytes) -> None:
-    """Check that a file is refused as a campaign by an untrusted author, is read unverified, or raises BadData."""
+    """Check that opening a file as a campaign, with keys that did not sign it or unverified, raises only BadData."""
     for read in (lambda: open_campaign(data, [bytes(32), b"\1" * 32]), lambda: unverified_campaign(data)):
         try:
             read()
@@ -131,7 +131,7 @@ def signed_campaign_target(data: bytes) -> None:
 
 
 def edited_campaign_target(script: bytes) -> None:
-    """Check the law of campaigns for a campaign whose fields were exchanged, dropped, doubled or replaced.
+    """Check a campaign whose fields were exchanged, dropped, doubled or replaced, as ``campaign_target`` does.
 
     The bytes are a script: the campaign, and for each edit four bytes: the nested list, the position, the value and the
     kind of edit.

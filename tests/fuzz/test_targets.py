@@ -28,7 +28,7 @@ SLOWEST = 10.0
 
 
 def thrown(target: str, number: int, seed: int) -> None:
-    """Run a target on mutations of its seeds; fail if its law is broken or an input takes too long."""
+    """Run a target on mutations of its seeds; fail if its check fails or an input takes too long."""
     rng = random.Random(seed)
     seeds = seeds_of(target)
     assert len(seeds) >= 5
@@ -47,15 +47,15 @@ def thrown(target: str, number: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_mutations_meet_the_law_of_their_target(target):
-    """The law of each target holds for hundreds or thousands of mutations of its seeds, the same in each run."""
+def test_mutations_pass_the_check_of_their_target(target):
+    """The check of each target passes for hundreds or thousands of mutations of its seeds, the same in each run."""
     thrown(target, SHORT.get(target, 500), 1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_million_mutations_meet_the_law_of_their_target(target):
-    """The laws of all targets hold for a million mutations of their seeds together."""
+def test_a_million_mutations_pass_the_check_of_their_target(target):
+    """The checks of all targets pass for more than a million mutations in total."""
     thrown(target, 50_000 if "campaign" in target else 215_000, 2)
 
 
