@@ -42,7 +42,7 @@ check: lint types
 	$(BIN)/python -m pytest --dist load -m 'not long and not slow' tests/test_architecture.py tests/protocol tests/edge_sdk
 
 # Build the documentation in build/site, and check its links and the docstrings of the API; no network is needed.
-# Not --quiet: mkdocs counts only the warnings that it prints, so --strict would never fail.
+# There is no --quiet, because mkdocs counts only the warnings that it prints, and --strict would then never fail.
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 

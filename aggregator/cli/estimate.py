@@ -104,7 +104,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     "(tested; refused if they differ).",
 )
 @click.option(
-    "--question", metavar="NAME", help="Form: the shares of one question, from all devices that were chosen it."
+    "--question", metavar="NAME", help="Form: the shares of one question, from all devices that were asked it."
 )
 @click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the table of two questions.")
 @click.option(
