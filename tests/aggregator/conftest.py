@@ -8,7 +8,7 @@ from aggregator.storage.places import Remote, below
 from aggregator.study import Study
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.keys import SigningKey
-from tests.aggregator.object_store import BUCKET, furnished, object_store, speaking_to
+from tests.aggregator.object_store import BUCKET, object_store, prepared, using_store
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +21,15 @@ def stores():
 @pytest.fixture
 def bucket(stores, tmp_path):
     """A prefix of the bucket that no other test uses; its name contains characters that need quoting."""
-    with speaking_to(stores[0]):
+    with using_store(stores[0]):
         yield Remote(BUCKET, f"{tmp_path.name} ü#1")
 
 
 @pytest.fixture(scope="module")
 def objects(stores):
     """Return the names and contents of the objects of a study in the bucket."""
-    with speaking_to(stores[0]):
-        made = furnished(Remote(BUCKET, "furnished")).path
+    with using_store(stores[0]):
+        made = prepared(Remote(BUCKET, "prepared")).path
         return {file.place.key.removeprefix(f"{made.key}/"): file.place.read_bytes() for file in below(made)}
 
 

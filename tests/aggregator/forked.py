@@ -22,7 +22,7 @@ PROCESSES.set_forkserver_preload([
 ])  # fmt: skip
 
 
-def begun(work: Callable[..., None], *arguments: Any) -> tuple[ForkServerProcess, Connection]:
+def start_process(work: Callable[..., None], *arguments: Any) -> tuple[ForkServerProcess, Connection]:
     """Start a process that runs ``work``; return it and the reading end of a pipe whose writing end is the last
     argument of ``work``."""
     ours, theirs = PROCESSES.Pipe(duplex=False)
@@ -32,7 +32,7 @@ def begun(work: Callable[..., None], *arguments: Any) -> tuple[ForkServerProcess
     return process, ours
 
 
-def heard(pipe: Connection) -> Any:
+def next_message(pipe: Connection) -> Any:
     """Return the next object that a process sent; None if the process ended or was killed before it sent one."""
     try:
         return pipe.recv()

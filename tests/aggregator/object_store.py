@@ -52,7 +52,7 @@ def object_store() -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def speaking_to(address: str) -> Iterator[None]:
+def using_store(address: str) -> Iterator[None]:
     """Make this process, and those that it starts, use the store at an address."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (ENVIRONMENT | {"AWS_ENDPOINT_URL": address}).items():
@@ -62,7 +62,7 @@ def speaking_to(address: str) -> Iterator[None]:
         places._store.cache_clear()
 
 
-def furnished(path: Place) -> Study:
+def prepared(path: Place) -> Study:
     """Make a study of ``PLAIN`` with ten devices, one of them revoked, and of ``OPEN`` with none."""
     made = fleet.study(path, PLAIN, range(10))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")

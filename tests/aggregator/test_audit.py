@@ -74,7 +74,7 @@ def campaign(channel: Channel, notion: Notion | None = None, domain: Domain = LA
 
 
 def run(terms: Campaign, folder, *words: object, code: int = 0) -> str:
-    """Audit a signed campaign on the command line; return the parsed JSON."""
+    """Audit a signed campaign on the command line; return the output."""
     path = folder / "c.campaign"
     path.write_bytes(seal_campaign(terms, SigningKey(bytes(32))))
     return printed("audit", path, *words, code=code)
@@ -256,7 +256,7 @@ def test_an_audit_of_10000_values_has_every_level_without_scenarios():
 
 
 def levels_of_cells(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
-    """Compute levels from all cells of the channel, in floats, without use of the structure."""
+    """Return the levels computed from all cells of the channel, in floats, without use of the structure."""
     channel = terms.channel
     law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
     law = law[:, law.sum(axis=0) > 0] / 2.0**channel.scale
@@ -353,7 +353,8 @@ def test_a_draft_declares_a_radius(tmp_path):
 def test_classes_are_audited(domain):
     """Each level of a campaign with classes is the largest level of any class, because a person's class is public.
 
-    The levels are LDP, LIP, mutual information, maximal leakage and differential identifiability.
+    The levels are LDP, LIP, mutual information, maximal leakage and differential identifiability. The audit on
+    a device, for the prior of its user, has a LIP level of at most 1 nat.
     """
     channel = Blocks(0, ((1, 4), (2, 4)), (response(4), hadamard(4)))
     terms = Campaign(

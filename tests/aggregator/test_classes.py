@@ -71,7 +71,8 @@ def of_own() -> Campaign:
 
 
 def tallies() -> dict[str, tuple[Campaign, Tally]]:
-    """Return a tally for LIP classes and one for classes of mixed families, each with few and with many reports."""
+    """Return campaigns with tallies: LIP classes and classes of mixed families, with few and many reports, and personal
+    priors."""
     generator = np.random.default_rng(5)
     blocks = Blocks(0, ((1, K), (2, K)), (hadamard(K, NAT), randomized_response(K, 2 * NAT)))
     mixed = campaign(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=blocks, classes=("careful", "open"))
@@ -230,7 +231,7 @@ def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() 
     assert error["map"] < 0.25 * error["mmse"]
 
 
-def test_intervals_cover() -> None:
+def test_intervals_have_their_coverage() -> None:
     """In 400 studies of 600 people in classes with different distributions, at most 7.5% of the 95% intervals miss.
 
     There are k * 400 = 2,000 intervals. If each missed a value's share independently with probability 5%, more than 150

@@ -55,7 +55,7 @@ def session(tmp_path_factory):
     return folder
 
 
-def test_every_command_helps():
+def test_every_command_and_option_has_a_help_text():
     """Every command and every option has a help text, and every --help can be printed."""
     assert "keygen" in run("--help").output
     for name in COMMANDS:
@@ -122,7 +122,10 @@ def test_a_file_ingested_twice_counts_once(session):
 
 
 def test_status_counts_reports_and_inspect_recognises_files(session):
-    """status counts the study's keys and reports; inspect distinguishes a campaign from a batch."""
+    """status counts the study's keys and reports; inspect distinguishes a campaign from a batch.
+
+    inspect and audit show the address and the contact of the campaign.
+    """
     (row,) = json.loads(run("--study", session / "lib", "status", "--json").stdout)
     assert (row["name"], row["keys"], row["reports"]) == ("education", 400, 400)
     assert json.loads(run("inspect", "--json", session / "education.campaign").stdout)["title"] == "Highest education"
@@ -268,7 +271,7 @@ def test_a_campaign_among_the_batches_is_named(session):
     assert "no envelope" not in done.stderr
 
 
-def test_empty_input_is_a_warning(session, tmp_path):
+def test_empty_input_causes_a_warning(session, tmp_path):
     """An empty enrolment file and an empty folder cause a warning that names them, and no error."""
     study = ("--study", session / "lib")
     (tmp_path / "empty").write_bytes(b"")

@@ -90,9 +90,9 @@ def test_equal_coefficients_give_the_sum_of_all_people():
     campaign = terms()
     tally = Tally.of(np.random.default_rng(SEED).integers(50, 90, 3 * K))
     alike = sum_by_class(campaign, tally, NUMBERS, [Coefficients(2.0, 1.0)] * 3)
-    everybody = weighted_sum(campaign, tally, 2 * NUMBERS, offset=1.0)
-    assert alike.raw == pytest.approx(everybody.raw)
-    assert alike.se == pytest.approx(everybody.se, rel=0.1)
+    all_people = weighted_sum(campaign, tally, 2 * NUMBERS, offset=1.0)
+    assert alike.raw == pytest.approx(all_people.raw)
+    assert alike.se == pytest.approx(all_people.se, rel=0.1)
     none = sum_by_class(campaign, tally, NUMBERS, [Coefficients(0.0, 1.0), Coefficients(0.0), Coefficients(0.0)])
     assert (none.raw, none.se) == (tally.counts[:K].sum(), 0.0)
 

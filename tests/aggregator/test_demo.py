@@ -46,8 +46,8 @@ def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
     """
     fewer = {}
     for column in ("education", "age"):
-        everybody = demo.people(column)
-        fewer[column] = dataclasses.replace(everybody, counts=tuple(-(-count // 16) for count in everybody.counts))
+        all_people = demo.people(column)
+        fewer[column] = dataclasses.replace(all_people, counts=tuple(-(-count // 16) for count in all_people.counts))
     monkeypatch.setattr(demo, "people", lambda column="education": fewer[column])
     ran = CliRunner().invoke(halftruth, ["demo", "--out", str(tmp_path)], catch_exceptions=False)
     assert ran.exit_code == 0

@@ -86,7 +86,7 @@ def searched(law: np.ndarray, b: float, radius: float) -> float:
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])
-def test_staircases_are_all_corners(size):
+def test_staircases_reach_the_optimum_over_all_corners(size):
     """Column generation over staircases finds the optimum over all corners, for skewed and uniform priors."""
     draw = np.random.default_rng(SEED + size)
     for _ in range({2: 20, 3: 12, 4: 6, 5: 2}[size]):

@@ -38,7 +38,7 @@ def over_corners(law, low, high):
 @pytest.mark.parametrize(
     ("people", "share", "nats"), [(1, 0.3, 1), (2, 0.5, 0.2), (5, 0.5, 1), (7, 0.1, 2), (9, 0.8, 0.5)]
 )
-def test_the_optimum_of_a_global_prior_is_the_program_over_all_corners(people, share, nats):
+def test_the_optimum_of_a_global_prior_equals_the_program_over_all_corners(people, share, nats):
     """The least error equals that of the program over all corners; it is .0899 for 5 people with p = 1/2 at 1 nat."""
     law = np.array([math.comb(people, s) * share**s * (1 - share) ** (people - s) for s in range(people + 1)])
     found = central(people, share, round(nats * NAT))
@@ -47,7 +47,7 @@ def test_the_optimum_of_a_global_prior_is_the_program_over_all_corners(people, s
         assert found.mse == pytest.approx(0.0899, abs=5e-5)
 
 
-def test_any_law_and_range_is_the_program_over_all_corners():
+def test_the_least_error_equals_the_program_over_all_corners():
     """The rule equals the linear program for 40 random distributions, some with gaps, and with tails that meet in
     some."""
     generator = np.random.default_rng(4)

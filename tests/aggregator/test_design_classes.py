@@ -119,8 +119,11 @@ def test_a_mechanism_that_cannot_serve_a_class_is_refused(name: str, tmp_path) -
         DraftClasses.of(names, Question(DOMAIN, notion), name)
 
 
-def test_a_draft_with_classes_is_a_campaign(tmp_path) -> None:
-    """A draft with [classes.NAME] becomes a certified campaign that is equal after encoding and decoding."""
+def test_a_draft_with_classes_becomes_a_campaign(tmp_path) -> None:
+    """A draft with [classes.NAME] becomes a certified campaign that is equal after encoding and decoding.
+
+    A [prior] besides the classes is refused.
+    """
     more = "[classes.farmers]\ncounts = [50, 20, 10, 1]\n[classes.gardeners]\nepsilon = 0.5\ncounts = [1, 1, 4, 4]"
     made = drafted(more=more, folder=tmp_path)
     assert made.classes == ("farmers", "gardeners")
@@ -131,7 +134,7 @@ def test_a_draft_with_classes_is_a_campaign(tmp_path) -> None:
 
 def test_a_draft_for_personal_priors_becomes_a_campaign(tmp_path) -> None:
     """A draft with [prior] kind = "own" becomes a campaign whose channels are made from the priors that devices
-    declare."""
+    declare. An unsuited mechanism and an unknown kind are refused."""
     made = drafted(more='[prior]\nkind = "own"', folder=tmp_path)
     assert made.notion == OwnPrior(NAT, 4)
     assert decode_campaign(encode_campaign(made)) == made
@@ -264,8 +267,8 @@ def test_the_plan_has_a_row_for_each_class_and_for_all_people(tmp_path) -> None:
     for one, variance, n in zip(rows, [*variances, sum(variances) / 2], (2000, 2000, 4000), strict=True):
         assert one["errors"]["mean"] == pytest.approx(np.sqrt(variance / n))
     counts = [np.rint(10**7 * decoder_of(one).forward(even)).astype(np.int64) for one in made.channel.channels]
-    everybody = mean(made, Tally.of(np.concatenate(counts))).se * np.sqrt(2 * 10**7 / 4000)
-    assert rows[2]["errors"]["mean"] == pytest.approx(everybody, rel=1e-3)
+    all_people = mean(made, Tally.of(np.concatenate(counts))).se * np.sqrt(2 * 10**7 / 4000)
+    assert rows[2]["errors"]["mean"] == pytest.approx(all_people, rel=1e-3)
     assert rows[0]["errors"]["decile"] > rows[2]["errors"]["decile"] > rows[1]["errors"]["decile"]
     shown = " ".join(run.invoke(halftruth, ["plan", str(path)]).stdout.split())
     assert all(word in shown for word in ("town", "village", "everybody", "people for a decile"))

@@ -52,7 +52,7 @@ def slow_optimum(law, level):
 
 
 def gained(error, law):
-    """Return the fraction by which a channel reduces the error of a guess from the prior."""
+    """Return the error of a guess from the prior minus the error of a channel."""
     return 1 - (law**2).sum() - error
 
 
@@ -66,7 +66,7 @@ PRIORS = {
 
 @pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 @pytest.mark.parametrize("eps", [0.1, 1, 2.5, 6])
-def test_small_tables_are_the_optimum(prior, eps):
+def test_small_tables_have_the_optimal_gain(prior, eps):
     """Up to 8 values the table has the gain of the program over all corners to 1e-5, satisfies its level, and has at
     most k outputs."""
     level, law = round(eps * NANONATS), np.array(prior) / sum(prior)
@@ -80,7 +80,7 @@ def test_small_tables_are_the_optimum(prior, eps):
 
 @pytest.mark.parametrize("prior", [[1, 1], [1, 9], [3, 100]])
 @pytest.mark.parametrize("eps", [0.2, 1, 3])
-def test_two_values_are_the_closed_form(prior, eps):
+def test_the_error_for_two_values_equals_the_closed_form(prior, eps):
     """For two values the optimum is that of the repaired response (MATH 2.3)."""
     level = round(eps * NANONATS)
     response = lip_response(prior, level)

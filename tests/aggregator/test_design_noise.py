@@ -69,7 +69,7 @@ def test_discrete_gaussian_keeps_its_pure_level(size, sigma, level):
 
 
 def test_discrete_gaussian_is_gaussian_within_its_floor():
-    """The weights of steps above the floor have the ratios of the Gaussian distribution."""
+    """The weights of steps above the floor have the ratios of the Gaussian distribution; a sigma of 0 is refused."""
     channel = discrete_gaussian(60, 4.0, 18 * NAT)
     for step in range(1, 20):
         ratio = channel.weight(30, 30 + step) / channel.weight(30, 30)

@@ -50,7 +50,7 @@ def pair(e12, e21):
 
 
 @pytest.mark.parametrize(("e12", "e21"), [(NAT, 2 * NAT), (3 * NAT, NAT // 10), (10**6, 20 * NAT), (1, 1), (NAT, NAT)])
-def test_the_binary_optimum_is_theorem_2(e12, e21):
+def test_the_binary_optimum_equals_theorem_2(e12, e21):
     """The binary optimum is Q* as printed (Acharya et al. 2020, eq. 9), and certified at both levels.
 
     Both bounds are reached up to the precision of the integers.
@@ -88,7 +88,7 @@ def test_a_level_of_zero_is_refused(e12, e21):
 
 
 @pytest.mark.parametrize("share", [1, 10, 30, 50, 90])
-def test_the_symmetric_lip_channel_is_proposition_4(share):
+def test_the_symmetric_lip_channel_has_the_error_of_proposition_4(share):
     """The channel has exactly its level at three levels, under each prior; its error is eq. 22 at the q of Proposition
     4.
 
@@ -220,7 +220,7 @@ def test_the_best_table_has_at_most_the_error_of_a_random_search():
     assert ours >= min(found) * (1 - 1e-3)  # both minimise the same error
 
 
-def test_the_best_table_is_for_the_given_shares():
+def test_the_best_table_has_the_least_error_for_the_given_shares():
     """For a skewed distribution the table designed for it has less error than the one for a uniform distribution, and
     conversely."""
     matrix, skewed = MATRICES["random 4"], [0.7, 0.1, 0.1, 0.1]
@@ -380,7 +380,7 @@ def test_two_certain_answers_use_the_whole_level():
     assert exact.nats(loss.level) == pytest.approx(1, abs=1e-8)
 
 
-def test_secrets_that_do_not_change_the_answers_are_refused():
+def test_secrets_with_the_same_answers_need_no_noise_and_are_refused():
     """If the two secrets of every pair have the same distribution of answers, no noise is needed; the design is
     refused."""
     asked = Pufferfish(("a", "b"), ((0, 1),), (Scenario("only", ((1, 2, 3), (2, 4, 6))),))

@@ -52,14 +52,14 @@ def test_a_recipe_reaches_its_level_and_no_more(recipe, level):
         notions.certify(Bits((own,), (b - 1,), channel.runs), Ldp(level))
 
 
-def test_published_probabilities():
+def test_rappor_and_oue_have_the_published_probabilities():
     """RAPPOR has a = 2/3, b = 1/3 and OUE a = 1/2, b = 1/5 at eps = ln 4 (Gu et al. 2020, Table I)."""
     np.testing.assert_allclose(shares(unary.rappor(5, LN[4])), [[2 / 3], [1 / 3]], atol=1e-8)
     np.testing.assert_allclose(shares(unary.oue(5, LN[4])), [[1 / 2], [1 / 5]], atol=1e-8)
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_utility_optimised_rappor(level):
+def test_utility_optimised_rappor_satisfies_high_low_and_has_no_ldp_level(level):
     """Utility-optimised RAPPOR satisfies high-low LDP and has no LDP level.
 
     Over the words in which no bit of a value that is not sensitive is set, it satisfies eps between all inputs; every
@@ -111,7 +111,7 @@ def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
     assert error <= of_oue * (1 + 1e-4)
 
 
-def test_oue_under_a_prior_is_the_optimum():
+def test_oue_under_a_prior_has_the_least_error():
     """SLSQP from five starts finds no (r(1), r(0)) that satisfies LIP with less error."""
     prior, level = np.array([0.5, 0.25, 0.15, 0.1]), 1.0
     most = math.exp(level)
@@ -203,7 +203,7 @@ def test_the_barrier_finds_the_optimum(sizes, budgets):
         ((10, 10, 20, 20, 940), (1, 1.2, 1.6, 2, 4), (1691, 1757, 2420, 3684)),
     ],
 )
-def test_worst_total_variance(sizes, budgets, totals):
+def test_worst_total_variances_have_the_stated_values(sizes, budgets, totals):
     """opt0, opt1, opt2 and OUE at the smallest budget have the stated worst-case total variances per person."""
     levels = np.minimum.outer(budgets, budgets)
     for kind, total in zip(idue.KINDS, totals, strict=False):
@@ -217,7 +217,7 @@ def variances(a, b):
     return b * (1 - b) / (a - b) ** 2, (1 - a - b) / (a - b)
 
 
-def test_table_1():
+def test_table_1_has_the_exact_variances():
     """The exact optimum has 1 - a = .4080, .3270 and b = .3270, .2776, and the rounded integers are certified.
 
     The variances are 3.133 n + .305 c and 1.282 n + .125 c, 8.387 n to 8.567 n in total.
@@ -259,14 +259,14 @@ def total_error(channel):
     return idue.worst_error(sizes, *shares(channel))
 
 
-def test_one_budget_is_ldp():
+def test_one_budget_gives_rappor_and_oue():
     """With one budget opt1 is RAPPOR and opt2 is OUE, to a part in a million."""
     notion = Graded.over([NANONATS] * 9)
     for kind, recipe in (("opt1", unary.rappor), ("opt2", unary.oue)):
         np.testing.assert_allclose(shares(idue.idue(notion, kind)), shares(recipe(9, NANONATS)), rtol=1e-6)
 
 
-def test_an_incomplete_policy_graph_gains():
+def test_an_incomplete_policy_graph_reduces_the_error():
     """Omitting the pairs between two classes takes off more than a fifth of the error, and a class without bounds is
     reported without noise."""
     budgets = [NANONATS] * 3 + [3 * NANONATS] * 30
@@ -287,7 +287,10 @@ def test_an_unknown_kind_is_a_value_error():
 
 
 def test_idue_ps_gives_dummies_the_smallest_budget():
-    """IDUE-PS gives dummies the smallest budget, has m + l inputs, and is certified under these budgets."""
+    """IDUE-PS gives dummies the smallest budget, has m + l inputs, and is certified under these budgets.
+
+    A number of budgets other than the number of items is a ValueError.
+    """
     domain = Items(2, 5)
     budgets = [2 * NANONATS, NANONATS, 2 * NANONATS, 2 * NANONATS, 2 * NANONATS]
     channel = idue.idue_ps(domain, budgets)

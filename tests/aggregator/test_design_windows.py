@@ -67,7 +67,7 @@ def test_the_design_gains_nearly_all_and_keeps_its_level(prior, eps, share):
     assert Windows.from_wire(channel.encode()) == channel
 
 
-def test_the_least_and_largest_levels():
+def test_designs_for_the_lowest_and_highest_level_are_certified():
     """Designs for the lowest and the highest level are certified."""
     for eps in (0.001, 20):
         prior, level = zipf(14, 1), round(eps * NANONATS)
@@ -79,7 +79,7 @@ def test_a_design_is_the_same_at_every_call():
     assert windows(zipf(14, 1), NANONATS) == windows(zipf(14, 1), NANONATS)
 
 
-def test_bits_and_orders():
+def test_an_output_has_few_bits_and_orders_fit_the_arcs():
     """An output has at most log2(k) + 4 bits and the bits of its order; orders times borders is at least the number of
     arcs."""
     channel = windows(zipf(1000, 1), NANONATS)
@@ -132,7 +132,7 @@ def test_a_thousand_values_have_unbiased_estimates():
 
 
 @pytest.mark.long
-def test_a_hundred_thousand_values():
+def test_a_hundred_thousand_values_are_designed_certified_and_sampled():
     """For k = 100,000 a channel has 0.99 of the bound's gain, and is certified within 10 s of processor time.
 
     A device samples an output within a millisecond on average.

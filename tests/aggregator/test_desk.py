@@ -250,7 +250,10 @@ def test_the_json_of_a_trend_has_the_documented_entries(desk):
 
 
 def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
-    """A period below the minimum has no shares in any output format, and a warning names it."""
+    """A period below the minimum has no shares in any output format, and a warning names it.
+
+    If one period remains, only its estimate is printed; if none does, the command ends with 75.
+    """
     for form in ("table", "csv", "json"):
         result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
         assert "fewer than 20 devices, so left out: period 3" in result.stderr
@@ -868,7 +871,7 @@ def complete(words, incomplete):
 def test_campaigns_are_completed_with_their_titles(desk, tmp_path, monkeypatch):
     """After --study, campaigns are completed by name and shown with their titles; HALFTRUTH_STUDY does the same.
 
-    Without either, no campaign is offered.
+    Without either, no campaign is offered. Options and commands are completed too.
     """
     study = ["--study", str(desk / "lib")]
     for command in ("estimate", "compare", "export"):

@@ -91,7 +91,7 @@ def test_borders_belong_to_one_side(tmp_path):
         assert cells(found, "sw") == {(row, column) for row in range(2) for column in range(4)}
 
 
-def test_holes_islands_and_the_rest(tmp_path):
+def test_holes_islands_and_remaining_cells_have_their_district(tmp_path):
     """A hole is in no district, and all parts of a MultiPolygon are in one; a cell in several polygons belongs to the
     first.
 
@@ -134,7 +134,7 @@ def test_holes_islands_and_the_rest(tmp_path):
         ([{"type": "Feature", "geometry": {"type": "MultiPolygon", "coordinates": [[]]}}], "lists of rings"),
     ],
 )  # fmt: skip
-def test_other_files_are_refused(tmp_path, features, message):
+def test_invalid_maps_of_districts_are_refused(tmp_path, features, message):
     """An invalid map of districts is refused with an error that names the file and the reason."""
     with pytest.raises(DistrictsError, match=message) as refused:
         read_districts(written(tmp_path, features), GRID)

@@ -50,7 +50,7 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.views import plain_views
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, enrolment, report
-from tests.aggregator.forked import begun, dask_processes, heard
+from tests.aggregator.forked import dask_processes, next_message, start_process
 from tests.aggregator.test_intake_ingest import FOREIGN, OPEN, PLAIN, mutated, one_of_each, rows
 from tests.aggregator.test_intake_known import offer
 from tests.aggregator.test_views import filled
@@ -121,7 +121,7 @@ def inbox(folder, datas):
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
-def test_the_result_is_the_local_one(dask, study, tmp_path, seed):
+def test_the_result_equals_that_of_the_local_engine(dask, study, tmp_path, seed):
     """The result of an ingest, the rows and the status equal those of the local engine, also on a second ingest."""
     files = inbox(tmp_path / "inbox", messy(seed))
     other, done = copied(study, "other"), []
@@ -134,7 +134,7 @@ def test_the_result_is_the_local_one(dask, study, tmp_path, seed):
     assert (one.accepted, one.rejected["replayed"] > 100) == (0, True)
 
 
-def test_of_two_copies_the_first_counts(dask, study, tmp_path):
+def test_the_first_of_several_reports_for_a_slot_is_counted(dask, study, tmp_path):
     """Of several reports for one slot the first is counted, in the order of files and then of bytes, on any worker."""
     rng = random.Random(3)
     files, first = [], {}
@@ -291,8 +291,8 @@ def test_a_data_file_is_read_once_for_a_shard(watched, study, tmp_path):
     found = seen()
     del found["verified"]
     assert written >= 3
-    assert len(found) >= 2 * (written - 1)  # no shard read files of an earlier round again
-    # The other worker may take over a settlement, and then reads the files itself.
+    assert len(found) >= 2 * (written - 1)  # at least two shards read each file but the last
+    # If the other worker takes over a settlement, it reads the files too.
     assert max(found.values()) <= 2
 
 
@@ -454,7 +454,7 @@ def asked(kind):
 
 
 def counted(tmp_path, kind, devices=150):
-    """Make a study with rows of many devices in several periods, and of another campaign, in two commits."""
+    """Return a study with rows of many devices and of another campaign, in two commits, and the signed campaign."""
     signed = asked(kind)
     made = fleet.study(tmp_path / kind, signed)
     rng, terms = np.random.default_rng(1), signed.terms
@@ -640,7 +640,7 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
     """If the driver is killed with kill -9 just before or after the second round's commit, a second run counts every
     report once."""
     file = many(study, tmp_path)
-    process, _ = begun(drive, address, study.path, file, 2, die)
+    process, _ = start_process(drive, address, study.path, file, 2, die)
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
     before = len(rows(study))
@@ -653,10 +653,10 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
 def test_two_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
     """If a local and two Dask drivers ingest the same file at once, every report is counted once in total."""
     file = many(study, tmp_path)
-    process, pipe = begun(drive, address, study.path, file, 0, "never")
+    process, pipe = start_process(drive, address, study.path, file, 0, "never")
     local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
     by_dask = dask.ingest(study, [file], now=NOW)
-    theirs = heard(pipe)
+    theirs = next_message(pipe)
     process.join(60)
     assert local.accepted + by_dask.accepted + theirs == len(rows(study)) == 100
     assert study.rejected(PLAIN)["unknown-key"] == 300

@@ -102,7 +102,7 @@ def asked(domain, channel):
 def test_the_plan_states_the_error_of_the_estimate():
     """n times the sum of the squared standard errors, estimated from expected counts, is the plan's error.
 
-    The constraint on the sum is used for values, and not for item sets.
+    The influence of a report is the plan's too. The constraint on the sum is used for values, and not for item sets.
     """
     for domain in (Values(tuple("abcdef")), Items(2, tuple("abcd"))):
         question = Question(domain, Ldp(2 * NANONATS))

@@ -92,7 +92,7 @@ def test_the_binomial_steps_give_the_raw_estimate(channel):
     assert (steps.number == 1).all()
 
 
-def test_ceiling_and_weight(channel):
+def test_ceiling_and_weight_equal_those_of_all_words(channel):
     """The ceiling is the largest mean of each bit; the weight is the largest amount that a bit adds to its value."""
     bits, law = words(channel)
     decoder = BitsDecoder(channel)

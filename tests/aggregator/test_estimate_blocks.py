@@ -212,7 +212,7 @@ def test_each_block_gets_its_best_channel(level):
     assert (families[0], families[2]) == ("response", "response" if level == 4 * NANONATS else "hadamard")
 
 
-def test_the_gain_in_a_block_is_the_gain_of_a_plain_channel():
+def test_the_error_in_a_block_equals_that_of_a_plain_channel():
     """The error of one report, before the squares of the shares are subtracted, is the same in blocks of 16 as in a
     plain channel of 16.
 

@@ -12,7 +12,8 @@ from aggregator.estimate.tree import Tree, ViewEstimate, combine, consistent, pr
 
 
 def random_children(rng, noise=0.02):
-    """Return parents of two to seven districts each, with estimates that have an error of about ``noise``."""
+    """Return parents of two to seven districts each, with estimates that have an error of about ``noise``, and the true
+    shares."""
     fans = rng.integers(2, 8, int(rng.integers(1, 6)))
     parent = np.repeat(np.arange(len(fans)), fans)
     above = rng.dirichlet(np.ones(len(fans)))

@@ -163,7 +163,7 @@ def test_support_channels_have_one_step_with_the_stated_probabilities(name):
         np.testing.assert_allclose(others, steps.outside[x], atol=1e-9)
 
 
-def test_known_supports():
+def test_supports_have_the_known_probabilities():
     """(p*, q*) is (truth, 1/2) for plain Hadamard, (c + t, c) for a response, (1 - cover, 0) for an open input."""
     plain = hadamard(5, NANONATS)
     steps = decoder_of(plain).binomial_steps(np.ones(plain.outputs, dtype=np.int64), plain.outputs)
@@ -249,7 +249,7 @@ def test_one_report_of_randomised_response_counts_for_many_people(size, people):
     assert decoder_of(randomized_response(size, NANONATS)).weight == pytest.approx(people, rel=0.005)
 
 
-def test_hadamard_reports_weigh_the_same_at_every_size():
+def test_hadamard_reports_have_the_same_influence_at_every_size():
     """At eps = 1 the influence of a Hadamard report is that of (e + 1) / (e - 1) = 2.16 people at every k."""
     for size in (2, 300):
         assert decoder_of(hadamard(size, NANONATS)).weight == pytest.approx((np.e + 1) / (np.e - 1))

@@ -111,7 +111,7 @@ def binary_optimum(p1, eps):
 
 
 @pytest.mark.parametrize(("p1", "eps", "one_coordinate"), [(0.01, 1, 0.00979), (0.1, 1, 0.0791), (0.1, 2, 0.0348)])
-def test_binary_optimum(p1, eps, one_coordinate):
+def test_the_binary_optimum_has_the_stated_error(p1, eps, one_coordinate):
     """The binary optimum has an error of .00979, .0791 and .0348 per coordinate (MATH 1.2), by a closed form.
 
     The LIP response for two values has the same error.
@@ -140,7 +140,7 @@ def test_the_published_binary_error_where_it_is_legal():
         ([1 / i for i in range(1, 51)], 1, 0.8325),
     ],
 )
-def test_the_lower_bound_of_the_lip_error(weights, eps, bound):
+def test_the_lower_bound_of_the_lip_error_has_the_stated_values(weights, eps, bound):
     """The coordinate bound is .93879, .48943, .28397 and .8325 for Zipf priors (MATH 2.6), and at most the error of the
     LIP response."""
     prior = [round(2**40 * weight) for weight in weights]
@@ -169,7 +169,7 @@ def test_the_error_of_a_table_is_the_variance_of_one_report():
 @pytest.mark.parametrize(
     ("eps", "share", "error"), [(1, 0.01, 0.00980), (1, 0.1, 0.0820), (2, 0.1, 0.0601)]
 )  # fmt: skip
-def test_ldp_with_the_posterior_mean(eps, share, error):
+def test_ldp_with_the_posterior_mean_has_the_published_error(eps, share, error):
     """Warner's response with the posterior mean has the error per coordinate of eq. 20 of the LIP papers.
 
     It is P1 P0 - (P1 P0 (2 q - 1))^2 / (P(y = 1) P(y = 0)), q = e^eps / (e^eps + 1) (MATH 1.2, 1.3).

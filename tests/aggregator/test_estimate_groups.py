@@ -391,7 +391,7 @@ def test_surveys_that_cannot_be_compared_are_refused():
         difference(side, side, paired=True)
 
 
-def test_a_difference_of_item_sets_is_of_people():
+def test_a_difference_of_item_sets_is_in_shares_of_people():
     """The difference of item sets is that of the shares of people who have each item, as in the estimates."""
     domain = Items(2, ("bread", "milk", "tea"))
     channel = randomized_response(domain.size, 3 * NANONATS)

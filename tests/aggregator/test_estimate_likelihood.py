@@ -157,7 +157,7 @@ def test_values_with_the_same_outputs_are_not_identified():
     np.testing.assert_allclose(found.raw[:2], p[:2], atol=1e-9)
 
 
-def test_error_bars_of_identified_values_cover():
+def test_intervals_of_identified_values_have_their_coverage():
     """The coverage of the 95% intervals of identified values is 93.5 to 96.5% over 2,000 batches, and the estimate is
     unbiased.
 

@@ -90,7 +90,10 @@ EDGES = Buckets.of([0, 1, 2, 4, 8, 16, 32, 64])
 
 
 def test_the_plan_states_the_error_of_the_mean():
-    """The planned standard error of the mean equals that of an estimate from n expected reports, for each mechanism."""
+    """The planned standard error of the mean equals that of an estimate from n expected reports, for each mechanism.
+
+    The plan's table shows it. A plan for labels has none.
+    """
     question, n = Question(EDGES, Ldp(NANONATS)), 10**9
     checked = 0
     rows = {row.mechanism: row for row in plan(question, n)}

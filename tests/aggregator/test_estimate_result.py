@@ -430,7 +430,7 @@ def test_negative_factors_keep_intervals_in_order():
     assert turned.se > 0
 
 
-def test_a_survey_is_one_row_of_the_histogram():
+def test_the_share_of_one_value_equals_that_of_the_histogram():
     """The share of one value and its interval are those of the histogram; the number of people is the share times the
     population."""
     counted = tally(LIP.channel, np.array(PRIOR) / 100, 3000)

@@ -29,7 +29,8 @@ GEOMETRY = ProjectiveGeometry(200, 7, 4, outside_weight(ONE, 57, 343, 2 * NANONA
 
 
 def attacked(channel, forged, rng, targets=10):
-    """Return counts of honest people and of a maximal-gain attack on chosen values, and the people's shares."""
+    """Return the decoder, counts of honest people and of a maximal-gain attack on chosen values, and the people's
+    shares."""
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     chosen = np.zeros(channel.inputs)
     chosen[rng.choice(channel.inputs, targets, replace=False)] = 1

@@ -285,7 +285,7 @@ def test_a_direction_is_orthogonal_to_every_row(name):
         assert (rows @ one.adds**2).max() == pytest.approx(one.variance)
 
 
-def test_scores_are_the_means_of_the_directions():
+def test_scores_equal_the_scaled_means_of_the_directions():
     """An output's score is the mean of its direction over the reports, times the root of its probability under uniform
     shares."""
     decoder, rng = decoder_of(CHANNELS["hadamard"]), np.random.default_rng(9)

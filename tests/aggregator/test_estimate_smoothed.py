@@ -28,7 +28,7 @@ def kernel(size: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("size", [2, 3, 74, 160, 512])
-def test_smoothing_is_a_triangle(size: int) -> None:
+def test_smoothing_has_a_triangular_kernel(size: int) -> None:
     """A step of smoothing multiplies by (1 - s) + s K, keeps the sum and makes no share negative."""
     p = np.random.default_rng(size).dirichlet(np.ones(size) / 5)
     for strength in smoothed.STRENGTHS:

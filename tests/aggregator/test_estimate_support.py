@@ -99,7 +99,7 @@ def test_forward_and_backward_multiply_with_the_response(channel):
     np.testing.assert_allclose(decoder.backward(w), R @ w, atol=1e-12)
 
 
-def test_forward_squares(one_hot):
+def test_forward_squares_multiplies_with_the_squared_channel(one_hot):
     """For outputs counted whole, forward_squares(p) = p Q^2."""
     p = RNG.normal(size=one_hot.inputs)
     np.testing.assert_allclose(decoder_of(one_hot).forward_squares(p), p @ dense(one_hot) ** 2, atol=1e-12)
@@ -166,7 +166,7 @@ def test_the_variance_of_a_query_on_bits(subset):
         assert decoder.variance(v, law @ bits(subset)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_one_step_of_the_stated_probabilities(channel):
+def test_the_staircase_has_one_step_with_the_stated_probabilities(channel):
     """Each input has one step; p* and q* are the probabilities that a report of the input and of another input reach
     it."""
     decoder, R = decoder_of(channel), dense(channel)
@@ -243,14 +243,13 @@ def test_many_values_are_decoded_without_a_matrix():
 
 
 def exact_error(channel):
-    """Return the sum over x of the variance of one report's contribution, for uniform shares, from the weights
-    alone."""
+    """Return the sum over x of the variance of one report's contribution, for uniform shares, by the decoder."""
     p = np.full(channel.inputs, 1 / channel.inputs)
     return float(decoder_of(channel).variances(p @ response(channel)).sum())
 
 
-def test_the_closed_form_is_the_error(channel):
-    """projective_error, subset_error and the formula for triples equal the error computed from the weights of a channel
+def test_the_closed_form_equals_the_error_of_the_channel(channel):
+    """projective_error, subset_error and the formula for triples equal the error computed by the decoder of a channel
     at that level."""
     level = channel.loss([0], [1]).level
     if channel.unary:
@@ -314,7 +313,7 @@ def test_max_bits_limits_the_bits_and_increases_the_error():
         projective(1000, NANONATS, 9)
 
 
-# These are the orders of MATH 4.2 that are primes: the error relative to subset selection, and the bits.
+# The rows of MATH 4.2 with a prime order: the error relative to subset selection, and the bits.
 @pytest.mark.parametrize(
     ("size", "eps", "ratio", "most_bits"),
     [
@@ -322,7 +321,7 @@ def test_max_bits_limits_the_bits_and_increases_the_error():
         (43_750, 0.5, 1.009, 17), (43_750, 4, 1.001, 18), (43_750, 8, 1.034, 23),
     ],
 )  # fmt: skip
-def test_errors_next_to_the_optimum(size, eps, ratio, most_bits):
+def test_errors_have_the_stated_ratio_to_the_optimum(size, eps, ratio, most_bits):
     """At k = 1024 and 43,750 the error is the stated multiple of that of the best subset selection, to 0.001."""
     level = int(eps * NANONATS)
     channel = projective(size, level)
@@ -396,7 +395,7 @@ def test_one_of_four_is_always_near_the_optimum():
 
 
 @pytest.mark.parametrize(("size", "eps"), [(2, 0.1), (9, 1), (16, 1.05), (131, 4), (533, 4.6), (1024, 6)])
-def test_the_grid_is_of_the_closed_forms(size, eps):
+def test_the_formulas_of_the_grid_equal_the_closed_forms(size, eps):
     """The formulas of the grid give the errors of subset_error and projective_error, for one space and for sets of
     one."""
     level, E = int(eps * NANONATS), math.exp(eps)

@@ -1,5 +1,4 @@
-"""Laws of the tree of resolutions: against dense linear algebra, against the channels' integer weights, and
-coverage."""
+"""Laws of the tree of resolutions: estimates against dense linear algebra, and the coverage of intervals."""
 
 import numpy as np
 import pytest
@@ -19,7 +18,6 @@ from aggregator.estimate.tree import (
     independent,
     project_inside,
 )
-from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.projective.recipe import projective
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
@@ -34,7 +32,7 @@ def coarse(rows, columns, factor):
 
 
 def random_tree(rng, levels):
-    """Return the districts of several resolutions; the finest has at most a few dozen."""
+    """Return a tree of several resolutions, and their districts; the finest has at most a few dozen."""
     finest = np.arange(int(rng.integers(levels, 30)))
     made = [finest]
     for _ in range(levels - 1):
@@ -156,27 +154,6 @@ def test_resolutions_that_cross_are_no_tree():
     tree = Tree.of([coarse(7, 11, 4), coarse(7, 11, 2), np.arange(77)])
     assert tree.sizes == [6, 24, 77]
     assert np.bincount(tree.parents[1]).tolist() == [4, 4, 4, 4, 4, 4]
-
-
-CHANNELS = {
-    "hadamard": hadamard(12, NANONATS),
-    "projective": projective(12, NANONATS),
-    "randomized response": randomized_response(12, NANONATS),
-}
-
-
-@pytest.mark.parametrize("name", CHANNELS)
-def test_a_drawn_survey_has_the_law_of_the_channel(name):
-    """Counts drawn from ``Decoder.forward`` have the distribution sum p(x) Q(y | f(x)), computed from the integers, at
-    each output."""
-    channel = CHANNELS[name]
-    people = np.random.default_rng(3).dirichlet(np.ones(60))
-    districts = coarse(6, 10, 2)[:60] % 12
-    law = decoder_of(channel).forward(np.bincount(districts, people, 12))
-    total = 1 << channel.scale
-    for y in range(len(law)):
-        exact = sum(p * channel.weight(int(f), y) / total for p, f in zip(people, districts, strict=True))
-        assert law[y] == pytest.approx(exact, abs=1e-12)
 
 
 def surveys_of(tree, districts, decoders, people, counts, rng):

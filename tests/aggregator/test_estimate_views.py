@@ -169,8 +169,10 @@ def test_resolutions_are_in_the_json():
 
 
 def test_methods_that_need_one_channel_are_refused_for_views():
-    """Methods that need a single channel are refused with alternatives, and so are too few devices in all views
-    together."""
+    """Methods that need a single channel are refused with alternatives; linear gives the raw shares.
+
+    Too few devices in all views together are refused.
+    """
     terms = campaign(GRID, Coarse(2), Identity(), minimum=100)
     tally = counted(terms, PEOPLE, [50, 50], np.random.default_rng(5))
     with pytest.raises(MethodRefused, match="projection or linear"):

@@ -29,7 +29,7 @@ each = pytest.mark.parametrize("channel", WAVES.values(), ids=WAVES)
 
 
 @each
-def test_running_sums_are_the_matrix(channel: Wave) -> None:
+def test_running_sums_equal_products_with_the_matrix(channel: Wave) -> None:
     """forward, backward and forward_squares equal products with the matrix; the ceiling has its largest cells."""
     decoder, matrix, rng = decoder_of(channel), dense(channel), np.random.default_rng(5)
     for _ in range(5):

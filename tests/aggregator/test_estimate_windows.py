@@ -25,7 +25,7 @@ invertible = pytest.mark.parametrize("channel", INVERTIBLE.values(), ids=INVERTI
 
 
 @grid
-def test_passes_are_matrix_products(channel):
+def test_passes_equal_matrix_products(channel):
     """forward multiplies with Q, forward_squares with Q^2 and backward with the transpose of Q."""
     Q, decoder = dense(channel), WindowsDecoder(channel)
     for _ in range(5):
@@ -37,7 +37,7 @@ def test_passes_are_matrix_products(channel):
 
 
 @grid
-def test_many_passes_at_once_are_those_one_by_one(channel):
+def test_many_passes_at_once_equal_separate_passes(channel):
     """A pass of several distributions at once, or of several weights for each output, equals the separate passes."""
     decoder = WindowsDecoder(channel)
     laws, numbers = RNG.dirichlet(np.ones(channel.inputs), size=3), RNG.normal(size=(3, channel.outputs))

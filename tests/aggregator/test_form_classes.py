@@ -182,7 +182,7 @@ def test_two_classes_of_one_level_are_the_map_without_classes() -> None:
     assert [worth.mse for worth in view_worths(made)] == pytest.approx([worth.mse for worth in view_worths(alone)])
 
 
-def test_a_plan_of_a_form_is_of_each_class(tmp_path: Path) -> None:
+def test_the_plan_of_a_class_equals_that_of_a_form_without_classes(tmp_path: Path) -> None:
     """The plan of one class is that of the form without classes at the level of the class."""
     (tmp_path / "form.toml").write_text(FORM + CLASSES)
     (tmp_path / "alone.toml").write_text(FORM.replace("epsilon = 2.0", "epsilon = 1.0"))

@@ -450,9 +450,9 @@ def mutated(data: bytes, rng: random.Random) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def furnished(tmp_path_factory):
+def prepared(tmp_path_factory):
     """The folder of a study with keys 0, 1, 2 and 9; several keys are revoked, and several of those never enrolled."""
-    made = fleet.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN, (0, 1, 2, 9))
+    made = fleet.study(tmp_path_factory.mktemp("prepared") / "study", PLAIN, (0, 1, 2, 9))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     made.revoke(enrolment(9, PLAIN), enrolment(2, OPEN))
     made.revoke(enrolment(2, PLAIN), enrolment(3, PLAIN), enrolment(3, OPEN), since=1)
@@ -460,10 +460,10 @@ def furnished(tmp_path_factory):
 
 
 @given(st.lists(batches(), min_size=1, max_size=3))
-def test_ingest_equals_the_slow_reference(furnished, tmp_path_factory, datas):
+def test_ingest_equals_the_slow_reference(prepared, tmp_path_factory, datas):
     """ingest has the counts by class and the rows of the slow reference, which reads one envelope at a time as in
     SPEC 10."""
-    study = Study.open(shutil.copytree(furnished, tmp_path_factory.mktemp("twin") / "study"))
+    study = Study.open(shutil.copytree(prepared, tmp_path_factory.mktemp("twin") / "study"))
     slow = SlowStudy.of([PLAIN, OPEN])
     slow.enrol(b"".join(enrolment(number, PLAIN) for number in (0, 1, 2, 9)))
     for signed, number, since in ((PLAIN, 9, 0), (OPEN, 2, 0), (PLAIN, 2, 1), (PLAIN, 3, 1), (OPEN, 3, 1)):

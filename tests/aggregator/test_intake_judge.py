@@ -44,9 +44,9 @@ CAMPAIGNS = {"education": PLAIN, "bundles": BUNDLES, "words": WORDS}
 
 
 @pytest.fixture(scope="module")
-def furnished(tmp_path_factory):
+def prepared(tmp_path_factory):
     """The folder of a study of three campaigns whose reports have different formats, with three devices each."""
-    made = fleet.study(tmp_path_factory.mktemp("furnished") / "study", PLAIN)
+    made = fleet.study(tmp_path_factory.mktemp("prepared") / "study", PLAIN)
     for name, signed in CAMPAIGNS.items():
         if name != "education":
             made.import_campaign(signed.data, [AUTHOR.public], name)
@@ -72,9 +72,9 @@ def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
 
 @settings(max_examples=40)
 @given(st.lists(reports(), max_size=12), st.sampled_from([1, 3, 70, 10**6]))
-def test_candidates_equal_the_unpacked_reports(furnished, sealed, most_outputs):
+def test_candidates_equal_the_unpacked_reports(prepared, sealed, most_outputs):
     """The rows are the outputs of Report.outputs, in order; a report that Report.outputs refuses has no row."""
-    study = Study.open(furnished)
+    study = Study.open(prepared)
     data = b"".join(envelope for envelope, _ in sealed)
     gathering = Gathering()
     gathering.add(data, frames(data, final=True))
@@ -105,9 +105,9 @@ def test_candidates_equal_the_unpacked_reports(furnished, sealed, most_outputs):
     assert judged.rejected.total() == refused
 
 
-def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, monkeypatch):
+def test_a_part_is_committed_while_the_next_is_verified(prepared, tmp_path, monkeypatch):
     """A commit waits only for the signatures of its own reports, not for those of later parts."""
-    study = Study.open(shutil.copytree(furnished, tmp_path / "study"))
+    study = Study.open(shutil.copytree(prepared, tmp_path / "study"))
     parts = [report(n, BUNDLES, *range(60), period=period) for period in range(2) for n in range(3)]
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(parts))
@@ -136,9 +136,9 @@ def test_a_part_is_committed_while_the_next_is_verified(furnished, tmp_path, mon
         assert commit >= set(signatures_of[:reports_in])
 
 
-def test_no_more_than_two_chunks_are_in_memory(furnished, tmp_path, monkeypatch):
+def test_no_more_than_two_chunks_are_in_memory(prepared, tmp_path, monkeypatch):
     """When the validation of a chunk begins, only the previous chunk is still in memory."""
-    study = Study.open(shutil.copytree(furnished, tmp_path / "study"))
+    study = Study.open(shutil.copytree(prepared, tmp_path / "study"))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(report(n, PLAIN, period=period) for period in range(2) for n in range(3)))
     begun: list[weakref.ref[Chunk]] = []

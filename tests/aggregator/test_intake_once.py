@@ -19,7 +19,7 @@ from aggregator.storage import tables
 from aggregator.study import Study
 from tests.aggregator import fleet
 from tests.aggregator.fleet import NOW, campaign, enrolment, report
-from tests.aggregator.forked import PROCESSES, begun, heard
+from tests.aggregator.forked import PROCESSES, next_message, start_process
 
 BUCKETS = campaign(4096, answers=3, title="Buckets")
 
@@ -94,8 +94,8 @@ def killed_and_repeated(tmp_path: Path, moments: int) -> int:
     took, interrupted = 0.0, 0
     for moment in range(-1, moments):
         copy = Path(shutil.copytree(study.path, tmp_path / f"copy{moment}"))
-        process, pipe = begun(take_slowly, copy, file)
-        assert heard(pipe) == "ready"
+        process, pipe = start_process(take_slowly, copy, file)
+        assert next_message(pipe) == "ready"
         began = time.perf_counter()
         if moment < 0:  # the first run is not killed: it measures the duration
             process.join()

@@ -72,7 +72,7 @@ def test_byte_checks_are_exact_at_their_bounds():
 
 
 @pytest.mark.parametrize("torsion_in_key", [False, True])
-def test_points_with_a_small_part_get_one_verdict(torsion_in_key):
+def test_both_libraries_agree_on_points_with_a_part_of_small_order(torsion_in_key):
     """For keys and R with a component of order 8, libsodium and OpenSSL give the same verdict on every signature."""
     small = min(SMALL_ORDER_Y - {0, 1}).to_bytes(32, "little")
     scalar = int.from_bytes(hashlib.sha512(KEY.secret).digest()[:32], "little") & ((1 << 254) - 8) | 1 << 254

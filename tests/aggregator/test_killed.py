@@ -34,7 +34,7 @@ from aggregator.storage import tables
 from aggregator.study import Study, StudyError
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, campaign, enrolment, report
-from tests.aggregator.forked import begun, heard
+from tests.aggregator.forked import next_message, start_process
 
 OPEN = campaign(enrolment="open", answers=3, title="Killed")
 OTHER = campaign(title="Another")
@@ -44,7 +44,7 @@ AT_CALL, BEFORE, HALF, UNCOMMITTED, AFTER = "at a call", "before a write", "half
 
 
 @pytest.fixture(scope="module")
-def furnished(tmp_path_factory):
+def prepared(tmp_path_factory):
     """The folder of a study with a few reports, and with uploads of keys and reports in its inbox."""
     study = fleet.study(tmp_path_factory.mktemp("killed") / "study", OPEN)
     first = study.path.with_name("first.htr")
@@ -58,9 +58,9 @@ def furnished(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def before(furnished):
-    """The contents of the study that ``furnished`` made; no test changes it."""
-    return contents(furnished)
+def before(prepared):
+    """The contents of the study that ``prepared`` made; no test changes it."""
+    return contents(prepared)
 
 
 # The disturbed work, each in a separate process
@@ -126,12 +126,12 @@ def work_until_killed(work: Callable[[Path], None], path: Path, how: str, step: 
 
 def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
     """Do work in another process; return the numbers of its calls and writes, or None if it was killed."""
-    process, ours = begun(work_until_killed, work, path, how, step)
+    process, ours = start_process(work_until_killed, work, path, how, step)
     process.join(120)
     if process.exitcode in (-signal.SIGKILL, -signal.SIGXFSZ):
         return None
     assert process.exitcode == 0
-    found: tuple[int, int] = heard(ours)
+    found: tuple[int, int] = next_message(ours)
     return found
 
 
@@ -165,12 +165,12 @@ def contents(path: Path) -> dict[str, object]:
     }
 
 
-def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> None:
+def ingest_killed(prepared: Path, folder: Path, calls: int, writes: int) -> None:
     """Kill an ingest at ``calls`` of its calls and near its end, and in four ways at ``writes`` writes.
 
     Asserts that the next ingest completes it.
     """
-    undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
+    undisturbed = Path(shutil.copytree(prepared, folder / "undisturbed"))
     counted = run(take, undisturbed)
     assert counted is not None
     expected = contents(undisturbed)
@@ -179,7 +179,7 @@ def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> Non
     ways = [(AT_CALL, step) for step in [*spread(counted[0], calls), counted[0] - 20]]
     ways += [(how, step) for how in (BEFORE, HALF, UNCOMMITTED, AFTER) for step in spread(counted[1], writes)]
     for how, step in ways:
-        copy = Path(shutil.copytree(furnished, folder / "copy"))
+        copy = Path(shutil.copytree(prepared, folder / "copy"))
         assert run(take, copy, how, step) is None, (how, step)
         for name in ("reports", "keys"):
             half = rows(copy, name)
@@ -191,16 +191,16 @@ def ingest_killed(furnished: Path, folder: Path, calls: int, writes: int) -> Non
         shutil.rmtree(copy)
 
 
-def test_an_ingest_killed_at_any_step_is_completed_by_the_next(furnished, tmp_path):
+def test_an_ingest_killed_at_any_step_is_completed_by_the_next(prepared, tmp_path):
     """After kill -9 at 3 calls, and at one write in 4 ways, a second ingest gives the study of an uninterrupted one."""
-    ingest_killed(furnished, tmp_path, 2, 1)
+    ingest_killed(prepared, tmp_path, 2, 1)
 
 
 @pytest.mark.long
-def test_an_ingest_killed_at_every_write_is_completed_by_the_next(furnished, tmp_path):
+def test_an_ingest_killed_at_every_write_is_completed_by_the_next(prepared, tmp_path):
     """After kill -9 at 101 calls, and at every write in 4 ways, a second ingest gives the study of an uninterrupted
     one."""
-    ingest_killed(furnished, tmp_path, 100, 1000)
+    ingest_killed(prepared, tmp_path, 100, 1000)
 
 
 def revoke_two(path: Path) -> None:
@@ -208,18 +208,18 @@ def revoke_two(path: Path) -> None:
     Study.open(path).revoke(enrolment(1, OPEN), enrolment(2, OPEN), since=2)
 
 
-def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
+def revocation_killed(prepared: Path, folder: Path, calls: int) -> None:
     """Kill a revocation at ``calls`` of its calls, and in four ways at its write; assert that the next one completes
     it."""
-    undisturbed = Path(shutil.copytree(furnished, folder / "undisturbed"))
+    undisturbed = Path(shutil.copytree(prepared, folder / "undisturbed"))
     counted = run(revoke_two, undisturbed)
     assert counted is not None
     assert counted[1] == 1
-    before, after = (Study.open(path).status(NOW) for path in (furnished, undisturbed))
+    before, after = (Study.open(path).status(NOW) for path in (prepared, undisturbed))
     assert after[0].revoked_from == {2: 2}
     ways = [(AT_CALL, step) for step in spread(counted[0], calls)]
     for how, step in [*ways, *((how, 0) for how in (BEFORE, HALF, UNCOMMITTED, AFTER))]:
-        copy = Path(shutil.copytree(furnished, folder / "copy"))
+        copy = Path(shutil.copytree(prepared, folder / "copy"))
         assert run(revoke_two, copy, how, step) is None, (how, step)
         found = Study.open(copy).status(NOW)
         assert found == after if how == AFTER else found in (before, after)
@@ -228,17 +228,17 @@ def revocation_killed(furnished: Path, folder: Path, calls: int) -> None:
         shutil.rmtree(copy)
 
 
-def test_a_killed_revocation_revokes_both_keys_or_neither(furnished, tmp_path):
+def test_a_killed_revocation_revokes_both_keys_or_neither(prepared, tmp_path):
     """After kill -9 at 2 calls, and at the write in 4 ways, either both keys are revoked from their period on or
     neither is."""
-    revocation_killed(furnished, tmp_path, 2)
+    revocation_killed(prepared, tmp_path, 2)
 
 
 @pytest.mark.long
-def test_a_revocation_killed_anywhere_revokes_both_keys_or_neither(furnished, tmp_path):
+def test_a_revocation_killed_anywhere_revokes_both_keys_or_neither(prepared, tmp_path):
     """After kill -9 at 60 calls, and at the write in 4 ways, either both keys are revoked from their period on or
     neither is."""
-    revocation_killed(furnished, tmp_path, 60)
+    revocation_killed(prepared, tmp_path, 60)
 
 
 def files_of(path: Path) -> dict[str, bytes]:
@@ -246,10 +246,10 @@ def files_of(path: Path) -> dict[str, bytes]:
     return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
-def estimate_killed(furnished: Path, folder: Path, calls: int) -> None:
+def estimate_killed(prepared: Path, folder: Path, calls: int) -> None:
     """Kill an estimate at ``calls`` of its calls; assert that the study is unchanged and the next estimate has the
     same result."""
-    study = Path(shutil.copytree(furnished, folder / "study"))
+    study = Path(shutil.copytree(prepared, folder / "study"))
     take(study)
     before = files_of(study)
     counted = run(run_estimate, study)
@@ -265,23 +265,23 @@ def estimate_killed(furnished: Path, folder: Path, calls: int) -> None:
     assert page_of(study).read_bytes() == expected
 
 
-def test_a_killed_estimate_changes_nothing(furnished, tmp_path):
+def test_a_killed_estimate_changes_nothing(prepared, tmp_path):
     """After kill -9 at 2 calls of an estimate, its page is complete or absent, and the study is unchanged byte for
     byte.
 
     A second estimate has the same result.
     """
-    estimate_killed(furnished, tmp_path, 2)
+    estimate_killed(prepared, tmp_path, 2)
 
 
 @pytest.mark.long
-def test_an_estimate_killed_anywhere_changes_nothing(furnished, tmp_path):
+def test_an_estimate_killed_anywhere_changes_nothing(prepared, tmp_path):
     """After kill -9 at 60 calls of an estimate, its page is complete or absent, and the study is unchanged byte for
     byte.
 
     A second estimate has the same result.
     """
-    estimate_killed(furnished, tmp_path, 60)
+    estimate_killed(prepared, tmp_path, 60)
 
 
 # Full and read-only disks
@@ -313,7 +313,7 @@ def without_root_rights() -> None:
 
 
 def refused(name: str, first: Callable[[], None], path: Path, pipe: Connection) -> None:
-    """Do work in a folder without write access, and send the error."""
+    """Write on a full disk or in read-only folders, and send the error."""
     first()
     try:
         WRITING[name](path)
@@ -325,18 +325,18 @@ def refused(name: str, first: Callable[[], None], path: Path, pipe: Connection) 
 
 @pytest.mark.parametrize("condition", [full, without_root_rights], ids=["full", "read-only"])
 @pytest.mark.parametrize("name", WRITING)
-def test_a_full_or_read_only_disk_is_an_error_and_changes_nothing(furnished, before, tmp_path, name, condition):
+def test_a_full_or_read_only_disk_is_an_error_and_changes_nothing(prepared, before, tmp_path, name, condition):
     """On a full disk, or in read-only folders, every write fails with advice and changes nothing.
 
     The same write succeeds afterwards.
     """
-    study = Path(shutil.copytree(furnished, tmp_path / "study"))
+    study = Path(shutil.copytree(prepared, tmp_path / "study"))
     here = before | {"waiting": inbox.waiting(study)}
     if condition is without_root_rights:
         for folder in [study, *(one for one in study.rglob("*") if one.is_dir())]:
             folder.chmod(0o555)
-    process, ours = begun(refused, name, condition, study)
-    kind, text = heard(ours)
+    process, ours = start_process(refused, name, condition, study)
+    kind, text = next_message(ours)
     process.join()
     for folder in [study, *(one for one in study.rglob("*") if one.is_dir())]:
         folder.chmod(0o755)
@@ -367,9 +367,9 @@ def test_a_wrong_clock_only_delays_early_reports(tmp_path):
     assert study.status(-(10**12))[0].open is study.status(2**62)[0].open is False
 
 
-def test_a_compaction_keeps_files_with_a_future_date(furnished, tmp_path):
+def test_a_compaction_keeps_files_with_a_future_date(prepared, tmp_path):
     """Files with a date in the future are kept, and the study reads the same."""
-    study = Path(shutil.copytree(furnished, tmp_path / "study"))
+    study = Path(shutil.copytree(prepared, tmp_path / "study"))
     before = contents(study)
     names = {str(file) for file in study.rglob("*.parquet")}
     compact(Study.open(study), now=0)

@@ -28,8 +28,8 @@ from aggregator.study import Study
 from tests.aggregator import fleet
 from tests.aggregator.fault_proxy import Fault, fault_proxy
 from tests.aggregator.fleet import NOW, report
-from tests.aggregator.forked import begun, dask_processes, heard
-from tests.aggregator.object_store import BUCKET, ENVIRONMENT, furnished, uploaded
+from tests.aggregator.forked import dask_processes, next_message, start_process
+from tests.aggregator.object_store import BUCKET, ENVIRONMENT, prepared, uploaded
 from tests.aggregator.test_engine_dask import messy
 from tests.aggregator.test_intake_ingest import PLAIN, rows
 
@@ -56,7 +56,7 @@ def contents(study):
 # Counts equal to those of a local study
 
 
-def test_the_result_is_that_of_folders(bucket, study, tmp_path):
+def test_results_in_a_bucket_equal_those_in_folders(bucket, study, tmp_path):
     """Counts, rows, classes and tallies are the same for files and studies on a disk and in a bucket, also on a second
     ingest.
 
@@ -64,8 +64,8 @@ def test_the_result_is_that_of_folders(bucket, study, tmp_path):
     """
     datas = [*messy(5, 100), b"", *(report(n % 8, PLAIN, n) for n in range(16))]
     inputs = uploaded(bucket / "inbox", datas), uploaded(tmp_path / "inbox", datas)
-    local = furnished(tmp_path / "study")
-    by_dask = furnished(bucket / "by dask")
+    local = prepared(tmp_path / "study")
+    by_dask = prepared(bucket / "by dask")
     with engine_of("dask", 1) as dask:
         done = [
             ingest(study, [inputs[0]], now=NOW),
@@ -191,8 +191,8 @@ def test_a_network_that_loses_requests_and_answers_changes_no_count(stores, buck
         environment = ENVIRONMENT | {"AWS_ENDPOINT_URL": "http://{}:{}".format(*proxy.address)}
         # This needs a separate process: while the engine waits for a response, it may block a proxy in its own
         # process.
-        process, pipe = begun(persist, environment, study.path, files)
-        failed = heard(pipe)
+        process, pipe = start_process(persist, environment, study.path, files)
+        failed = next_message(pipe)
         process.join()
         assert proxy.met > 5
     assert all("\n" not in message and len(message) < 400 for message in failed), failed
@@ -228,7 +228,7 @@ def test_an_ingest_killed_at_a_commit_is_completed_by_the_next(stores, bucket, s
     expected = rows(undisturbed)
     for when, step in (("after", 0), ("before", 1)):
         made = copied(study, bucket / f"{when} {step}")
-        process, _ = begun(
+        process, _ = start_process(
             ingest_until_killed, ENVIRONMENT | {"AWS_ENDPOINT_URL": stores[0]}, made.path, files, when, step
         )
         process.join()
@@ -281,10 +281,10 @@ def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_p
         for read in (lambda: rows(study), lambda: ingest(study, [bucket / "all.htr"], now=NOW)):
             with pytest.raises(Damaged, match="cannot be read"):
                 read()
-    made = rebuild(study.path, tmp_path / "anew", Sources(batches=[bucket / "all.htr"]), now=NOW)
+    made = rebuild(study.path, tmp_path / "rebuilt", Sources(batches=[bucket / "all.htr"]), now=NOW)
     assert made.anew == (REPORTS,)
-    anew = Study.open(tmp_path / "anew")
-    assert (rows(anew), anew.status(NOW)) == expected
+    rebuilt = Study.open(tmp_path / "rebuilt")
+    assert (rows(rebuilt), rebuilt.status(NOW)) == expected
     log = study.path / REPORTS / "_delta_log" / f"{1:020}.json"
     for data in (b"", b"{"):
         log.write_bytes(data)

@@ -22,7 +22,7 @@ from aggregator.storage.tables import REPORTS, StudyError
 from aggregator.study import Study
 from protocol.keys import public_line
 from tests.aggregator.fleet import AUTHOR, enrolment, report
-from tests.aggregator.object_store import speaking_to, uploaded
+from tests.aggregator.object_store import uploaded, using_store
 from tests.aggregator.test_intake_ingest import PLAIN
 
 ELSEWHERE = ["gs://b/c", "abfss://b@c/d", "https://b/c", "file:///b"]
@@ -83,8 +83,8 @@ def test_malformed_bucket_addresses_are_refused(name):
         place(name)
 
 
-def test_names_of_buckets():
-    """A whole bucket is a place, and a trailing slash changes nothing."""
+def test_a_whole_bucket_is_a_place():
+    """A whole bucket is a place, and a trailing slash changes nothing; "s3" alone is a folder."""
     assert place("s3://b") == place("s3://b/") == Remote("b")
     assert place("S3://b/C") == Remote("b", "C")
     assert str(Remote("b")) == "s3://b"
@@ -139,7 +139,7 @@ def test_commands_have_the_same_output_for_a_bucket_and_a_folder(bucket, tmp_pat
         ]
         assert [code for code, _, _ in sessions] == [0] * len(sessions), sessions
         printed.append([out for _, out, _ in sessions[1:5]])
-        code, out, _ = run(*of, "rebuild", "--out", tmp_path / f"anew of {where.parent.name}", "--json")
+        code, out, _ = run(*of, "rebuild", "--out", tmp_path / f"rebuilt from {where.parent.name}", "--json")
         assert (code, json.loads(out)["read"]) == (0, 50)
     assert printed[0] == printed[1]
     assert json.loads(printed[0][1])["accepted"] == 50
@@ -152,7 +152,7 @@ def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, t
     for arguments, message in (
         ([*of, "ingest"], "has no inbox"),
         ([*of, "receive"], "has no inbox"),
-        ([*of, "rebuild", "--out", bucket / "anew"], "is in a bucket: name a folder"),
+        ([*of, "rebuild", "--out", bucket / "rebuilt"], "is in a bucket: name a folder"),
         ([*of, "ingest", bucket / "nothing"], "no such file or folder"),
         ([*of, "ingest", "s3://no-such-bucket/there"], "404 Not Found (NoSuchBucket)"),
         ([*of, "ingest", "s3://"], "is not a valid place"),
@@ -177,7 +177,7 @@ def test_a_bucket_without_the_object_is_refused_before_any_work(bucket, study, t
 
 def test_a_store_that_overwrites_objects_is_refused(stores, bucket):
     """A store that ignores If-None-Match and overwrites objects is refused, and nothing is left in it."""
-    with speaking_to(stores[1]):
+    with using_store(stores[1]):
         with pytest.raises(PlaceError, match="If-None-Match"):
             Study.create(bucket / "study")
         assert not (bucket / "study").exists()
@@ -187,7 +187,7 @@ def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatc
     """A store that does not answer, a missing bucket, missing credentials and a missing program are errors with the
     reason."""
     silence = pytest.raises(StudyError, match=r"the object store does not answer; .* set AWS_ENDPOINT_URL")
-    with speaking_to("http://127.0.0.1:9"), silence:
+    with using_store("http://127.0.0.1:9"), silence:
         Study.open(study.path)
     with pytest.raises(ObjectStoreError, match="NoSuchBucket"):
         batch_files(["s3://no-such-bucket/inbox"])

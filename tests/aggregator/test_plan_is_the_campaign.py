@@ -98,12 +98,12 @@ def test_plan_and_campaign_choose_the_same(name: str, tmp_path: Path) -> None:
     rows = json.loads(run("plan", draft, "--json").stdout)
     finest = campaign.views[-1].channel
     if isinstance(campaign.notion, Classes):
-        *classes, everybody = rows
+        *classes, all_people = rows
         assert [one["class"] for one in classes] == list(campaign.classes)
         chosen = [one["mechanism"] for one in classes]
         channels = class_channels(finest, len(campaign.classes))
         assert [one["output_bits"] for one in classes] == [one.output_bits for one in channels]
-        views = everybody.get("views")
+        views = all_people.get("views")
     else:
         chosen, channels = [rows[0]["mechanism"]], (finest,)
         assert rows[0]["chosen"]

@@ -163,7 +163,7 @@ def test_values_without_an_order_and_edges_stay_as_they_were(draft):
     assert read_draft(draft(edges, 'goal = "distribution"')).mechanism == WAVE
 
 
-def test_simulated_errors_are_those_of_the_estimate():
+def test_simulated_errors_fall_with_the_reports_and_are_deterministic():
     """Simulated errors decrease with more reports, are deterministic, and are infinite if no estimate exists."""
     level = Ldp(exact.NANONATS)
     domain = OrderedValues(tuple("abcdefgh"))

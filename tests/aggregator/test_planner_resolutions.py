@@ -45,7 +45,7 @@ def test_standard_errors_are_those_of_the_tree():
         assert found == pytest.approx([each.se[0] for each in combine(tree, surveys)])
 
 
-def test_expected_errors_order_weights_as_simulated_ones():
+def test_weights_with_the_least_expected_error_have_nearly_the_least_simulated_error():
     """Of nine choices, the weights with the least sum of expected errors are within 6% of the least simulated sum.
 
     The seed is fixed. A failure means that the planner chooses clearly worse weights.
@@ -60,7 +60,10 @@ def test_expected_errors_order_weights_as_simulated_ones():
 
 
 def test_weights_are_for_the_wanted_resolutions():
-    """The weights sum to twenty, are positive up to the wanted resolution, and are zero for finer ones."""
+    """The weights sum to twenty, are positive up to the wanted resolution, and are zero for finer ones.
+
+    An unknown resolution, and sizes that are not in increasing order, are ValueErrors.
+    """
     for n in (1_000, 100_000, 10**7):
         for wanted in range(3):
             weights = best_weights(SIZES, VARIANCES, n, wanted)

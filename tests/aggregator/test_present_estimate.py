@@ -125,7 +125,7 @@ def test_significant_values_come_first():
     assert "40 of 40 values are significantly above zero" in " ".join(printed(estimate_table(everything)).split())
 
 
-def test_shares_of_items_are_labelled_as_such(tmp_path):
+def test_shares_of_items_are_labelled_as_shares_of_people(tmp_path):
     """A simulation of item sets reports the mean absolute difference of a share instead of a total variation distance.
 
     Items without names are numbered from 1.

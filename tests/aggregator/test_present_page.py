@@ -55,7 +55,7 @@ VOID = {"meta", "img", "wbr"}
 
 
 class Parsed(HTMLParser):
-    """The page as a browser parses it: every element with its attributes and text, and closed in its place."""
+    """The page as a browser parses it: its elements, attributes and texts; every element is closed in its place."""
 
     def __init__(self, text):
         super().__init__()
@@ -102,7 +102,7 @@ def tally(terms, n=2000, rejected=None):
 
 
 def written(terms, n=2000, rejected=None, truth=None, period=None, method=None):
-    """Return the parsed page, and the estimate on it."""
+    """Return the parsed page, the estimate on it, and its text."""
     counted = tally(terms, n, rejected)
     found = estimate(terms, counted, method=method)
     text = page(found, audit(terms), counted, period=period, truth=truth)

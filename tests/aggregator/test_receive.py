@@ -226,7 +226,7 @@ def test_an_empty_inbox_is_no_error(study):
     assert "no uploads in" in run.stderr
 
 
-def test_exactly_once_through_every_fault(study):
+def test_each_upload_counts_once_through_every_fault(study):
     """If devices retry over a network that drops, breaks, truncates and delays, each of them counts exactly once."""
     dice = random.Random(5)
     faults = [fault for fault in Fault for _ in range(3)]
@@ -242,7 +242,7 @@ def test_exactly_once_through_every_fault(study):
     assert study.tally(OPEN).counts.tolist() == [1] * 12 + [0] * 4
 
 
-def test_the_same_upload_is_the_same_file(study):
+def test_a_repeated_upload_is_stored_once(study):
     """A repeated upload gets the same receipt and is stored once; if it was ingested already, it is refused as
     replayed."""
     body = sent(1)
@@ -286,7 +286,7 @@ def test_an_upload_over_the_limit_is_refused_before_its_body(study):
         (sent(1) + OPEN.data, "envelope"),
     ],
 )
-def test_other_bytes_are_refused_by_stage(body, stage):
+def test_uploads_of_other_bytes_are_refused_with_their_stage(body, stage):
     """An upload with anything but complete reports and enrolments is refused at the stage that SPEC names."""
     with pytest.raises(BadData) as raised:
         parse_upload(body)
@@ -776,7 +776,7 @@ def test_requests_over_the_limit_get_429_and_retry_after(study):
         assert ask(address, "POST", "/v1/reports", sent(0), forwarded[0])[0] == 429
 
 
-def test_uploads_over_tls(study, tmp_path):
+def test_a_device_uploads_over_tls(study, tmp_path):
     """With a certificate and its key, a device that trusts the certificate uploads over TLS."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
@@ -802,7 +802,7 @@ def test_uploads_over_tls(study, tmp_path):
     assert kept(study) == [sent(1)]
 
 
-def test_addresses_to_listen_on():
+def test_addresses_to_listen_on_are_bound_or_refused():
     """An address to listen on is HOST:PORT or [HOST]:PORT, and all others are refused; addresses beyond loopback are
     recognised."""
     for wrong in (

@@ -135,7 +135,7 @@ def test_the_projection_of_item_sets_is_the_quadratic_program(items, padding, no
         np.testing.assert_allclose(found, nearest(raw, items, padding), atol=2e-6)
 
 
-def test_the_error_of_a_person_is_of_the_items():
+def test_the_error_of_a_person_is_computed_over_the_items():
     """Under a prior the error of one person, the bound for every mechanism and the error without a report are for
     items, times l squared.
 

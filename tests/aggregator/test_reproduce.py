@@ -121,7 +121,7 @@ def test_the_estimator_of_the_product_takes_a_simulated_tally():
         assert total_variation(found.share, held / held.sum()) < 0.03  # its standard error is about 0.01
 
 
-def test_a_survey_is_counted_by_value():
+def test_a_survey_needs_a_number_of_people_for_each_value():
     """A simulated survey needs a non-negative number of people for each value."""
     channel = CHANNELS["response"]
     for held, fault in (([1, 2], r"must have shape \(5,\)"), ([1, 1, 1, 1, -1], "must be 0 or more, not -1")):
@@ -220,7 +220,7 @@ def test_the_last_check_in_is_the_newest(gowalla):
     assert found.label == "Gowalla, a part of it, 3 users with 36 check-ins"
 
 
-def test_of_two_last_check_ins_the_first_in_the_file_is_the_last(tmp_path):
+def test_the_first_of_several_last_check_ins_in_a_file_is_taken(tmp_path):
     """Of several check-ins at the same last second, the first in the file is the last one, because files are newest
     first."""
     stamp = "2010-10-19T23:55:27Z"
@@ -239,7 +239,7 @@ def test_the_grid_counts_only_check_ins_inside_the_window(gowalla):
     assert found.counts[texas] == inside.count((30.1, -97.75)) > 0
 
 
-def test_compact_check_ins_are_the_same(gowalla, tmp_path):
+def test_compact_check_ins_equal_the_originals(gowalla, tmp_path):
     """The compact forms of both files give the same data as the originals."""
     folder, _ = gowalla
     last, grid = folder.last_check_ins(), folder.check_ins_on_grid()
@@ -427,7 +427,7 @@ def test_a_curve_with_wrong_numbers_or_role_is_refused():
         Curve("c", (1.0,), (1.0, 2.0), "ours")
 
 
-def test_names_are_unique():
+def test_experiments_of_a_paper_have_different_names():
     """Experiments of a paper have different names, and each has a table row and a title."""
     for paper in PAPERS:
         names = [each.name for each in experiments(paper)]

@@ -55,7 +55,7 @@ def test_a_repeated_item_counts_once_in_a_set():
     assert people.sizes.tolist() == [2, 1, 2]
 
 
-def test_first_items_are_among_all():
+def test_the_first_item_is_counted_in_a_domain_of_all_items():
     """The first item of a basket is counted, in a domain of all items."""
     people = ItemHolders.first(baskets([[5, 2], [2], [9, 2]]))
     assert people.size == 3
@@ -124,7 +124,7 @@ def test_errors_of_sets_are_those_of_every_device(name, length):
         assert found.deviation[of, x] ** 2 == pytest.approx(variance, rel=1e-9)
 
 
-def test_errors_of_single_items_are_eq_7():
+def test_errors_of_single_items_equal_eq_7():
     """The variance of a single item is n b (1-b) / (a-b)^2 + c (1-a-b) / (a-b), without bias."""
     people = ItemHolders.first(baskets([[x % 7] for x in range(50)]))
     channel = surveys.campaign(7, 0, 2.0, "oue").channel
@@ -297,7 +297,7 @@ def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
 # Table I and Theorem 4
 
 
-def test_table_1():
+def test_table_1_has_the_exact_and_the_printed_variances():
     """Exact probabilities give 8.387 n to 8.567 n, and the printed two-digit ones 8.70 n to 8.88 n (MATH 3.2)."""
     best = idue.idue(table.notion(table.TOY))
     assert table.total(best) == pytest.approx((8.387, 8.567), abs=5e-4)
@@ -312,7 +312,7 @@ def test_table_1():
     assert "8.387 n to 8.567 n" in outcome.findings[1].ours
 
 
-def test_theorem_4():
+def test_no_pair_of_sets_exceeds_the_bounds_of_theorem_4():
     """The probabilities of the words sum to one for every set, and no pair of sets exceeds the bounds of the theorem
     and the certificate."""
     outcome = table.theorem_4(setting())

@@ -50,7 +50,7 @@ def local_mse(share, eps):
 
 @pytest.mark.parametrize("share", ["0.5", "0.3", "0.1", "0.01", "0.99"])
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0, 4.0])
-def test_one_bit_is_the_closed_forms(share, eps):
+def test_errors_of_one_bit_equal_the_closed_forms(share, eps):
     """The published error, the legal optimum, and LDP with and without MMSE are eq. 19, MATH 2.3, eq. 20 and eq. 25."""
     prior, p, odds = bit(share), float(share), math.exp(eps)
     assert of_bit(published_lip_response(prior, level(eps)), prior) == pytest.approx(claimed(p, eps), abs=1e-9)
@@ -128,7 +128,7 @@ def optimum_of_sum(prior, values, eps):
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 7])
-def test_the_best_channel_for_a_sum_is_the_optimum(size):
+def test_the_best_channel_for_a_sum_has_the_optimal_gain(size):
     """The channel is certified, and its gain is that of the linear program over all corners within 0.02%."""
     generator = np.random.default_rng(size)
     for eps in (0.3, 1.0, 3.0):

@@ -50,7 +50,7 @@ def cases():
 
 
 @pytest.mark.parametrize(("paper", "name"), list(cases()))
-def test_the_numbers_are_current(paper, name):
+def test_the_stored_numbers_equal_those_of_a_new_run(paper, name):
     """A quick run of an experiment without data gives the stored sentences, and the stored curves to six digits."""
     before = kept(paper)
     (old,) = (each for each in before["experiments"] if each["name"] == name)

@@ -78,7 +78,7 @@ def test_every_kind_of_promise_has_a_certified_campaign():
     assert unbounded == {"high-low", "blocks", "truth once in 100"}
 
 
-def test_telling_the_truth_once_in_a_hundred():
+def test_the_truth_once_in_a_hundred_has_the_computed_levels():
     """A channel that tells the truth once in a hundred has I = H/100, leakage ln 1.05, delta 1/100 and no bound in
     the worst case."""
     found = audited(sok.examples()["truth once in 100"]).as_json()

@@ -47,7 +47,7 @@ class Sealed:
 
     @property
     def places(self) -> set[tuple[int, int, int]]:
-        """The slots that the report fills: device, period, slot."""
+        """The slots that the report fills, each as (device, period, slot)."""
         return {(self.device, self.period, self.slot + place) for place in range(self.count)}
 
 

@@ -36,7 +36,7 @@ def take(study, *parts, now=NOW):
 
 def test_a_study_is_made_once_and_opened_after(tmp_path):
     """create makes a study or leaves an existing one unchanged; open without a study is an error that says how to
-    make one."""
+    make one. A folder with other files is refused."""
     with pytest.raises(StudyError, match=r"does not exist: name .*, or make one there with `halftruth --study"):
         Study.open(tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -118,7 +118,7 @@ def test_posterior_means_are_those_of_all_paths(notion: TranscriptPrior, periods
         np.testing.assert_allclose(decoder.posterior_mean(share), expected, atol=1e-12)
 
 
-def test_without_drift_the_posterior_is_the_integers() -> None:
+def test_without_drift_the_posterior_equals_the_integer_prior() -> None:
     """Without drift the mean in floats is the integer prior of the next channel, even after many reports."""
     notion = TranscriptPrior(3 * NAT, (10**6, 5, 1))
     generator = np.random.default_rng(3)
@@ -170,7 +170,7 @@ def test_many_transcripts_are_read_in_parts(monkeypatch) -> None:
         monkeypatch.undo()
 
 
-def test_intervals_cover() -> None:
+def test_intervals_have_their_coverage() -> None:
     """Over 300 studies of 400 devices, 95% intervals miss at most 80 of 900 shares, three values a study.
 
     More than 80 misses have a probability below 10^-4 if each interval misses in 5%; the seed is fixed. A failure means

@@ -99,7 +99,8 @@ def test_steps_and_ends_are_differences():
     """A step is the difference of its two periods; its simultaneous intervals use a twelfth of the risk, for four
     values and three steps.
 
-    The change is between the named periods, and for one value its simultaneous interval is its single one.
+    The change is between the named periods, and for one value its simultaneous interval is its single one. Unknown
+    ends, and a wrong number of truths, are ValueErrors.
     """
     tallies = panel(np.random.default_rng(32), 400, 4, 0.1)
     found = trend(SIGNED, SPANS, iter(tallies), steps=True, ends=(SPANS[3], SPANS[1]))

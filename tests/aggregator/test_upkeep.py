@@ -35,7 +35,7 @@ from protocol.report import Enrolment
 from protocol.views import plain_views
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, campaign, device, enrolment, report
-from tests.aggregator.forked import PROCESSES, begun, heard
+from tests.aggregator.forked import PROCESSES, next_message, start_process
 from tests.aggregator.test_views import filled
 
 PLAIN = campaign()
@@ -44,7 +44,7 @@ DAY = 24 * HOUR
 
 
 def take(study, *parts):
-    """Ingest uploads as `halftruth ingest` does, without archiving them."""
+    """Ingest and archive uploads, as `halftruth ingest` does; return the result."""
     inbox.prepare(study.path)
     for part in parts:
         inbox.put(study.path, part)
@@ -55,9 +55,9 @@ def take(study, *parts):
 
 
 @pytest.fixture(scope="module")
-def furnished(tmp_path_factory):
+def prepared(tmp_path_factory):
     """The folder of a study of two campaigns and several ingests, with refusals; tests copy it."""
-    made = fleet.study(tmp_path_factory.mktemp("furnished") / "lib", PLAIN, range(8))
+    made = fleet.study(tmp_path_factory.mktemp("prepared") / "lib", PLAIN, range(8))
     made.import_campaign(OPEN.data, [AUTHOR.public], "open")
     take(made, b"".join(report(number, PLAIN, number) for number in range(4)))
     take(made, *(enrolment(n, OPEN) + report(n, OPEN, n, n + 1) for n in range(3)), report(99, PLAIN))
@@ -74,9 +74,9 @@ def furnished(tmp_path_factory):
 
 
 @pytest.fixture
-def study(furnished, tmp_path):
+def study(prepared, tmp_path):
     """A copy of that study, in a folder whose name needs quoting."""
-    return Study.open(shutil.copytree(furnished, tmp_path / "our study ü"))
+    return Study.open(shutil.copytree(prepared, tmp_path / "our study ü"))
 
 
 def contents(study):
@@ -91,9 +91,9 @@ def contents(study):
 
 
 @pytest.fixture(scope="module")
-def before(furnished):
+def before(prepared):
     """The status and the tallies of the study before a test changes it."""
-    return contents(Study.open(furnished))
+    return contents(Study.open(prepared))
 
 
 def content(folder):
@@ -201,7 +201,7 @@ def test_a_partition_that_others_keep_committing_to_is_left(study, monkeypatch):
     assert "3 partitions of reports are in use" in run(study.path, "compact").stderr
 
 
-def test_an_ingest_that_loses_to_a_compaction_counts_once(study, monkeypatch):
+def test_an_ingest_counts_once_if_a_compaction_commits_before_it(study, monkeypatch):
     """If a compaction commits between an ingest's scan and its commit, the ingest scans again, and its report counts
     once."""
     real, others = tables.write_deltalake, []
@@ -331,7 +331,7 @@ def test_many_concurrent_compactions_and_ingests_count_each_report_once(tmp_path
 
 
 def compacted(path, pipe):
-    """Compact, send "done", and wait to be killed."""
+    """Send "ready", compact, send "done", and wait to be killed."""
     pipe.send("ready")
     compact(Study.open(path), now=time.time() + 3600, retention=0, alone=True)
     pipe.send("done")
@@ -347,17 +347,17 @@ def killed(study, folder, moments):
     before, took, interrupted = contents(study), 0.0, 0
     for moment in range(-1, moments):
         copy = Path(shutil.copytree(study.path, folder / f"copy{moment}"))
-        process, pipe = begun(compacted, copy)
-        assert heard(pipe) == "ready"
+        process, pipe = start_process(compacted, copy)
+        assert next_message(pipe) == "ready"
         began = time.perf_counter()
         if moment < 0:  # the first run is not disturbed: it measures the duration
-            assert heard(pipe) == "done"
+            assert next_message(pipe) == "done"
             took = time.perf_counter() - began
         else:
             time.sleep(took * moment / moments)
         process.kill()
         process.join()
-        interrupted += moment >= 0 and heard(pipe) is None
+        interrupted += moment >= 0 and next_message(pipe) is None
         assert contents(Study.open(copy))[1] == before[1]
         compact(Study.open(copy), now=time.time() + 3600, retention=0, alone=True)
         assert contents(Study.open(copy)) == before

@@ -120,7 +120,7 @@ def margin(weights):
     return KnownMargin("class", None, ("a", "b"), np.asarray(weights), np.arange(2))
 
 
-def test_the_statistic_of_classes_is_that_of_slow_maxima():
+def test_the_statistic_of_classes_equals_that_of_slow_maximisation():
     """With random class sizes the log-likelihoods equal those of slow expectation maximisation over class and value,
     within 0.1.
 
@@ -261,8 +261,8 @@ def test_results_of_all_people_and_of_each_class_are_shown(lib, tmp_path):
     --by class has the differences from the first class too, and the figures equal those in Python. A page has both,
     with the picture, by class and by period.
     """
-    everybody = json.loads(run("--study", lib, "estimate", "way", "--period", 0, "--json").stdout)
-    assert (everybody["method"], len(everybody["quantiles"]), everybody["reports"]) == ("smooth", 9, 400)
+    all_people = json.loads(run("--study", lib, "estimate", "way", "--period", 0, "--json").stdout)
+    assert (all_people["method"], len(all_people["quantiles"]), all_people["reports"]) == ("smooth", 9, 400)
     wanted = ("--quantiles", ".5", "--cdf", "--mean", "--period", "0")
     document = json.loads(run("--study", lib, "estimate", "way", *wanted, "--by", "class", "--json").stdout)
     assert [(side["class"], side["reports"]) for side in document["sides"]] == [("town", 250), ("village", 150)]

@@ -262,7 +262,7 @@ def test_the_influence_of_a_forged_report_in_a_form_is_larger_with_weights() -> 
     views = survey(law, 4_000, np.random.default_rng(4))
     margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
     found = weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2)
-    weighting, everybody, moved = found.weighting, 12_000, 0.0
+    weighting, all_people, moved = found.weighting, 12_000, 0.0
     for place, view in enumerate(views):
         d = round(float(view.tally.counts.sum() / view.tally.reports))  # number of bits that a report sets
         words = np.eye(len(view.tally.counts)) if d == 1 else [
@@ -273,9 +273,9 @@ def test_the_influence_of_a_forged_report_in_a_form_is_larger_with_weights() -> 
             tally = Tally(view.tally.counts + word.astype(np.int64), view.tally.reports + 1)
             more = [*views[:place], FormView(view.questions, view.shape, view.decoder, tally), *views[place + 1 :]]
             raw = weighted_question(Calibration(AnsweredForm(more, form_of()), margins), 2).raw
-            moved = max(moved, float(np.abs(raw - found.raw).max()) * everybody)
-    # The weight is a gradient. One report among 4,000 of a view moves the estimate away from it by a part of about 1 /
-    # 4,000 times the weights.
+            moved = max(moved, float(np.abs(raw - found.raw).max()) * all_people)
+    # The stated influence is a gradient. The change by one report among 4,000 differs from it by about 1 / 4,000 times
+    # the weights.
     assert moved == pytest.approx(weighting.people_per_report, rel=0.02)
     assert weighting.people_per_report > weighting.people_unweighted
 
