@@ -156,12 +156,12 @@ class QuestionView(ScreenView):
             counts=question.counts_as,
             unit=question.unit,
         )
-        made.bind(on_number=lambda _, text: self._choose(text, bool(text)))
+        made.bind(on_answer=lambda _, text: self._choose(text, bool(text)))
         return self._scrolled(made)
 
     def _day(self, question: AnswerChoices) -> Widget:
         made = DayField(name="day", low=question.low, high=question.high, counts=question.counts_as)
-        made.bind(on_day=lambda _, text: self._choose(text, bool(text)))
+        made.bind(on_answer=lambda _, text: self._choose(text, bool(text)))
         return self._scrolled(made)
 
     def _scrolled(self, made: Widget) -> Widget:

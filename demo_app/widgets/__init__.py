@@ -18,14 +18,13 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
     bars       TopBar                title, back (whether to show the arrow), on_back
                Destinations          places: [(name, text, sign)], chosen, upright (a rail at the side), on_choice(name)
     field      Field                 label, text, hint, error (a line below), on_enter; number (digits only)
-               TypedAnswer           the base of NumberSlider and DayField: caption and note
+               TypedAnswer           the base of NumberSlider and DayField: counts, text, caption, note, on_answer(text)
     dialogs    ask(...)              a question with two answers, in front of everything
                show_notice(...)      a notice at the bottom for some seconds; the next one waits for it
     choice     ChoiceList            one of many: values, chosen (index or -1), on_choice(index); searched above 12
                ItemSet               any of many: values, chosen (sorted indexes), on_set(indexes)
-    slider     NumberSlider          low, high, places, step, counts, unit; text (the number typed, "" until named),
-                                     on_number(text)
-    dayfield   DayField              low, high, counts; text (the day typed, "" until named), on_day(text)
+    slider     NumberSlider          low, high, places, step, unit; text (the number, "" for none)
+    dayfield   DayField              low, high; text (the day, "" for none)
     gridmap    GridMap               south north west east step (microdegrees), chosen (row, column) or None, on_cell
     gauge      Gauge                 spent, reserved, cap in nats: one bar, and the same in words
     chances    Chances               truth, wrong (0 .. 1): of 100 people each; Belief: before, after, as bars

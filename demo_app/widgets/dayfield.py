@@ -10,7 +10,7 @@ from kivy.lang import Builder
 from kivy.properties import StringProperty
 
 from demo_app.texts import date_of, say
-from demo_app.widgets.field import TypedAnswer
+from demo_app.widgets.field import NotAnAnswer, TypedAnswer
 
 __all__ = ["DayField"]
 
@@ -33,43 +33,33 @@ class DayField(TypedAnswer):
         low, high: the first and the last allowed day, as YYYY-MM-DD.
         text: the day as YYYY-MM-DD.
         label: the name of the requested day and its limits.
-    Events:
-        on_day: (text) the person typed another day, or none.
     """
 
     low = StringProperty("")
     high = StringProperty("")
     label = StringProperty("")
-    __events__ = ("on_day",)
 
     def __init__(self, **properties: object) -> None:
         super().__init__(**properties)
         self.label = say("day.type", low=date_of(self.low), high=date_of(self.high))
-        self.caption = say("day.ask")
 
-    def on_day(self, text: str) -> None:
-        """Do nothing; Kivy calls this when the person types another valid day, or none."""
+    def read(self, typed: str) -> tuple[str, str]:
+        """Return the day, and a note with the rounded day.
 
-    def type(self, typed: str) -> None:
-        """Read the typed text, and set the day if the text is valid."""
-        text = typed.strip()
-        if not text:
-            self._take("", "")
-            return
+        Raises:
+            NotAnAnswer
+        """
         try:
-            date_of(text)
+            date_of(typed)
         except ValueError:
-            # There is no error while the person is still typing.
-            self._take("", say("day.none", low=self.low) if len(text) >= len(self.low) else "")
-            return
+            complete = len(typed) >= len(self.low)
+            raise NotAnAnswer(say("day.none", low=self.low) if complete else "") from None
         try:
-            counted = self.counts(text)
+            rounded = self.counts(typed)
         except ValueError:
-            self._take("", say("day.outside", low=date_of(self.low), high=date_of(self.high)))
-            return
-        self._take(text, "", say("day.counts", day=date_of(counted)) if counted else "")
+            raise NotAnAnswer(say("day.outside", low=date_of(self.low), high=date_of(self.high))) from None
+        return typed, say("day.counts", day=date_of(rounded)) if rounded else ""
 
-    def _take(self, text: str, error: str, note: str = "") -> None:
-        self.text, self.error, self.note = text, error, note
-        self.caption = date_of(text) if text else say("day.ask")
-        self.dispatch("on_day", text)
+    def caption_of(self, text: str) -> str:
+        """Return a day in words, or the request for one."""
+        return date_of(text) if text else say("day.ask")

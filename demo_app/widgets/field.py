@@ -126,8 +126,15 @@ class Field(BoxLayout):
         """Do nothing; Kivy calls this when Enter is pressed."""
 
 
+class NotAnAnswer(Exception):
+    """The typed text is not an answer; the message says why, and is empty while the text may become one."""
+
+
 class TypedAnswer(BoxLayout):
     """An answer that may be typed, below a caption with the answer and a note with the rounded answer.
+
+    There is no answer until the typed text is one that the device accepts. A subclass reads the text and words the
+    caption.
 
     Attributes:
         counts: function of a typed answer that returns the rounded answer, or "" if it is not rounded; raises
@@ -137,6 +144,8 @@ class TypedAnswer(BoxLayout):
         role: the role of the caption's text when there is an answer.
         note: the rounded answer; "" if it is the same.
         error: the fault of the typed text.
+    Events:
+        on_answer: (text) the person set another answer, or none.
     """
 
     counts = ObjectProperty(None, allownone=True)
@@ -146,3 +155,39 @@ class TypedAnswer(BoxLayout):
     note = StringProperty("")
     error = StringProperty("")
     name = StringProperty("")
+    __events__ = ("on_answer",)
+
+    def __init__(self, **properties: object) -> None:
+        super().__init__(**properties)
+        self.caption = self.caption_of(self.text)
+
+    def on_answer(self, text: str) -> None:
+        """Do nothing; Kivy calls this when the person sets another answer, or none."""
+
+    def type(self, typed: str) -> None:
+        """Read the typed text, and set the answer if the text is valid."""
+        typed = typed.strip()
+        try:
+            text, note = self.read(typed) if typed else ("", "")
+        except NotAnAnswer as fault:
+            self.set_answer("", error=str(fault))
+        else:
+            self.set_answer(text, note=note)
+
+    def set_answer(self, text: str, note: str = "", error: str = "") -> None:
+        """Set the answer, or none, and the lines about it."""
+        self.text, self.note, self.error = text, note, error
+        self.caption = self.caption_of(text)
+        self.dispatch("on_answer", text)
+
+    def read(self, typed: str) -> tuple[str, str]:
+        """Return the answer in a typed text, and a note with the rounded answer.
+
+        Raises:
+            NotAnAnswer
+        """
+        raise NotImplementedError
+
+    def caption_of(self, text: str) -> str:
+        """Return an answer in words; for an empty text, the request for an answer."""
+        raise NotImplementedError

@@ -19,7 +19,7 @@ from kivy.uix.behaviors import FocusBehavior
 from kivy.uix.slider import Slider
 
 from demo_app.texts import say, written
-from demo_app.widgets.field import TypedAnswer
+from demo_app.widgets.field import NotAnAnswer, TypedAnswer
 
 __all__ = ["NumberSlider", "Track"]
 
@@ -141,8 +141,6 @@ class NumberSlider(TypedAnswer):
         counts: None if numbers outside the limits are refused and no number is rounded.
         unit: the unit after the number, such as "h"; may be empty.
         text: the number as a decimal fraction with a point, as typed or dragged.
-    Events:
-        on_number: (text) the person set another number, or none.
     """
 
     low = NumericProperty(0)
@@ -150,7 +148,6 @@ class NumberSlider(TypedAnswer):
     places = NumericProperty(0)
     step = NumericProperty(0)
     unit = StringProperty("")
-    __events__ = ("on_number",)
 
     def __init__(self, **properties: object) -> None:
         self._own = False
@@ -167,9 +164,6 @@ class NumberSlider(TypedAnswer):
         """Return a number without its unit, in the style of the language."""
         return written(self._rounded(number))
 
-    def on_number(self, text: str) -> None:
-        """Do nothing; Kivy calls this when the person sets another number, or none."""
-
     def _named(self, *_: object) -> None:
         if not self._own and self.text:
             self.ids.typed.text = written(self.text)
@@ -177,36 +171,51 @@ class NumberSlider(TypedAnswer):
     def drag(self, value: float) -> None:
         """Set the number nearest to the moved cursor, in round steps."""
         text = self._rounded(min(max(self._on_step(value), self.low), self.high))
-        self._take(text, "")
+        self.set_answer(text)
         self._own = True
         self.ids.typed.text = written(text)
         self._own = False
 
     def type(self, typed: str) -> None:
-        """Read the typed text, and set the number if the text is valid."""
+        """Read the typed text, and move the cursor to the number if the text is valid."""
         if self._own:
             return
-        if not typed.strip():
-            self._take("", "")
-            return
+        super().type(typed)
+        if self.text:
+            self.ids.track.value = min(max(float(self.text), self.low), self.high)
+
+    def set_answer(self, text: str, note: str = "", error: str = "") -> None:
+        """Set the number, or none, and the lines about it."""
+        self._own = True
+        super().set_answer(text, note, error)
+        self._own = False
+        self.ids.track.named = bool(text)
+
+    def read(self, typed: str) -> tuple[str, str]:
+        """Return the number as a decimal fraction with a point, and a note with the rounded number.
+
+        Raises:
+            NotAnAnswer
+        """
         try:
-            number = Decimal(typed.strip().replace(",", ".").replace("\N{MINUS SIGN}", "-"))
+            number = Decimal(typed.replace(",", ".").replace("\N{MINUS SIGN}", "-"))
         except InvalidOperation:
             number = Decimal("NaN")
         if not number.is_finite():
-            self._take("", say("number.none"))
-            return
+            raise NotAnAnswer(say("number.none"))
         text = f"{number:f}"
         try:
-            counted = self._counted(text, number)
+            rounded = self._rounded_answer(text, number)
         except ValueError:
-            self._take("", say("number.outside", low=self.bare(self.low), high=self.bare(self.high)))
-            return
-        self._take(text, "", say("number.counts", number=self._with_unit(counted)) if counted else "")
-        self.ids.track.value = min(max(float(number), self.low), self.high)
+            raise NotAnAnswer(say("number.outside", low=self.bare(self.low), high=self.bare(self.high))) from None
+        return text, say("number.counts", number=self._with_unit(rounded)) if rounded else ""
 
-    def _counted(self, text: str, number: Decimal) -> str:
-        """Return the number to which a typed number is rounded, as text; "" if it is the same number.
+    def caption_of(self, text: str) -> str:
+        """Return a number in words, or the request for one."""
+        return self._with_unit(text) if text else say("number.ask")
+
+    def _rounded_answer(self, text: str, number: Decimal) -> str:
+        """Return the number to which the device rounds ``number``, as text; "" if it is the same number.
 
         Raises:
             ValueError: the number is refused.
@@ -214,17 +223,8 @@ class NumberSlider(TypedAnswer):
         if self.counts is not None:
             return str(self.counts(text))
         if not self.low <= number <= self.high:
-            raise ValueError(f"the number is not in {self.low} .. {self.high}")
+            raise ValueError(f"the number must be in {self.low} .. {self.high}")
         return ""
-
-    def _take(self, text: str, error: str, note: str = "") -> None:
-        self.error, self.note = error, note
-        self._own = True
-        self.text = text
-        self._own = False
-        self.caption = self._with_unit(text) if text else say("number.ask")
-        self.ids.track.named = bool(text)
-        self.dispatch("on_number", text)
 
     def _prepare(self, *_: object) -> None:
         span = self.high - self.low
@@ -238,7 +238,6 @@ class NumberSlider(TypedAnswer):
         self.ids.track.step = step
         if not self.text:
             self.ids.track.value = self.low
-            self.caption = say("number.ask")
 
     def _on_step(self, number: float) -> float:
         """Return the allowed number nearest to ``number``."""

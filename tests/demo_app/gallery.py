@@ -162,7 +162,7 @@ class Gallery(App):
         card.add_widget(Words(text="How many hours did you sleep last night?", role="title"))
         card.add_widget(Gap())
         number = NumberSlider(low=0, high=24, places=1, unit="h", name="hours")
-        number.bind(on_number=lambda _, text: self.note(text))
+        number.bind(on_answer=lambda _, text: self.note(text))
         card.add_widget(number)
         page.add_widget(card)
         line = NumberRange.of(0, 40, 5, clamp=True)
@@ -178,7 +178,7 @@ class Gallery(App):
             high="2026-12-31",
             counts=AnswerChoices(days.kind, days.size, line=days).counts_as,
         )
-        day.bind(on_day=lambda _, text: self.note(text))
+        day.bind(on_answer=lambda _, text: self.note(text))
         card.add_widget(day)
         page.add_widget(card)
         return page
