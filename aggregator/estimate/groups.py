@@ -76,7 +76,8 @@ class Groups:
 
     @property
     def least(self) -> int:
-        """A lower bound on the number of devices: each group with reports has at least one."""
+        """The number of devices, or a lower bound if the groups contain only a part of a tally: each group with reports
+        has a device, and no device has more than ``most`` outputs."""
         if not self.part:
             return self.devices
         reports = int(self.reports.sum())

@@ -163,7 +163,7 @@ class _Rebuilding:
                 else:
                     self.study.import_campaign(row["data"], [row["author"]], row["name"])
             except (BadData, StudyError) as error:
-                self._make_anew(CAMPAIGNS)
+                self._mark_incomplete(CAMPAIGNS)
                 what = "closing notice of" if is_closing(row["data"]) else "campaign"
                 self._warn(f"the old study's {what} {row['name']!r} is left out: {error}")
         for file in sources.campaigns:
@@ -225,7 +225,7 @@ class _Rebuilding:
         """Count those reports of the batches that are missing in the tables."""
         incomplete = set(self.incomplete)
         if incomplete & {KEYS, REPORTS, REJECTS} and not self.batches:
-            self._warn("the study kept no batches, and none was given: unreadable rows of the tables are lost")
+            self._warn("the study kept no batches, and none was given: rows that were not copied are lost")
         empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
         everything = REPORTS in incomplete and not self.read  # no rows are copied, so the ingest produces all of them
         if self.batches and incomplete & {KEYS, REJECTS} and not everything:
@@ -319,7 +319,7 @@ class _Rebuilding:
         if text not in self.warnings:
             self.warnings.append(text)
 
-    def _make_anew(self, name: str) -> None:
+    def _mark_incomplete(self, name: str) -> None:
         if name not in self.incomplete:
             self.incomplete.append(name)
 
@@ -331,7 +331,7 @@ class _Rebuilding:
         except Damaged:
             whole = False
         if not whole:
-            self._make_anew(name)
+            self._mark_incomplete(name)
         try:
             files = tables.data_files(path, tables.snapshot(path))
         except Damaged:
@@ -340,7 +340,7 @@ class _Rebuilding:
             try:
                 yield _read(file, SCHEMAS[name])
             except (OSError, pa.ArrowException):
-                self._make_anew(name)
+                self._mark_incomplete(name)
 
 
 def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:

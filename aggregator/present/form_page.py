@@ -57,7 +57,7 @@ def form_page(
     wanted = [(name,) for name in names], list(combinations(names, 2))
     (questions, missing), (tables, _) = (_each(signed, tally, which, level, margins) for which in wanted)
     if not questions:
-        raise missing[0]
+        raise missing[0][1]
     ranked = sorted(tables, key=lambda found: found.association.p_value if found.association else 1.0)
     by_class = classes_section(signed, tally, names, [found.questions for found in ranked], level)
     weighted = [one for one in questions if one.weighting is not None]
@@ -86,19 +86,21 @@ def form_page(
 
 def _each(
     signed: SignedCampaign, tally: Tally, which: Sequence[tuple[str, ...]], level: float, margins: Sequence[KnownMargin]
-) -> tuple[list[FormEstimate], list[Exception]]:
-    """Return the estimates that can be computed, and the errors of the others."""
-    found, missing = [], []
+) -> tuple[list[FormEstimate], list[tuple[str, Exception]]]:
+    """Return the estimates that can be computed, and the questions and errors of the others."""
+    found: list[FormEstimate] = []
+    missing: list[tuple[str, Exception]] = []
     for names in which:
         try:
             found.append(estimate_form(signed, tally, names, level=level, margins=margins))
         except (NotAsked, NotEnough, MarginRefused) as reason:
-            missing.append(reason)
-    return found, list[Exception](missing)
+            missing.append((" and ".join(names), reason))
+    return found, missing
 
 
-def _warnings(found: Iterable[FormEstimate], missing: Sequence[Exception]) -> list[Html]:
-    texts = dict.fromkeys([*(text for one in found for text in one.warnings), *map(str, missing)])
+def _warnings(found: Iterable[FormEstimate], missing: Iterable[tuple[str, Exception]]) -> list[Html]:
+    errors = (f"{name}: {reason}" for name, reason in missing)
+    texts = dict.fromkeys([*(text for one in found for text in one.warnings), *errors])
     if not texts:
         return []
     heading = tag("h2", "Read this first", id="warnings-title")

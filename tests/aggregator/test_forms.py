@@ -178,6 +178,9 @@ def test_from_reports_to_a_table(tmp_path) -> None:
         assert {row.split(",")[-1] for row in rows} == {by}
     margins.write_text('[[margin]]\nby = "pet"\nshares = { no = 0.4, yes = 0.6 }\n')
     assert "both 'vote' and 'pet'" in printed(*words, "--question", "vote", "--margins", margins, code=1)
+    part = tmp_path / "part.html"
+    printed(*words, "--report", part, "--margins", margins)
+    assert "<li>Vote: there are no reports of devices that were asked both" in part.read_text(encoding="utf-8")
     margins.write_text('[[margin]]\nby = "town"\nshares = { north = 0.4, south = 0.4, west = 0.4 }\n')
     assert "sum to 1.2" in printed(*words, "--question", "vote", "--margins", margins, code=65)
     margins.write_text(f'[[margin]]\nby = "town"\n{counted}\n')
