@@ -72,7 +72,7 @@ def test_outlines_are_closed_and_lie_on_the_globe(world: Coast) -> None:
     assert max(world.corners) < world.outlines[-1].stop
 
 
-def test_the_triangles_are_the_land(world: Coast) -> None:
+def test_the_triangles_cover_the_land(world: Coast) -> None:
     """At random places, and at some well-known ones, the triangles and the outlines agree on land and sea."""
     cut = [(min(x for x, _ in one), max(x for x, _ in one), one) for one in triangles(world)]
     places = [(x, y) for x, y, _ in PLACES.values()]

@@ -190,7 +190,7 @@ def test_a_campaign_is_shown_in_the_persons_language_if_it_is_translated(model, 
     assert model.agreement(of(terms)).terms.title == "Highest education"
 
 
-def test_a_form_speaks_the_persons_language_where_it_can(model, tmp_path):
+def test_a_form_is_shown_in_the_persons_language_if_it_is_translated(model, tmp_path):
     """Questions, labels and units of a form are in the app's language if the campaign has it, on every screen;
     the answers are the campaign's own labels."""
     try:
@@ -230,7 +230,7 @@ def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
         (Districts(((0, 2), (1, 3)), ("A to B", "C to E")), ("A bis B", "C bis E"), "C bis E"),
     ],
 )
-def test_groups_of_values_speak_the_persons_language(model, tmp_path, map_, names, kept):
+def test_groups_of_values_are_named_in_the_persons_language(model, tmp_path, map_, names, kept):
     """If a view asks for a group of values or a district, the history shows its translated name."""
     own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(map_,)), [AUTHOR.public]).terms
     german = Texts("de", "T", "F?", labels=("Ah", "Be", "Ce", "De", "Eh", *names))
@@ -330,7 +330,7 @@ def test_every_kind_of_question_is_answered_by_text(model, tmp_path, domain, val
         assert "years" not in read.removesuffix(unit)
 
 
-def test_a_device_with_a_view_answers_the_whole_question_and_keeps_what_it_was_asked_for(model, tmp_path):
+def test_a_device_with_a_view_stores_only_the_views_value(model, tmp_path):
     """The map takes any position. The terms name this device's question, in the person's language; the report in words,
     the history and the exposure contain the view's value and nothing finer."""
     grid = Grid(0, 10 * MICRO, 0, 10 * MICRO, MICRO)
@@ -412,7 +412,7 @@ def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
     model.close()
 
 
-def test_no_answer_changes_how_much_leaves_of_a_form(tmp_path):
+def test_the_bytes_sent_for_a_form_do_not_depend_on_the_answer(tmp_path):
     """If a person answers a question or leaves it out, the device is asked the same questions and sends the same number
     of bytes, in every view."""
     data, sizes = asking(), set()
@@ -608,7 +608,7 @@ def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path
     assert model.agreement(of(terms)).terms.member_of == asked.member_of
 
 
-def test_a_choice_without_room_or_without_classes_is_not_offered(model, tmp_path):
+def test_only_choices_under_the_caps_are_offered(model, tmp_path):
     """Only those strengths of the choice are offered that fit under the caps; if none fits, none is offered."""
     terms = joined(model, tmp_path, of_classes())
     model.lower(lifetime=terms.terms.worst_case + 1.2)
@@ -797,7 +797,7 @@ def test_a_link_leads_to_the_terms_of_its_campaign(tmp_path, clock, study):
         ({"down": True}, "answer"),
     ],
 )
-def test_a_link_that_leads_elsewhere_is_a_notice(tmp_path, clock, study, spoil, key):
+def test_a_link_that_cannot_be_followed_is_a_notice(tmp_path, clock, study, spoil, key):
     """A link with another key, or to a campaign that the study does not have, leads to its own notice, and nothing
     is stored."""
     for name, value in spoil.items():

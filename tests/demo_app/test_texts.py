@@ -87,7 +87,7 @@ def test_every_language_has_every_text() -> None:
 
 
 @pytest.mark.parametrize("language", [code for code in texts.LANGUAGES if code != "en"])
-def test_both_languages_are_given_the_same_values(language: str) -> None:
+def test_both_languages_have_the_same_placeholders(language: str) -> None:
     """A text has the same placeholders in every language."""
     english, other = texts_in("en"), texts_in(language)
     different = {key for key in english if key in other and placeholders(english[key]) != placeholders(other[key])}
@@ -125,7 +125,7 @@ def test_the_scripts_of_a_page_use_every_text() -> None:
     assert not {key for key in handed if f'"{key}"' not in said}
 
 
-def test_no_text_is_left_over() -> None:
+def test_every_text_is_used() -> None:
     """Every text is used, in the app or on a page."""
     named, patterns = asked()
     left = {key for key in texts_in("en") if key not in named | MARKS}
@@ -175,7 +175,7 @@ def test_spent_nats_are_rounded_up_and_remaining_nats_down() -> None:
     assert texts.above(2.2599) == "2,26"
 
 
-def test_one_and_several_differ() -> None:
+def test_a_count_of_one_uses_the_singular() -> None:
     """A count of one uses the singular form, and other counts the plural form."""
     assert texts.say("chances.truth", count=1) != texts.say("chances.truth", count=2).replace("2", "1")
 

@@ -26,14 +26,14 @@ def test_every_mark_can_be_seen(palette: theme.Palette) -> None:
         assert ratio >= theme.MARK_CONTRAST, (mark, behind, ratio)
 
 
-def test_contrast_is_the_standards() -> None:
+def test_contrast_follows_the_standard() -> None:
     """The contrast is 21 for black and white, 1 for a colour and itself, and 4.48 for the grey #777777 on white."""
     assert theme.contrast("#000000", "#ffffff") == pytest.approx(21)
     assert theme.contrast("#0b6b58", "#0b6b58") == 1
     assert theme.contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.005)
 
 
-def test_a_finger_fits_and_texts_are_large_enough() -> None:
+def test_touch_targets_and_texts_are_large_enough() -> None:
     """A touch target is at least 48 dp, and no text is below 14 sp."""
     assert theme.TOUCH >= 48
     assert min(theme.TEXT_SIZES.values()) >= 14

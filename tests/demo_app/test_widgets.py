@@ -80,7 +80,7 @@ def test_a_pressed_button_raises_one_event(gallery: Screen) -> None:
     ]  # fmt: skip
 
 
-def test_the_keyboard_reaches_and_presses(gallery: Screen) -> None:
+def test_widgets_are_reached_and_pressed_by_keys(gallery: Screen) -> None:
     """Tab moves the focus to the next widget, and Enter and the space bar press the widget."""
     show(gallery, "actions")
     gallery.call("setattr(next(w for w in app.root.walk() if getattr(w, 'name', '') == 'entry'), 'focus', True)")

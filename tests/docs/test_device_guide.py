@@ -46,7 +46,7 @@ def test_the_ten_steps_run_as_printed(tmp_path, monkeypatch, capsys):
     assert (found.read, found.accepted) == (1, 1)
 
 
-def test_the_units_keys_are_all_explained():
+def test_every_key_of_a_unit_is_explained():
     """Every key of a unit's configuration is in the guide, and the guide names no other."""
     table = (PAGE.parent / "UNIT.md").read_text(encoding="utf-8").split("| key | | if left out |")[1].split("\n\n")[0]
     named = set(re.findall(r"`(?:\[\w+\] )?(\w+)", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))))

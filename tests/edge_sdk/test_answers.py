@@ -300,7 +300,7 @@ def test_an_answer_dated_before_its_consent_is_refused(open_device, clock):
         device.answer(campaign_id, "none")
 
 
-def test_consent_introduces_the_device_first_where_anyone_may_answer(open_device, clock, tmp_path):
+def test_the_first_envelope_of_an_open_campaign_is_the_enrolment(open_device, clock, tmp_path):
     """If anyone may answer a campaign, the first envelope is the enrolment; otherwise the person hands the enrolment
     over."""
     device = open_device()
@@ -332,7 +332,7 @@ def test_envelopes_of_two_campaigns_share_no_bytes(open_device, clock):
         assert not any(other.unverified[at : at + 8] in pieces for at in range(len(other.unverified) - 7))
 
 
-def test_a_number_keeps_its_bucket(open_device, clock):
+def test_an_unchanged_number_has_one_input(open_device, clock):
     """The dither is drawn once for each campaign, so an unchanged number between two edges is always the same input,
     and is charged once."""
     device = open_device()

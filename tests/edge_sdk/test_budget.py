@@ -118,7 +118,7 @@ def test_spending_of_forgotten_campaigns_counts_in_the_window(open_device, clock
     device.consent(device.join(other).campaign_id)
 
 
-def test_a_carry_is_as_late_as_the_latest_charge(open_device, clock):
+def test_a_carry_has_the_time_of_the_latest_charge(open_device, clock):
     """The spending of a forgotten campaign has the time of its latest charge, also if the clock is set back before the
     campaign is forgotten."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))

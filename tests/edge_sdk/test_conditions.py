@@ -146,7 +146,7 @@ def test_of_two_unmet_conditions_the_earlier_one_is_named():
             device.answer(asked, "none")
 
 
-def test_an_answer_reads_no_condition_again(monkeypatch):
+def test_a_later_answer_reads_no_condition_again(monkeypatch):
     """The second and the third answer run fewer queries than the first, because consent, caps and the queue's length
     are cached."""
     device = Device.open(":memory:", [AUTHOR.public], BudgetPolicy(1000), clock=Clock(), urandom=Dice(1))

@@ -215,7 +215,7 @@ def world(tmp_path):
         ('file = "reading"', "file = ", "not TOML"),
     ],
 )
-def test_a_configuration_that_is_not_understood_is_refused_by_its_key(tmp_path, old, new, says):
+def test_an_invalid_configuration_is_refused_with_its_key(tmp_path, old, new, says):
     """For a missing, misspelt or wrongly typed key, the text names the file, the key and the expected value."""
     assert PLAIN.count(old) == 1
     with pytest.raises(ConfigurationRefused, match=says) as refused:
@@ -235,7 +235,7 @@ def test_paths_are_relative_to_the_configuration(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("example", sorted(path.name for path in UNITS.glob("*.toml")))
-def test_the_examples_are_understood(example):
+def test_the_examples_are_valid(example):
     """Every packaged example is a valid configuration."""
     assert load(UNITS / example).store == Path("/var/lib/halftruth")
 
@@ -707,7 +707,7 @@ def test_a_source_without_a_reading_is_logged_once_and_skipped(world):
     assert one.slots() == [(0, 2), (0, 3)]
 
 
-def test_in_place_of_no_reading_an_answer_can_be_named(world):
+def test_a_configured_answer_replaces_a_missing_reading(world):
     """With ``instead``, neither an outside observer nor the log shows that a source failed."""
     text = PLAIN.replace('file = "reading"', 'file = "reading"\ninstead = "0"')
     one = world(text, readings=lambda now: ("", "broken") if now < OPENS + 2 * EVERY else "0.3")

@@ -68,7 +68,7 @@ def odds(channels: list[Table], x: int, other: int) -> Fraction | None:
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(tables(), st.integers(0, 2)), min_size=1, max_size=3))
-def test_no_outputs_move_the_odds_further_than_the_bound_and_some_move_them_as_far(drawn) -> None:
+def test_the_bound_on_the_odds_is_never_exceeded_and_is_reached(drawn) -> None:
     """For every pair, every value and the worst pair, the enumerated outputs of all draws never exceed the bound, and
     reach it up to a nanonat for each draw."""
     found = together(*drawn)

@@ -63,7 +63,7 @@ def test_other_campaigns_are_untouched(open_device, clock):
     assert len(device.outbox) == 2
 
 
-def test_the_spent_total_stays_and_joining_again_does_not_refill(open_device, clock):
+def test_joining_again_does_not_refill_the_budget(open_device, clock):
     """Earlier spending counts against a second consent, under the lifetime cap and under the campaign's cap."""
     for policy in (BudgetPolicy(lifetime=7), BudgetPolicy(lifetime=1000, per_campaign=7)):
         clock.now = OPENS

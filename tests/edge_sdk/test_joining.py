@@ -254,7 +254,7 @@ def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
             ask(bytes(16))
 
 
-def test_stored_campaigns_open_like_fresh_ones(open_device, clock, place):
+def test_a_stored_campaign_has_the_signed_bytes(open_device, clock, place):
     """The store has the signed bytes of a campaign, which open again under the stored author's key."""
     data = campaign()
     with open_device(place) as device:

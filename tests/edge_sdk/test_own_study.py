@@ -189,7 +189,7 @@ def test_a_signed_address_is_not_overruled(open_device):
     assert device.outbox.send("https://study.example:443/", now=OPENS, opener=Network()).envelopes == 1
 
 
-def test_a_file_goes_to_one_study(open_device, tmp_path):
+def test_an_export_has_the_envelopes_of_one_campaign(open_device, tmp_path):
     """Waiting envelopes of two campaigns are not written to one file; those of a named campaign are."""
     device = open_device()
     first, second = agreed(device), agreed(device, SECOND)

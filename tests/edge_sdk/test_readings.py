@@ -72,7 +72,7 @@ def places(reports):
 # Readings
 
 
-def test_a_reading_given_again_is_the_same_bytes_and_with_another_value_refused(open_device, clock, place):
+def test_a_repeated_reading_gives_the_same_bytes_or_is_refused(open_device, clock, place):
     """Every reading of the period can be repeated and gives the same bytes, also after a restart; with another value it
     is refused and changes nothing."""
     values = ("none", "primary", "none", "none")
@@ -143,7 +143,7 @@ def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
     assert sum(device.prior(campaign_id).values()) == 40 * 24
 
 
-def test_a_reading_is_repeated_although_its_value_was_also_given_in_an_earlier_period_later(open_device, clock):
+def test_the_latest_reading_is_repeated_after_the_clock_went_back(open_device, clock):
     """The clock runs ahead, goes back, and is right again. The latest period's report is returned once more, with the
     same bytes, although the memo's latest report of the value is that of the earlier period."""
     device = open_device()

@@ -81,7 +81,7 @@ def test_an_older_database_is_refused(answered, place, only) -> None:
         spent(place)
 
 
-def test_an_older_checkpoint_is_brought_up(answered, place) -> None:
+def test_an_older_checkpoint_is_updated(answered, place) -> None:
     """After a crash a store may be ahead of its checkpoint; opening the store updates the checkpoint."""
     answered()
     held = files(place)
@@ -369,7 +369,7 @@ def test_an_incomplete_new_store_is_completed_at_opening(place, open_device, mon
 
 @pytest.mark.parametrize("slot", [0, 1])
 @pytest.mark.parametrize("kept_bytes", [0, 7, 100, 130])
-def test_a_torn_checkpoint_leaves_the_one_before(answered, place, slot, kept_bytes) -> None:
+def test_a_torn_checkpoint_leaves_the_previous_one(answered, place, slot, kept_bytes) -> None:
     """If either slot is half written, the store opens, because the other slot has a whole checkpoint; an older database
     is still refused."""
     answered(2)

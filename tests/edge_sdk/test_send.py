@@ -159,7 +159,7 @@ def test_the_201st_waiting_answer_is_refused_without_a_charge(open_device, clock
     assert not device.answer(first, "primary").repeated
 
 
-def test_at_most_256_kib_wait(open_device, clock):
+def test_at_most_256_kib_are_queued(open_device, clock):
     """An answer whose report might not fit is refused, and so is any envelope that does not fit; one that fits is
     queued."""
     device = open_device()

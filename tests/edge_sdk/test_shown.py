@@ -172,7 +172,7 @@ def test_a_promise_is_of_the_persons_class(open_device):
 
 
 @pytest.mark.parametrize(("data", "fits"), [(of_classes(), True), (of_levels(), False), (of_own(), False)])
-def test_a_class_can_be_chosen_where_each_has_a_prior(open_device, data, fits):
+def test_a_class_can_be_chosen_if_each_class_has_a_prior(open_device, data, fits):
     """An app offers the choice exactly where the device can make it."""
     device = open_device()
     joined = device.join(data).campaign_id
@@ -190,7 +190,7 @@ def test_the_uniform_prior_can_be_declared(open_device):
     assert device.consented(joined)
 
 
-def test_the_line_of_a_key_gives_the_key_of_its_campaigns(open_device):
+def test_the_line_of_a_key_names_the_author_of_its_campaigns(open_device):
     """A key's line gives the key whose id signs its campaigns; a text that is neither a line nor a campaign is
     refused."""
     device = open_device()

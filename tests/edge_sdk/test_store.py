@@ -33,7 +33,7 @@ def test_only_the_owner_may_read_the_folder(answering, place):
     assert sorted(path.name for path in place.iterdir())[:3] == [CHECKPOINT_FILE, SECRET_FILE, DATABASE_FILE]
 
 
-def test_the_settings_are_the_ones_promised(answering):
+def test_the_store_has_the_promised_settings(answering):
     """The store uses WAL, synchronous=FULL and secure_delete, and doctor prints these settings."""
     found = answering[0].doctor()
     assert (found["journal_mode"], found["synchronous"], found["secure_delete"]) == ("wal", 2, 1)
@@ -239,7 +239,7 @@ def test_processes_share_a_store(open_device, place):
     assert len(device.outbox) == 5
 
 
-def test_opening_a_store_again_gives_up_no_lock(answering, open_device, place):
+def test_opening_a_store_again_keeps_the_lock(answering, open_device, place):
     """If a process opens a store a second time, its first connection keeps its lock: another process that opens and
     closes the store does not delete the write-ahead log."""
     open_device(place).close()
@@ -261,7 +261,7 @@ def test_threads_share_a_device(open_device, clock):
     assert len(device.outbox) == 7
 
 
-def test_a_year_of_hourly_answers_is_small(open_device, clock, place):
+def test_a_year_of_hourly_answers_takes_little_space(open_device, clock, place):
     """Once exported, an hourly answer leaves at most 16 bytes in the store."""
     device = open_device(place)
     device._store.rows("PRAGMA synchronous = OFF")

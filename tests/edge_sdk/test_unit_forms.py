@@ -100,7 +100,7 @@ def world(tmp_path):
         (tables(vote="stdin = true", age="stdin = true"), r"\[source.age\] stdin is true, but only one source"),
     ],
 )
-def test_a_table_that_is_not_understood_is_refused_by_its_name(tmp_path, text, says):
+def test_an_invalid_table_is_refused_with_its_name(tmp_path, text, says):
     """An error in the table of a question names the table, in one line."""
     with pytest.raises(ConfigurationRefused, match=says) as refused:
         load(written(tmp_path / "unit", text))
@@ -158,7 +158,7 @@ def test_sources_that_do_not_fit_the_questions_are_refused_before_a_unit_begins(
     assert not (tmp_path / "unit" / "store").exists()
 
 
-def test_two_readings_have_the_time_of_one(tmp_path):
+def test_two_sources_share_the_timeout_of_one(tmp_path):
     """Sources without a timeout share the timeout of a single source. A unit plans for the pair that may take longest,
     independently of its view; files take no time."""
     command = 'command = ["a"]'
@@ -259,7 +259,7 @@ def test_one_failed_reading_of_two_means_no_answer(world, failing):
     assert one.slots() == [(0, 2), (0, 3)]
 
 
-def test_an_answer_instead_is_of_its_question_only(world):
+def test_an_answer_for_a_failed_source_is_for_its_question_only(world):
     """If a source fails, its question alone gets the configured answer, such as skipped, beside the reading of the
     other question; the log does not mention it."""
     text = tables(**FILES | {"age": FILES["age"] + "\ninstead = 'skipped'"})

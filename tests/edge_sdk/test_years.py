@@ -340,7 +340,7 @@ def folder():
         yield Path(made)
 
 
-def test_three_years_of_two_people(folder):
+def test_two_people_cannot_be_distinguished_in_three_years(folder):
     """One person repeats an answer for three years, and another always gives a new one. Their reports have the same
     slots and lengths, their devices make the same requests for random bytes, and neither is charged more than was
     reserved."""
@@ -376,7 +376,7 @@ def test_three_years_of_two_people(folder):
     assert lives[0].spent() < lives[1].spent() == reserved
 
 
-def test_years_of_answers_stay_small():
+def test_answers_of_years_take_little_space():
     """After its upload, a repeated answer takes less than 64 bytes of the store, and a new answer less than 400."""
     clock, values = Clock(), tuple(f"v{x}" for x in range(900))
     terms = Campaign(

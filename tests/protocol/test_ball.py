@@ -63,7 +63,7 @@ def worst(channel: Channel, prior: Sequence[int], radius: Fraction) -> Fraction:
 
 @pytest.mark.parametrize("radius", [1, 10**7, 5 * 10**7, 3 * 10**8, 999_999_999])
 @pytest.mark.parametrize("name", CHANNELS)
-def test_the_ball_is_brute_force(name: str, radius: int) -> None:
+def test_the_ball_equals_brute_force(name: str, radius: int) -> None:
     """A certificate's ball is the worst lift for any prior within the radius, rounded up to a nanonat; nothing else of
     the certificate depends on it."""
     channel = CHANNELS[name]
@@ -106,7 +106,7 @@ def test_the_declared_level_is_kept_over_the_ball() -> None:
         certify(channel, Information(centre - 1, PRIOR, 5 * 10**7))
 
 
-def test_the_radius_is_encoded() -> None:
+def test_the_radius_is_in_the_wire_form() -> None:
     """The radius is the fourth field of the notion's wire form, 0 for a notion without a ball. A radius outside 0 to 1
     and a wire form without the field are refused."""
     for notion in (Information(NAT, PRIOR), Information(NAT, PRIOR, 1), Information(NAT, PRIOR, RADIUS_UNITS)):

@@ -37,7 +37,7 @@ bits = st.lists(chances, min_size=2, max_size=5).map(lambda pairs: Bits.over((ma
 
 @given(bits, st.data())
 @settings(max_examples=60)
-def test_loss_of_any_bits(channel: Bits, data: st.DataObject) -> None:
+def test_losses_of_random_bits_equal_brute_force(channel: Bits, data: st.DataObject) -> None:
     """Losses equal brute force for random probabilities, including 0 and 1, in any order of the inputs."""
     matrix = weights(channel)
     sides = st.lists(st.integers(0, channel.inputs - 1), min_size=1, max_size=6)
@@ -46,13 +46,13 @@ def test_loss_of_any_bits(channel: Bits, data: st.DataObject) -> None:
 
 @given(bits, st.data())
 @settings(max_examples=60)
-def test_loss_against_any_prior(channel: Bits, data: st.DataObject) -> None:
+def test_losses_of_random_bits_against_a_prior_equal_brute_force(channel: Bits, data: st.DataObject) -> None:
     """Losses against a prior equal brute force for random probabilities and priors."""
     k = channel.inputs
     check_prior_loss(channel, weights(channel), data.draw(st.lists(st.integers(1, 10**6), min_size=k, max_size=k)))
 
 
-def test_forty_thousand_bits() -> None:
+def test_forty_thousand_bits_are_sampled_and_audited() -> None:
     """A channel of 41,280 bits is sampled and audited at full size, and its wire form has fewer than 50 bytes."""
     channel = Bits.over([(HALF, S // 9)] * 20_000 + [(HALF, S // 5)] * 21_280)
     y = channel.sample(7, random.Random(SEED).randbytes(channel.rand_bytes))

@@ -64,7 +64,7 @@ class TestBlocks(ChannelProperties):
     st.sampled_from(["table", "response", "hadamard"]),
     st.integers(0, 2**128 // 20) | st.just(0),
 )
-def test_any_blocks(blocks: list[int], kind: str, cover: int) -> None:
+def test_any_blocks_have_the_losses_of_brute_force(blocks: list[int], kind: str, cover: int) -> None:
     """Any assignment of inputs to blocks gives a channel with the losses of brute force, or raises a ChannelError if
     the blocks do not fit together."""
     counts = Counter(blocks)

@@ -105,7 +105,7 @@ SAID = ("title", "question", "purpose", "organisation", "contact", "retention")
 
 
 @pytest.mark.parametrize("unseen", UNSEEN, ids=lambda unseen: f"U+{ord(unseen):04X}")
-def test_no_signed_text_hides_anything(unseen: str) -> None:
+def test_no_signed_text_has_an_invisible_character(unseen: str) -> None:
     """A character that is invisible or changes the direction of other characters is refused in every text of a
     campaign, including labels, classes and translations, at the start, inside and at the end."""
     for text in (unseen + "ab", f"a{unseen}b", "ab" + unseen):
@@ -142,7 +142,7 @@ def test_a_campaign_above_its_level_is_refused() -> None:
         made().opens = 0  # type: ignore[misc]  # the field is frozen
 
 
-def test_fields_are_counted() -> None:
+def test_a_campaign_with_another_number_of_fields_is_refused() -> None:
     """A campaign with one field more or fewer is refused, so no field can be hidden from an older reader."""
     fields = codec.decode(encode_campaign(made()), limit=2**16)
     assert isinstance(fields, list)
@@ -153,7 +153,7 @@ def test_fields_are_counted() -> None:
 
 @pytest.mark.parametrize("place", range(22))
 @pytest.mark.parametrize("wrong", [b"bytes", -1, [], [[]], [1], "", 2**64 - 1])
-def test_every_field_is_typed(place: int, wrong: codec.Value) -> None:
+def test_a_wrong_value_of_a_field_is_refused(place: int, wrong: codec.Value) -> None:
     """A wrong value of any field raises BadData and no other exception. An empty text or array is accepted if the field
     may be empty."""
     fields = codec.decode(encode_campaign(made()), limit=2**16)
@@ -219,7 +219,7 @@ def test_a_payload_is_not_parsed_before_its_signature_verifies() -> None:
     assert refused.value.stage == "signature"
 
 
-def test_size_limit() -> None:
+def test_a_campaign_above_the_size_limit_is_refused() -> None:
     """A campaign of more than 64 KiB is refused by encoder and decoder. With a LIP prior, whose weights raise the
     limit, a campaign of this size opens."""
     size = 4000
@@ -235,7 +235,7 @@ def test_size_limit() -> None:
 
 
 @given(st.integers(0, 2**30), st.integers(1, 2**20), st.integers(1, 2**20), st.data())
-def test_periods(opens: int, length: int, period: int, data: st.DataObject) -> None:
+def test_every_second_of_a_campaign_is_in_one_period(opens: int, length: int, period: int, data: st.DataObject) -> None:
     """Every second of the campaign lies in one period 0 .. periods - 1, and no second outside the campaign lies in a
     period."""
     campaign = made(opens=opens, closes=opens + length, period_seconds=period)
@@ -249,7 +249,7 @@ def test_periods(opens: int, length: int, period: int, data: st.DataObject) -> N
             campaign.period_at(outside)
 
 
-def test_worst_case() -> None:
+def test_the_worst_case_counts_values_or_answers() -> None:
     """The worst case of a device is min(k, periods * answers) draws, each at the certificate's cost."""
     assert made().periods == 5
     assert made().worst_case == 5 * NAT

@@ -142,7 +142,7 @@ class ChannelProperties:
         for y, column in enumerate(zip(*weights(channel), strict=True)):
             assert channel.column(y) == list(column)
 
-    def test_loss_is_brute_force(self, channel: Channel) -> None:
+    def test_loss_equals_brute_force(self, channel: Channel) -> None:
         """For all pairs and many sets, loss(A, B) is the worst ratio over A x B and all outputs, reached at its
         witness."""
         matrix = weights(channel)
@@ -158,7 +158,7 @@ class ChannelProperties:
             compare_loss(channel, matrix, worst, first, second)
             compare_loss(channel, matrix, worst, second[:1] * 2, second)
 
-    def test_loss_against_prior_is_brute_force(self, channel: Channel) -> None:
+    def test_loss_against_prior_equals_brute_force(self, channel: Channel) -> None:
         """loss_against_prior is exactly the worst lift in both directions, for flat, skewed and random priors."""
         matrix = weights(channel)
         draw = random.Random(SEED)
@@ -441,7 +441,7 @@ def test_hadamard_order_is_strictly_larger(k: int) -> None:
 
 
 @given(st.integers(2, 12), st.data())
-def test_responses_of_any_cover(k: int, data: st.DataObject) -> None:
+def test_responses_of_any_cover_have_the_losses_of_brute_force(k: int, data: st.DataObject) -> None:
     """Any cover that sums to at most 2^64 gives a channel with the losses of brute force."""
     cover = data.draw(st.lists(st.integers(0, ONE // k), min_size=k, max_size=k))
     channel = RandomizedResponse(k, (cover[0],) if len(set(cover)) == 1 else tuple(cover))
@@ -452,7 +452,7 @@ def test_responses_of_any_cover(k: int, data: st.DataObject) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=4, max_size=4).filter(any), min_size=2, max_size=6))
-def test_nearest_table(shares: list[list[int]]) -> None:
+def test_a_nearest_table_rounds_up_and_reduces_one_cell(shares: list[list[int]]) -> None:
     """Every cell of the nearest table is its probability rounded up, except one cell of each row, which is reduced by
     the difference."""
     rows = [[Fraction(share, sum(row)) for share in row] for row in shares]
@@ -463,7 +463,7 @@ def test_nearest_table(shares: list[list[int]]) -> None:
         assert all(0 <= error < 1 for error in errors[1:])
 
 
-def test_table_of_rows_that_do_not_sum_to_one() -> None:
+def test_rows_that_do_not_sum_to_one_are_refused() -> None:
     """Rows that do not sum to one are refused before they are rounded."""
     half = Fraction(1, 2)
     for row in ([half, half, half], [Fraction(3, 2), -half, Fraction(0)]):
@@ -471,7 +471,7 @@ def test_table_of_rows_that_do_not_sum_to_one() -> None:
             Table.nearest([row, [half, half, Fraction(0)]])
 
 
-def test_infinite_is_worse_than_anything() -> None:
+def test_an_infinite_loss_is_worse_than_any_finite_one() -> None:
     """A ratio over 0 is strictly worse than any finite ratio, and not worse than another infinite one."""
     infinite, finite = Loss(1, 0, 0, 1, 0), Loss(2**64, 1, 0, 1, 0)
     assert infinite.worse_than(finite)

@@ -65,7 +65,7 @@ def test_each_class_has_the_certificate_of_its_channel() -> None:
     assert certify(CHANNEL, NOTION).classes == tuple(map(certify, CHANNELS, NOTIONS))
 
 
-def test_the_certificate_of_all_is_the_worst_of_each() -> None:
+def test_the_certificate_of_all_classes_has_the_largest_levels() -> None:
     """Audited and LDP levels are the largest of any class; outputs of different classes are not compared, although they
     reveal the class."""
     whole, each = certify(CHANNEL, NOTION), certify(CHANNEL, NOTION).classes
@@ -75,7 +75,7 @@ def test_the_certificate_of_all_is_the_worst_of_each() -> None:
     assert CHANNEL.loss(range(12), range(12)).level is None
 
 
-def test_the_witness_is_a_ratio_of_the_whole_channel() -> None:
+def test_the_witness_is_in_the_whole_channel() -> None:
     """The witness names inputs and an output of the whole channel, whose weights give the witness's ratio."""
     pair = Classes.of((Ldp(NAT // 2), Ldp(NAT)))
     channel = blocks(personal.choice(K, NAT // 3), personal.choice(K, NAT))
@@ -88,7 +88,7 @@ def test_the_witness_is_a_ratio_of_the_whole_channel() -> None:
 
 
 @pytest.mark.parametrize("place", range(3))
-def test_one_class_above_its_level_fails_all(place: int) -> None:
+def test_one_class_above_its_level_refuses_the_campaign(place: int) -> None:
     """A campaign is refused if one class is ten nanonats above its level, also if the others keep theirs."""
     channels = list(CHANNELS)
     worse = NOTIONS[place].level + 10
@@ -183,7 +183,7 @@ def test_costs_are_those_of_the_class() -> None:
     assert campaign(closes=20).worst_case == made.certificate.ldp * 2
 
 
-def test_inputs_are_class_by_class() -> None:
+def test_the_inputs_of_a_class_are_a_block() -> None:
     """input_of(x, c) = c k + x, which is an input of the block of class c only."""
     made = campaign()
     for place in range(3):

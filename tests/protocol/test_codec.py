@@ -124,7 +124,7 @@ def test_claimed_lengths_are_not_allocated(data: bytes) -> None:
         tracemalloc.stop()
 
 
-def test_depth() -> None:
+def test_arrays_are_nested_at_most_eight_deep() -> None:
     """Eight nested arrays are accepted; nine are refused by encoder and decoder, for bytes of any depth."""
     value: codec.Value = []
     for _ in range(codec.MAX_DEPTH - 1):
@@ -158,7 +158,7 @@ def test_other_integers_are_not_encoded(value: codec.Value) -> None:
         codec.encode(value)
 
 
-def test_readable() -> None:
+def test_a_text_is_readable_unless_it_has_a_listed_code_point() -> None:
     """A text is unreadable if it contains any of the code points that SPEC 1.3 lists, and readable otherwise."""
     ranges = (
         (0, 0x1F), (0x7F, 0x9F), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x17B4, 0x17B5),

@@ -111,7 +111,7 @@ def test_every_point_of_the_box_has_the_cell_around_it(asked: Grid, data: st.Dat
 
 
 @given(grids)
-def test_corners_of_the_box(asked: Grid) -> None:
+def test_the_corners_of_the_box_are_in_the_corner_cells(asked: Grid) -> None:
     """The four corners belong to the four corner cells."""
     south, north, west, east = (Fraction(side, 10**6) for side in (asked.south, asked.north, asked.west, asked.east))
     last_row, last = asked.size - asked.columns, asked.size - 1
@@ -120,7 +120,7 @@ def test_corners_of_the_box(asked: Grid) -> None:
 
 
 @given(grids)
-def test_outside_the_box_is_outside(asked: Grid) -> None:
+def test_a_point_outside_the_box_is_refused(asked: Grid) -> None:
     """A point outside any border is refused, also if the distance is too small for a float."""
     hair = Fraction(1, 10**25)
     south, north, west, east = (Fraction(side, 10**6) for side in (asked.south, asked.north, asked.west, asked.east))
@@ -218,7 +218,7 @@ def test_a_day_becomes_the_last_listed_day_before_it(asked: Dates, away: int) ->
 
 
 @given(lines, st.data())
-def test_numbers_keep_order_and_answer(asked: Line, data: st.DataObject) -> None:
+def test_a_larger_number_never_gives_a_smaller_input(asked: Line, data: st.DataObject) -> None:
     """Under one dither a larger number never gives a smaller input, and the input is one of the two around the
     number."""
     points = asked.points
@@ -232,7 +232,7 @@ def test_numbers_keep_order_and_answer(asked: Line, data: st.DataObject) -> None
 
 
 @given(st.dates())
-def test_the_calendar_is_pythons(day: datetime.date) -> None:
+def test_the_calendar_agrees_with_the_standard_library(day: datetime.date) -> None:
     """Days and their numbers are those of the standard library, in both directions."""
     number = (day - datetime.date(1970, 1, 1)).days
     assert (calendar.day_of(day.isoformat()), calendar.text_of(number)) == (number, day.isoformat())

@@ -143,7 +143,7 @@ def test_the_papers_campaigns_are_within_the_limit() -> None:
 
 
 @pytest.mark.parametrize("weights", [0, 3])
-def test_the_size_is_checked_before_anything_is_decoded(weights: int) -> None:
+def test_the_size_is_checked_before_the_payload_is_decoded(weights: int) -> None:
     """A payload of a million bytes that is not a LIP campaign with enough weights for this size is refused by its size,
     with fewer than 20,000 instructions."""
     notion: codec.Value = ["lip", NAT, [1] * weights, 0] if weights else ["ldp", NAT]
@@ -157,7 +157,7 @@ def test_the_size_is_checked_before_anything_is_decoded(weights: int) -> None:
     assert instructions(join) < 2 * 10**4
 
 
-def test_a_million_numbered_items_take_no_table() -> None:
+def test_a_million_numbered_items_need_no_table() -> None:
     """The inputs of numbered items are computed, so an answer costs few instructions even if there are a million
     items."""
     domain = Items(5, 2**20 - 5)

@@ -79,7 +79,7 @@ def test_the_boundary_of_key_id_and_payload_is_signed() -> None:
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_payloads_have_limits(kind: Kind) -> None:
+def test_a_payload_above_its_limit_is_refused(kind: Kind) -> None:
     """A payload may have its kind's maximum size and not a byte more, for encoder and decoder."""
     limit = MAX_PAYLOAD[kind]
     assert envelope.decode(envelope.seal(kind, KEY, bytes(limit))).open(KEY.public) == bytes(limit)
@@ -150,13 +150,13 @@ chunks = (
 
 
 @given(st.lists(chunks, max_size=7))
-def test_damage_between_envelopes(parts: list[bytes]) -> None:
+def test_every_byte_of_a_batch_belongs_to_one_item(parts: list[bytes]) -> None:
     """If any bytes lie between envelopes, every byte belongs to exactly one item."""
     check_batch(b"".join(parts))
 
 
 @given(st.lists(st.sampled_from(SEALED), min_size=1, max_size=4).map(b"".join), st.data())
-def test_mutated_batches(data: bytes, draw: st.DataObject) -> None:
+def test_a_mutated_batch_is_read_as_items(data: bytes, draw: st.DataObject) -> None:
     """A batch with bytes changed, lost and inserted is read as items, and no exception is raised."""
     for _ in range(draw.draw(st.integers(1, 4))):
         at = draw.draw(st.integers(0, len(data)))
@@ -165,7 +165,7 @@ def test_mutated_batches(data: bytes, draw: st.DataObject) -> None:
 
 
 @given(st.integers(0, 106), st.integers(1, 255))
-def test_an_altered_envelope_takes_no_neighbour_with_it(at: int, change: int) -> None:
+def test_an_altered_envelope_leaves_its_neighbours_valid(at: int, change: int) -> None:
     """One changed byte invalidates only its own envelope; the envelopes before and after are read as usual.
 
     This also holds for the payload's length: where a longer payload would end, there is no head of a signature.

@@ -198,7 +198,7 @@ def test_a_missing_answer_to_a_skippable_question_is_skipped() -> None:
 
 
 @given(st.text(max_size=4))
-def test_names_of_questions(name: str) -> None:
+def test_a_name_of_a_question_can_be_typed(name: str) -> None:
     """A name consists of a-z, 0-9 and _ only, so it can be typed and used in a header."""
     fits = len(name) > 0 and set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_")
     if fits:

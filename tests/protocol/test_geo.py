@@ -145,7 +145,7 @@ def test_an_invalid_notion_is_refused(arguments: tuple[int, int, tuple[()], tupl
         Geo(*arguments)
 
 
-def test_coordinates_increase() -> None:
+def test_coordinates_must_increase() -> None:
     """Coordinates that do not increase, and gaps with half a run, are refused."""
     with pytest.raises(NotionError):
         Geo.between(NAT, 1, [0], [0, 2, 1])

@@ -117,7 +117,7 @@ def test_a_policy_graph_leaves_pairs_out() -> None:
     assert notions.certify(table, within).ldp is None
 
 
-def test_budgets_of_one_class_each() -> None:
+def test_the_level_is_the_largest_bound_of_a_pair() -> None:
     """The level is the largest bound of a pair. If a single value has the largest budget, MinID-LDP bounds no pair by
     this budget, and AvgID-LDP bounds its pairs by averages."""
     notion = Graded.over([3 * NAT, NAT, 2 * NAT])

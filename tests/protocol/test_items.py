@@ -218,7 +218,7 @@ def test_set_level_is_theorem_4_or_sharper() -> None:
     assert found <= NAT
 
 
-def test_set_level_without_a_bound() -> None:
+def test_a_set_without_a_bound_has_no_level() -> None:
     """If an item has no bound against any item of the other set, the pair of sets has no level; one bound for each item
     is enough."""
     assert set_level(lambda _x, _other: None, {0: DITHERS // 2, 1: DITHERS // 2}, {2: DITHERS}) is None

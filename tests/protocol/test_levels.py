@@ -259,7 +259,7 @@ def test_a_report_of_bits_fits_the_inputs_whose_bit_is_set() -> None:
 
 
 @grid
-def test_delta_is_brute_force(channel: Channel) -> None:
+def test_delta_equals_brute_force(channel: Channel) -> None:
     """delta(eps) is the largest excess of any pair over all sets of outputs; only e^eps is rounded. At eps = 0 it is
     the total-variation distance."""
     rows = matrix(channel)
@@ -302,7 +302,7 @@ def test_delta_is_zero_from_the_ldp_level_on(channel: Channel) -> None:
 
 
 @grid
-def test_identifiability_is_brute_force(channel: Channel) -> None:
+def test_identifiability_equals_brute_force(channel: Channel) -> None:
     """Differential identifiability is the worst ratio of two posteriors after one output."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
@@ -317,7 +317,7 @@ def test_identifiability_is_brute_force(channel: Channel) -> None:
 
 
 @grid
-def test_geo_is_brute_force(channel: Channel) -> None:
+def test_geo_equals_brute_force(channel: Channel) -> None:
     """The geo level is the worst loss per unit of distance, for numbers and for cells, rounded up."""
     rows, k = matrix(channel), channel.inputs
     draw = random.Random(SEED)
@@ -385,7 +385,7 @@ def test_each_domain_has_its_distances() -> None:
 
 
 @grid
-def test_information_is_brute_force(channel: Channel) -> None:
+def test_information_equals_brute_force(channel: Channel) -> None:
     """The LIP level is the worst lift in both directions, computed in fractions."""
     rows = matrix(channel)
     for prior in priors(channel.inputs):
@@ -409,7 +409,7 @@ def corners(p: list[Fraction], radius: Fraction) -> set[tuple[Fraction, ...]]:
 
 
 @pytest.mark.parametrize("radius", [Fraction(0), Fraction(1, 20), Fraction(1, 5), Fraction(7, 10), Fraction(1)])
-def test_the_ball_of_priors_is_brute_force(radius: Fraction) -> None:
+def test_the_ball_of_priors_equals_brute_force(radius: Fraction) -> None:
     """The level over a ball is the worst lift at its corners; at radius 0 it is the LIP level, at radius 1 the LDP
     level."""
     for name in (
@@ -483,7 +483,7 @@ def test_the_level_over_a_ratio_of_priors_is_reached(factor: Fraction) -> None:
             assert holds(levels.information_in_ratio(structure, prior, factor), worst(ratios))
 
 
-def test_the_example_of_balls() -> None:
+def test_the_levels_over_balls_equal_those_of_the_example() -> None:
     """A channel whose lifts are e and 1/e has the levels 1.024, 1.125 and 1.635 at radius .01, .05 and .2, and 1.061 at
     the factor 1.1 (MATH 2.11); at the factor 2 the knapsack gives ln(1 + 2 s (e^2 - 1)), s = 1 / (e + 1)."""
     a, b = math.exp(-1), math.exp(1)
@@ -502,7 +502,7 @@ def test_the_example_of_balls() -> None:
 
 
 @grid
-def test_information_delta_is_brute_force(channel: Channel) -> None:
+def test_information_delta_equals_brute_force(channel: Channel) -> None:
     """The delta of (eps, delta)-LIP is the largest excess in both directions over single values, and no set of values
     exceeds it."""
     rows = matrix(channel)
@@ -561,7 +561,7 @@ def test_mutual_information_is_a_difference_of_entropies(channel: Channel) -> No
 
 
 @grid
-def test_maximal_leakage_is_brute_force(channel: Channel) -> None:
+def test_maximal_leakage_equals_brute_force(channel: Channel) -> None:
     """Maximal leakage is the logarithm of the sum of each column's largest entry, rounded up."""
     rows = matrix(channel)
     expected = sum(max(row[y] for row in rows) for y in range(channel.outputs))
@@ -583,7 +583,7 @@ def test_log_above_is_a_close_upper_bound() -> None:
 # Pufferfish
 
 
-def test_pufferfish_is_brute_force() -> None:
+def test_pufferfish_equals_brute_force() -> None:
     """The level is the worst ratio of two marginals over scenarios, pairs and outputs, and the witness reaches it."""
     draw = random.Random(SEED)
     for channel in GRID.values():
@@ -679,7 +679,7 @@ def test_averages_are_below_worst_cases(made: tuple[Table, list[int]]) -> None:
 
 
 @given(channels_and_priors())
-def test_identifiability_is_ldp_and_the_prior(made: tuple[Table, list[int]]) -> None:
+def test_identifiability_is_the_ldp_level_up_to_the_priors_ratio(made: tuple[Table, list[int]]) -> None:
     """Under a uniform prior, identifiability is the LDP level; under any prior it differs from it by at most ln(max /
     min prior)."""
     structure, prior = structure_of(made[0]), made[1]
@@ -762,7 +762,7 @@ def test_a_channel_that_is_too_large_gets_no_level() -> None:
     assert levels.information(structure, [1] * 40).nanonats > 0  # this family has a closed form
 
 
-def test_projective_pairs_are_brute_force() -> None:
+def test_projective_pairs_equal_brute_force() -> None:
     """The profile of any two inputs of a projective channel equals the one computed from its cells."""
     q, t = 3, 3
     support = (q ** (t - 1) - 1) // (q - 1)
@@ -777,7 +777,7 @@ def test_projective_pairs_are_brute_force() -> None:
         assert levels.delta(fast, level).value == levels.delta(slow, level).value
 
 
-def test_bits_are_brute_force() -> None:
+def test_bits_equal_brute_force() -> None:
     """The levels of bits equal those that are computed from all words. For 3,000 bits, mutual information is refused as
     too large, and the LIP levels are computed under a prior that is not uniform."""
     half, low, high = 1 << 31, 1 << 30, 3 << 30

@@ -78,7 +78,7 @@ def test_an_invalid_link_is_refused_in_one_line(text: str, why: str) -> None:
     assert "secret" not in str(refused.value)
 
 
-def test_a_link_for_an_app_leads_to_https() -> None:
+def test_a_link_for_an_app_needs_https() -> None:
     """A link with plain http has no form for an app, because the text could not be parsed back."""
     with pytest.raises(LinkRefused, match="https"):
         Link("http://127.0.0.1:8700", bytes(16), bytes(16), for_app=True)

@@ -30,7 +30,7 @@ class TestNoise(OneNumberProperties):
 
 
 @pytest.mark.parametrize("name", [name for name in GRID if " x " in name])
-def test_loss_by_shift_is_brute_force(name: str) -> None:
+def test_loss_by_shift_equals_brute_force(name: str) -> None:
     """For every shift, the loss is the worst ratio over all pairs with this shift, its witness has the shift, and
     mirrored shifts have equal losses."""
     channel = GRID[name]

@@ -106,13 +106,13 @@ def check_audit(channel: Channel, notion: Notion) -> None:
 
 
 @given(tables(), st.integers(exact.MIN_LEVEL, MOST))
-def test_ldp_is_brute_force(channel: Table, level: int) -> None:
+def test_ldp_equals_brute_force(channel: Table, level: int) -> None:
     """The LDP audit is the worst level over all ordered pairs and outputs, and certifies exactly what keeps it."""
     check_audit(channel, Ldp(level))
 
 
 @given(tables(), st.integers(exact.MIN_LEVEL, MOST), st.data())
-def test_high_low_is_brute_force(channel: Table, level: int, data: st.DataObject) -> None:
+def test_high_low_equals_brute_force(channel: Table, level: int, data: st.DataObject) -> None:
     """The high-low audit bounds the pairs whose first input is sensitive, and no others."""
     k = channel.inputs
     sensitive = sorted(data.draw(st.sets(st.integers(0, k - 1), min_size=1, max_size=k - 1)))
@@ -120,7 +120,7 @@ def test_high_low_is_brute_force(channel: Table, level: int, data: st.DataObject
 
 
 @given(tables(), st.integers(exact.MIN_LEVEL, MOST), st.data())
-def test_block_is_brute_force(channel: Table, level: int, data: st.DataObject) -> None:
+def test_block_equals_brute_force(channel: Table, level: int, data: st.DataObject) -> None:
     """The block audit bounds the pairs within one block, and no others."""
     k = channel.inputs
     blocks = data.draw(st.lists(st.integers(0, 2), min_size=k, max_size=k))
@@ -129,7 +129,7 @@ def test_block_is_brute_force(channel: Table, level: int, data: st.DataObject) -
 
 
 @given(tables(), st.data())
-def test_pairwise_is_brute_force(channel: Table, data: st.DataObject) -> None:
+def test_pairwise_equals_brute_force(channel: Table, data: st.DataObject) -> None:
     """The pairwise audit compares each ordered pair with its own entry, and skips unbounded pairs."""
     k = channel.inputs
     entry = st.integers(NAT // 2, 4 * NAT) | st.sampled_from([UNBOUNDED, 0, 3 * NAT])
@@ -154,7 +154,7 @@ def test_structured_channels_are_audited_as_their_tables(level: int, marks: list
 
 
 @given(tables(positive=True), st.data())
-def test_lip_is_brute_force(channel: Table, data: st.DataObject) -> None:
+def test_lip_equals_brute_force(channel: Table, data: st.DataObject) -> None:
     """The LIP level is the level of the worst lift or inverse lift; one nanonat less is refused."""
     prior = data.draw(st.lists(st.integers(1, 1000), min_size=channel.inputs, max_size=channel.inputs))
     total = sum(prior)
@@ -242,7 +242,7 @@ def test_the_witness_is_the_pair_that_exceeds() -> None:
         certify(table, Matrix(wide, levels))
 
 
-def test_pairwise_audit_is_not_slow() -> None:
+def test_a_pairwise_audit_computes_one_exponential_a_pair() -> None:
     """The largest matrix that a campaign can carry, with all levels different, is audited with one exponential for each
     pair."""
     k = 60
@@ -330,14 +330,14 @@ def test_lip_below_ldp_is_refused_for_a_channel_too_large_to_audit() -> None:
         certify(channel, Information(9 * NAT // 10, tuple([1] * channel.inputs)))
 
 
-def test_sizes_must_fit() -> None:
+def test_a_notion_of_another_size_is_refused() -> None:
     """A notion for another number of inputs is refused before anything is audited."""
     with pytest.raises(NotionError, match="notion has 4 values"):
         certify(Hadamard(truth_of(NAT), 5), HighLow(NAT, 4, (1,)))
 
 
 @pytest.mark.parametrize("level", [0, 1, exact.MIN_LEVEL - 1, MOST + 1, -NAT])
-def test_levels_have_limits(level: int) -> None:
+def test_a_level_outside_the_limits_is_refused(level: int) -> None:
     """A notion with a level below the minimum or above the maximum is refused."""
     for make in (
         lambda: Ldp(level),

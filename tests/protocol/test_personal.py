@@ -54,7 +54,7 @@ def test_every_declared_prior_has_a_certified_channel(weights: list[int], level:
 
 
 @given(priors, levels)
-def test_the_rule_is_the_closed_form(weights: list[int], level: int) -> None:
+def test_the_rule_follows_its_closed_form(weights: list[int], level: int) -> None:
     """The integers over 2^64 are c_m = max(P_m, 1 - b P_m) / (b - 1 + S), within a relative error of 10^-9."""
     whole, factor = sum(weights), math.exp(level / NAT)
     least = [max(weight / whole, 1 - factor * weight / whole) for weight in weights]

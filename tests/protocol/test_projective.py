@@ -72,14 +72,14 @@ def test_supports_are_a_design(channel: ProjectiveGeometry) -> None:
 
 
 @grid
-def test_supported_points_in_the_order_of_their_draws(channel: ProjectiveGeometry) -> None:
+def test_supported_points_are_in_the_order_of_their_draws(channel: ProjectiveGeometry) -> None:
     """The comparison with a prior uses the same enumeration of points as draws."""
     x = channel.inputs - 1
     drawn = [channel.sample(x, draw_of(place * channel.inside)) for place in range(channel.support)]
     assert list(channel.geometry.supported(x)) == drawn
 
 
-def test_a_row_drawn_by_hand() -> None:
+def test_a_row_equals_the_one_computed_by_hand() -> None:
     """For q = 3, t = 3 and input 5 = (1, 0, 0) + 1 of its free digits, the enumerations equal those of SPEC 5.4,
     computed by hand."""
     channel = geometry(13, 3, 3, NAT)
@@ -129,7 +129,7 @@ def test_the_outside_weight_is_the_least(channel: ProjectiveGeometry) -> None:
 
 
 @pytest.mark.parametrize("order", [2, 3, 5, 4, 8, 9])
-def test_fields_are_fields(order: int) -> None:
+def test_the_arithmetic_is_that_of_a_field(order: int) -> None:
     """Sums and products are commutative, associative and distributive, 0 and 1 are neutral, and every element except 0
     has an inverse; all elements are tested. The prime field is that of the numbers below the prime."""
     field, elements = field_of(order), range(order)
@@ -155,20 +155,20 @@ def test_fields_are_fields(order: int) -> None:
     assert field.sums(elements, elements, 2 * order) == [plus(a, b) for a in elements for b in elements][: 2 * order]
 
 
-def test_orders() -> None:
+def test_the_orders_are_the_primes_and_4_8_and_9() -> None:
     """The accepted orders of fields are the primes, and 4, 8 and 9."""
     found = orders()
     assert [next(found) for _ in range(9)] == [2, 3, 4, 5, 7, 8, 9, 11, 13]
     assert next(orders(9)) == 9
 
 
-def test_primes() -> None:
+def test_is_prime_agrees_with_a_sieve() -> None:
     """is_prime agrees with a sieve up to 2^12."""
     sieve = [number for number in range(2**12) if number > 1 and all(number % d for d in range(2, number))]
     assert [number for number in range(2**12) if is_prime(number)] == sieve
 
 
-def test_points_are_limited() -> None:
+def test_a_space_of_too_many_points_is_refused() -> None:
     """A space with 2^24 - 1 points is accepted; one with more than 2^24 is refused."""
     assert geometry(2, 2, 24, NAT).outputs == MAX_POINTS - 1
     with pytest.raises(ChannelError):

@@ -33,7 +33,7 @@ def test_round_trip() -> None:
 
 
 @given(st.integers(1, 22), st.data())
-def test_packing(bits: int, data: st.DataObject) -> None:
+def test_packing_is_reversed_by_unpacking(bits: int, data: st.DataObject) -> None:
     """unpack(pack(outputs)) = outputs; the packed bytes are the bits of the outputs one after another, in the fewest
     bytes."""
     outputs = data.draw(st.lists(st.integers(0, 2**bits - 1), max_size=40))
@@ -98,7 +98,7 @@ def test_no_bit_can_be_flipped() -> None:
 
 
 @given(st.binary(max_size=60))
-def test_any_payload(payload: bytes) -> None:
+def test_any_payload_is_a_report_or_bad_data(payload: bytes) -> None:
     """Any payload decodes to a report that encodes to the same payload, or raises BadData."""
     try:
         report = Report.decode(payload)
@@ -115,7 +115,7 @@ def test_an_enrolment_proves_the_key_it_introduces() -> None:
             Enrolment.open(envelope.decode(stolen))
 
 
-def test_published_sizes() -> None:
+def test_reports_have_the_published_sizes() -> None:
     """Reports of 43,750 values have the sizes that SPEC 11 publishes."""
     k = 43_750
     large = terms(

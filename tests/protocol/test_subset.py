@@ -35,7 +35,7 @@ class TestSubset(OneRunProperties):
     """The properties of every channel, over this grid."""
 
 
-def test_a_row_drawn_by_hand() -> None:
+def test_a_row_equals_the_one_computed_by_hand() -> None:
     """For k = 4, d = 2 and input 1, the enumerations equal those of SPEC 5.5, computed by hand."""
     channel = GRID["k = 4, d = 2"]
     inside = [channel.sample(1, draw_of(place * channel.inside)) for place in range(3)]

@@ -242,7 +242,7 @@ def test_a_class_has_no_transcripts() -> None:
 @pytest.mark.parametrize(
     ("period", "slot", "fits"), [(0, 0, True), (2, 0, True), (2, 2, True), (2, 3, False), (0, 1, False)]
 )
-def test_a_slot_is_the_number_of_reports_before(period: int, slot: int, fits: bool) -> None:
+def test_a_slot_is_the_number_of_earlier_reports(period: int, slot: int, fits: bool) -> None:
     """A report's slot, the number of earlier reports, is at most the number of earlier periods, and the report has one
     output."""
     terms = campaign()

@@ -75,7 +75,7 @@ def test_any_two_points_are_in_one_triple(size: int) -> None:
     assert met == Counter(frozenset(two) for two in combinations(range(v), 2))
 
 
-def test_the_largest_system() -> None:
+def test_the_largest_triple_system_uses_all_its_points() -> None:
     """4095 inputs use all points of their system, and outputs have 22 bits."""
     channel = triples(MAX_INPUTS, NAT)
     assert 3 * channel.ring == MAX_INPUTS
@@ -84,7 +84,7 @@ def test_the_largest_system() -> None:
     assert ring_of(MAX_INPUTS + 1) == channel.ring + 2
 
 
-def test_a_row_drawn_by_hand() -> None:
+def test_a_row_equals_the_one_computed_by_hand() -> None:
     """For k = 9 (n = 3, t = 1, cs = 4) and input 4, at place 1 of ring 1, the numbers equal those of SPEC 5.10,
     computed by hand."""
     channel = GRID[f"k = 9, {2 * NAT} nanonats"]

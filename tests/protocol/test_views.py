@@ -54,7 +54,7 @@ def squares(grid: domain.Grid, factor: int) -> list[int]:
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(2, 9))
-def test_squares_of_a_grid(rows: int, columns: int, factor: int) -> None:
+def test_coarse_divides_a_grid_into_squares(rows: int, columns: int, factor: int) -> None:
     """For any F, coarse is the partition into F x F squares from the south-west corner, numbered row by row; a
     partition into one square is refused."""
     grid = domain.Grid(0, max(rows, 1), 0, max(columns, 2), 1)
@@ -69,7 +69,7 @@ def test_squares_of_a_grid(rows: int, columns: int, factor: int) -> None:
 
 
 @given(st.integers(2, 60), st.integers(2, 70))
-def test_stretches_of_a_list(size: int, factor: int) -> None:
+def test_coarse_divides_a_list_into_stretches(size: int, factor: int) -> None:
     """For values and buckets, coarse is the partition into stretches of F, of which the last may be shorter."""
     for one in (
         domain.Values(tuple(map(str, range(size)))),
@@ -384,7 +384,7 @@ def test_every_view_keeps_the_declared_bound_of_each_pair(made: Campaign) -> Non
 # Certificates
 
 
-def test_the_bound_of_two_cells_is_the_least_of_their_values() -> None:
+def test_the_bound_of_two_cells_is_the_least_of_their_pairs() -> None:
     """The notion mapped to a view's inputs bounds z and z' by the smallest bound of any x in z and x' in z', for random
     matrices and budgets, compared with a loop over all pairs."""
 
@@ -416,7 +416,7 @@ def test_the_bound_of_two_cells_is_the_least_of_their_values() -> None:
                 assert least(said, [0, 1, 2], z, other) == expected
 
 
-def test_a_view_above_its_level_refuses_all() -> None:
+def test_one_view_above_its_level_refuses_the_campaign() -> None:
     """A campaign is refused if one view is above the declared level, even if the others keep it; also if a view's
     district does not keep the smallest budget of a value inside it."""
     with pytest.raises(Uncertified):
@@ -440,7 +440,7 @@ def test_one_channel_is_judged_for_each_view_that_has_it() -> None:
             terms(domain=three, notion=notion, views=pair)
 
 
-def test_the_campaign_is_the_worst_of_its_views() -> None:
+def test_the_levels_of_a_campaign_are_the_largest_of_its_views() -> None:
     """Levels are the largest of any view; the worst case is that of the view whose draws cost most in total."""
     made = asked((1, Identity()), (1, Coarse(2)))
     quiet = terms(views=(View(1, Identity(), response(5, NAT // 2)), View(1, Coarse(3), response(2, NAT))))

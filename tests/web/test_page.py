@@ -393,7 +393,7 @@ def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -
         assert any(kept in visitor.text for kept in ("keiner .. Grundschule (", "Schule ("))
 
 
-def test_the_keyboard_is_enough(visitor: Visitor) -> None:
+def test_a_report_can_be_sent_by_keyboard(visitor: Visitor) -> None:
     """Tab, space and Enter are sufficient from the terms to the sent report; each screen moves the focus to its
     heading."""
     visitor.open(document(studies.YESNO))
