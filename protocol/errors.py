@@ -1,7 +1,7 @@
 """The errors for invalid bytes, claims and values from outside.
 
-An error names the fault and the stage of SPEC.md at which it was found; the negative test vectors name the same stage.
-A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``. No error text contains a person's value,
+The text of an error names the fault, and ``stage`` is the stage of SPEC.md that found it, as in the negative test
+vectors. A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``. No error text contains a person's value,
 prior or key.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 
 class HalftruthError(Exception):
-    """The base class of all errors; the text names the expected form, the fault and the remedy."""
+    """The base class of all errors; the text names the fault, and the expected form or the remedy if it is not obvious."""
 
 
 class BadData(HalftruthError):

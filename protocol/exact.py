@@ -43,7 +43,7 @@ def exp_lower(level: int) -> int:
         level: nanonats, not negative.
     """
     if level < 0:
-        raise ValueError("the level is negative, and must be at least 0")
+        raise ValueError(f"a level must be at least 0, not {in_nats(level)}")
     term = total = 1 << (EXP_BITS + _GUARD_BITS)
     index = 0
     while term:
@@ -60,7 +60,7 @@ def exp_upper(level: int) -> int:
     summed. So the total loss stays below 2^64, which is one unit of the result.
     """
     if level > MAX_LEVEL:
-        raise ValueError(f"the level is above {nats(MAX_LEVEL)} nats, beyond which the error bound does not hold")
+        raise ValueError(f"a level must be at most {in_nats(MAX_LEVEL)} for an upper bound, not {in_nats(level)}")
     return exp_lower(level) + 1
 
 
@@ -104,7 +104,7 @@ def exp_above(level: int) -> Fraction:
     return Fraction(exp_upper(MAX_LEVEL) ** times * exp_upper(rest), 1 << EXP_BITS * (times + 1))
 
 
-def sure_above(level: int) -> Fraction:
+def posterior_above(level: int) -> Fraction:
     """Return e^level / (1 + e^level), rounded up.
 
     Suppose that two values are equally probable before a report, and that no output is more than e^level times as

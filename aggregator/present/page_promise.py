@@ -165,4 +165,4 @@ def _factor(level: int) -> str:
 
 def _sure(level: int) -> str:
     """Return the larger of two probabilities whose ratio is e^level, rounded up to a tenth of a percent."""
-    return f"{exact.written(Fraction(math.ceil(1000 * exact.sure_above(level)), 10))}%"
+    return f"{exact.written(Fraction(math.ceil(1000 * exact.posterior_above(level)), 10))}%"

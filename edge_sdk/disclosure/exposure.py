@@ -185,7 +185,7 @@ class Exposure:
     def highest_posterior(self) -> Fraction:
         """The highest posterior probability of one of two values with equal prior probabilities, rounded up."""
         level = self.worst.nanonats
-        return Fraction(1) if level is None else exact.sure_above(level)
+        return Fraction(1) if level is None else exact.posterior_above(level)
 
     @cached_property
     def budgets(self) -> tuple[int, ...] | None:

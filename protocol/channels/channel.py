@@ -79,9 +79,9 @@ class Channel(ABC):
         return self.output_bits if self.unary else self.outputs
 
     def spelled(self, y: int) -> int | str:
-        """Return output ``y`` as text: its number in decimal, or the word of a unary channel in hexadecimal.
+        """Return output ``y`` as text: its number in decimal, or the bit vector of a unary channel in hexadecimal.
 
-        A word may have tens of thousands of bits, and Python refuses to convert integers of more than 4,300 decimal
+        A vector may have tens of thousands of bits, and Python refuses to convert integers of more than 4,300 decimal
         digits.
         """
         return f"{y:0{-(-self.output_bits // 4)}x}" if self.unary else y

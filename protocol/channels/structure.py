@@ -154,7 +154,7 @@ class Structure:
     def fits(self, x: int) -> tuple[int, int, int]:
         """Return the probabilities that an output fits input ``x``, given x and given another input.
 
-        An output fits x if its weight is the largest of row x; a word of independent bits fits x if bit x is set.
+        An output fits x if its weight is the largest of row x; a bit vector fits x if bit x is set.
 
         Returns:
             The integers (truth, wrong, whole): the probability that an output fits x is truth / whole if x is the

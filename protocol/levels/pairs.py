@@ -147,9 +147,9 @@ def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Leve
     structure.require_cells()
     worst = Loss(1, 1, 0, None, 0)
     for y in range(structure.channel.outputs):
-        believed = [weight * mass for weight, mass in zip(structure.column(y), prior, strict=True)]
-        most, least = max(believed), min(believed)
-        odds = Loss(most, least, believed.index(most), believed.index(least), y)
+        joint = [weight * mass for weight, mass in zip(structure.column(y), prior, strict=True)]
+        most, least = max(joint), min(joint)
+        odds = Loss(most, least, joint.index(most), joint.index(least), y)
         if odds.worse_than(worst):
             worst = odds
     return _level(worst)

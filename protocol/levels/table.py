@@ -89,17 +89,17 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
     levels: dict[str, Level] = {}
     missing: dict[str, str] = {}
 
-    def look(name: str, ask: Callable[[], Level]) -> None:
+    def add(name: str, compute: Callable[[], Level]) -> None:
         try:
-            levels[name] = ask()
+            levels[name] = compute()
         except TooLarge as error:
             missing[name] = str(error)
 
-    def delta(name: str, ask: Callable[[], Delta]) -> Delta | None:
+    def delta(name: str, compute: Callable[[], Delta]) -> Delta | None:
         if name in missing:
             return None
         try:
-            return ask()
+            return compute()
         except TooLarge as error:
             missing[name] = str(error)
             return None
@@ -111,21 +111,21 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
         distinctions.append(pufferfish(structure, secrets))
         return distinctions[0].level
 
-    look("ldp", lambda: pairs.ldp(structure))
-    look("lip", lambda: priors.information(structure, prior))
+    add("ldp", lambda: pairs.ldp(structure))
+    add("lip", lambda: priors.information(structure, prior))
     if radius is not None:
-        look("lip-ball", lambda: priors.information_in_ball(structure, prior, radius))
-    look("mutual-information", lambda: leakage.mutual_information(structure, prior))
-    look("maximal-leakage", lambda: leakage.maximal_leakage(structure))
-    look("differential-identifiability", lambda: pairs.identifiability(structure, prior))
+        add("lip-ball", lambda: priors.information_in_ball(structure, prior, radius))
+    add("mutual-information", lambda: leakage.mutual_information(structure, prior))
+    add("maximal-leakage", lambda: leakage.maximal_leakage(structure))
+    add("differential-identifiability", lambda: pairs.identifiability(structure, prior))
     if metric is None:
         missing["geo"] = "the values have no distance between them"
     else:
-        look("geo", lambda: pairs.geo(structure, metric))
+        add("geo", lambda: pairs.geo(structure, metric))
     if puffer is None:
         missing["pufferfish"] = "no secrets and scenarios are given"
     else:
-        look("pufferfish", lambda: distinguish(puffer))
+        add("pufferfish", lambda: distinguish(puffer))
     curve = tuple(
         DeltaRow(
             epsilon,
@@ -134,13 +134,13 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
         )
         for epsilon in request.epsilons
     )
-    believed = None
+    belief = None
     try:
         before = Fraction(max(prior), sum(prior))
-        believed = before, max(before, priors.belief(structure, prior))
+        belief = before, max(before, priors.belief(structure, prior))
     except TooLarge as error:
         missing["belief"] = str(error)
-    return LevelTable(levels, missing, curve, believed, distinctions[0] if distinctions else None)
+    return LevelTable(levels, missing, curve, belief, distinctions[0] if distinctions else None)
 
 
 def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> LevelTable:

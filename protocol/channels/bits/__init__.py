@@ -1,1 +1,1 @@
-"""The family of words of independent bits: RAPPOR, OUE, IDUE and others (SPEC 5.6)."""
+"""The family of vectors of independent bits: RAPPOR, OUE, IDUE and others (SPEC 5.6)."""

@@ -1,7 +1,7 @@
 """The audit structure of independent bits: only the bits of two inputs distinguish them.
 
 All other bits have the same distribution for both inputs, so only the two bits determine the profile. With a uniform
-prior and one class of inputs, all words with the same number of ones form one class of columns.
+prior and one class of inputs, all vectors with the same number of ones form one class of columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_CLASSES = 64
 
 
 class BitsStructure(Structure):
-    """The audit structure of words of independent bits (SPEC 5.6)."""
+    """The audit structure of vectors of independent bits (SPEC 5.6)."""
 
     channel: Bits
 
@@ -112,7 +112,7 @@ class BitsStructure(Structure):
         return *self._chances(x), S
 
     def fitting(self, y: int) -> Sequence[int]:
-        # A test of each bit of the integer would copy the word once for each input.
+        # A test of each bit of the integer would copy it once for each input.
         return [x for x, bit in enumerate(f"{y:0{self.channel.inputs}b}") if bit == "1"]
 
     def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:

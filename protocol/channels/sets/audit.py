@@ -19,8 +19,10 @@ from protocol.channels.structure import OutputClass, Profile, Structure
 
 
 class SetsStructure(Structure):
-    """Channels whose outputs are sets of inputs; every input is in the same number of sets, and so is every pair of
-    inputs."""
+    """The audit structure of channels whose outputs are sets of inputs.
+
+    Every input is in the same number of sets, and so is every pair of inputs.
+    """
 
     channel: SubsetSelection | Triples
 
@@ -113,10 +115,10 @@ class SetsStructure(Structure):
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         channel = self.channel
-        nobody = [0] * channel.inputs
+        no_mass = [0] * channel.inputs
         gained = [0] * channel.inputs
         base = 0
-        for y, _ in self.masses(nobody):
+        for y, _ in self.masses(no_mass):
             without = of(channel.outside, marginals[y])
             more = of(channel.inside, marginals[y]) - without
             base += without
@@ -167,9 +169,9 @@ class SubsetStructure(SetsStructure):
 
     def raised(self, x: int) -> int:
         d = self.channel.ones
-        return self._word([other for other in range(d + 1) if other != x][:d])
+        return self._vector([other for other in range(d + 1) if other != x][:d])
 
-    def _word(self, members: Iterable[int]) -> int:
+    def _vector(self, members: Iterable[int]) -> int:
         return sum(1 << (self.channel.inputs - 1 - x) for x in members)
 
     def members(self, y: int) -> Sequence[int]:
@@ -179,7 +181,7 @@ class SubsetStructure(SetsStructure):
         size = self.channel.ones
         self.require_steps(self.counts[0] * (size + 2), "listing its sets")
         for members in combinations(range(self.channel.inputs), size):
-            yield self._word(members), sum(map(law.__getitem__, members))
+            yield self._vector(members), sum(map(law.__getitem__, members))
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         if len(set(prior)) > 1:
@@ -217,7 +219,7 @@ class SubsetStructure(SetsStructure):
             if beyond is None:
                 return None
             start.append(beyond)
-        return self._word((start + [x for x in ranked if x not in start])[:size])
+        return self._vector((start + [x for x in ranked if x not in start])[:size])
 
 
 class TriplesStructure(SetsStructure):

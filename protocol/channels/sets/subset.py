@@ -1,11 +1,11 @@
 """Subset selection: the output is a set of d inputs; the best mechanism if k is small (SPEC 5.5).
 
-An output is a word of k bits with exactly d ones, which represents a set of inputs. Every set that contains the true
+An output is a vector of k bits with exactly d ones, which represents a set of inputs. Every set that contains the true
 input is more likely than the other sets by the same factor. With the best d, no channel of the same level has a smaller
 error, but an output takes k bits (Ye, Barg 2018; Wang et al. 2016). With d = 1 it is randomised response, which has a
 family of its own.
 
-Sets are numbered by the combinatorial number system, in the order of their words as integers. Two integer weights may
+Sets are numbered by the combinatorial number system, in the order of their vectors as integers. Two integer weights may
 not fill a row of 2^128 exactly, so the last set without the true input gets the remainder. This moves an outside weight
 towards the inside weight, so the worst ratio does not grow.
 """
@@ -23,14 +23,14 @@ from protocol.channels.support import SupportChannel, outside_from_wire, shared_
 from protocol.errors import ChannelError
 
 MAX_INPUTS = 62
-"""Maximum number of inputs: an output fits in one machine word."""
+"""Maximum number of inputs: an output fits in 64 bits."""
 
 
 @dataclass(frozen=True)
 class SubsetSelection(SupportChannel):
-    """Subset selection: Q(y given x) is inside / 2^128 for the words of d ones with bit x set, else outside / 2^128.
+    """Subset selection: Q(y given x) is inside / 2^128 for the vectors of d ones with bit x set, else outside / 2^128.
 
-    The last word of d ones without bit x has the weight outside + remainder.
+    The last vector of d ones without bit x has the weight outside + remainder.
 
     Attributes:
         inputs: k, at most 62. Bit x of an output is counted from the most significant.
@@ -80,20 +80,20 @@ class SubsetSelection(SupportChannel):
     def _bit(self, x: int) -> int:
         return 1 << (self.inputs - 1 - x)
 
-    def _word(self, members: Iterable[int]) -> int:
+    def _vector(self, members: Iterable[int]) -> int:
         return sum(self._bit(x) for x in members)
 
     def _last(self, x: int) -> int:
-        """Return the largest word without ``x``: the set of the first d other inputs."""
-        return self._word([other for other in range(self.ones + 1) if other != x][: self.ones])
+        """Return the largest bit vector without ``x``: the set of the first d other inputs."""
+        return self._vector([other for other in range(self.ones + 1) if other != x][: self.ones])
 
     def _nth(self, place: int, ones: int) -> int:
-        """Return the ``place``-th word of k - 1 bits with ``ones`` ones, in increasing order (combinatorial number
+        """Return the ``place``-th vector of k - 1 bits with ``ones`` ones, in increasing order (combinatorial number
         system).
         """
         word = 0
         for position in reversed(range(self.inputs - 1)):
-            below = comb(position, ones)  # number of words with all ones below this position
+            below = comb(position, ones)  # number of vectors with all ones below this position
             here = place >= below
             place -= below * here
             ones -= here
@@ -101,7 +101,7 @@ class SubsetSelection(SupportChannel):
         return word
 
     def _with_bit(self, word: int, x: int, bit: int) -> int:
-        """Return a word of the other inputs with the bit of ``x`` inserted."""
+        """Return a bit vector of the other inputs with the bit of ``x`` inserted."""
         position = self.inputs - 1 - x
         return (word >> position) << (position + 1) | bit << position | word & ((1 << position) - 1)
 
@@ -120,7 +120,7 @@ class SubsetSelection(SupportChannel):
         # inputs come first in the order of sets. For d = k - 1 there is only one set without x', and the remainder
         # is 0.
         rest = [member for member in reversed(range(self.inputs)) if member not in (x, other)]
-        return self._word([x, *rest[: self.ones - 1]])
+        return self._vector([x, *rest[: self.ones - 1]])
 
     @property
     def prior_steps(self) -> int:
@@ -143,7 +143,7 @@ class SubsetSelection(SupportChannel):
             # The sets within the first d + 1 inputs are listed above; every other set contains a later input.
             if beyond is not None:
                 sets.append((beyond, *[x for x in ranked if x != beyond][: self.ones - 1]))
-        return self._worst_lift(prior, map(self._word, sets))
+        return self._worst_lift(prior, map(self._vector, sets))
 
     def encode(self) -> codec.Value:
         return [self.family, self.inputs, self.ones, self._outside_on_wire()]
