@@ -11,7 +11,9 @@ The modules envelope, campaign and report define the meaning of their arrays.
 from __future__ import annotations
 
 import re
-from typing import TypeAlias
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import msgpack
 
@@ -162,7 +164,7 @@ def _read(data: bytes, at: int, depth: int) -> tuple[Value, int]:
         _require(data, at, width)
         number = int.from_bytes(data[at : at + width], "big", signed=True)
         if number > largest:
-            raise CodecError("an integer is not in its shortest form")
+            raise CodecError("a number is not in its shortest form")
         return number, at + width
     if marker in _BYTES:
         length, at = _number(data, at, _BYTES[marker])
@@ -191,7 +193,7 @@ def _number(data: bytes, at: int, form: tuple[int, int]) -> tuple[int, int]:
     _require(data, at, width)
     number = int.from_bytes(data[at : at + width], "big")
     if number < smallest:
-        raise CodecError("an integer or length is not in its shortest form")
+        raise CodecError("a number is not in its shortest form")
     return number, at + width
 
 
@@ -300,3 +302,23 @@ def integers(value: Value, what: str, error: type[Exception], low: int = 0, high
     if not isinstance(value, list):
         raise error(f"an array of integers is expected, each {what}, not {type(value).__name__}")
     return tuple(integer(item, what, error, low, high) for item in value)
+
+
+def require_increasing(entries: Sequence[Any], what: str, error: type[Exception]) -> None:
+    """Refuse entries that do not increase: each one must be above the one before it."""
+    if any(after <= before for before, after in pairwise(entries)):
+        raise error(f"{what} must be in increasing order, each once, and these are not")
+
+
+def require_first_use(places: Sequence[int], count: int, what: str, error: type[Exception]) -> None:
+    """Refuse a list with an entry that nothing uses, or with entries in another order than that of their first use.
+
+    Args:
+        places: for each user, the position of its entry in the list, 0 .. ``count`` - 1.
+        count: the number of entries.
+        what: the word for an entry in the text of an error.
+    """
+    if len(first := list(dict.fromkeys(places))) < count:
+        raise error(f"a listed {what} is not used: leave it out")
+    if first != sorted(first):
+        raise error(f"a listed {what} is not in the order of first use")

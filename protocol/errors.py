@@ -1,15 +1,15 @@
 """The errors for invalid bytes, claims and values from outside.
 
-The text of an error names the fault, and ``stage`` is the stage of SPEC.md that found it, as in the negative test
-vectors. A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``. No error text contains a person's value,
-prior or key.
+The text of an error names the fault. Its ``stage`` is the stage of SPEC.md that found it, as in the negative test
+vectors. A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``. No error text contains a
+person's value, prior or key.
 """
 
 from __future__ import annotations
 
 
 class HalftruthError(Exception):
-    """The base class of all errors; the text names the fault, and the expected form or the remedy if it is not obvious."""
+    """The base class of all errors; the text names the fault, and the remedy if it is not obvious."""
 
 
 class BadData(HalftruthError):

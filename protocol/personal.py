@@ -99,7 +99,7 @@ def after(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:
 
 
 def drifted(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int, ...]:
-    """Return the prior one period later, as integer weights: with probability ``drift`` the value is drawn anew from
+    """Return the prior one period later, as integer weights: with probability ``drift`` the value is drawn again, from
     ``start``.
 
         (1 - d) P_x + d S_x,   times a common denominator
@@ -127,7 +127,7 @@ def choice(classes: int, level: int) -> RandomizedResponse:
 
 
 def candidates(size: int) -> tuple[tuple[int, ...], ...]:
-    """Return the public list of priors from which a declared prior is chosen at random, by the person's history.
+    """Return the public list of priors from which a device draws the declared one, depending on the person's history.
 
     Args:
         size: k, the number of values.
@@ -203,9 +203,11 @@ def require_declared(prior: Sequence[int]) -> None:
     """
     if not 2 <= len(prior) <= MAX_DECLARED_VALUES:
         raise ReportError(f"a declared prior must have 2 to {MAX_DECLARED_VALUES} weights, not {len(prior)}")
-    if min(prior) < 1 or sum(prior) > MAX_DECLARED_WEIGHT:
+    if min(prior) < 1:
+        raise ReportError("each weight of a declared prior must be above zero, and one is not")
+    if sum(prior) > MAX_DECLARED_WEIGHT:
         raise ReportError(
-            f"the weights of a declared prior are not all above zero, or sum to more than {MAX_DECLARED_WEIGHT}"
+            f"the weights of a declared prior must sum to at most {MAX_DECLARED_WEIGHT}, and these do not"
         )
     if math.gcd(*prior) != 1:
         raise ReportError("the weights of a declared prior have a common factor: divide them by it")

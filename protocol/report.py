@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from protocol import codec, envelope, keys, personal
+from protocol import codec, envelope, exact, keys, personal
 from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_ANSWERS_PER_PERIOD, Campaign
 from protocol.envelope import Envelope, Kind
 from protocol.errors import ReportError
@@ -116,8 +116,10 @@ class Report:
             ReportError
         """
         self.outputs(terms, view)
-        if self.period >= terms.periods or not terms.takes(self.period, self.slot, self.count):
-            raise ReportError("the report is outside the campaign's periods or quota")
+        codec.integer(self.period, "the period of a report", ReportError, 0, terms.periods - 1)
+        codec.integer(self.count, "the number of outputs", ReportError, 1, terms.answers_per_period)
+        last = self.slot + self.count - 1
+        codec.integer(last, "the last slot of a report", ReportError, 0, terms.slots(self.period) - 1)
 
     def seal(self, key: keys.SigningKey) -> bytes:
         """Return the signed envelope."""
@@ -190,12 +192,16 @@ class Enrolment:
             ReportError
         """
         asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
+        if self.prior and not asked:
+            raise ReportError("this campaign takes no declared prior: enrol without one")
         if len(self.prior or ()) != asked:
             raise ReportError(
                 f"an enrolment in this campaign must declare a prior of {asked} values, not of {len(self.prior or ())}"
             )
         if self.level >= terms.notion.level:
-            raise ReportError("the personal level is not below the campaign's")
+            raise ReportError(
+                f"a personal level must be below the campaign's, {exact.in_nats(terms.notion.level)}, and is not"
+            )
 
 
 def packed_bytes(count: int, bits: int) -> int:

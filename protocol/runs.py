@@ -48,8 +48,10 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
             raise error(
                 f"block {block} is out of order: blocks must be numbered from {known} in order of first appearance"
             )
-        if block == before or length < 1:
-            raise error("a run is empty, or belongs to the same block as the run before it")
+        if block == before:
+            raise error(f"two neighbouring runs belong to block {block}: write them as one run")
+        if length < 1:
+            raise error(f"a run of block {block} has no inputs")
         seen, before = max(seen, block), block
 
 
@@ -71,6 +73,8 @@ def encode(runs: Runs) -> codec.Value:
 def decode(value: codec.Value, error: type[Exception]) -> Runs:
     """Return the runs of a wire form. Whether they are canonical is not checked."""
     flat = codec.integers(value, "a run", error, 0, MAX_VALUES)
-    if len(flat) % 2 or sum(flat[1::2]) > MAX_VALUES:
-        raise error(f"the runs are not pairs of a block and a length, or have more than {MAX_VALUES} inputs in all")
+    if len(flat) % 2:
+        raise error(f"runs must be pairs of a block and a length, not {len(flat)} numbers")
+    if sum(flat[1::2]) > MAX_VALUES:
+        raise error(f"runs must have at most {MAX_VALUES} inputs, not {sum(flat[1::2])}")
     return tuple(zip(flat[::2], flat[1::2], strict=True))

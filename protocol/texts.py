@@ -71,7 +71,7 @@ class Texts:
         _require_names(self.labels, "label, unit or district")
         _require_names(self.classes, "class name")
         if len(set(self.classes)) != len(self.classes):
-            raise CampaignError("two classes have the same name")
+            raise CampaignError("two classes have the same name: rename one")
 
     def over(self, own: Texts) -> Texts:
         """Return these texts, with the campaign's ``own`` in place of missing ones."""
@@ -142,8 +142,11 @@ def require_translations(own: Texts, translations: Sequence[Texts], domain: Doma
     tags = [one.language for one in translations]
     if tags and not own.language:
         raise CampaignError("the campaign has translations, but does not name the language of its own texts: name it")
-    if "" in tags or own.language in tags or tags != sorted(set(tags)):
-        raise CampaignError("the translations are not in the order of their language tags, or a language has two texts")
+    if "" in tags:
+        raise CampaignError("a translation does not name its language: name it")
+    if own.language in tags:
+        raise CampaignError(f"the campaign is written in {own.language!r}: leave out the translation into it")
+    codec.require_increasing(tags, "the language tags of translations", CampaignError)
     for one in translations:
         for name, there, needed in (
             ("labels, units and districts", one.labels, own.labels),
@@ -197,8 +200,8 @@ def require_text(value: str, name: str, limit: int) -> None:
         raise CampaignError(f"the {name} must have at most {limit} characters, not {len(value)}")
     if not codec.readable(value):
         raise CampaignError(
-            f"the {name} has control codes, invisible characters, characters that change the direction, or line breaks "
-            "that are not allowed in it: leave them out"
+            f"the {name} has a character that is not allowed in it: leave out control codes, invisible characters, "
+            "changes of direction and line breaks"
         )
 
 

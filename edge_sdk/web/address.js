@@ -19,8 +19,9 @@ function isHost(host) {
  * @param {string} written @param {string} what @param {number} most
  */
 function split(written, what, most) {
-  if (written.length > most || !/^[!-~]*$/.test(written))
-    throw new CampaignError(`${what} must have at most ${most} characters, all of them ASCII and no blanks; this one has ${written.length}`);
+  if (written.length > most) throw new CampaignError(`${what} must have at most ${most} characters, not ${written.length}`);
+  if (!/^[!-~]*$/.test(written))
+    throw new CampaignError(`${what} has a blank or a character beyond ASCII`);
   const match = /^(https?):\/\/([^/?#]*?)(?::([1-9]\d{0,4}))?([/?#].*)?$/.exec(written);
   if (!match || Number(match[3] ?? 1) > 65535 || !isHost(match[2]))
     throw new CampaignError(`${what} must begin with https://HOST or https://HOST:PORT, and this one does not; HOST is a name in lower case or an IP address in its shortest form`);
@@ -49,6 +50,7 @@ export function requireAddress(written) {
  */
 export function requireLink(written) {
   const { scheme, rest } = split(written, "a link", 500);
-  if (scheme !== "https" || !/^([/?#][A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)?$/.test(rest))
-    throw new CampaignError("the link does not begin with https://, or has a character that is not allowed in a web address");
+  if (scheme !== "https") throw new CampaignError("a link must begin with https://, not http://");
+  if (!/^([/?#][A-Za-z0-9._~:/?#@!$&'()*+,;=%-]*)?$/.test(rest))
+    throw new CampaignError("a link has a character that is not allowed in it: write it as % and two hexadecimal digits");
 }

@@ -115,8 +115,8 @@ export class Campaign {
       throw new CampaignError(`a campaign with transcripts must have one answer per period, in at most 64 periods; this one has ${this.answersPerPeriod} in each of ${this.periods} periods`);
     this.addresses = array(fields.addresses, "the addresses", CampaignError).map((one) => textFrom(one, "address"));
     this.addresses.forEach(requireAddress);
-    if (this.addresses.length > 4 || new Set(this.addresses).size < this.addresses.length)
-      throw new CampaignError("the campaign lists an address twice, or more than 4 addresses");
+    if (this.addresses.length > 4) throw new CampaignError(`a campaign must have at most 4 addresses, not ${this.addresses.length}`);
+    if (new Set(this.addresses).size < this.addresses.length) throw new CampaignError("an address is listed twice: leave one out");
     this.classes = classesFrom(fields.classes);
     const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
     if (this.classes.length !== claimed)
@@ -227,14 +227,9 @@ export class Campaign {
     return Math.floor((now - this.opens) / this.periodSeconds);
   }
 
-  /**
-   * True if a report lies within the campaign's periods and quota (SPEC 8.1).
-   * @param {number} period @param {number} slot @param {number} count
-   * @returns {boolean}
-   */
-  takes(period, slot, count) {
-    const slots = this.transcript ? period + 1 : this.answersPerPeriod;
-    return period < this.periods && count <= this.answersPerPeriod && slot + count <= slots;
+  /** The number of slots of reports up to a period. @param {number} period */
+  slots(period) {
+    return this.transcript ? period + 1 : this.answersPerPeriod;
   }
 
   /**

@@ -175,7 +175,7 @@ export class Reader {
     this.require(width);
     let number = 0;
     for (const end = this.at + width; this.at < end; this.at++) number = number * 256 + this.data[this.at];
-    if (number < least) throw new CodecError("an integer or length is not in its shortest form");
+    if (number < least) throw new CodecError("a number is not in its shortest form");
     return number;
   }
 
@@ -233,7 +233,7 @@ export class Reader {
     const [width, least] = form;
     const raw = width < 8 ? this.number([width, 0]) : toBig(this.take(width));
     const number = NEGATIVE[marker] ? BigInt.asIntN(8 * width, BigInt(raw)) : raw;
-    if ((NEGATIVE[marker] ? -number : number) < least) throw new CodecError("an integer is not in its shortest form");
+    if ((NEGATIVE[marker] ? -number : number) < least) throw new CodecError("a number is not in its shortest form");
     return Number.isSafeInteger(Number(number)) ? Number(number) : number;
   }
 
@@ -276,6 +276,14 @@ export const readable = (text) => !UNREADABLE.test(text);
  * @returns {string}
  */
 export const trimmed = (text) => text.replace(BLANKS, "");
+
+/**
+ * True for a readable text that is not empty, not too long and without blanks at its ends.
+ * @param {string} text @param {number} [most]
+ * @returns {boolean}
+ */
+export const isName = (text, most = 200) =>
+  text !== "" && [...text].length <= most && readable(text) && text === trimmed(text);
 
 // The functions below check decoded fields. They throw the error class that they are given; `what` names the field.
 
@@ -338,4 +346,23 @@ export function octets(value, what, error, length) {
   if (length !== undefined && value.length !== length)
     throw new error(`${what} must be ${length} bytes, not ${value.length}`);
   return value;
+}
+
+/**
+ * Refuse entries that do not increase: each one must be above the one before it.
+ * @template {number | bigint | string} T @param {T[]} entries @param {string} what @param {Refusal} error
+ */
+export function requireIncreasing(entries, what, error) {
+  if (entries.some((one, i) => i > 0 && one <= entries[i - 1])) throw new error(`${what} must be in increasing order, each once, and these are not`);
+}
+
+/**
+ * Refuse a list with an entry that nothing uses, or with entries in another order than that of their first use.
+ * @param {number[]} places for each user, the position of its entry in the list @param {number} count of the entries
+ * @param {string} what an entry @param {Refusal} error
+ */
+export function requireFirstUse(places, count, what, error) {
+  const first = [...new Set(places)];
+  if (first.length < count) throw new error(`a listed ${what} is not used: leave it out`);
+  if (first.some((place, i) => place !== i)) throw new error(`a listed ${what} is not in the order of first use`);
 }

@@ -45,8 +45,9 @@ export function unpack(packed, count, bits) {
  * @param {Campaign} campaign @param {Answers} answers @param {number} view
  */
 function requireFit(campaign, { period, slot, outputs }, view) {
-  if (!campaign.takes(period, slot, outputs.length))
-    throw new ReportError("the report is outside the campaign's periods or quota");
+  integer(period, "the period of a report", ReportError, 0, campaign.periods - 1);
+  integer(outputs.length, "the number of outputs", ReportError, 1, campaign.answersPerPeriod);
+  integer(slot + outputs.length - 1, "the last slot of a report", ReportError, 0, campaign.slots(period) - 1);
   const { channel } = campaign.views[view];
   if (!outputs.every((y) => channel.emits(y)))
     throw new ReportError("an output of the report does not occur in the channel of the device's view");
@@ -95,8 +96,8 @@ export async function openReport(campaign, data, publicKey) {
  */
 function requirePrior(campaign, declared) {
   const asked = campaign.ownPrior?.size ?? 0;
-  if ((declared?.prior.length ?? 0) !== asked)
-    throw new ReportError(`the enrolment does not declare a prior of ${asked} values, as this campaign requires`);
+  if (!declared !== !asked)
+    throw new ReportError(asked ? `an enrolment in this campaign must declare a prior of ${asked} values` : "this campaign takes no declared prior: enrol without one");
   if (declared) campaign.ownPrior?.requireFit(declared);
 }
 

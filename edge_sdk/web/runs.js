@@ -14,14 +14,15 @@ export const MAX_VALUES = 2 ** 20;
  */
 export function runsFrom(value, known, error) {
   const flat = integers(value, "a run", error, 0, MAX_VALUES);
+  if (flat.length % 2) throw new error(`runs must be pairs of a block and a length, not ${flat.length} numbers`);
   /** @type {Runs} */
   const runs = [];
   let [seen, total] = [known - 1, 0];
   for (let i = 0; i < flat.length; i += 2) {
-    const [block, length] = [flat[i], flat[i + 1] ?? 0];
+    const [block, length] = [flat[i], flat[i + 1]];
     if (block > seen + 1) throw new error(`block ${block} is out of order: blocks must be numbered from ${known} in order of first appearance`);
-    if (block === runs.at(-1)?.[0] || length < 1)
-      throw new error("a run is empty, has no length, or belongs to the same block as the run before it");
+    if (block === runs.at(-1)?.[0]) throw new error(`two neighbouring runs belong to block ${block}: write them as one run`);
+    if (length < 1) throw new error(`a run of block ${block} has no inputs`);
     seen = Math.max(seen, block);
     total += length;
     runs.push([block, length]);

@@ -1,7 +1,7 @@
 /** The texts of a campaign: their limits, and their translations (SPEC 7.1). */
 
 import { requireLink } from "./address.js";
-import { array, readable, text, trimmed } from "./codec.js";
+import { array, isName, readable, requireIncreasing, text, trimmed } from "./codec.js";
 import { CampaignError } from "./errors.js";
 
 /**
@@ -28,14 +28,14 @@ export const TEXTS = ["language", "title", "question", "purpose", "organisation"
  */
 export function requireText(value, what, most) {
   if ([...value].length > most) throw new CampaignError(`the ${what} must have at most ${most} characters, not ${[...value].length}`);
-  if (!readable(value)) throw new CampaignError(`the ${what} has control codes, invisible characters, characters that change the direction, or line breaks that are not allowed in it: leave them out`);
+  if (!readable(value)) throw new CampaignError(`the ${what} has a character that is not allowed in it: leave out control codes, invisible characters, changes of direction and line breaks`);
 }
 
 /** Require labels, units or names of classes. @param {any} value @param {string} what @returns {string[]} */
 function namesFrom(value, what) {
   const names = array(value, what, CampaignError).map((name) => text(name, `one of ${what}`, CampaignError));
   for (const name of names)
-    if (!name || [...name].length > 200 || name !== trimmed(name) || !readable(name))
+    if (!isName(name))
       throw new CampaignError(`each of ${what} must be 1 to 200 readable characters without blanks at its ends, and one is not`);
   return names;
 }
@@ -43,7 +43,7 @@ function namesFrom(value, what) {
 /** Require the names of classes. @param {any} value @returns {string[]} */
 export function classesFrom(value) {
   const names = namesFrom(value, "the classes");
-  if (new Set(names).size < names.length) throw new CampaignError("two class names are equal");
+  if (new Set(names).size < names.length) throw new CampaignError("two classes have the same name: rename one");
   return names;
 }
 
@@ -51,8 +51,8 @@ export function classesFrom(value) {
 export function checked(texts) {
   if (texts.language && !/^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/.test(texts.language))
     throw new CampaignError("a language must be a tag in lower case, such as de, pt-br or zh-hant");
-  if (!trimmed(texts.title) || !trimmed(texts.question))
-    throw new CampaignError("the campaign has no title or no question: the person must see both before consent");
+  for (const name of /** @type {const} */ (["title", "question"]))
+    if (!trimmed(texts[name])) throw new CampaignError(`the campaign has no ${name}: the person must see it before consent`);
   if (texts.organisation && !trimmed(texts.organisation)) throw new CampaignError("the organisation's name is only blanks: write the name; a translation may leave it empty");
   for (const name of /** @type {const} */ (["title", "organisation", "contact"])) requireText(texts[name], name, 200);
   for (const name of /** @type {const} */ (["question", "purpose", "retention"]))
@@ -75,15 +75,16 @@ export function translationsFrom(wire, own) {
   if (found.length > 32) throw new CampaignError(`a campaign must have at most 32 translations, not ${found.length}`);
   if (found.length && !own.language)
     throw new CampaignError("the campaign has translations, but does not name the language of its own texts: name it");
-  found.forEach(({ language, labels, classes }, i) => {
-    if (!language || language === own.language || (i && language <= found[i - 1].language))
-      throw new CampaignError("the translations are not in the order of their language tags, or a language has two texts");
+  found.forEach(({ language, labels, classes }) => {
+    if (!language) throw new CampaignError("a translation does not name its language: name it");
+    if (language === own.language) throw new CampaignError(`the campaign is written in "${language}": leave out the translation into it`);
     if (
       (labels.length && labels.length !== own.labels.length) ||
       (classes.length && classes.length !== own.classes.length)
     )
       throw new CampaignError(`the translation "${language}" must translate each label, unit, district and class, in order, or none`);
   });
+  requireIncreasing(found.map(({ language }) => language), "the language tags of translations", CampaignError);
   return found;
 }
 

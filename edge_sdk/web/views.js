@@ -2,7 +2,7 @@
 
 import { channelFrom } from "./channels/index.js";
 import { keyOf } from "./channels/key.js";
-import { array, big, concat, integer, integers, readable, text, toBig, trimmed } from "./codec.js";
+import { array, big, concat, integer, integers, isName, requireFirstUse, text, toBig } from "./codec.js";
 import { Grid } from "./domain/domain.js";
 import { Form } from "./domain/form.js";
 import { Items } from "./domain/items.js";
@@ -44,7 +44,7 @@ function single(domain) {
 function identity(wire) {
   array(wire, "the identity map", ViewError, 1);
   const inputs = (/** @type {Domain} */ domain) => {
-    if (domain instanceof Form) throw new CampaignError("a view of a form has another map: the map must select one or two of its questions");
+    if (domain instanceof Form) throw new CampaignError("a view of a form must have a map of one or two of its questions, not the identity map");
     return domain.size;
   };
   return { name: "identity", wire, questions: [], inputs, input: (_, x) => x, label: (domain, z) => domain.label(z) };
@@ -96,9 +96,9 @@ function districts(wire) {
   const count = new Set(runs.map(([district]) => district)).size;
   if (count < 2 || count >= size) throw new ViewError(`a map must have at least 2 districts, and fewer districts than inputs; this one has ${count}`);
   if (names.length && names.length !== count) throw new ViewError(`${count} districts must have ${count} names or none, not ${names.length}`);
-  if (names.some((name) => !name || [...name].length > 200 || !readable(name) || name !== trimmed(name)))
+  if (!names.every((name) => isName(name)))
     throw new ViewError("a district's name must be 1 to 200 readable characters without blanks at its ends, and one is not");
-  if (new Set(names).size < names.length) throw new ViewError("two districts have the same name");
+  if (new Set(names).size < names.length) throw new ViewError("two districts have the same name: rename one");
   const inputs = (/** @type {Domain} */ domain) => {
     if (single(domain).size !== size)
       throw new CampaignError(`the districts have ${size} inputs, but the domain has ${domain.size}`);
@@ -131,8 +131,8 @@ function questions(wire) {
     throw new ViewError(`a map of questions must have the numbers of one or two questions, from 0, in increasing order, not ${places.join(", ")}`);
   const form = (/** @type {Domain} */ domain) => {
     if (!(domain instanceof Form)) throw new CampaignError(`a map of questions needs a form, not ${domain.kind}`);
-    if (places.some((place) => place >= domain.questions.length))
-      throw new CampaignError("a view asks a question that the form does not have");
+    const [last, asked] = [places[places.length - 1], domain.questions.length];
+    if (last >= asked) throw new CampaignError(`a view asks question number ${last}, counted from 0, but the form has only ${asked}`);
     return domain;
   };
   const sizes = (/** @type {Domain} */ domain) => places.map((place) => form(domain).questions[place].size);
@@ -182,9 +182,7 @@ export function viewsFrom(wire) {
   if (rows.length < 1 || rows.length > 4096) throw new ViewError(`a campaign must have 1 to 4096 views, not ${rows.length}`);
   const laws = array(parts[2], "the channels of views", ViewError);
   const places = rows.map((row) => integer(row[2], "the number of a view's channel", ViewError, 0, laws.length - 1));
-  const first = [...new Set(places)];
-  if (first.length !== laws.length || first.some((place, i) => place !== i))
-    throw new ViewError("a listed channel is used by no view, or the channels are not in order of first appearance in the views");
+  requireFirstUse(places, laws.length, "channel", ViewError);
   const channels = laws.map(channelFrom);
   if (new Set(laws.map(keyOf)).size < laws.length)
     throw new ViewError("a channel is listed twice: list it once for all its views");
@@ -195,8 +193,9 @@ export function viewsFrom(wire) {
   }));
   if (isPlain(views)) throw new ViewError("a single view does not coarsen the answer: write its channel alone");
   const weights = views.map(({ weight }) => BigInt(weight));
-  if (weights.reduce((one, other) => one + other) > 2n ** 32n || weights.reduce(gcd) !== 1n)
-    throw new ViewError("the weights of the views sum to more than 2^32, or have a common factor");
+  const total = weights.reduce((one, other) => one + other);
+  if (total > 2n ** 32n) throw new ViewError(`the weights of the views must sum to at most ${2 ** 32}, not ${total}`);
+  if (weights.reduce(gcd) !== 1n) throw new ViewError("the weights of the views have a common factor: divide them by it");
   if (new Set(rows.map((row) => keyOf([row[1], row[2]]))).size < rows.length)
     throw new ViewError("two views have the same map and channel: write one, with the sum of their weights");
   return views;

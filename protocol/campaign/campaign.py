@@ -191,9 +191,9 @@ class Campaign:
             CampaignError: the campaign has several views, or its view is coarser than the answer.
         """
         if not views.is_plain(self.views):
+            fault = f"has {len(self.views)} views" if len(self.views) > 1 else "coarsens the answer"
             raise CampaignError(
-                f"{self.title!r} has several views, or one that coarsens the answer, so it has no channel for all "
-                "devices: use the channel of a view"
+                f"{self.title!r} {fault}, so no channel is for all answers of all devices: use the channel of a view"
             )
         return self.views[0].channel
 
@@ -238,18 +238,6 @@ class Campaign:
             1 or more.
         """
         return period + 1 if self.transcript else self.answers_per_period
-
-    def takes(self, period: int, slot: int, count: int) -> bool:
-        """Return whether a device may send ``count`` outputs from ``slot`` on in ``period``.
-
-        Args:
-            period: the report's period.
-            slot: the slot of its first output.
-            count: the number of its outputs.
-        Returns:
-            True if all outputs are allowed.
-        """
-        return count <= self.answers_per_period and slot + count <= self.slots(period)
 
     def draws_of(self, view: int) -> int:
         """Return the maximum number of fresh draws of a device with this view.

@@ -60,6 +60,22 @@ class SupportChannel(Channel):
         return self.outside.to_bytes(WEIGHT_BYTES, "big")
 
 
+def evenly_shared(outside: int, having: int, lacking: int) -> int:
+    """Return the inside weight with which a row sums to exactly 2^128.
+
+    Args:
+        having, lacking: the number of outputs that an input prefers, and of outputs that it does not prefer.
+    Raises:
+        ChannelError: the outside weight is not positive or not below the inside weight, or no integer fills the row.
+    """
+    inside, remainder = _divided(outside, having, lacking)
+    if remainder:
+        raise ChannelError(
+            f"the outside weight must leave a multiple of {having} for the inside weights, not {remainder} more"
+        )
+    return inside
+
+
 def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[int, int]:
     """Return the largest inside weight that the outside weights allow, and the remainder of the row, both over 2^128.
 
@@ -72,11 +88,19 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
         ChannelError: the outside weight is not positive or not below the inside weight; or an output with the remainder
             would be more likely than the preferred outputs.
     """
+    inside, remainder = _divided(outside, having, lacking)
+    if remainder > inside - outside:
+        raise ChannelError(
+            f"the remainder would make a {output} without the true input more likely than one with it: choose another "
+            "outside weight"
+        )
+    return inside, remainder
+
+
+def _divided(outside: int, having: int, lacking: int) -> tuple[int, int]:
     inside, remainder = divmod(ONE - lacking * outside, having)
     if not 0 < outside < inside:
         raise ChannelError(f"the outside weight must be above 0 and below the inside weight {inside}, not {outside}")
-    if remainder > inside - outside:
-        raise ChannelError(f"the remainder would make a {output} without the true input more likely than one with it")
     return inside, remainder
 
 

@@ -165,18 +165,22 @@ class Grid(Domain):
     kind: ClassVar[str] = "grid"
 
     def __post_init__(self) -> None:
-        if not -90 * MICRODEGREES <= self.south < self.north <= 90 * MICRODEGREES:
-            raise DomainError(
-                "the latitudes of a grid must satisfy -90 <= south < north <= 90 degrees, and these do not"
-            )
-        if not -180 * MICRODEGREES <= self.west < self.east <= 180 * MICRODEGREES:
-            raise DomainError(
-                "the longitudes of a grid must satisfy -180 <= west < east <= 180 degrees, and these do not"
-            )
+        for what, low, high, most in (
+            ("latitudes", self.south, self.north, 90),
+            ("longitudes", self.west, self.east, 180),
+        ):
+            if not -most * MICRODEGREES <= low < high <= most * MICRODEGREES:
+                raise DomainError(
+                    f"the {what} of a grid must increase within -{most} .. {most} degrees, not go from "
+                    f"{_degrees(low)} to {_degrees(high)}"
+                )
         if self.step <= 0:
-            raise DomainError("the step of a grid is 0 or negative: it must be above 0 degrees")
+            raise DomainError(f"the step of a grid must be above 0 degrees, not {_degrees(self.step)}")
         if (self.north - self.south) % self.step or (self.east - self.west) % self.step:
-            raise DomainError("the grid's step does not divide its height and its width without remainder")
+            raise DomainError(
+                f"the step of a grid must divide its height and its width without remainder, and {_degrees(self.step)} "
+                "degrees does not"
+            )
         require_size(self.size)
 
     @property
@@ -255,6 +259,10 @@ def number_of(value: Answer) -> Fraction:
         return exact.rational(value)
     except ValueError as error:
         raise NotInDomain(str(error)) from None
+
+
+def _degrees(micro: int) -> str:
+    return decimal_of(Fraction(micro, MICRODEGREES))
 
 
 def decimal_of(number: Fraction) -> str:

@@ -153,7 +153,7 @@ class Form(Domain):
                 f"a form must have {MIN_QUESTIONS} to {MAX_QUESTIONS} questions, not {len(self.questions)}"
             )
         if len(self.places) < len(self.questions):
-            raise DomainError("two questions of the form have the same name")
+            raise DomainError("two questions of the form have the same name: rename one")
 
     @cached_property
     def places(self) -> dict[str, int]:
@@ -204,7 +204,10 @@ class Form(Domain):
         if len(dither) != DITHER_BYTES:
             raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")
         if not isinstance(answer, Mapping):
-            raise NotInDomain("the answer to a form is not a mapping from the names of the asked questions to answers")
+            raise NotInDomain(
+                "the answer to a form must be a mapping from the names of the asked questions to answers, not "
+                f"{type(answer).__name__}"
+            )
         names = {self.questions[place].name for place in places}
         if unasked := [question.name for question in self.questions if question.name in set(answer) - names]:
             raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave it out")

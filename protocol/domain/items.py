@@ -69,13 +69,14 @@ class Items(Domain):
                     f"an item must be 1 to {MAX_LABEL} readable characters without blanks at its ends, "
                     f"not {label[:40]!r}"
                 )
-            if SEPARATOR in label or label.startswith(_DUMMY):
-                raise DomainError(
-                    f"item {label[:40]!r} contains {SEPARATOR!r}, which separates items, or begins with {_DUMMY!r}, "
-                    "like a dummy"
-                )
+            if SEPARATOR in label:
+                raise DomainError(f"item {label[:40]!r} contains {SEPARATOR!r}, which separates items: leave it out")
+            if label.startswith(_DUMMY):
+                raise DomainError(f"item {label[:40]!r} begins with {_DUMMY!r}, like a dummy: rename the item")
         if len(self._index) != self.size:
-            raise DomainError("an item is listed more than once")
+            # The index maps a repeated label to its last position.
+            repeated = next(label for x, label in enumerate(self.labels) if self._index[label] != x)
+            raise DomainError(f"item {repeated[:40]!r} is listed more than once")
 
     @property
     def count(self) -> int:
@@ -113,9 +114,11 @@ class Items(Domain):
         """
         found = answer if isinstance(answer, tuple | list | set | frozenset) else (answer,)
         places = {self._place(label) for label in found}
-        if -1 in places or (len(places) > 1 and max(places) >= self.count):
+        if -1 in places:
             numbered = f", which are the numbers 1 to {self.count}" if isinstance(self.labels, int) else ""
             raise NotInDomain(f"the answer is not a set of the campaign's {self.count} items{numbered}")
+        if len(places) > 1 and max(places) >= self.count:
+            raise NotInDomain("the answer has a dummy beside other members: give it alone, or items only")
         return tuple(sorted(places))
 
     def index(self, answer: Answer, dither: bytes) -> int:

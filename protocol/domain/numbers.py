@@ -128,10 +128,9 @@ class Buckets(Line):
 
     def __post_init__(self) -> None:
         require_size(len(self.scaled))
-        if any(low >= high for low, high in zip(self.scaled, self.scaled[1:], strict=False)):
-            raise DomainError("the bucket edges do not increase from one to the next")
+        codec.require_increasing(self.scaled, "bucket edges", DomainError)
         if any(abs(edge) >= MAX_SCALED for edge in self.scaled):
-            raise DomainError("a bucket edge is 2^62 or more in units of its last decimal place")
+            raise DomainError("a bucket edge must be below 2^62 in units of its last decimal place, and one is not")
         _require_places(self.places, self.scaled, "bucket edges")
 
     @classmethod
@@ -179,9 +178,9 @@ class NumberRange(Line):
     kind: ClassVar[str] = "number"
 
     def __post_init__(self) -> None:
-        _require_steps(self.low, self.high, self.step)
-        object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
         _require_places(self.places, (self.low, self.high, self.step), "a number's low, high and step")
+        _require_steps(self.low, self.high, self.step, self.places)
+        object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
         if len(self.unit) > MAX_UNIT or not codec.readable(self.unit) or self.unit != self.unit.strip():
             raise DomainError(
                 f"a unit must be at most {MAX_UNIT} readable characters without blanks at its ends, not "
@@ -273,10 +272,14 @@ class Dates(Line):
     kind: ClassVar[str] = "date"
 
     def __post_init__(self) -> None:
-        _require_steps(self.low, self.high, self.step)
+        for day in (self.low, self.high):
+            if not calendar.FIRST <= day <= calendar.LAST:
+                raise DomainError(f"a day must be in the years 1 to 9999, and {day} days from 1970-01-01 is not")
+        if self.low >= self.high:
+            first, last = calendar.text_of(self.low), calendar.text_of(self.high)
+            raise DomainError(f"the first day must be before the last, and {first} is not before {last}")
+        _require_steps(self.low, self.high, self.step, 0)
         object.__setattr__(self, "scaled", range(self.low, self.high + 1, self.step))
-        if not calendar.FIRST <= self.low < self.high <= calendar.LAST:
-            raise DomainError("the first day must be before the last, both in the years 1 to 9999, and these are not")
 
     @classmethod
     def of(cls, first: str, last: str, step: int = 1, *, clamp: bool = False) -> Dates:
@@ -338,13 +341,17 @@ def _day(answer: Answer) -> int:
         raise NotInDomain("the answer is not a day: write it as YYYY-MM-DD") from None
 
 
-def _require_steps(low: int, high: int, step: int) -> None:
+def _require_steps(low: int, high: int, step: int, places: int) -> None:
     if low >= high:
-        raise DomainError("the lowest number of the range is not below the highest")
-    if step <= 0 or (high - low) % step:
-        raise DomainError("the step must be above zero and divide the range without remainder, and this one does not")
+        raise DomainError("the lowest number of the range must be below the highest, and it is not")
+    if step <= 0:
+        raise DomainError(f"the step must be above zero, not {decimal_of(Fraction(step, 10**places))}")
+    if (high - low) % step:
+        raise DomainError(
+            f"the step must divide the range without remainder, and {decimal_of(Fraction(step, 10**places))} does not"
+        )
     if max(abs(low), abs(high)) >= MAX_SCALED:
-        raise DomainError("an end of the range is 2^62 or more in units of its last decimal place")
+        raise DomainError("an end of the range must be below 2^62 in units of its last decimal place, and one is not")
     require_size((high - low) // step + 1)
 
 

@@ -124,5 +124,5 @@ class Metric:
             if best is not None and best[2] == self.least**2:
                 break
         if best is None:
-            raise ValueError("no two inputs differ, so there is no smallest distance")
+            raise ValueError("the inputs must include two different ones, because an input has no distance from itself")
         return best[0], best[1], best[2] * self.unit**2

@@ -57,18 +57,24 @@ class Pufferfish:
                 f"Pufferfish must have at least one pair of secrets and one scenario, not {len(self.pairs)} and "
                 f"{len(self.scenarios)}"
             )
-        if any(not 0 <= secret < count for pair in self.pairs for secret in pair) or any(
-            secret == other for secret, other in self.pairs
-        ):
-            raise NotionError("a pair has twice the same secret, or one that is not listed")
+        for secret, other in self.pairs:
+            if not (0 <= secret < count and 0 <= other < count):
+                raise NotionError(f"a pair must be two indices in 0 .. {count - 1}, not {secret} and {other}")
+            if secret == other:
+                raise NotionError(f"a pair must be two different secrets, not {self.secrets[secret][:40]!r} twice")
         for scenario in self.scenarios:
-            if len(scenario.joint) != count or len({len(law) for law in scenario.joint}) != 1:
+            name = f"scenario {scenario.name[:40]!r}"
+            if len(scenario.joint) != count:
                 raise NotionError(
-                    f"scenario {scenario.name[:40]!r} lacks a distribution for a secret, or its distributions have "
-                    "different numbers of values"
+                    f"{name} must have a distribution for each of {count} secrets, not {len(scenario.joint)}"
+                )
+            sizes = {len(law) for law in scenario.joint}
+            if len(sizes) != 1:
+                raise NotionError(
+                    f"the distributions of {name} must have equal numbers of values, not {min(sizes)} and {max(sizes)}"
                 )
             if any(mass < 0 for law in scenario.joint for mass in law):
-                raise NotionError(f"scenario {scenario.name[:40]!r} has a negative weight")
+                raise NotionError(f"{name} has a negative weight: weights must be at least 0")
         if not any(any(scenario.joint[s]) and any(scenario.joint[o]) for scenario in self.scenarios
                    for s, o in self.pairs):  # fmt: skip
             raise NotionError("no scenario allows both secrets of a pair, so nothing would be protected")

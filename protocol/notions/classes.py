@@ -39,8 +39,12 @@ class Classes(Notion):
         require_level(self.level)
         if not 2 <= len(self.notions) <= MAX_CLASSES:
             raise NotionError(f"there must be 2 to {MAX_CLASSES} classes, not {len(self.notions)}")
-        if any(notion.name in ("classes", "own-lip", "transcript-lip") for notion in self.notions):
-            raise NotionError("a class has a notion that is not allowed in a class: classes, own-lip or transcript-lip")
+        for notion in self.notions:
+            if notion.name in ("classes", "own-lip", "transcript-lip"):
+                raise NotionError(
+                    f"a class cannot have the notion {notion.name}: choose another than classes, own-lip and "
+                    "transcript-lip"
+                )
         if self.level != max(notion.level for notion in self.notions):
             raise NotionError(
                 "the level must be the largest of the classes' levels, "

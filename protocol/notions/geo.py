@@ -61,8 +61,11 @@ class Geo(Pairwise):
     def __post_init__(self) -> None:
         super().__post_init__()
         for axis in (self.down, self.across):
-            if any(gap < 1 or count < 1 for gap, count in axis):
-                raise NotionError("a gap between points, or its count, is below 1")
+            for gap, count in axis:
+                if gap < 1:
+                    raise NotionError(f"a gap between neighbouring points must be at least 1, not {gap}")
+                if count < 1:
+                    raise NotionError(f"a gap must occur at least once, not {count} times")
             if any(gap == after for (gap, _), (after, _) in pairwise(axis)):
                 raise NotionError("neighbouring entries have the same gap: write them as one entry with their count")
             if sum(gap * count for gap, count in axis) > MAX_EXTENT:
@@ -225,8 +228,10 @@ def _axis(coordinates: Sequence[int], factor: int) -> Axis:
 
 def _axis_from_wire(value: codec.Value) -> Axis:
     flat = codec.integers(value, "a gap or its count", NotionError, 1, MAX_EXTENT)
-    if len(flat) % 2 or sum(flat[1::2]) > MAX_POINTS:
-        raise NotionError(f"an axis is not pairs of a gap and its count, or has more than {MAX_POINTS} points")
+    if len(flat) % 2:
+        raise NotionError(f"an axis must be pairs of a gap and its count, not {len(flat)} numbers")
+    if sum(flat[1::2]) > MAX_POINTS:
+        raise NotionError(f"an axis must have at most {MAX_POINTS} gaps, not {sum(flat[1::2])}")
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 

@@ -58,13 +58,12 @@ class Graded(Pairwise):
         if not self.unbounded and len(set(self.budgets)) != count:
             raise NotionError("two classes have equal budgets, and all pairs are bounded: write them as one class")
         sizes = [len(members) for members in self.classes]
-        if any(not 0 <= c <= d < count or (c == d and sizes[c] == 1) for c, d in self.unbounded):
-            raise NotionError(
-                f"a pair without a bound must be two classes c <= d below {count}, and c = d needs a class of two "
-                "inputs or more"
-            )
-        if any(pair >= after for pair, after in zip(self.unbounded, self.unbounded[1:], strict=False)):
-            raise NotionError("a pair without a bound is listed twice or not in increasing order")
+        for c, d in self.unbounded:
+            if not 0 <= c <= d < count:
+                raise NotionError(f"a pair without a bound must be two classes c <= d below {count}, not {c} and {d}")
+            if c == d and sizes[c] == 1:
+                raise NotionError(f"class {c} has a single input, so it has no pair to leave without a bound")
+        codec.require_increasing(self.unbounded, "pairs without a bound", NotionError)
         largest = max((bound for _, _, bound in self.bounds()), default=None)
         if largest is None:
             raise NotionError(f"{self.name} bounds no pair of values, so it would protect nothing")
@@ -167,7 +166,7 @@ class Graded(Pairwise):
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
         flat = codec.integers(pairs, "a class", NotionError, 0, MAX_CLASSES - 1)
         if len(flat) % 2:
-            raise NotionError(f"the pairs without a bound have {len(flat)} classes, an odd number")
+            raise NotionError(f"pairs without a bound must be pairs of classes, not {len(flat)} classes")
         return cls(
             codec.integer(level, "a level", NotionError),
             codec.integers(budgets, "a budget", NotionError),

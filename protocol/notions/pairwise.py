@@ -138,10 +138,10 @@ class HighLow(Pairwise):
             raise NotionError(
                 f"high-low LDP needs 1 to {self.size - 1} sensitive values of {self.size}, not {len(self.sensitive)}"
             )
-        if any(x >= y for x, y in zip(self.sensitive, self.sensitive[1:], strict=False)):
-            raise NotionError("a sensitive value is listed twice or not in the domain's order")
-        if self.sensitive[0] < 0 or self.sensitive[-1] >= self.size:
-            raise NotionError("a sensitive value lies outside the domain")
+        codec.require_increasing(self.sensitive, "sensitive values", NotionError)
+        for x in (self.sensitive[0], self.sensitive[-1]):
+            if not 0 <= x < self.size:
+                raise NotionError(f"a sensitive value must lie in 0 .. {self.size - 1}, not {x}")
 
     @property
     def inputs(self) -> int | None:
@@ -233,15 +233,21 @@ class Matrix(Pairwise):
             raise NotionError(f"a matrix of levels must have 2 to {MAX_MATRIX} rows, not {size}")
         for x, row in enumerate(self.levels):
             if len(row) != size:
-                raise NotionError(f"row {x} of the levels must have {len(row)} entries, not {size}")
+                raise NotionError(f"row {x} of the levels must have {size} entries, not {len(row)}")
             if row[x] != 0:
                 raise NotionError(f"the diagonal of a matrix of levels must be 0, and row {x} has {row[x]} there")
-            if any(level != UNBOUNDED and not 0 <= level <= exact.MAX_LEVEL for level in row):
-                raise NotionError(
-                    f"row {x} has a level that is neither unbounded nor in 0 .. {exact.nats(exact.MAX_LEVEL):g} nats"
-                )
-        if self.level != max(max(row) for row in self.levels):
-            raise NotionError("the declared level is not the largest finite entry of the matrix")
+            for level in row:
+                if level != UNBOUNDED and not 0 <= level <= exact.MAX_LEVEL:
+                    most = exact.nats(exact.MAX_LEVEL)
+                    raise NotionError(
+                        f"a level of row {x} must be unbounded or lie in 0 .. {most:g} nats, not {exact.in_nats(level)}"
+                    )
+        largest = max(max(row) for row in self.levels)
+        if self.level != largest:
+            raise NotionError(
+                f"the declared level must be {exact.in_nats(largest)}, the largest finite entry of the matrix, not "
+                f"{exact.in_nats(self.level)}"
+            )
 
     @property
     def inputs(self) -> int | None:

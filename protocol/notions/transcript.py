@@ -9,8 +9,8 @@ t reports change it by at most t times the level:
 If all channels were derived from the first prior, their levels would not add up in this way. Nothing is rounded, so no
 error accumulates: the posterior's weights are integers that grow with the number of reports.
 
-The person's value may change. With a drift, the observer expects that before each period the value is drawn anew from
-the start prior with that probability, and otherwise stays. The bound then applies to the value of every period.
+The person's value may change. With a drift, the observer expects that before each period the value is drawn again, from
+the start prior, with that probability, and otherwise stays. The bound then applies to the value of every period.
 
 The module personal defines the rule, the posterior and the drift. The device and the study store the earlier reports.
 """
@@ -38,7 +38,7 @@ class TranscriptPrior(Notion):
 
     Attributes:
         prior: k positive integers, before any report.
-        drift: 2^16 times the probability that the value is drawn anew before a period.
+        drift: 2^16 times the probability that the value is drawn again before a period.
     """
 
     level: int
@@ -80,6 +80,7 @@ class TranscriptPrior(Notion):
         priors: list[tuple[int, ...]] = []
         prior, latest = self.prior, None
         for period, y in reports:
+            # Before the first report the prior is the start prior, and mixing it with itself does not change it.
             if latest is not None:
                 then, output = latest
                 prior = self._aged(personal.after(prior, self.channel_of(prior), output), then, period)
@@ -89,8 +90,7 @@ class TranscriptPrior(Notion):
 
     def _aged(self, prior: tuple[int, ...], last: int, period: int) -> tuple[int, ...]:
         if last >= period:
-            raise ValueError("the period of a report is not after that of the report before it")
-        # Before the first report the prior is the start prior, and mixing it with itself does not change it.
+            raise ValueError(f"period {period} must be after period {last}, that of the report before")
         for _ in range(period - last if self.drift else 0):
             prior = personal.drifted(prior, self.prior, self.drift)
         return prior
@@ -122,7 +122,7 @@ class TranscriptPrior(Notion):
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel != self.channel_of(self.prior):
             raise Uncertified(
-                "the campaign's channel is not the one that the rule of transcripts gives for its start prior"
+                "the channel must be the one that the rule of transcripts gives for the start prior, and it is not"
             )
         return Information(self.level, self.prior).audit(channel)
 

@@ -86,7 +86,7 @@ class Identity(Map):
 
     def inputs(self, domain: Domain) -> int:
         if isinstance(domain, Form):
-            raise CampaignError("a view of a form has another map: the map must select one or two of its questions")
+            raise CampaignError("a view of a form must have a map of one or two of its questions, not the identity map")
         return domain.size
 
     def input(self, domain: Domain, x: int) -> int:
@@ -192,7 +192,7 @@ class Districts(Map):
                     f"not {one[:40]!r}"
                 )
         if len(set(self.names)) != len(self.names):
-            raise ViewError("two districts have the same name")
+            raise ViewError("two districts have the same name: rename one")
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -61,8 +61,10 @@ def require_views(views: Sequence[View]) -> None:
     if not 1 <= len(views) <= MAX_VIEWS:
         raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(views)}")
     weights = [view.weight for view in views]
-    if min(weights) < 1 or sum(weights) > MAX_WEIGHT:
-        raise ViewError(f"a view has a weight below 1, or the weights of the views sum to more than {MAX_WEIGHT}")
+    if min(weights) < 1:
+        raise ViewError(f"the weight of a view must be at least 1, not {min(weights)}")
+    if sum(weights) > MAX_WEIGHT:
+        raise ViewError(f"the weights of the views must sum to at most {MAX_WEIGHT}, not {sum(weights)}")
     if math.gcd(*weights) != 1:
         raise ViewError("the weights of the views have a common factor: divide them by it")
     places = channel_places(views)
@@ -138,13 +140,9 @@ def decode(value: codec.Value) -> tuple[View, ...]:
     if len(listed) > MAX_VIEWS:
         raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(listed)}")
     rows = [codec.fields(one, 3, "a view", ViewError) for one in listed]
-    places = [codec.integer(place, "the number of a view's channel", ViewError) for _, _, place in rows]
-    if not set(places) <= set(range(len(laws))):
-        raise ViewError(f"a view has a channel number above {len(laws) - 1}, the number of the last listed channel")
-    if list(dict.fromkeys(places)) != list(range(len(laws))):
-        raise ViewError(
-            "a listed channel is used by no view, or the channels are not in order of first appearance in the views"
-        )
+    last = len(laws) - 1
+    places = [codec.integer(place, "the number of a view's channel", ViewError, 0, last) for _, _, place in rows]
+    codec.require_first_use(places, len(laws), "channel", ViewError)
     different = [channels.decode(law) for law in laws]
     if len(set(different)) < len(different):
         raise ViewError("a channel is listed twice: list it once for all its views")

@@ -304,8 +304,8 @@ def test_numbers_dates_and_orders_are_drafted():
 @pytest.mark.parametrize(
     ("entries", "named"),
     [
-        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number of the range is not below"),
-        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number of the range is not below"),
+        ('kind = "number"\nlow = 90\nhigh = 17', "lowest number of the range must be below"),
+        ('kind = "number"\nlow = 17\nhigh = 17', "lowest number of the range must be below"),
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 3', "divide the range"),
         ('kind = "number"\nlow = 0\nhigh = 10\nstep = 0', "above zero"),
         ('kind = "number"\nlow = 0\nhigh = nan', "finite"),
@@ -313,7 +313,7 @@ def test_numbers_dates_and_orders_are_drafted():
         ('kind = "number"\nlow = 0\nhigh = 10\nrounding = "up"', "nearest, random"),
         ('kind = "number"\nlow = 0\nhigh = 10\nedges = [1, 2]', "unknown entry 'edges'"),
         ('kind = "number"\nlow = 0', "high is missing"),
-        ('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-01', "below"),
+        ('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-01', "first day must be before the last"),
         ('kind = "date"\nfirst = 2026-01-01T10:00:00Z\nlast = 2026-02-01', "has a time"),
         ('kind = "date"\nfirst = "2026-01-01"\nlast = 2026-02-01', "a day, such as"),
     ],

@@ -3,6 +3,7 @@ estimate."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import product
 
 import numpy as np
@@ -20,7 +21,7 @@ from aggregator.intake.ingest import ingest
 from edge_sdk import BudgetPolicy, Device
 from protocol.campaign import Campaign, decode_campaign, encode_campaign, open_campaign, seal_campaign
 from protocol.domain import Values
-from protocol.errors import CampaignError
+from protocol.errors import CampaignError, ReportError
 from protocol.keys import SigningKey
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
@@ -358,7 +359,8 @@ def test_reports_above_the_quota_of_a_period_are_refused(study_of, tmp_path, per
     (tmp_path / "batch.htr").write_bytes(Enrolment(signed.id, key.public).seal(key) + report.seal(key))
     result = ingest(made, [tmp_path / "batch.htr"], now=OPENS + 3 * WEEK)
     assert result.rejected == ({"over-quota": 1} if refused else {})
-    assert signed.terms.takes(period, slot, count) is not refused
+    with pytest.raises(ReportError) if refused else nullcontext():
+        report.require_fit(signed.terms)
 
 
 # The draft

@@ -221,7 +221,7 @@ def test_a_campaign_with_views_has_no_channel_for_all_devices() -> None:
     error."""
     assert terms().channel == terms().views[0].channel
     for made in (at_resolutions(), asked((1, Coarse(2)))):
-        with pytest.raises(CampaignError, match="no channel for all devices"):
+        with pytest.raises(CampaignError, match="no channel is for all answers of all devices"):
             _ = made.channel
 
 

@@ -22,7 +22,9 @@ export class Bits extends Channel {
     const classes = new Set(classOf).size;
     if (own.length !== classes || other.length !== classes)
       throw new ChannelError(`a bits channel of ${classes} classes must have ${classes} probabilities of each kind, not ${own.length} and ${other.length}`);
-    if (own.some((a, c) => a <= other[c])) throw new ChannelError("two probabilities of a bits channel do not satisfy b < a");
+    own.forEach((a, c) => {
+      if (a <= other[c]) throw new ChannelError(`the probabilities of a class of bits must satisfy 0 <= b < a <= 2^32, not b = ${other[c]} and a = ${a}`);
+    });
     if (new Set(own.map((a, c) => `${a} ${other[c]}`)).size < classes)
       throw new ChannelError("two classes have equal probabilities: write them as one class");
     this.own = own.map(BigInt);

@@ -1,6 +1,6 @@
 /** Blocks: an inner channel for each block of inputs, and open inputs that may give outputs of block 1 (SPEC 5.7). */
 
-import { array, integers, toBig } from "../codec.js";
+import { array, integers, requireFirstUse, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
 import { Channel, ONE, Worst, differ, sum, weightFrom } from "./channel.js";
@@ -69,11 +69,10 @@ export class Blocks extends Channel {
         throw new ChannelError(`an inner channel's family must be one of ${Object.keys(INNER).join(", ")}`);
       return new INNER[family](inner);
     });
-    const which = integers(parts[4], "the number of an inner channel", ChannelError, 0, MAX_VALUES);
-    const once = "an inner channel is listed twice, or out of the order of first appearance in the blocks";
-    if ([...new Set(which)].some((place, i) => place !== i) || new Set(which).size !== made.length)
-      throw new ChannelError(once);
-    if (new Set(made.map(({ wire: each }) => keyOf(each))).size < made.length) throw new ChannelError(once);
+    const which = integers(parts[4], "the number of an inner channel", ChannelError, 0, made.length - 1);
+    requireFirstUse(which, made.length, "inner channel", ChannelError);
+    if (new Set(made.map(({ wire: each }) => keyOf(each))).size < made.length)
+      throw new ChannelError("an inner channel is listed twice: list it once for all its blocks");
     const blockOf = blocksOf(runs);
     const members = membersOf(blockOf);
     const inner = which.map((place) => made[place]);
@@ -95,10 +94,10 @@ export class Blocks extends Channel {
         throw new ChannelError(`block ${j + 1} has ${members[j + 1].length} inputs, but its channel has ${one.inputs}`);
       if (one.inputs === 1 && !cover) throw new ChannelError(`block ${j + 1} has one value, and no other value has its outputs: leave the value open`);
     });
-    if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs give outputs of a block with a graded channel, which is not allowed");
-    if (cover && members.length !== 2) throw new ChannelError(`open inputs give outputs of a block, and the channel has ${members.length - 1} blocks: it must have exactly one`);
+    if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs give outputs of block 1, so its channel must not be graded: choose another");
+    if (cover && members.length !== 2) throw new ChannelError(`open inputs give outputs of block 1, so the channel must have exactly 1 block, not ${members.length - 1}`);
     this.hidden = cover * BigInt(inner[0].outputs);
-    if (this.hidden >= ONE) throw new ChannelError("the probability that an open input gives an output of block 1 is not below 1");
+    if (this.hidden >= ONE) throw new ChannelError(`the probability that an open input gives an output of block 1 must be at least 0 and below 1, not ${this.hidden} / 2^128`);
     if (this.outputs > 2 ** 24) throw new ChannelError(`a channel of blocks must have at most 2^24 outputs, not ${this.outputs}`);
     this.cover = cover;
     this.runs = runs;

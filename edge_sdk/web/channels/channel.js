@@ -263,7 +263,9 @@ export function insideOf(outside, having, lacking, even) {
   const remainder = rest - having * inside;
   if (!(outside > 0n && outside < inside))
     throw new ChannelError(`the outside weight must be above 0 and below the inside weight ${inside}, not ${outside}`);
-  if (even ? remainder : remainder > inside - outside)
+  if (even && remainder)
+    throw new ChannelError(`the outside weight must leave a multiple of ${having} for the inside weights, not ${remainder} more`);
+  if (remainder > inside - outside)
     throw new ChannelError("the remainder would make an output without the true input more likely than one with it");
   return { inside, remainder };
 }

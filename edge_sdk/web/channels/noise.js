@@ -36,7 +36,7 @@ export class Noise extends Channel {
     const steps = this.mirrored ? Array.from({ length: all }, (_, step) => law[folded(step)]) : law;
     this.steps = steps;
     this.ends = cumulative(steps);
-    if (this.ends[all - 1] !== 2n ** 62n) throw new ChannelError("the weights of all steps do not sum to 2^62");
+    if (this.ends[all - 1] !== 2n ** 62n) throw new ChannelError(`the weights of all steps must sum to 2^62, not to ${this.ends[all - 1]}`);
     const alike = (/** @type {bigint} */ weight, /** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return weight === steps[step + this.wide - 1 - 2 * c] && weight === steps[(this.high - 1 - r) * this.wide + c];

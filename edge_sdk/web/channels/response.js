@@ -21,7 +21,7 @@ export class Response extends Channel {
     this.ends = cumulative(cover);
     this.covered = this.even ? cover[0] * BigInt(k) : this.ends[k - 1];
     this.truth = 2n ** 64n - this.covered;
-    if (this.truth < 0n) throw new ChannelError("the cover weights sum to more than 2^64");
+    if (this.truth < 0n) throw new ChannelError(`the cover weights must sum to at most 2^64, not to ${this.covered}`);
     this.priorSteps = 16 * k;
   }
 

@@ -16,9 +16,11 @@ export class Table extends Channel {
       throw new ChannelError(`a table must have at least 2 inputs, 2 outputs and at most 2^20 cells, not ${rows.length} x ${outputs}`);
     super(wire, rows.length, outputs, 62, 8);
     this.rows = rows;
-    for (const row of rows)
-      if (row.length !== outputs || cumulative(row).at(-1) !== 2n ** 62n)
-        throw new ChannelError("two rows of the table have different lengths, or a row does not sum to 2^62");
+    rows.forEach((row, x) => {
+      if (row.length !== outputs) throw new ChannelError(`row ${x} has ${row.length} outputs, but row 0 has ${outputs}`);
+      const total = cumulative(row).at(-1);
+      if (total !== 2n ** 62n) throw new ChannelError(`the weights of row ${x} must sum to 2^62, not to ${total}`);
+    });
     this.priorSteps = this.inputs * outputs;
   }
 

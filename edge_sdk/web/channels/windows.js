@@ -1,6 +1,6 @@
 /** Windows: local information privacy for a domain of any size, without a table of inputs x outputs (SPEC 5.9). */
 
-import { array, big, integer, integers, toBig } from "../codec.js";
+import { array, big, integer, integers, requireIncreasing, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { Channel, Worst, cumulative, firstAbove, sum } from "./channel.js";
@@ -25,14 +25,15 @@ export class Windows extends Channel {
     const weights = (/** @type {any} */ list) =>
       array(list, "weights", ChannelError).map((weight) => big(weight, "a weight", ChannelError));
     const flat = weights(parts[5]);
-    if (flat.length % 3) throw new ChannelError(`the ${flat.length} numbers of the singles are not triples of an input and two weights`);
+    if (flat.length % 3) throw new ChannelError(`singles must be triples of an input and two weights, not ${flat.length} numbers`);
     /** @type {Single[]} */
     const singles = [];
     for (let i = 0; i < flat.length; i += 3) singles.push({ x: Number(flat[i]), own: flat[i + 1], other: flat[i + 2] });
     /** @type {Type[]} */
     const types = array(parts[6], "the types of windows", ChannelError).map((one) => {
-      const [span, inside, outside, low, ...heavy] = weights(one);
-      if (low === undefined) throw new ChannelError("a type of windows has no span, or fewer than three weights");
+      const numbers = weights(one);
+      const [span, inside, outside, low, ...heavy] = numbers;
+      if (numbers.length < 4) throw new ChannelError(`a type of windows must have a span and at least three weights, not ${numbers.length} numbers`);
       return { span: Number(span), inside, outside, low, heavy };
     });
     const k = arcs.length;
@@ -45,27 +46,29 @@ export class Windows extends Channel {
     if (outputs < 2 || outputs > 2 ** 24)
       throw new ChannelError(`a windows channel must have 2 to 2^24 outputs, not ${outputs}`);
     const named = singles.map(({ x }) => x);
-    for (const listed of [heavies, named])
-      if (listed.some((x, i) => i > 0 && x <= listed[i - 1]))
-        throw new ChannelError("a heavy input or a single is listed twice or not in the domain's order");
-    const bare = [...heavies, ...named].sort((one, other) => one - other);
-    const without = [...arcs.keys()].filter((x) => !arcs[x]);
-    if (bare.length !== without.length || bare.some((x, i) => x !== without[i]))
-      throw new ChannelError("a heavy input or a single has an arc, or another input has an arc of length 0");
-    if (types.length > 0 !== named.length < k)
-      throw new ChannelError("this windows channel has types although every input is a single, or no types although some input is not");
-    if (types.length ? !length : cells !== 1 || orders !== 1)
-      throw new ChannelError("a windows channel with types must have an input with an arc, and one without types exactly 1 cell and 1 order");
+    requireIncreasing(heavies, "heavy inputs", ChannelError);
+    requireIncreasing(named, "singles", ChannelError);
+    const roles = arcs.map((arc) => (arc ? 1 : 0));
+    for (const x of integers([...heavies, ...named], "a heavy input or a single", ChannelError, 0, k - 1)) roles[x]++;
+    const wrong = roles.findIndex((count) => count !== 1);
+    if (wrong >= 0) throw new ChannelError(`each input must have an arc, be heavy or be a single; ${wrong} is ${roles[wrong]} of these`);
+    if (types.length && !length) throw new ChannelError("a windows channel with types must have an input with an arc, and this one has none");
+    if (!types.length && named.length < k)
+      throw new ChannelError(`a windows channel without types must have a single for each of ${k} inputs, not ${named.length}`);
+    if (!types.length && (cells !== 1 || orders !== 1))
+      throw new ChannelError(`a windows channel without types must have 1 cell and 1 order, not ${cells} and ${orders}`);
     for (const { span, inside, outside, heavy } of types) {
       if (heavy.length !== heavies.length)
         throw new ChannelError(`a type of windows must have a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);
-      if (span > cells || inside < outside)
-        throw new ChannelError("a window spans more than all cells, or its inside weight is below the outside weight");
+      if (span > cells) throw new ChannelError(`a window must span 0 to ${cells} cells, not ${span}`);
+      if (inside < outside)
+        throw new ChannelError(`the inside weight of a window must be at least its outside weight, ${outside}, not ${inside}`);
       if (span % cells === 0 && inside !== outside)
-        throw new ChannelError("a window of no or all cells has different weights inside and outside");
+        throw new ChannelError(`a window of no or all cells must have the same weight inside and outside, not ${inside} and ${outside}`);
     }
-    if (singles.some(({ own, other }) => other > own))
-      throw new ChannelError("the weight of a single's output is larger for another input than for its own");
+    for (const { own, other } of singles)
+      if (other > own)
+        throw new ChannelError(`the weights of a single's output must satisfy 0 <= other <= own, not other = ${other} and own = ${own}`);
     this.arcs = arcs;
     this.cells = cells;
     this.orders = orders;

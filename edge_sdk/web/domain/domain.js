@@ -1,6 +1,6 @@
 /** The interface of domains, and the domains of labels and of places (SPEC 4). */
 
-import { array, integers, readable, text, trimmed } from "../codec.js";
+import { array, integers, isName, text, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";
 import { floorDiv, rational } from "../exact.js";
 import { MAX_VALUES } from "../runs.js";
@@ -41,7 +41,7 @@ export function requireSize(size) {
 export function labelsFrom(value) {
   const labels = array(value, "the values", DomainError).map((label) => text(label, "a value", DomainError));
   for (const label of labels)
-    if (!label || [...label].length > 200 || !readable(label) || label !== trimmed(label))
+    if (!isName(label))
       throw new DomainError("a value must be 1 to 200 readable characters without blanks at its ends, and one is not");
   if (new Set(labels).size < labels.length) throw new DomainError("a value is listed more than once");
   return labels;
@@ -115,12 +115,12 @@ export class Grid {
       -(2 ** 31),
       2 ** 31,
     );
-    if (!(-9e7 <= south && south < north && north <= 9e7))
-      throw new DomainError("the latitudes of a grid must satisfy -90 <= south < north <= 90 degrees, and these do not");
-    if (!(-18e7 <= west && west < east && east <= 18e7))
-      throw new DomainError("the longitudes of a grid must satisfy -180 <= west < east <= 180 degrees, and these do not");
-    if (step <= 0 || (north - south) % step || (east - west) % step)
-      throw new DomainError("the grid's step is not above 0, or does not divide its height and its width without remainder");
+    for (const [what, low, high, most] of /** @type {const} */ ([["latitudes", south, north, 9e7], ["longitudes", west, east, 18e7]]))
+      if (!(-most <= low && low < high && high <= most))
+        throw new DomainError(`the ${what} of a grid must increase within -${most / 1e6} .. ${most / 1e6} degrees, not go from ${low / 1e6} to ${high / 1e6}`);
+    if (step <= 0) throw new DomainError(`the step of a grid must be above 0 degrees, not ${step / 1e6}`);
+    if ((north - south) % step || (east - west) % step)
+      throw new DomainError(`the step of a grid must divide its height and its width without remainder, and ${step / 1e6} degrees does not`);
     this.box = { south, north, west, east, step };
     this.rows = (north - south) / step;
     this.columns = (east - west) / step;

@@ -27,7 +27,7 @@ export class Form {
     if (questions.length < 2 || questions.length > 32) throw new DomainError(`a form must have 2 to 32 questions, not ${questions.length}`);
     this.questions = questions.map((one) => question(one, domainFrom));
     if (new Set(this.questions.map(({ name }) => name)).size < questions.length)
-      throw new DomainError("two questions of the form have the same name");
+      throw new DomainError("two questions of the form have the same name: rename one");
     this.named = this.questions.flatMap(({ domain }) => domain.named);
   }
 
@@ -50,7 +50,7 @@ export class Form {
    */
   async indexOf(answer, dither, asked = [...this.questions.keys()]) {
     if (typeof answer !== "string" && (typeof answer !== "object" || !answer || Array.isArray(answer)))
-      throw new NotInDomain("the answer to a form is not a mapping from the names of the asked questions to answers");
+      throw new NotInDomain(`the answer to a form must be a mapping from the names of the asked questions to answers, not ${typeof answer}`);
     const given = typeof answer === "string" ? this.parse(answer) : new Map(Object.entries(answer));
     const names = asked.map((place) => this.questions[place].name);
     for (const name of given.keys())
@@ -103,10 +103,13 @@ function question(wire, domainFrom) {
     throw new DomainError("a question's name must be 1 to 40 characters of a-z, 0-9 and _, and one is not");
   const asked = text(parts[1], "a question's text", DomainError);
   if ([...asked].length > 500 || !readable(asked) || !trimmed(asked))
-    throw new DomainError(`the text of question "${name}" is not 1 to 500 readable characters, or is only blanks`);
+    throw new DomainError(`the text of question "${name}" must be 1 to 500 readable characters, not only blanks`);
   const domain = domainFrom(parts[2]);
   const skippable = integer(parts[3], "whether a question can be skipped", DomainError, 0, 1) === 1;
-  if (domain.kind !== "number" && domain.named.some((label) => label.includes(";") || (skippable && label === SKIPPED)))
-    throw new DomainError(`a value of question "${name}" contains ";", which separates answers, or is "${SKIPPED}" although the question can be skipped`);
+  for (const label of domain.kind === "number" ? [] : domain.named) {
+    if (label.includes(";")) throw new DomainError(`question "${name}": value "${label}" contains ";", which separates answers: leave it out`);
+    if (skippable && label === SKIPPED)
+      throw new DomainError(`question "${name}" can be skipped and has the value "${SKIPPED}", which means a skipped question: rename the value`);
+  }
   return { name, text: asked, domain, skippable, size: requireSize(domain.size + Number(skippable)) };
 }

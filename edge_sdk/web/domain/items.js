@@ -18,8 +18,10 @@ export class Items {
       ? items.length
       : integer(items, "the number of items", DomainError, 1, MAX_VALUES);
     if (!this.count) throw new DomainError("a domain of items must have at least one item, and this one has none");
-    if (this.named.some((label) => label.includes(";") || label.startsWith("(none ")))
-      throw new DomainError('an item contains ";", which separates items, or begins with "(none ", like a dummy');
+    for (const label of this.named) {
+      if (label.includes(";")) throw new DomainError(`item "${label}" contains ";", which separates items: leave it out`);
+      if (label.startsWith("(none ")) throw new DomainError(`item "${label}" begins with "(none ", like a dummy: rename the item`);
+    }
     this.size = requireSize(this.count + this.padding);
     this.places = new Map(this.named.map((label, x) => [label, x]));
   }

@@ -1,6 +1,6 @@
 /** Domains of numbers: bucket edges, evenly spaced numbers, days (SPEC 4). */
 
-import { array, big, integer, readable, text, toBig, trimmed } from "../codec.js";
+import { array, big, integer, isName, requireIncreasing, text, toBig, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";
 import { decimal, numberOf, requireSize } from "./domain.js";
 
@@ -84,12 +84,13 @@ const flag = (value, what) => integer(value, what, DomainError, 0, 1) === 1;
 
 /**
  * The number of steps from `low` to `high`, both included.
- * @param {bigint} low @param {bigint} high @param {bigint} step
+ * @param {bigint} low @param {bigint} high @param {bigint} step @param {number} [places] decimal places of the three
  * @returns {number}
  */
-function countOf(low, high, step) {
-  if (low >= high) throw new DomainError("the lowest number of the range is not below the highest");
-  if (step <= 0n || (high - low) % step) throw new DomainError("the step must be above zero and divide the range without remainder, and this one does not");
+function countOf(low, high, step, places = 0) {
+  if (low >= high) throw new DomainError("the lowest number of the range must be below the highest, and it is not");
+  if (step <= 0n) throw new DomainError(`the step must be above zero, not ${decimal(step, places)}`);
+  if ((high - low) % step) throw new DomainError(`the step must divide the range without remainder, and ${decimal(step, places)} does not`);
   return requireSize((high - low) / step + 1n);
 }
 
@@ -98,7 +99,7 @@ export function buckets(wire) {
   const [, places, listed] = array(wire, "a domain of buckets", DomainError, 3);
   const edges = array(listed, "the edges", DomainError).map(scaled);
   requireSize(edges.length);
-  if (edges.some((edge, x) => x > 0 && edge <= edges[x - 1])) throw new DomainError("the bucket edges do not increase from one to the next");
+  requireIncreasing(edges, "bucket edges", DomainError);
   return new Line("buckets", edges.length, (x) => edges[x], placesFrom(places, edges), true, false, "");
 }
 
@@ -106,12 +107,12 @@ export function buckets(wire) {
 export function numberRange(wire) {
   const [, places, first, last, by, random, clamp, named] = array(wire, "a domain of a number", DomainError, 8);
   const [low, high, step] = [first, last, by].map(scaled);
-  const size = countOf(low, high, step);
+  const few = placesFrom(places, [low, high, step]);
+  const size = countOf(low, high, step, few);
   const unit = text(named, "a unit", DomainError);
-  if ([...unit].length > 20 || !readable(unit) || unit !== trimmed(unit))
+  if (unit && !isName(unit, 20))
     throw new DomainError("a unit must be at most 20 readable characters without blanks at its ends, and this one is not");
   const at = (/** @type {number} */ x) => low + BigInt(x) * step;
-  const few = placesFrom(places, [low, high, step]);
   return new Line("number", size, at, few, flag(random, "rounding"), flag(clamp, "clamp"), unit);
 }
 

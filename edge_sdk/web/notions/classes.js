@@ -16,8 +16,8 @@ export function classesFrom(wire, notionFrom) {
   const notions = array(parts[2], "the notions of classes", NotionError).map(notionFrom);
   if (notions.length < 2 || notions.length > 64)
     throw new NotionError(`there must be 2 to 64 classes, not ${notions.length}`);
-  if (notions.some(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name)))
-    throw new NotionError("a class has a notion that is not allowed in a class: classes, own-lip or transcript-lip");
+  const refused = notions.find(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name));
+  if (refused) throw new NotionError(`a class cannot have the notion ${refused.name}: choose another than classes, own-lip and transcript-lip`);
   if (levelOf(notions) !== level) throw new NotionError(`the level must be the largest of the classes' levels, ${levelOf(notions)} nanonats, not ${level}`);
   return new Classes(wire, notions);
 }

@@ -23,7 +23,7 @@ function axisFrom(value) {
   for (let i = 0; i < flat.length; i += 2) {
     const count = Number(flat[i + 1] ?? MOST_POINTS);
     if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring entries have the same gap: write them as one entry with their count");
-    if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis must have at most ${MOST_POINTS} points`);
+    if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis must have at most ${MOST_POINTS} gaps`);
     for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
   }
   if (found[found.length - 1] > FARTHEST) throw new NotionError("two points of an axis are more than 2^62 apart");

@@ -20,8 +20,8 @@ const MOST_OWN = 256;
 /** Require the weights of a prior. @param {any} value @returns {number[]} */
 function priorFrom(value) {
   const prior = integers(value, "a prior weight", NotionError, 1, 2 ** 53);
-  if (prior.length < 2 || sum(prior) === Infinity)
-    throw new NotionError("a prior must be at least two whole numbers above zero with a sum of at most 2^53, and this one is not");
+  if (prior.length < 2) throw new NotionError(`a prior must have at least two values, not ${prior.length}`);
+  if (sum(prior) === Infinity) throw new NotionError("the prior weights sum to more than the limit of 2^53");
   return prior;
 }
 
@@ -110,8 +110,9 @@ export class Information extends Notion {
 export function requireDeclared(prior) {
   if (prior.length < 2 || prior.length > MOST_OWN)
     throw new ReportError(`a declared prior must have 2 to ${MOST_OWN} weights, not ${prior.length}`);
-  if (prior.some((weight) => !(weight >= 1)) || !(sum(prior) <= 2 ** 20))
-    throw new ReportError("the weights of a declared prior are not all above zero, or sum to more than 2^20");
+  if (prior.some((weight) => !(weight >= 1)))
+    throw new ReportError("each weight of a declared prior must be above zero, and one is not");
+  if (!(sum(prior) <= 2 ** 20)) throw new ReportError("the weights of a declared prior must sum to at most 1048576, and these do not");
   if (prior.map(BigInt).reduce(gcd) !== 1n)
     throw new ReportError("the weights of a declared prior have a common factor: divide them by it");
 }
@@ -174,7 +175,7 @@ export class OwnPrior extends Notion {
   requireFit({ prior, level }) {
     requireDeclared(prior);
     if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign must have ${this.size} weights, not ${prior.length}`);
-    if (level >= this.level) throw new ReportError("the personal level is not below the campaign's");
+    if (level >= this.level) throw new ReportError(`a personal level must be below the campaign's, ${this.level} nanonats, and is not`);
   }
 
   /**
@@ -291,7 +292,7 @@ export class Transcript extends Notion {
   /** @param {Channel} channel */
   audit(channel) {
     if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
-      throw new Uncertified("the campaign's channel is not the one that the rule of transcripts gives for its start prior");
+      throw new Uncertified("the channel must be the one that the rule of transcripts gives for the start prior, and it is not");
     return requireKept(channel.priorLoss(this.prior), this.level);
   }
 }

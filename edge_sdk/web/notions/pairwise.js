@@ -2,7 +2,7 @@
  * Notions that bound the ratio of two inputs' probabilities (SPEC 6.2, 6.6): classes of inputs, and bounds of pairs.
  */
 
-import { array, big, integer, integers } from "../codec.js";
+import { array, big, integer, integers, requireIncreasing } from "../codec.js";
 import { NotionError } from "../errors.js";
 import { MAX_LEVEL } from "../exact.js";
 import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
@@ -62,8 +62,9 @@ export function highLow(wire) {
   const parts = array(wire, "high-low", NotionError, 4);
   const [level, size] = [levelFrom(parts[1]), integer(parts[2], "the number of values", NotionError, 2, MAX_VALUES)];
   const sensitive = integers(parts[3], "a sensitive value", NotionError, 0, size - 1);
-  if (!sensitive.length || sensitive.length === size || sensitive.some((x, i) => i > 0 && x <= sensitive[i - 1]))
-    throw new NotionError("no value or every value is sensitive, or a sensitive value is listed twice or not in the domain's order");
+  if (!sensitive.length || sensitive.length >= size)
+    throw new NotionError(`high-low LDP needs 1 to ${size - 1} sensitive values of ${size}, not ${sensitive.length}`);
+  requireIncreasing(sensitive, "sensitive values", NotionError);
   const marked = new Set(sensitive);
   const others = upTo(size).filter((x) => !marked.has(x));
   return new Pairwise(
@@ -100,9 +101,12 @@ export function pairwise(wire) {
   );
   const size = rows.length;
   if (size < 2 || size > 256) throw new NotionError(`a matrix of levels must have 2 to 256 rows, not ${size}`);
-  if (rows.some((row, x) => row.length !== size || row[x] !== 0n))
-    throw new NotionError("the matrix of levels is not square, or not 0 on its diagonal");
-  if (largest(rows.flat()) !== level) throw new NotionError("the declared level is not the largest finite entry of the matrix");
+  rows.forEach((row, x) => {
+    if (row.length !== size) throw new NotionError(`row ${x} of the levels must have ${size} entries, not ${row.length}`);
+    if (row[x]) throw new NotionError(`the diagonal of a matrix of levels must be 0, and row ${x} has ${row[x]} there`);
+  });
+  const most = largest(rows.flat());
+  if (most !== level) throw new NotionError(`the declared level must be the largest finite entry of the matrix, ${most} nanonats, not ${level}`);
   return matrix(wire, level, rows);
 }
 
@@ -150,20 +154,22 @@ export function graded(wire) {
   const classes = membersOf(blocksOf(runsFrom(parts[3], 0, NotionError)));
   const flat = integers(parts[4], "a class", NotionError, 0, 63);
   if (!classes.length || classes.length > 64 || budgets.length !== classes.length)
-    throw new NotionError("a graded notion must have 1 to 64 classes of inputs with one budget each, and this one does not");
-  if (flat.length % 2) throw new NotionError(`the pairs without a bound have ${flat.length} classes, an odd number`);
+    throw new NotionError(`a graded notion must have 1 to 64 classes of inputs with one budget each, not ${classes.length} with ${budgets.length} budgets`);
+  if (flat.length % 2) throw new NotionError(`pairs without a bound must be pairs of classes, not ${flat.length} classes`);
   if (!flat.length && new Set(budgets).size < budgets.length)
     throw new NotionError("two classes have equal budgets: write them as one class");
   const open = new Set();
-  for (let [i, before] = [0, -1]; i < flat.length; i += 2) {
+  /** @type {number[]} */
+  const listed = [];
+  for (let i = 0; i < flat.length; i += 2) {
     const [c, d] = [flat[i], flat[i + 1]];
-    if (c > d || d >= classes.length || (c === d && classes[c].length < 2))
-      throw new NotionError(
-        `a pair without a bound must be two classes c <= d below ${classes.length}, and c = d needs a class of two inputs or more`,
-      );
-    if (64 * c + d <= before) throw new NotionError("a pair without a bound is listed twice or not in increasing order");
-    open.add((before = 64 * c + d)).add(64 * d + c);
+    if (c > d || d >= classes.length)
+      throw new NotionError(`a pair without a bound must be two classes c <= d below ${classes.length}, not ${c} and ${d}`);
+    if (c === d && classes[c].length < 2) throw new NotionError(`class ${c} has a single input, so it has no pair to leave without a bound`);
+    listed.push(64 * c + d);
+    open.add(64 * c + d).add(64 * d + c);
   }
+  requireIncreasing(listed, "pairs without a bound", NotionError);
   return gradedOf(wire, level, budgets, classes, open);
 }
 

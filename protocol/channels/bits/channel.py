@@ -1,11 +1,11 @@
-"""A word of independent bits, one for each input (SPEC 5.6).
+"""A vector of independent bits, one for each input (SPEC 5.6).
 
 The bit of the true input x is 1 with probability a_x, and the bit of every other input x' with probability b_x' < a_x'.
-All bits are independent. So the probabilities of a word given two inputs differ only by the factors of these two bits,
+All bits are independent. So the probabilities of a vector for two inputs differ only by the factors of these two bits,
 
     max over y of Q(y|x) / Q(y|x') = [a_x / b_x] [(1 - b_x') / (1 - a_x')]     (Gu et al. 2020, eq. 5)
 
-and the maximum is reached by the word in which only x's bit is 1. The published mechanisms differ only in a and b:
+and the maximum is reached by the vector in which only x's bit is 1. The published mechanisms differ only in a and b:
 
     RAPPOR (basic)     a + b = 1                        (Erlingsson, Pihur, Korolova 2014)
     OUE                a = 1/2                          (Wang, Blocki, Li, Jha 2017)
@@ -68,8 +68,11 @@ class Bits(Channel):
                 f"a bits channel of {classes} classes must have {classes} probabilities of each kind, not "
                 f"{len(self.own)} and {len(self.other)}"
             )
-        if any(not 0 <= b < a <= S for a, b in zip(self.own, self.other, strict=True)):
-            raise ChannelError("two probabilities of a bits channel do not satisfy 0 <= b < a <= 2^32")
+        for a, b in zip(self.own, self.other, strict=True):
+            if not 0 <= b < a <= S:
+                raise ChannelError(
+                    f"the probabilities of a class of bits must satisfy 0 <= b < a <= 2^32, not b = {b} and a = {a}"
+                )
         if len(set(zip(self.own, self.other, strict=True))) != classes:
             raise ChannelError("two classes have equal probabilities: write them as one class")
         class_of = array("L")

@@ -150,11 +150,10 @@ class Blocks(Channel):
                     f"block {block} has one value, and no other value has its outputs: leave the value open"
                 )
         if self.cover and isinstance(self.channels[0], GradedProjective):
-            raise ChannelError("open inputs give outputs of a block with a graded channel, which is not allowed")
+            raise ChannelError("open inputs give outputs of block 1, so its channel must not be graded: choose another")
         if self.cover and len(members) != 2:
             raise ChannelError(
-                f"open inputs give outputs of a block, and the channel has {len(members) - 1} blocks: it must have "
-                "exactly one"
+                f"open inputs give outputs of block 1, so the channel must have exactly 1 block, not {len(members) - 1}"
             )
         hidden = self.cover * self.channels[0].outputs
         if not 0 <= hidden < ONE:
@@ -307,12 +306,10 @@ class Blocks(Channel):
     def from_wire(cls, value: codec.Value) -> Blocks:
         _, cover, blocks, channels, places = codec.fields(value, 5, "a channel of blocks", ChannelError)
         different_ones = tuple(map(_inner, codec.array(channels, "the inner channels", ChannelError)))
-        which = codec.integers(places, "the number of an inner channel", ChannelError, 0, MAX_VALUES)
-        in_order = tuple(dict.fromkeys(which)) == tuple(range(len(different_ones)))
-        if not in_order or len(set(different_ones)) < len(different_ones):
-            raise ChannelError(
-                "an inner channel is listed twice, or out of the order of first appearance in the blocks"
-            )
+        which = codec.integers(places, "the number of an inner channel", ChannelError, 0, len(different_ones) - 1)
+        codec.require_first_use(which, len(different_ones), "inner channel", ChannelError)
+        if len(set(different_ones)) < len(different_ones):
+            raise ChannelError("an inner channel is listed twice: list it once for all its blocks")
         return cls(
             int.from_bytes(codec.octets(cover, "the cover weight", ChannelError, COVER_BYTES), "big"),
             runs.decode(blocks, ChannelError),

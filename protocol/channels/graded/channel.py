@@ -32,7 +32,7 @@ from protocol.channels.channel import PAIR_STEPS, Channel, Loss, best_two
 from protocol.channels.projective.channel import geometry_for
 from protocol.channels.projective.field import MAX_ORDER
 from protocol.channels.projective.geometry import MAX_DIMENSION, Geometry
-from protocol.channels.support import ONE, SCALE, WEIGHT_BYTES, outside_from_wire
+from protocol.channels.support import SCALE, WEIGHT_BYTES, evenly_shared, outside_from_wire
 from protocol.errors import ChannelError
 from protocol.runs import Runs, require_runs, runs_of
 
@@ -78,19 +78,12 @@ class GradedProjective(Channel):
             raise ChannelError("two classes have equal outside weights: write them as one class")
         inputs = sum(length for _, length in self.runs)
         geometry = geometry_for(inputs, self.order, self.dimension)
-        inside = []
-        for outside in self.outside:
-            weight, rest = divmod(ONE - (geometry.points - geometry.support) * outside, geometry.support)
-            if rest or not 0 < outside < weight:
-                raise ChannelError(
-                    "an outside weight of a graded channel is not positive, not below the inside weight, or leaves a "
-                    "remainder in a row's sum of 2^128"
-                )
-            inside.append(weight)
+        points, support = geometry.points, geometry.support
+        inside = [evenly_shared(outside, support, points - support) for outside in self.outside]
         class_of = array("L")
         for number, length in self.runs:
             class_of.extend(array("L", [number]) * length)
-        derived = {"inputs": inputs, "outputs": geometry.points, "class_of": class_of}
+        derived = {"inputs": inputs, "outputs": points, "class_of": class_of}
         for name, value in {**derived, "inside": tuple(inside), "geometry": geometry}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 

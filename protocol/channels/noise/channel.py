@@ -84,10 +84,10 @@ class Noise(Channel):
                 f"the steps on {self.rows} x {self.columns} points must have {self.rows * self.columns} weights if "
                 f"their distribution is symmetric, and {self._height * self._width} otherwise, not {len(self.law)}"
             )
-        if min(self.law) < 0 or sum(map(sum, self._steps)) != 1 << NOISE_SCALE:
-            raise ChannelError(
-                f"a step has a negative weight, or the weights of all steps do not sum to 2^{NOISE_SCALE}"
-            )
+        if min(self.law) < 0:
+            raise ChannelError(f"the weight of a step must be at least 0, not {min(self.law)}")
+        if (total := sum(map(sum, self._steps))) != 1 << NOISE_SCALE:
+            raise ChannelError(f"the weights of all steps must sum to 2^{NOISE_SCALE}, not to {total}")
         if not self.mirrored and self._steps == self._steps[::-1] == [row[::-1] for row in self._steps]:
             raise ChannelError(
                 "all weights are given for a distribution of steps that is symmetric in both axes: give only its "
@@ -234,9 +234,7 @@ class Noise(Channel):
                 if (numerator << _KEY_BITS) // max(denominator, 1) < best:
                     continue
                 if numerator and not denominator:
-                    raise ValueError(
-                        "a step with a positive weight has weight 0 for another input, so their ratio is infinite"
-                    )
+                    raise ValueError("the worst ratio of a shift is infinite: use loss, which names the pair")
                 if numerator * worst.denominator > worst.numerator * denominator:
                     to_row = _end(vertical, step - (self.rows - 1), down, self.rows)
                     to_column = _end(horizontal, c, across, self.columns)

@@ -23,7 +23,7 @@ from protocol import codec
 from protocol.channels.channel import PAIR_STEPS, Loss
 from protocol.channels.projective.field import MAX_ORDER
 from protocol.channels.projective.geometry import MAX_DIMENSION, MAX_POINTS, Geometry
-from protocol.channels.support import ONE, SupportChannel, outside_from_wire
+from protocol.channels.support import SupportChannel, evenly_shared, outside_from_wire
 from protocol.domain import MAX_VALUES
 from protocol.errors import ChannelError
 
@@ -59,12 +59,7 @@ class ProjectiveGeometry(SupportChannel):
     def __post_init__(self) -> None:
         geometry = geometry_for(self.inputs, self.order, self.dimension)
         points, support = geometry.points, geometry.support
-        inside, rest = divmod(ONE - (points - support) * self.outside, support)
-        if rest or not 0 < self.outside < inside:
-            raise ChannelError(
-                "the outside weight of a projective channel is not positive, not below the inside weight, or leaves a "
-                "remainder in a row's sum of 2^128"
-            )
+        inside = evenly_shared(self.outside, support, points - support)
         self._derive(outputs=points, support=support, shared=geometry.shared, inside=inside)
         object.__setattr__(self, "geometry", geometry)
 

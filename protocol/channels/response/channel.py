@@ -49,8 +49,10 @@ class RandomizedResponse(Channel):
             raise ChannelError(f"a cover must have 1 or {self.inputs} weights, not {len(self.cover)}")
         if len(self.cover) > 1 and len(set(self.cover)) == 1:
             raise ChannelError("the weights of this cover are equal: write them as one weight")
-        if min(self.cover) < 0 or self.truth < 0:
-            raise ChannelError("a cover weight is negative, or the cover weights sum to more than 2^64")
+        if min(self.cover) < 0:
+            raise ChannelError(f"a cover weight must be at least 0, not {min(self.cover)}")
+        if self.truth < 0:
+            raise ChannelError(f"the cover weights must sum to at most 2^{RESPONSE_SCALE}, not to {self.covered}")
         object.__setattr__(self, "outputs", self.inputs)  # the dataclass is frozen
 
     @property

@@ -47,8 +47,10 @@ class Table(Channel):
         for x, row in enumerate(self.rows):
             if len(row) != len(self.rows[0]):
                 raise ChannelError(f"row {x} has {len(row)} outputs, but row 0 has {len(self.rows[0])}")
-            if min(row) < 0 or sum(row) != 1 << TABLE_SCALE:
-                raise ChannelError(f"row {x} is not a list of non-negative integers that sum to 2^{TABLE_SCALE}")
+            if min(row) < 0:
+                raise ChannelError(f"a weight in row {x} must be at least 0, not {min(row)}")
+            if sum(row) != 1 << TABLE_SCALE:
+                raise ChannelError(f"the weights of row {x} must sum to 2^{TABLE_SCALE}, not to {sum(row)}")
         object.__setattr__(self, "inputs", len(self.rows))  # the dataclass is frozen
         object.__setattr__(self, "outputs", len(self.rows[0]))
 
@@ -62,8 +64,10 @@ class Table(Channel):
         """
         rounded = []
         for x, row in enumerate(rows):
-            if any(cell < 0 for cell in row) or sum(row) != 1:
-                raise ChannelError(f"row {x} of the table is not a list of probabilities that sum to 1")
+            if any(cell < 0 for cell in row):
+                raise ChannelError(f"row {x} of the table has a negative probability")
+            if sum(row) != 1:
+                raise ChannelError(f"the probabilities of row {x} of the table must sum to exactly 1, and they do not")
             cells = [-(-cell.numerator * 2**TABLE_SCALE // cell.denominator) for cell in row]
             largest = cells.index(max(cells))
             cells[largest] += (1 << TABLE_SCALE) - sum(cells)

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from protocol import codec
 from protocol.channels.channel import Loss
-from protocol.channels.support import ONE, SupportChannel, outside_from_wire, shared_out
+from protocol.channels.support import ONE, SupportChannel, evenly_shared, outside_from_wire
 from protocol.domain import MAX_VALUES
 from protocol.errors import ChannelError
 
@@ -52,9 +52,7 @@ class Wave(SupportChannel):
                 f"the half width of a window must be 1 to {self.inputs - 1} for {self.inputs} inputs, not {self.half}"
             )
         span = 2 * self.half + 1
-        inside, remainder = shared_out(self.outside, span, self.inputs - 1, "place")
-        if remainder:
-            raise ChannelError(f"the rest of the row cannot be divided evenly among {span} inside weights")
+        inside = evenly_shared(self.outside, span, self.inputs - 1)
         self._derive(outputs=self.inputs + 2 * self.half, inside=inside, span=span)
 
     def weight(self, x: int, y: int) -> int:

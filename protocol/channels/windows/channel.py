@@ -22,10 +22,11 @@ Source: MATH 2.5-2.8; for singles, Jiang, Li, Tandon 2020, Theorem 3, where it i
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import ClassVar
 
 from protocol import codec
@@ -47,8 +48,8 @@ WINDOW_STEPS = 4
 MAX_OUTPUTS = 2**24
 
 _RARE, _LOW = -1, -2
-"""Kinds of inputs after the heavy ones, each of which is a kind of its own; the singles are of kind low. A list with an
-entry for each kind ends with the entries of the low and the rare inputs."""
+"""The kinds of rare inputs and of singles. Each heavy input is a kind of its own, numbered from 0. A list with an entry
+for each kind ends with the entries of ``_LOW`` and ``_RARE``."""
 
 
 @dataclass(frozen=True)
@@ -80,40 +81,57 @@ class Windows(Arrangement):
         object.__setattr__(self, "outputs", len(self.singles) + 1 + len(self.types) * self.orders * self.cells)
         if not 2 <= self.inputs <= MAX_VALUES:
             raise ChannelError(f"a channel must have 2 to {MAX_VALUES} inputs, not {self.inputs}")
-        if min(self.arcs) < 0 or sum(self.arcs) > MAX_CIRCLE:
-            raise ChannelError("an arc is negative, or the arcs sum to more than 2^53")
-        if self.cells < 1 or not 1 <= self.orders <= MAX_ORDERS or self.orders & (self.orders - 1):
+        if min(self.arcs) < 0:
+            raise ChannelError(f"the length of an arc must be at least 0, not {min(self.arcs)}")
+        if sum(self.arcs) > MAX_CIRCLE:
+            raise ChannelError(f"the arcs must sum to at most 2^53, not to {sum(self.arcs)}")
+        if self.cells < 1:
+            raise ChannelError(f"a windows channel must have at least 1 cell, not {self.cells}")
+        if not 1 <= self.orders <= MAX_ORDERS or self.orders & (self.orders - 1):
             raise ChannelError(
-                f"a windows channel must have at least one cell, and a power of two of orders, at most {MAX_ORDERS}; "
-                f"not {self.cells} cells and {self.orders} orders"
+                f"the number of orders of a windows channel must be a power of two, at most {MAX_ORDERS}, not "
+                f"{self.orders}"
             )
         if not 2 <= self.outputs <= MAX_OUTPUTS:
             raise ChannelError(f"a windows channel must have 2 to {MAX_OUTPUTS} outputs, not {self.outputs}")
         named = [single.x for single in self.singles]
-        if any(x >= y for members in (self.heavies, named) for x, y in pairwise(members)):
-            raise ChannelError("a heavy input or a single is listed twice or not in the domain's order")
-        if sorted([*self.heavies, *named]) != [x for x, arc in enumerate(self.arcs) if not arc]:
-            raise ChannelError("a heavy input or a single has an arc, or another input has an arc of length 0")
-        if bool(self.types) != (len(named) < self.inputs):
+        codec.require_increasing(self.heavies, "heavy inputs", ChannelError)
+        codec.require_increasing(named, "singles", ChannelError)
+        self._require_kinds([*self.heavies, *named])
+        if self.types and not self.circle.rare:
+            raise ChannelError("a windows channel with types must have an input with an arc, and this one has none")
+        if not self.types and len(named) < self.inputs:
             raise ChannelError(
-                "this windows channel has types although every input is a single, or no types although some input is "
-                "not"
+                f"a windows channel without types must have a single for each of {self.inputs} inputs, not {len(named)}"
             )
-        if (self.types and not self.circle.rare) or (not self.types and (self.cells, self.orders) != (1, 1)):
+        if not self.types and (self.cells, self.orders) != (1, 1):
             raise ChannelError(
-                "a windows channel with types must have an input with an arc, and one without types exactly 1 cell and "
-                "1 order"
+                f"a windows channel without types must have 1 cell and 1 order, not {self.cells} and {self.orders}"
             )
         for each in self.types:
             _require_type(each, self.cells, len(self.heavies))
-        if any(not 0 <= single.other <= single.own for single in self.singles):
-            raise ChannelError(
-                "the weight of a single's output is negative, or larger for another input than for its own"
-            )
+        for single in self.singles:
+            if not 0 <= single.other <= single.own:
+                raise ChannelError(
+                    "the weights of a single's output must satisfy 0 <= other <= own, not other = "
+                    f"{single.other} and own = {single.own}"
+                )
         if min(self._rest_of(kind) for kind in (_RARE, *range(len(self.heavies)))) < 0 or any(
             self._rest_of(_LOW) < single.own - single.other for single in self.singles
         ):
             raise ChannelError("the weights of an input sum to more than 2^64")
+
+    def _require_kinds(self, listed: Sequence[int]) -> None:
+        """Refuse an input that is not exactly one of rare (it has an arc), heavy or single."""
+        bare = [x for x, arc in enumerate(self.arcs) if not arc]
+        if sorted(listed) == bare:
+            return
+        counts = Counter(listed)
+        for x in sorted({*listed, *bare}):
+            if not 0 <= x < self.inputs:
+                raise ChannelError(f"a heavy input or a single must lie in 0 .. {self.inputs - 1}, not {x}")
+            if (kinds := bool(self.arcs[x]) + counts[x]) != 1:
+                raise ChannelError(f"each input must have an arc, be heavy or be a single; {x} is {kinds} of these")
 
     @property
     def scale(self) -> int:
@@ -242,7 +260,7 @@ class Windows(Arrangement):
         _, arcs, cells, orders, heavies, singles, types = codec.fields(value, 7, "a windows channel", ChannelError)
         flat = codec.integers(singles, "a single", ChannelError)
         if len(flat) % 3:
-            raise ChannelError(f"the {len(flat)} numbers of the singles are not triples of an input and two weights")
+            raise ChannelError(f"singles must be triples of an input and two weights, not {len(flat)} numbers")
         read = []
         for each in codec.array(types, "the types of windows", ChannelError):
             numbers = codec.integers(each, "a type of windows", ChannelError)
@@ -267,10 +285,13 @@ def _require_type(each: Type, cells: int, heavies: int) -> None:
         raise ChannelError(
             f"a type of windows must have a weight for each of {heavies} heavy inputs, not {len(each.heavy)}"
         )
-    if not 0 <= each.span <= cells or min(each.outside, each.low, *each.heavy, 0) < 0 or each.inside < each.outside:
+    if not 0 <= each.span <= cells:
+        raise ChannelError(f"a window must span 0 to {cells} cells, not {each.span}")
+    if (least := min(each.outside, each.low, *each.heavy)) < 0:
+        raise ChannelError(f"the weight of a window must be at least 0, not {least}")
+    if each.inside < each.outside:
         raise ChannelError(
-            f"a window must span 0 to {cells} cells with weights of at least 0, inside not below outside; not "
-            f"{each.span} cells, {each.inside} inside and {each.outside} outside"
+            f"the inside weight of a window must be at least its outside weight, {each.outside}, not {each.inside}"
         )
     if each.span in (0, cells) and each.inside != each.outside:
         raise ChannelError(
