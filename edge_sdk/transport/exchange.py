@@ -20,10 +20,10 @@ from typing import TypeAlias
 from edge_sdk.transport.address import Address
 
 TIMEOUT_SECONDS = 30
-"""Limit of a connection attempt, and of everything after it (SPEC 9)."""
+"""Limit in seconds of a connection attempt, and of the exchange after it (SPEC 9)."""
 
 Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
-"""Makes the connection of one exchange, for an app that trusts one certificate only or uses a proxy."""
+"""A function that makes the connection of one exchange; an app may trust one certificate only, or use a proxy."""
 
 
 def connect(to: Address) -> http.client.HTTPConnection:
@@ -57,8 +57,10 @@ def ask(
         timer.start()
         try:
             connection.request("GET" if body is None else "POST", to.path, body, headers)
-            response = connection.getresponse()
-            said = response.read(most)
+            # If the timer ended during the attempt to connect, it found no socket to shut down.
+            if not late.is_set():
+                response = connection.getresponse()
+                said = response.read(most)
         except (OSError, http.client.HTTPException):
             if not late.is_set():
                 raise
@@ -73,7 +75,7 @@ def _end(connection: http.client.HTTPConnection, late: threading.Event) -> None:
     """End an exchange from the timer's thread; reading then fails, because the connection is closed."""
     late.set()
     sock = connection.sock
-    # During the attempt to connect, which has its own timeout, the socket is None.
+    # During the attempt to connect, which has its own timeout, the socket is None; ``ask`` then reads no response.
     if sock is not None:
         # An OSError means that the exchange has ended by itself meanwhile.
         with contextlib.suppress(OSError):
