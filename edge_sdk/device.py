@@ -29,7 +29,8 @@ from edge_sdk.disclosure.disclosures import Disclosures
 from edge_sdk.errors import StoreDamaged, StoreRestored
 from edge_sdk.store.sqlite import MEMORY, Store
 
-if TYPE_CHECKING:  # imported at run time only with the first key
+# At run time, these are imported only with the first key.
+if TYPE_CHECKING:
     from edge_sdk.rollback.key_store import KeyStore
     from protocol.domain import Answer
     from protocol.keys import AuthorKey
@@ -262,9 +263,9 @@ class Device(Membership, Disclosures):
     def set_clock(self) -> list[bytes]:
         """Accept the clock's current time as correct, if the clock was ahead before.
 
-        A device treats the time of its latest answer as past, and a unit does not answer until the clock shows a later
-        time. This method resets only that time: spending and used slots stay. For window caps, the cost of answers with
-        later dates is added to the worst case from now on.
+        A device treats the time of a consent and the start of its latest answer's period as past, and a unit does not
+        answer until the clock shows a later time. This method lowers these two times only: spending and used slots
+        stay. For window caps, the cost of answers with later dates is added to the worst case from now on.
 
         Returns:
             Ids of the campaigns whose recorded time was later. A transcript still continues only after its latest

@@ -37,7 +37,7 @@ def facts(records: Records, now: int) -> dict[str, str | int | float]:
 def _waiting(records: Records) -> dict[str, str]:
     """Return the reason why envelopes wait, for each campaign with a failed upload or without an address."""
     return {
-        f"waits of {_title(records, one.campaign_id)}": f"{one.envelopes} envelopes: {one.state}"
+        f"waits of {_title(records, one.campaign_id)}": f"envelopes: {one.envelopes}; {one.state}"
         for one in waiting(records.outbox)
         if one.failures or not one.addresses
     }
@@ -50,7 +50,7 @@ def _clock_behind(records: Records, now: int) -> dict[str, str]:
         consent = records.consents.find(records.campaigns.number(campaign_id))
         if consent is not None and now < (until := known_past(records, campaign_id)):
             found[f"clock in {_title(records, campaign_id)}"] = (
-                f"behind its latest reading: a unit answers again at {moment(until)}; if the clock is right now and "
+                f"behind the latest reading: a unit answers again at {moment(until)}; if the clock is right now and "
                 "ran ahead before, run clock --set"
             )
     return found

@@ -177,7 +177,7 @@ def _choices(domain: Domain, said: Domain) -> AnswerChoices:
 def label_translations(device: Device, campaign_id: bytes, language: str | None = None) -> dict[str, str]:
     """Return the translated label of each answer to a joined campaign, by the campaign's own label.
 
-    It contains the labels of the only question, and of the groups and districts of this device's view.
+    The mapping contains the labels of the only question, and of the groups and districts of this device's view.
 
     Args:
         language: the person's language, as for ``Device.terms``.

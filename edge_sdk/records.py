@@ -22,7 +22,8 @@ from edge_sdk.campaigns.known import Campaigns
 from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.queue import UploadQueue
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign
+# At run time, these are imported only with the first campaign.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
 
 

@@ -14,7 +14,8 @@ from edge_sdk.records import Records
 from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.outbox import Outbox
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign: an app that shows its ledger needs no audit
+# At run time, these are imported only with the first campaign: an app that shows its ledger needs no audit.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from protocol.keys import AuthorKey
 

@@ -30,7 +30,8 @@ from edge_sdk.errors import OutboxFull, QuotaReached
 from edge_sdk.timestamps import moment
 from protocol.errors import CampaignError
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign
+# At run time, these are imported only with the first campaign.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
     from edge_sdk.transport.queue import Randomness
@@ -128,7 +129,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
 
 
 def known_past(records: Records, campaign_id: bytes) -> int:
-    """Return the latest time that is known to be past: the consent, or the start of the latest reading's period.
+    """Return the latest time that is known to be past: that of the consent, or the start of the latest answer's period.
 
     Raises:
         UnknownCampaign

@@ -15,7 +15,8 @@ from edge_sdk.campaigns.consent import no_consent
 from edge_sdk.campaigns.known import require_not_closed
 from protocol.errors import OutsideSchedule
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign
+# At run time, these are imported only with the first campaign.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
 

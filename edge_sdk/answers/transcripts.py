@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from edge_sdk.store.sqlite import Store
 from protocol.errors import OutsideSchedule
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign
+# At run time, these are imported only with the first campaign.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from edge_sdk.campaigns.consent import agree, choose, choose_prior, no_consent, present_code
 from edge_sdk.session import Session
 
-if TYPE_CHECKING:  # imported at run time only with the first declaration
+# At run time, these are imported only with the first declaration.
+if TYPE_CHECKING:
     from edge_sdk.disclosure.declaration import Declaration
 
 

@@ -18,7 +18,8 @@ from edge_sdk.campaigns.role import Role, candidates_of, counts_of, declared_of,
 from edge_sdk.errors import ConsentMissing
 from protocol.errors import CampaignError
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign
+# At run time, these are imported only with the first campaign.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.records import Records
     from edge_sdk.transport.queue import Randomness

@@ -27,7 +27,8 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
 from protocol.views import Map, is_plain
 
-if TYPE_CHECKING:  # imported at run time only when terms are shown; answering does not need it
+# At run time, these are imported only when terms are shown; answering does not need it.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.terms import Terms
 
 

@@ -14,7 +14,8 @@ from edge_sdk.errors import StoreError, UnknownCampaign
 from edge_sdk.store.sqlite import Store
 from protocol.errors import BadData
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign: an app that shows its ledger needs no audit
+# At run time, these are imported only with the first campaign: an app that shows its ledger needs no audit.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.joined import Joined
 
 

@@ -14,7 +14,8 @@ from edge_sdk.errors import AddressRefused, InvitationRefused, UnknownCampaign
 from edge_sdk.transport.address import address as address_of
 from protocol.errors import CampaignError
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign: an app that shows its ledger needs no audit
+# At run time, these are imported only with the first campaign: an app that shows its ledger needs no audit.
+if TYPE_CHECKING:
     from edge_sdk.campaigns.invitation import Invitation
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.campaigns.terms import Terms

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from edge_sdk.errors import ConsentMissing
 from protocol.errors import CampaignError, ReportError
 
-if TYPE_CHECKING:  # imported at run time only with the first campaign
+# At run time, these are imported only with the first campaign.
+if TYPE_CHECKING:
     from protocol.campaign import Campaign
     from protocol.notions.own import OwnPrior
 

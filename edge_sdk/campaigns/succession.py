@@ -63,7 +63,8 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
     Returns:
         The id of the next campaign; None if the study has no campaign that the permission covers.
     Raises:
-        NoResponse: none of the study's addresses answered.
+        NoResponse: an address of the study gave no valid response; later addresses are not tried.
+        CampaignError: the study sent other bytes than the campaign in its list.
         BudgetRefused, ConsentMissing, OutboxFull: the device cannot agree to the next campaign.
     """
     from edge_sdk.campaigns.joined import Joined

@@ -162,8 +162,7 @@ class Terms:
 
     @property
     def view_description(self) -> str:
-        """A sentence that describes the coarsened answer of this device, in English; empty if no view coarsens the
-        answer."""
+        """A sentence that describes the coarsened answer of this device, in English; empty if ``map`` is None."""
         return self.view_description_in("en")
 
     def view_description_in(self, language: str) -> str:
@@ -172,7 +171,7 @@ class Terms:
         Args:
             language: a tag such as "de".
         Returns:
-            A sentence; empty if no view coarsens the answer.
+            A sentence; empty if ``map`` is None.
         """
         return "" if self.map is None else asked(self.map, self.domain, self.views, language)
 

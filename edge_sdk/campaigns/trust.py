@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.session import Session
 
-if TYPE_CHECKING:  # imported at run time only with the first key
+# At run time, these are imported only with the first key.
+if TYPE_CHECKING:
     from protocol.keys import AuthorKey
 
 

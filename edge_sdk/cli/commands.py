@@ -24,7 +24,8 @@ from protocol import exact
 from protocol.campaign import unverified_campaign
 from protocol.errors import HalftruthError
 
-if TYPE_CHECKING:  # imported at run time only by the commands that need it
+# At run time, these are imported only by the commands that need it.
+if TYPE_CHECKING:
     from edge_sdk.transport.upload import Sent
     from protocol.domain import Answer
 

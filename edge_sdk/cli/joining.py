@@ -22,7 +22,8 @@ from edge_sdk.errors import UnknownCampaign
 from protocol import keys
 from protocol.campaign import require_campaign
 
-if TYPE_CHECKING:  # imported at run time only by the commands that need it
+# At run time, these are imported only by the commands that need it.
+if TYPE_CHECKING:
     from protocol.link import Link
 
 MOST_NOTICE_BYTES = 1024
@@ -76,7 +77,7 @@ def _require_agreed(link: Link, trusted: list[keys.AuthorKey]) -> None:
             "the link was not followed: standard input is not a terminal, so nobody can confirm; add --yes to confirm"
         )
     print(
-        ("The host will see your network address. Ask the host for the campaign? [y/N] "),
+        "The host will see your network address. Fetch the campaign from the host? [y/N] ",
         end="",
         file=sys.stderr,
         flush=True,
@@ -117,8 +118,8 @@ def _trusted(device: Device, beginning: str) -> bytes:
     """
     found = [author.public for author in device.trusted if beginning and author.fingerprint.startswith(beginning)]
     if len(found) != 1:
-        what = "more than one trusted key begins" if found else "no trusted key begins"
-        raise Usage(f"{what} with the given fingerprint: the command trust lists them")
+        which = "more than one trusted key begins" if found else "no trusted key begins"
+        raise Usage(f"the fingerprint of {which} with the given characters: the command trust lists the fingerprints")
     return found[0]
 
 
@@ -187,8 +188,8 @@ def find(device: Device, beginning: str) -> bytes:
         )
     found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
     if len(found) != 1:
-        what = "more than one joined campaign begins" if found else "no joined campaign begins"
-        raise UnknownCampaign(f"{what} with the given id: the ledger command lists them")
+        which = "more than one joined campaign begins" if found else "no joined campaign begins"
+        raise UnknownCampaign(f"the id of {which} with the given digits: the ledger command lists the ids")
     return found[0]
 
 

@@ -17,7 +17,8 @@ from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
 from protocol import exact
 
-if TYPE_CHECKING:  # imported at run time only by the commands that need it
+# At run time, these are imported only by the commands that need it.
+if TYPE_CHECKING:
     from edge_sdk.rollback.key_store import KeyStore
 
 
@@ -26,7 +27,7 @@ def budget(options: argparse.Namespace) -> Printed:
     try:
         window = (int(options.window[0]), float(options.window[1])) if options.window else None
     except ValueError:
-        raise Usage("--window is not given as whole seconds and nats: write, for example, --window 86400 1.5") from None
+        raise Usage("--window must be whole seconds and nats, for example --window 86400 1.5") from None
     try:
         policy = BudgetPolicy(options.lifetime, options.per_campaign, window)
     except ValueError as error:

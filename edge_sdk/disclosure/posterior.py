@@ -29,7 +29,7 @@ class Posterior:
 
     Attributes:
         before: the probability from the history alone.
-        after: an upper bound of the probability after one report as well.
+        after: an upper bound of the probability from the history and one report.
     """
 
     before: Fraction

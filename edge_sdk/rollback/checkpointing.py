@@ -117,8 +117,7 @@ class CheckpointWriter:
         replaces a newer one.
 
         Args:
-            latest: the checkpoint that this process committed last. It is not decoded again, unless another process has
-                committed a later one.
+            latest: as for ``stored_checkpoint``.
             alone: erase all earlier checkpoints.
         Raises:
             StoreRestored: the key store's checkpoint is ahead, so this is an old copy of the store.
@@ -169,7 +168,7 @@ def stored_checkpoint(store: Store, latest: Checkpoint | None = None) -> Checkpo
     """Return the checkpoint in the store.
 
     Args:
-        latest: the checkpoint that is probably there, and then is not decoded again.
+        latest: the checkpoint that this process committed last; it is not decoded again if the store still has it.
     Raises:
         StoreDamaged
     """

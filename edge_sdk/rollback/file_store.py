@@ -24,7 +24,7 @@ class FileKeyStore(KeyStore):
     elsewhere.
 
         folder/device.secret       32 bytes
-        folder/device.checkpoint   two slots of 4,096 bytes, written in turn: a torn write leaves the other
+        folder/device.checkpoint   two slots of 4,096 bytes, written in turn, so a torn write leaves one
 
     The length of a checkpoint's file never changes, so a full disk does not stop a write (except on btrfs and zfs,
     where every write takes new space).
@@ -156,5 +156,5 @@ def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
 
 
 def _open(path: Path, flags: int) -> int:
-    """Open a file and return its descriptor. A Python file object takes as long to open as a checkpoint to write."""
+    """Open a file and return its descriptor; opening a Python file object takes as long as writing a checkpoint."""
     return os.open(path, flags | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0))

@@ -19,7 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 
 Machine = Callable[[], bytes]
-"""Bytes that identify this machine; empty if nothing does."""
+"""A function that returns bytes that identify this machine; b"" if nothing identifies it."""
 
 Mounts = list[tuple[str, str]]
 """(mount point, type), in the order they were mounted."""

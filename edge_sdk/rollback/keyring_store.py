@@ -16,7 +16,8 @@ from edge_sdk.errors import StoreError
 from edge_sdk.rollback.checkpoint import Checkpoint
 from edge_sdk.rollback.key_store import KeyStore, require_later
 
-if TYPE_CHECKING:  # the package is an optional dependency
+# The package is an optional dependency.
+if TYPE_CHECKING:
     from keyring.backend import KeyringBackend
 
 SERVICE = "halftruth"
@@ -109,7 +110,7 @@ def _backend() -> KeyringBackend:
     except ImportError:
         raise StoreError("the keyring package is not installed: pip install halftruth[keyring]") from None
     found = keyring.get_keyring()
-    # A chain of keyrings writes to its first member, so the check is for that one.
+    # A chain of keyrings writes to its first member, so that member is checked.
     chained = getattr(found, "backends", None)
     first = chained[0] if chained else found
     if first.priority < LEAST_PRIORITY:

@@ -192,7 +192,7 @@ def _require_current(
         require_later(checkpoint, kept, where)
         if kept is None and where in expected:
             raise StoreRestored(
-                f"{where} has no checkpoint of the store in {folder}: put the latest back; or adopt the store, and "
+                f"{where} has no checkpoint of the store in {folder}: put the latest one back; or adopt the store, and "
                 "the amount reserved counts as spent"
             )
 

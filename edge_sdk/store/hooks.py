@@ -12,7 +12,7 @@ class Hooks(Protocol):
     """The callbacks of one open store."""
 
     def before_commit(self) -> None:
-        """Write rows before a commit; they are part of the transaction, and an exception undoes it."""
+        """Write rows before a commit; they are part of the transaction, which an exception undoes."""
 
     def committed(self) -> None:
         """Update records outside the database, after a transaction is on the disk.

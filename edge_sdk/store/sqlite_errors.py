@@ -16,7 +16,7 @@ from pathlib import Path
 from edge_sdk.errors import StoreDamaged, StoreError
 
 _DAMAGES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
-"""SQLITE_ERROR is among them: it means that a table or column of the schema is missing."""
+"""Error codes of a damaged database. SQLITE_ERROR means that a table or column of the schema is missing."""
 
 
 REFUSALS = (sqlite3.Error, OSError, UnicodeDecodeError)

@@ -26,7 +26,7 @@ ONLY = {
     "own": ("consent.prior",),
     "enrolled": ("consent.enrol", "page.enrolment"),
 }  # fmt: skip
-"""By feature, the texts that only a page of a campaign with this feature needs: keys, or a section and a point."""
+"""The texts that a page needs only for a feature of its campaign, by feature: keys, or sections that end in a point."""
 
 _LISTS = {"values": {"list"}, "ordered": {"list"}, "items": {"list", "items"}, "date": {"list", "date"}}
 """Features by kind of domain. A domain of another kind has its kind as its feature; buckets count as numbers."""

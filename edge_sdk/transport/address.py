@@ -37,7 +37,7 @@ class Address:
 
 
 def address(url: str) -> Address:
-    """Return the address that ``url`` spells; a "/" at its end is ignored.
+    """Return the parsed address ``url``; a "/" at its end is ignored.
 
     Raises:
         AddressRefused: the text is not an address, or its connection would not be encrypted.

@@ -22,7 +22,8 @@ from edge_sdk.store.files import write_durably
 from edge_sdk.store.sqlite import Store
 from edge_sdk.transport.queue import CampaignId, Randomness, UploadQueue
 
-if TYPE_CHECKING:  # imported at run time only with the first upload: an app that only answers needs no network
+# At run time, these are imported only with the first upload: an app that only answers needs no network.
+if TYPE_CHECKING:
     from edge_sdk.transport.exchange import Opener
     from edge_sdk.transport.upload import Sent
 

@@ -40,7 +40,7 @@ class Trouble(IntEnum):
     REFUSED = 1
     """The study answered that it can never accept these bytes; they are not sent again."""
     UNKNOWN_CAMPAIGN = 2
-    """The study does not have the campaign; it may import it later."""
+    """The study does not have the campaign; the study may import the campaign later."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Outcome(Enum):
     FAILED = "failed"
     """Tried and not acknowledged; it will be tried again."""
     UNKNOWN_CAMPAIGN = "unknown_campaign"
-    """The study does not have the campaign; the envelopes are kept and tried again, since it may import it later."""
+    """The study does not have the campaign, but may import it later: the envelopes are kept and tried again."""
     REFUSED = "refused"
     """The study can never accept these bytes; they are kept and not sent again."""
     ELSEWHERE = "elsewhere"

@@ -55,7 +55,7 @@ NOTICE, WARNING, ERROR = 6, 4, 3
 """Levels of the journal."""
 
 Say = Callable[[int, str], None]
-"""Writes one line of a level to the log."""
+"""A function that writes one line with a level to the log."""
 
 
 class Unit:
@@ -331,7 +331,7 @@ class Unit:
                 name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._now)) + f"-{named[:8]}.htr"
                 count = self._device.outbox.export(to.export / name, self.campaign_id)
                 self._solved("leaving", "")
-                self._say(NOTICE, f"{count} envelopes written to {to.export / name}")
+                self._say(NOTICE, f"{count} envelope{'s' * (count != 1)} written to {to.export / name}")
         except HalftruthError as error:
             self._warn("leaving", str(error))
         except OSError as error:
@@ -352,7 +352,7 @@ class Unit:
         if child is self._asking and not more and code == NOT_YET:
             self._warn("following", said, NOTICE)
         elif more:
-            self._warn("leaving", f"the upload was given up after {SEND_SECONDS} seconds")
+            self._warn("leaving", f"the upload was stopped after {SEND_SECONDS} seconds; a later one is tried")
         elif code:
             self._warn("leaving", f"not everything was sent: {said}")
         else:

@@ -25,7 +25,8 @@ SETTLE_SECONDS = 0.25
 """Seconds reserved to write a reading to the disk."""
 
 Read = Callable[[str, float], tuple[str, str]]
-"""Reads the source of a question within a timeout in seconds; returns (reading, reason of failure), one of them ""."""
+"""A function of a question's name and a timeout in seconds that reads the source; it returns (reading, reason of
+failure), one of them ""."""
 
 
 @dataclass(frozen=True)
@@ -199,7 +200,9 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
 
     asker = "question" if name else "campaign"
     if source.scale is not None and not isinstance(domain, Line):
-        raise ConfigurationRefused(f"{_table(name)} scale is for numbers, but this {asker} does not ask for a number")
+        raise ConfigurationRefused(
+            f"{_table(name)} scale is for numbers, but this {asker} does not ask for a number: leave it out"
+        )
     instead = None
     if source.instead is not None:
         instead = SourcedQuestion(name, domain, skippable, Source(outside="skip"), 0).answer(source.instead)

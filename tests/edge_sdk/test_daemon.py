@@ -770,7 +770,7 @@ def test_an_upload_that_hangs_is_killed(world, monkeypatch):
         assert one.unit.waits_for == []
         with pytest.raises(ProcessLookupError):
             os.kill(child.pid, 0)
-    assert one.log[1:] == ["the upload was given up after 0 seconds"]
+    assert one.log[1:] == ["the upload was stopped after 0 seconds; a later one is tried"]
 
 
 def test_a_lowered_cap_and_forgetting_stop_a_unit(world, tmp_path):
