@@ -128,8 +128,8 @@ ROWS = (
         "that reveals everything with probability delta has the same delta"),
     SokRow("(eps, delta)-LIP, delta = 0 (Def. 6)", f"{POINT}, {AWARE}", "output adds limited information of any input",
         _nats("lip"),
-        "at most the LDP level, and at least half of it. No report raises the belief in a value of this prior by more "
-        "than {ceiling:.2f} nats; a higher level comes from values that a report rules out"),
+        "at most the LDP level, and at least half of it. No report raises the log-probability of a value by more "
+        "than {ceiling:.2f} nats under this prior; a higher level comes from values that a report makes less likely"),
     SokRow("(eps, delta)-LIP at eps = 1/2", f"{POINT} up to delta, {AWARE}", "failure probability delta", _delta("lip"),
         "the smallest delta at eps = 1/2"),
     SokRow("L-MIP, nats (Def. 5)", f"{MEAN}, {AWARE}", "the expected log ratio of posterior and prior",
@@ -249,9 +249,9 @@ def sweep(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "context-free notions hold for every prior",
-            f"of randomised response at 1 nat, LDP is {flat['ldp'][one]:.3f} and maximal leakage "
-            f"{flat['maximal-leakage'][one]:.3f} under both priors; LIP is {flat['lip'][one]:.3f} (uniform) and "
-            f"{skewed['lip'][one]:.3f} (skewed), mutual information {flat['mutual-information'][one]:.3f} and "
+            f"randomised response at 1 nat has an LDP level of {flat['ldp'][one]:.3f} and a maximal leakage of "
+            f"{flat['maximal-leakage'][one]:.3f} under both priors; its LIP level is {flat['lip'][one]:.3f} (uniform) "
+            f"and {skewed['lip'][one]:.3f} (skewed), its mutual information {flat['mutual-information'][one]:.3f} and "
             f"{skewed['mutual-information'][one]:.3f}",
             "no difference. The paper does not state that one channel has several context-aware levels",
         ),

@@ -187,10 +187,10 @@ def theorem_4(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the budget of a set is an arithmetic mean (eq. 15)",
-            f"the certificate charges the other set the harmonic mean: up to {max(less):.0%} less, "
+            f"the certificate uses the harmonic mean for the other set: its level is up to {max(less):.0%} lower, "
             f"{sum(less) / len(less):.0%} on average, and "
             + ("never below the true level" if sharper < 1e-9 else f"below the true level by {sharper:.3g} nats"),
-            "the charge follows from the proof of Theorem 4; the theorem states less than its proof shows",
+            "the harmonic mean follows from the proof of Theorem 4; the theorem states less than its proof shows",
         ),
         Finding(
             "eq. 16: a_i (1 - b_j) / (b_i (1 - b_j)) <= e^min(eps_i, eps_j); and 1 <= beta <= alpha",
