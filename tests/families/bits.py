@@ -98,7 +98,7 @@ SHAPES = Shapes(
         "bits of one class, k = 4": Bits((S // 2,), (S // 3,), ((0, 4),)),
     },
     drawn={"bits": random_bits([0, 0, 1, 1, 1, 2, 0, 1], SEED)},
-    dear={
+    costly={
         "bits minid": (joining._minid(256, 16), joining._bits(256, 16)),
         "bits lip": (Information(MOST, joining._prior(60)), joining._bits(60, 60)),
         "bits ball": (Information(MOST, joining._prior(40), 10**8), joining._bits(40, 40)),

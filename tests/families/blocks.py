@@ -171,7 +171,7 @@ SHAPES = Shapes(
         "blocks": in_blocks(NAT, [1] * 300 + [2] * 500 + [0] * 10),
         "high-low": high_low(NAT, [1] * 700 + [0] * 300),
     },
-    dear={
+    costly={
         "blocks block": (
             Block(MOST, tuple((number, 2) for number in range(40))),
             Blocks(0, tuple((number + 1, 2) for number in range(40)), (Hadamard(2**63 + 2**62, 2),) * 40),

@@ -95,7 +95,7 @@ SHAPES = Shapes(
         for q, t, levels in ((2, 2, (1, 3)), (5, 2, (1, 3, 3, 2, 1)), (2, 3, (4, 1, 1, 4, 2)), (3, 3, (1, 2) * 5))
     },
     drawn={"graded": graded(4, 5, [NAT // 2] * 100 + [2 * NAT] * 200)},
-    dear={
+    costly={
         "graded minid": (joining._minid(20, 16), graded(2, 20, [NAT + x * 16 // 20 for x in range(20)])),
         "graded lip": (Information(MOST, joining._prior(60)), graded(2, 6, [NAT + x % 4 for x in range(60)])),
         "graded lip, many": (Information(MOST, joining._prior(31)), graded(5, 3, [NAT + x for x in range(31)])),

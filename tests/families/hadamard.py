@@ -61,7 +61,7 @@ SHAPES = Shapes(
     },
     more={f"Hadamard, k = {k}": Hadamard(truth_of(NAT), k) for k in (2, 3, 7, 8)},
     drawn={"Hadamard": Hadamard(truth_of(NAT), 1000)},
-    dear={
+    costly={
         "hadamard ldp": (Ldp(MOST), Hadamard(2**63 + 2**62, 200)),
         "hadamard geo": (Geo.between(MOST, 1, [0], range(200)), Hadamard(2**63 + 2**62, 200)),
         "hadamard pairwise": (joining._matrix(24), Hadamard(2**63 + 2**62, 24)),

@@ -111,7 +111,7 @@ SHAPES = Shapes(
         "noise with steps of weight zero": mirrored(1, 5, (STEPS // 4, 0, STEPS // 16, 0)),
     },
     drawn={"noise": mirrored(20, 25, [STEPS >> 11] * 499)},
-    dear={
+    costly={
         "noise ldp": (Ldp(MOST), joining._noise(1, 64)),
         "noise geo": (Geo.between(MOST, 1, [0], range(24)), joining._noise(1, 24)),
         "noise geo on a grid": (Geo.between(MOST, 1, range(6), range(6)), joining._noise(6, 6)),

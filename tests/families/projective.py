@@ -161,7 +161,7 @@ SHAPES = Shapes(
         "projective over four elements": projective(300, 4, 5, 2 * NAT),
         "projective of two coordinates": projective(500, 499, 2, 5 * NAT),
     },
-    dear={
+    costly={
         "projective lip, two": (Information(MOST, joining._prior(127)), joining.projective(127, 2, 7)),
         "projective lip, many": (Information(MOST, joining._prior(31)), joining.projective(31, 5, 3)),
         "projective lip, long lines": (Information(MOST, joining._prior(3)), joining.projective(3, 101, 2)),

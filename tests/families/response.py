@@ -58,7 +58,7 @@ SHAPES = Shapes(
         **{f"response, k = {k}": RandomizedResponse(k, (cover_of(NAT, k),)) for k in (2, 3, 7, 8)},
     },
     drawn={"response": RandomizedResponse(1000, (cover_of(6 * NAT, 1000),))},
-    dear={
+    costly={
         "response lip": (Information(MOST, joining._prior(200)), joining._response(200)),
         "response ball": (Information(MOST, joining._prior(200), 10**8), joining._response(200)),
     },

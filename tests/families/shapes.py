@@ -50,7 +50,7 @@ class Shapes:
         refused: wire forms that must be refused.
         more: further small channels for the tests of all families, besides those of the vectors.
         drawn: large channels whose draws are compared with their weights.
-        dear: small channels of the shape with the costliest audit, each with a notion.
+        costly: small channels of the shape with the costliest audit, each with a notion.
         one_run: whether the values of the one large random integer that give an output are adjacent.
     """
 
@@ -61,7 +61,7 @@ class Shapes:
     refused: dict[str, Any] = field(default_factory=dict)
     more: dict[str, Channel] = field(default_factory=dict)
     drawn: dict[str, Channel] = field(default_factory=dict)
-    dear: dict[str, tuple[Notion, Channel]] = field(default_factory=dict)
+    costly: dict[str, tuple[Notion, Channel]] = field(default_factory=dict)
     one_run: bool = False
 
 

@@ -85,7 +85,7 @@ SHAPES = Shapes(
     },
     more={f"subset, k = {k}, d = {d}": subset(k, d, NAT) for k, d in ((3, 2), (4, 2), (5, 4), (6, 3))},
     drawn={"subset": subset(11, 4, NAT)},
-    dear={
+    costly={
         "subset pairwise": (joining._matrix(20), joining._subset(20, 9)),
         "subset lip": (Information(MOST, joining._prior(20)), joining._subset(20, 9)),
     },

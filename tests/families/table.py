@@ -51,7 +51,7 @@ SHAPES = Shapes(
         "table of two inputs": random_table(2, 2, SEED),
     },
     drawn={"table": random_table(20, 400, SEED)},
-    dear={
+    costly={
         "table pairwise": (joining._matrix(16), joining._table(16, 20)),
         "table ldp": (Ldp(MOST), joining._table(20, 40)),
         "table mutual information": (MutualInformation(MOST, joining._prior(12)), joining._table(12, 12)),

@@ -94,7 +94,7 @@ SHAPES = Shapes(
     refused=_refused(),
     more={f"triples, k = {k}": triples(k, NAT) for k in (2, 3, 8, 9, 10, 16)},
     drawn={"triples": triples(100, NAT)},
-    dear={
+    costly={
         "triples lip": (Information(MOST, joining._prior(60)), joining._triples(60)),
         "triples ball": (Information(MOST, joining._prior(60), 10**8), joining._triples(60)),
     },

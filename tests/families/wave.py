@@ -75,7 +75,7 @@ SHAPES = Shapes(
     refused=_refused(),
     more={f"wave, k = {k}, b = {b}": wave(k, b, NAT) for k, b in ((2, 1), (3, 1), (3, 2), (4, 2), (9, 2), (12, 3))},
     drawn={"wave": wave(1000, 251, NAT)},
-    dear={
+    costly={
         "wave lip": (Information(MOST, joining._prior(200)), wave(200, 50, MOST)),
         "wave ball": (Information(MOST, joining._prior(200), 10**8), wave(200, 50, MOST)),
         "wave pairwise": (joining._matrix(20), wave(20, 4, 2 * NAT)),

@@ -246,7 +246,7 @@ SHAPES = Shapes(
         )
     },
     drawn={"windows": random_windows(205, 3, 2, 50, 4, 3, SEED)},
-    dear={
+    costly={
         "windows, many arcs": (Information(MOST, joining._prior(400)), joining._windows(400, 16, 4, 2)),
         "windows, many cells": (Information(MOST, joining._prior(9)), joining._windows(9, 200, 4, 2)),
         "windows, many types": (Information(MOST, joining._prior(30)), joining._windows(30, 100, 2, 20)),

@@ -54,7 +54,7 @@ def instructions(work: Any) -> int:
     return count
 
 
-SMALL = {name: asked for shapes in SHAPES.values() for name, asked in shapes.dear.items()}
+SMALL = {name: asked for shapes in SHAPES.values() for name, asked in shapes.costly.items()}
 SMALL["classes"] = joining._classes(12, 8, 12)
 """For each family and notion, a small channel of the shape with the costliest audit."""
 

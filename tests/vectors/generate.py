@@ -112,7 +112,7 @@ def keys_cases() -> Iterator[Case]:
     refused_keys = {
         "key of 31 bytes": ANALYST.public[:31],
         "key of 33 bytes": ANALYST.public + b"\0",
-        "key of no bytes": b"",
+        "empty key": b"",
         "key with y = p": FIELD.to_bytes(32, "little"),
         "key with y = p + 1, a second encoding of the identity": (FIELD + 1).to_bytes(32, "little"),
         "key with y = 2^255 - 1": (2**255 - 1).to_bytes(32, "little"),
@@ -130,8 +130,8 @@ def keys_cases() -> Iterator[Case]:
         "R is not canonical": (FIELD + 3).to_bytes(32, "little") + good[32:],
         "R is the identity": (1).to_bytes(32, "little") + good[32:],
         "R is the identity, its top bit set": (1 + 2**255).to_bytes(32, "little") + good[32:],
-        "one bit of R": bytes([good[0] ^ 1]) + good[1:],
-        "one bit of S": good[:32] + bytes([good[32] ^ 1]) + good[33:],
+        "one bit of R flipped": bytes([good[0] ^ 1]) + good[1:],
+        "one bit of S flipped": good[:32] + bytes([good[32] ^ 1]) + good[33:],
         "signature by another key": STRANGER.sign(message),
         "signature of another message": ANALYST.sign(b"massage"),
     }
@@ -146,7 +146,7 @@ def keys_cases() -> Iterator[Case]:
         "public key file of two keys": line + line,
         "public key file of a small-order key": f"halftruth-public-key:{small[1].to_bytes(32, 'little').hex()}\n",
         "public key file with two blanks before its name": f"{line.strip()}  Town library",
-        "public key file with a name that hides a character": f"{line.strip()} Town\u200b library",
+        "public key file with an invisible character in its name": f"{line.strip()} Town\u200b library",
         "public key file with a name that is too long": f"{line.strip()} {'x' * 101}",
     }
     for name, text in refused_files.items():
@@ -220,8 +220,8 @@ def envelope_cases() -> Iterator[Case]:
         ("report as a closing", changed(1, 4), "signature"),
         ("report as an enrolment", changed(1, 2), "signature"),
         ("report as a campaign", changed(1, 1), "signature"),
-        ("one bit of the payload", flipped(15), "signature"),
-        ("one bit of the signature", flipped(len(good) - 40), "signature"),
+        ("one bit of the payload flipped", flipped(15), "signature"),
+        ("one bit of the signature flipped", flipped(len(good) - 40), "signature"),
         ("one payload byte moved into the signature's place", changed(3, b"payloa"), "signature"),
     ]
     for name, data, stage in refused:
@@ -242,15 +242,15 @@ def batch_cases() -> Iterator[Case]:
     nested = envelope.seal(Kind.REPORT, ANALYST, first)
     cases: list[tuple[str, list[bytes | tuple[bytes, str]]]] = [
         ("empty", []),
-        ("one", [first]),
-        ("three and an enrolment", [first, enrolment, second, third]),
-        ("the same one twice", [first, first]),
-        ("altered but still an envelope", [first, damaged, third]),
+        ("one envelope", [first]),
+        ("three reports and an enrolment", [first, enrolment, second, third]),
+        ("the same envelope twice", [first, first]),
+        ("an altered envelope that can still be decoded", [first, damaged, third]),
         ("an envelope inside a payload is not read", [nested, second]),
-        ("noise before the first", [(b"\x00noise", "envelope"), first]),
-        ("noise between", [first, (b"\x95\x01\x03\xc4\x08", "envelope"), second]),
+        ("noise before the first envelope", [(b"\x00noise", "envelope"), first]),
+        ("noise between two envelopes", [first, (b"\x95\x01\x03\xc4\x08", "envelope"), second]),
         ("noise that begins like an envelope", [first, (b"\x95\x01\x95\x01\x03", "envelope"), second]),
-        ("noise after the last", [first, (b"\xff", "envelope")]),
+        ("noise after the last envelope", [first, (b"\xff", "envelope")]),
         ("one byte missing in the middle envelope", [first, (shortened, "envelope"), third]),
         ("two damaged neighbours in one run of garbage", [first, (shortened + shortened, "envelope"), third]),
         (
@@ -260,7 +260,7 @@ def batch_cases() -> Iterator[Case]:
         ("cut short at the end", [first, (unfinished, "codec")]),
         ("cut short in its first bytes", [first, (second[:2], "codec")]),
         ("noise only", [(b"not a batch at all", "envelope")]),
-        ("first byte of the first lost", [(first[1:], "envelope"), second]),
+        ("the first byte of the first envelope missing", [(first[1:], "envelope"), second]),
         ("a length that reaches past the end", [(second[:13] + b"\xc5\x10\x00" + second[15:], "codec"), third]),
     ]
     for name, items in cases:
@@ -330,7 +330,7 @@ def _no_forms() -> dict[str, Any]:
         "form with a field too many": ["form", [ask, ["b", *ask[1:]]], 0],
         "form of questions as text": ["form", "ab"],
         "question that is not an array": ["form", [ask, "b"]],
-        "question without whether it can be skipped": ["form", [ask, ["b", *ask[1:3]]]],
+        "question without the mark that it can be skipped": ["form", [ask, ["b", *ask[1:3]]]],
         "two questions of one name": ["form", [ask, ask]],
         "question without a name": other(0, ""),
         "question with a name of 41 characters": other(0, "b" * 41),
@@ -350,10 +350,10 @@ def _no_forms() -> dict[str, Any]:
         "question of one value": other(2, ["values", ["x"]]),
         "question with a semicolon in a value": other(2, ["values", ["x", "y;z"]]),
         "question with 2 as the mark that it can be skipped": other(3, 2),
-        "question with the value skipped that can be skipped": [
+        "skippable question with the value skipped": [
             "form", [ask, ["b", "B?", ["values", ["x", "skipped"]], 1]],
         ],
-        "question with 2^20 inputs that can be skipped too": [
+        "skippable question with 2^20 inputs without skipping": [
             "form", [ask, ["b", "B?", ["number", 0, 0, 2**20 - 1, 1, 0, 0, ""], 1]],
         ],
     }  # fmt: skip
@@ -603,9 +603,13 @@ def certificate_cases() -> Iterator[Case]:
     forged = NAT + NAT // 1000
     refused: list[tuple[str, notions.Notion, Channel]] = [
         ("Hadamard 0.1% above its level", notions.Ldp(NAT), raised(truth_of(forged))),
-        ("Hadamard one unit too truthful", notions.Ldp(NAT), raised(PLAIN.truth + 1)),
+        ("Hadamard one unit of weight above its level", notions.Ldp(NAT), raised(PLAIN.truth + 1)),
         ("response 0.1% above its level", notions.Ldp(NAT), RandomizedResponse(4, (cover_of(forged, 4),))),
-        ("response one unit too truthful", notions.Ldp(NAT), RandomizedResponse(4, (cover_of(NAT, 4) - 1,))),
+        (
+            "response one unit of weight above its level",
+            notions.Ldp(NAT),
+            RandomizedResponse(4, (cover_of(NAT, 4) - 1,)),
+        ),
         ("table a nanonat above its level", notions.Ldp(two - 1), half),
         (
             "response that always gives the true input",
@@ -614,17 +618,21 @@ def certificate_cases() -> Iterator[Case]:
         ),
         ("table with a zero", notions.Ldp(20 * NAT), line),
         ("blocks under plain ldp", notions.Ldp(20 * NAT), BLOCKS),
-        ("high-low one unit too truthful", high, replace(SENSITIVE, channels=(Hadamard(truth_of(NAT) + 1, 3),))),
+        (
+            "high-low one unit of weight above its level",
+            high,
+            replace(SENSITIVE, channels=(Hadamard(truth_of(NAT) + 1, 3),)),
+        ),
         ("high-low with too little cover", high, replace(SENSITIVE, cover=SENSITIVE.cover - 1)),
         ("high-low of one input with too little cover", one, replace(MANGAT, cover=MANGAT.cover - 1)),
         ("high-low with other inputs sensitive", notions.HighLow(NAT, 5, (0, 1, 2)), SENSITIVE),
         ("block with other blocks than the channel's", notions.Block(NAT, ((0, 9),)), BLOCKS),
         (
-            "block one unit too truthful",
+            "block one unit of weight above its level",
             blocks,
             replace(BLOCKS, channels=(BLOCKS.channels[0], Hadamard(truth_of(NAT) + 1, 4))),
         ),
-        ("pairwise with a zero where a bound is", notions.Matrix(two, matrix), line),
+        ("pairwise with a zero for a bounded pair", notions.Matrix(two, matrix), line),
         ("lip a nanonat above its level", notions.Information(lip_level - 1, PRIOR), LIP_TABLE),
         (
             "lip of a channel too large to audit cell by cell, ldp a nanonat above",
@@ -648,9 +656,9 @@ def certificate_cases() -> Iterator[Case]:
         ),
         ("ldp of bits with b = 0 in one class", notions.Ldp(20 * NAT), CHANNELS[UNIT_A]),
         *((f"{name}, a nanonat more", _less(notion), channel) for name, notion, channel in tight),
-        ("minid one unit too truthful", tight[0][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
-        ("avgid one unit too truthful", tight[1][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
-        ("minid without the pair of classes left out", notions.MinId.over([NAT] * 3 + [2 * NAT] * 3), apart),
+        ("minid one unit of weight above its level", tight[0][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
+        ("avgid one unit of weight above its level", tight[1][1], replace(TWO_CLASSES, other=(S // 5, S // 20 - 1))),
+        ("minid with a bound between inputs of two blocks", notions.MinId.over([NAT] * 3 + [2 * NAT] * 3), apart),
         ("geo with an infinite ratio", notions.Geo.between(20 * NAT, 1, [0], [0, 1, 2]), CHANNELS[ONE_COLUMN]),
         (
             "mutual information of more steps than are allowed",
@@ -671,7 +679,7 @@ def certificate_cases() -> Iterator[Case]:
             RandomizedResponse(3, (at_first.cover[0] + 1, *at_first.cover[1:])),
         ),
         (
-            "classes, one a unit too truthful",
+            "classes, one with one unit of weight above its level",
             two_classes,
             Blocks(0, ((1, 3), (2, 3)), (RandomizedResponse(3, (response.cover[0] - 1,)), LIP_TABLE)),
         ),
@@ -896,7 +904,7 @@ def campaign_cases() -> Iterator[Case]:
         ),
     )  # fmt: skip
     yield described("two classes of people", of_classes())
-    yield described("a number of two classes, by a wave each", numbers_of_classes())
+    yield described("a number for two classes, with a wave for each", numbers_of_classes())
     yield described("own priors", own_priors())
     yield described("transcripts", transcripts())
     yield described("sets of items", terms(domain=domain.Items(2, ("bread", "milk", "eggs"))))
@@ -918,7 +926,7 @@ def campaign_cases() -> Iterator[Case]:
             of_classes(), language="en", translations=(Texts("de", "T", "F?", classes=("Mitglieder", "Gäste")),),
         ),
     )  # fmt: skip
-    yield described("a form, its labels and a unit in German, its questions alone in French", in_german())
+    yield described("a form with German questions, labels and unit, and French questions", in_german())
     yield described("a number whose unit is in German", of_hours())
     yield described(
         "items in German",
@@ -938,7 +946,7 @@ def campaign_cases() -> Iterator[Case]:
 
     yield refused("untrusted author", good, "campaign", [STRANGER.public.hex()])
     yield refused("no trusted author", good, "campaign", [])
-    yield refused("one bit of the payload", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature")
+    yield refused("one bit of the payload flipped", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature")
     yield refused("cut short", good[:-1], "codec")
     yield refused("a byte too many", good + b"\0", "codec")
     yield refused("a text file", b"title = 'Highest education'", "envelope")
@@ -1006,7 +1014,7 @@ def campaign_cases() -> Iterator[Case]:
             _payload(of_classes(), notion=["classes", 2 * NAT, [["ldp", NAT - 1], ["lip", 2 * NAT, [5, 3, 2], 0]]]),
             "certificate",
         ),
-        ("own priors of another size", _payload(own_priors(), notion=["own-lip", NAT, 5]), "notion"),
+        ("own priors for another number of values", _payload(own_priors(), notion=["own-lip", NAT, 5]), "notion"),
         ("transcripts with two answers a period", _payload(transcripts(), answers_per_period=2), "campaign"),
         ("transcripts of 65 periods", _payload(transcripts(), period_seconds=4 * WEEK // 64), "campaign"),
         (
@@ -1054,7 +1062,7 @@ def campaign_cases() -> Iterator[Case]:
         *(
             (f"labels of a form: {name}", _payload(in_german(), translations=[labelled(labels)]), "campaign")
             for name, labels in (
-                ("none for the unit", ["nein", "ja", "nein", "ja"]),
+                ("without one for the unit", ["nein", "ja", "nein", "ja"]),
                 ("one too many", ["nein", "ja", "nein", "ja", "Stunden", "x"]),
                 ("two that are equal, of one question", ["nein", "nein", "nein", "ja", "Stunden"]),
                 ("one with a semicolon", ["nein; nie", "ja", "nein", "ja", "Stunden"]),
@@ -1110,7 +1118,7 @@ def _mistranslated() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "of a campaign without a language", {"language": ""}
     yield "two of one language", {"translations": [good, good]}
     yield "out of order", {"translations": [["fr", *good[1:]], good]}
-    yield "33 of them", {"translations": [[f"a{one:02}"[:1] + chr(97 + one // 26) + chr(97 + one % 26), *good[1:]]
+    yield "33 languages", {"translations": [[f"a{one:02}"[:1] + chr(97 + one // 26) + chr(97 + one % 26), *good[1:]]
                                           for one in range(33)]}  # fmt: skip
     yield "no title", {"translations": [["de", "", *good[2:]]]}
     yield "no question", {"translations": [["de", "T", " ", *good[3:]]]}
@@ -1179,7 +1187,7 @@ def closing_cases() -> Iterator[Case]:
         ("another author under this author's key id", _forged(codec.encode([signed.id, OPENS + WEEK])), "signature"),
         ("a report", sealed(signed.id, OPENS + WEEK, kind=Kind.REPORT), "campaign"),
         ("the campaign itself", data, "campaign"),
-        ("one bit of the payload", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature"),
+        ("one bit of the payload flipped", good[:20] + bytes([good[20] ^ 4]) + good[21:], "signature"),
         ("cut short", good[:-1], "codec"),
         ("a byte too many", good + b"\0", "codec"),
         ("nothing", b"", "codec"),
@@ -1490,10 +1498,14 @@ def _no_form_views() -> Iterator[tuple[str, bytes, str]]:
         "campaign",
     )
     yield "a form with a channel of the whole answer and no views", _payload(form, channel=whole), "campaign"
-    yield "a form and its whole answer", asking(pair(0, 1), ["identity"], channels=[six, whole]), "campaign"
-    yield "a coarse form", asking(pair(0, 1), ["coarse", 2], channels=[six, nine]), "campaign"
-    yield "districts of a form", asking(pair(0, 1), ["districts", [0, 9, 1, 9], []], channels=[six, two]), "campaign"
-    yield "a question of values", _several([[1, pair(0), 0]], [PLAIN.encode()]), "campaign"
+    yield "a form with a view of the whole answer", asking(pair(0, 1), ["identity"], channels=[six, whole]), "campaign"
+    yield "a form with a coarse view", asking(pair(0, 1), ["coarse", 2], channels=[six, nine]), "campaign"
+    yield (
+        "a form with a view of districts",
+        asking(pair(0, 1), ["districts", [0, 9, 1, 9], []], channels=[six, two]),
+        "campaign",
+    )
+    yield "a view of questions of a campaign without a form", _several([[1, pair(0), 0]], [PLAIN.encode()]), "campaign"
     yield (
         "a form under minid",
         asking(pair(0, 1), pair(1, 2), channels=[six, nine], notion=["minid", NAT, [NAT], [0, 18], []]),
