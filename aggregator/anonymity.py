@@ -22,6 +22,7 @@ from aggregator.author.audit import MOST_STEPS
 from aggregator.estimate.tally import Tally
 from protocol.channels import Channel
 from protocol.errors import BadData
+from protocol.keys import SIGNING_KEY_START
 
 
 class ReleaseError(BadData):
@@ -129,7 +130,9 @@ def judge_reports(channel: Channel, tally: Tally) -> Release:
     if channel.loss(everything, everything).denominator:
         fewest, poorest = channel.inputs, smallest
     elif len(seen) * channel.inputs > MOST_STEPS:
-        raise ReleaseError("the channel is too large to compute which answers can give each output")
+        raise ReleaseError(
+            "l-diversity cannot be computed: the channel is too large to find the answers that can give each output"
+        )
     else:
         fewest, poorest = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in seen)
     return Release(
@@ -145,7 +148,10 @@ def judge_reports(channel: Channel, tally: Tally) -> Release:
 def _read(path: Path, columns: Sequence[str]) -> pa.Table:
     try:
         with path.open("rb") as file:
-            is_parquet = file.read(4) == b"PAR1"
+            start = file.read(len(SIGNING_KEY_START))
+        if start == SIGNING_KEY_START.encode():
+            raise ReleaseError(f"{path.name} is a secret key file: name a CSV or Parquet file")
+        is_parquet = start.startswith(b"PAR1")
         if is_parquet:
             present = parquet.read_schema(path).names
             _require(path, columns, present)

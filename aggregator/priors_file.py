@@ -220,7 +220,7 @@ def _level(cell: str, most: int, where: str) -> int:
 
 def _count(cell: str, where: str) -> int:
     if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
-        raise SheetError(f"{where}: the count {cell[:20]!r} is not a whole number of people, of at most 15 digits")
+        raise SheetError(f"{where}: a count must be a whole number of at most 15 digits, not {cell[:20]!r}")
     return int(cell)
 
 

@@ -166,7 +166,7 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
     answers, counts, places = [], [], []
     for answer, count, place, where in read_sheet_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
-            raise SheetError(f"{where}: the count is not a whole number of people, 0 or more")
+            raise SheetError(f"{where}: a count must be a whole number of at least 0, not {float(count):g}")
         answers.append(answer)
         counts.append(count.numerator)
         if place is not None:
@@ -192,7 +192,7 @@ def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
 
 def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:
     if not truth.people:
-        raise SheetError(f"{path.name} counts nobody: at least one count must be above 0")
+        raise SheetError(f"{path.name} has no people: at least one count must be above 0")
     if most is not None and truth.people > most:
         raise SheetError(f"{path.name} has more than {most:,} people: give smaller counts, each person is simulated")
     return truth
@@ -286,9 +286,9 @@ def simulate(
         ValueError: no period, periods that are not consecutive, or a ``change`` outside 0 to 1.
     """
     if not periods or periods.step != 1:
-        raise ValueError(f"periods {periods}: expected one or more consecutive periods")
+        raise ValueError(f"periods must be one or more consecutive periods, not {periods}")
     if not 0 <= change <= 1:
-        raise ValueError(f"change is {change}: expected a probability from 0 to 1")
+        raise ValueError(f"change must be a probability from 0 to 1, not {change}")
     order = shuffled(truth, seed)
     places, declared = classes_of(terms, truth, order, seed), _declared(terms, truth)
     held = histories(truth, declared, order, len(periods), change, seed)

@@ -33,7 +33,9 @@ ORDER = 2**252 + 27742317777372353535851937790883648493
 # negative.
 _ORDER_8_Y = 2707385501144840649318225287225658788936804267575313519463743609750303402022
 SMALL_ORDER_Y = frozenset({0, 1, FIELD - 1, _ORDER_8_Y, FIELD - _ORDER_8_Y})
-_SECRET_LINE = re.compile(r"halftruth-secret-key:([0-9a-f]{64})")
+SIGNING_KEY_START = "halftruth-secret-key:"
+"""The start of a secret key line."""
+_SECRET_LINE = re.compile(SIGNING_KEY_START + "([0-9a-f]{64})")
 _PUBLIC_LINE = re.compile(r"halftruth-public-key:([0-9a-f]{64})(?: (.+))?")
 _FINGERPRINT = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 MAX_AUTHOR = 100
@@ -177,7 +179,7 @@ class SigningKey:
         Returns:
             One line, ended by a newline.
         """
-        return f"halftruth-secret-key:{self.secret.hex()}\n"
+        return f"{SIGNING_KEY_START}{self.secret.hex()}\n"
 
     @classmethod
     def from_line(cls, text: str) -> SigningKey:

@@ -34,7 +34,7 @@ from protocol.domain import Line
     type=click.Path(file_okay=False, path_type=Path),
     default="demo-output",
     show_default=True,
-    help="New folder for the session's files.",
+    help="Folder in which a new folder for the session's files is made.",
 )
 @click.option("--page", is_flag=True, help="Instead, make a small study and serve its page on this machine.")
 def demo(out: Path, page: bool) -> None:
@@ -62,7 +62,7 @@ def demo(out: Path, page: bool) -> None:
         _ask_a_number()
     pictures = ", ".join(str(folder / f"{name}.png") for name in ("poster", "education", "education-lip", "age"))
     shell.say(f"\nPictures: {pictures}")
-    shell.say("To answer such a question yourself, in a browser: make page")
+    shell.say("To answer such a question yourself, in a browser: halftruth demo --page")
 
 
 def _serve_page(folder: Path, *days: str) -> None:
@@ -139,7 +139,7 @@ def _attack() -> None:
         raise Failure(f"the attack was counted as {result.rejected}; expected {attack.expected}", FAILED)
     if (before.counts != after.counts).any():
         raise Failure("the attack changed the tally, so an estimate would change too", FAILED)
-    shell.say(f"\nAll {result.read:,} are refused and counted by class; the tally and the estimate have not changed.")
+    shell.say(f"\nAll {result.read:,} are refused and counted by reason; the tally and the estimate have not changed.")
 
 
 def _again_with_a_prior() -> None:

@@ -100,7 +100,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     type=click.Choice(POOLS),
     default=POOLS[0],
     show_default=True,
-    help="How classes are pooled: all reports with equal weight, or by precision if classes have the same shares "
+    help="Pooling of classes: all reports with equal weight, or by precision if classes have the same shares "
     "(tested; refused if they differ).",
 )
 @click.option(

@@ -119,7 +119,7 @@ class EstimateOptions:
     def _exclusions(self) -> Iterator[tuple[object, Sequence[str], str]]:
         """Yield (condition, options, message): if the condition holds, none of these options may be given.
 
-        ``{}`` in a message stands for the option that was given.
+        ``{}`` in a message is replaced by the option that was given.
         """
         ranges, numbers = self.ranges.named, self.numbers
         range_, number = "".join(ranges[:1]), "".join(numbers[:1])

@@ -19,7 +19,7 @@ from aggregator.families.decoder import Floats
 from aggregator.present.document import answer_csv
 from aggregator.present.table import answer_table
 from protocol.campaign import Campaign
-from protocol.domain import Dates, Items
+from protocol.domain import Dates, Items, Line
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ def one_number(
     if wanted.mean:
         return query.mean(terms, tally, level=level, margins=margins)
     if wanted.weights is None:
+        _require_sum(terms)
         return query.total(terms, tally, population=wanted.population, level=level)
     numbers = weights_of(wanted.weights, terms.domain)
     return query.weighted_sum(terms, tally, numbers, offset=wanted.offset, population=wanted.population, level=level)
@@ -74,12 +75,21 @@ def _numbers(wanted: Wanted, terms: Campaign) -> Floats:
     if wanted.weights is not None:
         return weights_of(wanted.weights, terms.domain)
     if wanted.value is None:
-        if isinstance(terms.domain, Dates):
-            raise query.NotANumber(f"{terms.title!r} asks for days, which have no sum: use --mean")
+        _require_sum(terms)
         return np.array(query.points_of(terms))
     size = terms.domain.count if isinstance(terms.domain, Items) else terms.domain.size
     one: Floats = np.eye(size)[place_of(terms, wanted.value).number]
     return one
+
+
+def _require_sum(terms: Campaign) -> None:
+    """Refuse answers that are not numbers."""
+    if isinstance(terms.domain, Dates):
+        raise query.NotANumber(f"{terms.title!r} asks for days, which have no sum: use --mean")
+    if not isinstance(terms.domain, Line):
+        raise query.NotANumber(
+            f"{terms.title!r} asks for {terms.domain.kind}, which have no sum: give each value a weight with --weights"
+        )
 
 
 def print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | None, reports: int) -> None:

@@ -53,7 +53,9 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
 @click.option("--sensitive", type=WholeNumber(min=1), help="Number of sensitive values.")
 @click.option("--blocks", type=WholeNumber(min=2), help="Number of values in each block.")
 @click.option(
-    "--prior", type=shell.existing, help="CSV value,count: the prior, for LIP. --values are named 1, 2, 3 and so on."
+    "--prior",
+    type=shell.existing,
+    help="CSV value,count: the prior, for LIP. With --values, the values are 1, 2, 3 and so on.",
 )
 @click.option("--radius", type=Number(0, 1), help="With --prior: its maximum error, in total variation.")
 @click.option(

@@ -222,7 +222,10 @@ def print_ranges(found: Ordered, ranges: Ranges, form: str, plot: Path | None) -
 
 def _answers(domain: Domain, text: str, option: str) -> list[Answer]:
     """Return the values in a list separated by commas; a value whose text contains a comma cannot be listed."""
-    try:
-        return [domain.parse(part.strip()) for part in text.split(",")]
-    except NotInDomain as error:
-        raise Failure(f"--{option}: {error}", BAD_DATA) from None
+    found = []
+    for part in text.split(","):
+        try:
+            found.append(domain.parse(part.strip()))
+        except NotInDomain as error:
+            raise Failure(f"--{option}: {part.strip()[:40]!r} is not a value: {error}", BAD_DATA) from None
+    return found

@@ -192,7 +192,7 @@ def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
         expose_value=False,
         is_eager=True,
         callback=_take_study,
-        help="The study's folder, or s3://BUCKET/FOLDER; may also stand before the command.",
+        help="The study's folder, or s3://BUCKET/FOLDER; may also be given before the command.",
         metavar="DIR",
     )
     return named(click.pass_context(command))

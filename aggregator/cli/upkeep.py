@@ -124,6 +124,10 @@ def rebuild(
     if as_json:
         shell.print_json(done.as_json())
     else:
-        made = f"; tables not copied completely: {', '.join(done.anew)}" if done.anew else "; every table could be read"
+        made = (
+            f"; tables not copied completely: {', '.join(done.incomplete)}"
+            if done.incomplete
+            else "; every table could be read"
+        )
         shell.say(f"{done.path}  {done.read:,} outputs copied, {done.counted:,} counted from batches{made}")
     return done

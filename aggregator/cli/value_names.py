@@ -40,7 +40,7 @@ def _value(domain: Domain, answer: Answer) -> int:
     if isinstance(domain, Items):
         members = [x for x in domain.members(answer) if x < domain.count]
         if len(members) != 1:
-            raise Failure("several items or none are named, and a share is of one item: name one", BAD_DATA)
+            raise Failure(f"a single item must be named, not {len(members)}, because a share is of one item", BAD_DATA)
         return members[0]
     x = domain.index(answer, bytes(DITHER_BYTES))
     if x != domain.index(answer, b"\xff" * DITHER_BYTES):

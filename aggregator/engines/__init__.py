@@ -21,7 +21,10 @@ LOCAL, PROCESSES, SCHEDULERS = "local", "dask", ("dask://", "dask+tls://")
 
 def is_engine(name: str) -> bool:
     """Return whether ``engine_of`` accepts the name."""
-    return name in (LOCAL, PROCESSES) or name.startswith(SCHEDULERS)
+    _, _, address = name.partition("://")
+    host, _, port = address.rpartition(":")
+    of_scheduler = name.startswith(SCHEDULERS) and host != "" and port.isascii() and port.isdecimal()
+    return name in (LOCAL, PROCESSES) or of_scheduler
 
 
 @contextmanager

@@ -55,11 +55,12 @@ class Question:
     families: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        if self.part is not None and not (isinstance(self.notion, HighLow) and 0 < self.part < 1):
-            raise ValueError(
-                f"part must be above 0 and below 1, and the notion must be high-low; part is {self.part}, and the "
-                f"notion is {self.notion.name}"
-            )
+        if self.part is None:
+            return
+        if not isinstance(self.notion, HighLow):
+            raise ValueError(f"part needs the notion {HighLow.name}, not {self.notion.name}: leave it out")
+        if not 0 < self.part < 1:
+            raise ValueError(f"part must be above 0 and below 1, not {self.part}")
 
     @property
     def size(self) -> int:

@@ -60,14 +60,14 @@ class Rebuilt:
     """The result of a rebuild.
 
     Attributes:
-        anew: tables from which not all rows were copied.
+        incomplete: tables from which not all rows were copied.
         read: number of outputs copied from the old study.
         counted: number of outputs counted again from batches.
         warnings: one sentence for each loss of data.
     """
 
     path: Path
-    anew: tuple[str, ...]
+    incomplete: tuple[str, ...]
     read: int
     counted: int
     warnings: tuple[str, ...]
@@ -76,7 +76,7 @@ class Rebuilt:
         """Return the machine-readable form."""
         return {
             "study": str(self.path),
-            "anew": list(self.anew),
+            "incomplete": list(self.incomplete),
             "read": self.read,
             "counted": self.counted,
             "warnings": list(self.warnings),

@@ -43,7 +43,7 @@ _NOT_YET = (
         "Laden Sie sie neu.",
     ),
 )
-_NOBODY = "'none'"
+_NO_ORIGIN = "'none'"
 _STYLE_BLANK = re.compile(r"""("[^"]*"|'[^']*')|/\*.*?\*/|\s*([{};,])\s*|\s*(?=\n)""", re.DOTALL)
 """Matches quoted texts and signs of a style, which are kept, and comments and blank space, which are removed."""
 _IN_JSON = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
@@ -98,7 +98,7 @@ def policy(terms: Campaign, code: PageCode, *, served: bool) -> str:
     connections = [*(["'self'"] if served else []), *(f"{address}/v1/" for address in terms.addresses)]
     return (
         f"default-src 'none'; script-src {code.script_source}; style-src {code.style_source}; img-src data:; "
-        f"connect-src {' '.join(connections) or _NOBODY}; base-uri 'none'; form-action 'none'; "
+        f"connect-src {' '.join(connections) or _NO_ORIGIN}; base-uri 'none'; form-action 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     )
 

@@ -218,8 +218,8 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}: {action}')
         nearest = min(found, key=lambda one: one.channel.output_bits)
         raise Unsuited(
-            f"no mechanism has outputs of at most {most_bits} bits; {nearest.mechanism.name} needs "
-            f"{nearest.channel.output_bits}"
+            f"no mechanism has outputs of at most {most_bits} bits: allow {nearest.channel.output_bits}, which "
+            f"{nearest.mechanism.name} needs"
         )
     if question.goal == "mean" and not isinstance(question.notion, Information):
         means = [(one.mean_variance, one) for one in short if one.mean_variance is not None]
@@ -276,14 +276,14 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
     reason = f"least error of one person's posterior under the prior, among {len(short)} usable mechanisms"
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so there are no error bars"
-    surer = [
+    unbiased = [
         one for one in short if one.raw_mse < choice.raw_mse or math.isnan(choice.raw_mse) > math.isnan(one.raw_mse)
     ]
-    if surer:
-        surest = min(surer, key=lambda one: one.raw_mse)
-        reason += f"; for shares that do not depend on the prior, use {surest.mechanism.name}"
+    if unbiased:
+        least = min(unbiased, key=lambda one: one.raw_mse)
+        reason += f"; for shares that do not depend on the prior, use {least.mechanism.name}"
         if not math.isnan(choice.raw_mse):
-            reason += f", whose unbiased estimate has {surest.raw_mse / choice.raw_mse:.2g} times the squared error"
+            reason += f", whose unbiased estimate has {least.raw_mse / choice.raw_mse:.2g} times the squared error"
     return reason
 
 
@@ -301,7 +301,7 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
     """Return the candidate of the mechanism called ``name``, or the best candidate for ``auto`` and ``lip``.
 
     Args:
-        families: the classes of channels among which ``auto`` and ``lip`` choose.
+        families: the Python types of channels among which ``auto`` and ``lip`` choose.
     Raises:
         Unsuited: no mechanism has this name, or the mechanism does not apply to the question.
     """

@@ -145,22 +145,22 @@ def goal_plans(
     # The candidates for the mean, over rounded numbers (True), and for all other goals (False).
     weighed: dict[bool, list[Candidate]] = {}
     for goal in goals_of(question):
-        asked = rounded_for_mean(replace(whole, goal=goal))
+        rounded = rounded_for_mean(replace(whole, goal=goal))
         if (goal == "mean") not in weighed:
             found = list(known) if goal != "mean" else []
-            weighed[goal == "mean"] = found or [one for _, one in candidates(asked) if isinstance(one, Candidate)]
-        choice, _ = best(asked, weighed[goal == "mean"], most_bits_of(asked, most_bits))
-        yield _GoalPlanner(whole, asked, choice).plan(goal, reports, shares if goal == "ranges" else distances)
+            weighed[goal == "mean"] = found or [one for _, one in candidates(rounded) if isinstance(one, Candidate)]
+        choice, _ = best(rounded, weighed[goal == "mean"], most_bits_of(rounded, most_bits))
+        yield _GoalPlanner(whole, rounded, choice).plan(goal, reports, shares if goal == "ranges" else distances)
 
 
 class _GoalPlanner:
     """Computes the errors of one choice with any number of people."""
 
-    def __init__(self, whole: Question, asked: Question, choice: Candidate) -> None:
-        self._asked, self._choice = asked, choice
+    def __init__(self, whole: Question, rounded: Question, choice: Candidate) -> None:
+        self._rounded, self._choice = rounded, choice
         self._length, self._unit = length_of(whole), unit_of(whole.domain)
         # The distribution cannot be estimated from a few rounded numbers.
-        self._all_values = asked.size == whole.size
+        self._all_values = rounded.size == whole.size
 
     def _simulated(self, people: int) -> OrderedError:
         return simulated_error(self._choice.channel, people, CROWDS)
@@ -168,7 +168,7 @@ class _GoalPlanner:
     def plan(self, goal: str, reports: int, wanted: Sequence[float]) -> GoalPlan:
         errors = self._errors(reports)
         people = {error: self._people(goal, error, reports) for error in wanted}
-        return GoalPlan(goal, self._asked, self._choice, reports, errors, self._unit, people)
+        return GoalPlan(goal, self._rounded, self._choice, reports, errors, self._unit, people)
 
     def _errors(self, reports: int) -> GoalErrors:
         found = self._simulated(reports) if self._all_values else None

@@ -98,7 +98,7 @@ def choose_padding(
         ValueError: ``baskets`` or ``lengths`` is empty.
     """
     if not baskets:
-        raise ValueError("the sample of sets is empty; the padding is chosen from the sizes of its sets")
+        raise ValueError("the sample has no sets, and the padding is chosen from their sizes: give at least one set")
     sizes = np.array([len(basket) for basket in baskets])
     held = np.fromiter((x for basket in baskets for x in basket), dtype=np.int64, count=int(sizes.sum()))
     # For each item that somebody has, the size of that person's set.

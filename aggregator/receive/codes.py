@@ -97,7 +97,7 @@ class Codes:
             ValueError: ``count`` is out of range.
         """
         if not 1 <= count <= MOST_CODES:
-            raise ValueError(f"{count:,} codes at a time: expected 1 to {MOST_CODES:,}")
+            raise ValueError(f"the number of codes must be from 1 to {MOST_CODES:,}, not {count:,}")
         made = [_drawn(urandom) for _ in range(count)]
         with self._transaction() as database:
             rows = ((campaign_id, _digest(campaign_id, code)) for code in made)

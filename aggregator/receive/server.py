@@ -76,7 +76,9 @@ def bind(address: str) -> socket.socket:
     host = host[1:-1] if version_6 else host
     number = int(port) if port.isascii() and port.isdigit() else -1
     if not host or not 0 <= number < 2**16 or (":" in host) != version_6 or "[" in host or "]" in host:
-        raise BadAddress(f"{address!r} is not an address: expected HOST:PORT, such as 127.0.0.1:8700 or [::1]:8700")
+        raise BadAddress(
+            f"{address!r} is not HOST:PORT with a port up to 65535: write it as 127.0.0.1:8700 or [::1]:8700"
+        )
     try:
         return socket.create_server((host, number), family=socket.AF_INET6 if version_6 else socket.AF_INET)
     except OSError as error:

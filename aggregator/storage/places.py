@@ -152,7 +152,7 @@ class Remote:
             OSError
         """
         if mode != "rb":
-            raise ValueError(f"mode {mode!r}: objects can only be opened for reading, with mode 'rb'")
+            raise ValueError(f"an object must be opened with mode 'rb', not {mode!r}")
         return _Reader(self, size_of(self))
 
     def read_bytes(self) -> bytes:

@@ -442,6 +442,9 @@ def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ReleaseError, match=r"rows\.csv"):
             judge_sheet(path, ("zip",))
+    path.write_text(SigningKey(bytes(32)).line(), encoding="utf-8")
+    with pytest.raises(ReleaseError, match=r"rows\.csv is a secret key file: name a CSV or Parquet file$"):
+        judge_sheet(path, ("zip",))
     path.write_text("zip\n", encoding="utf-8")
     assert judge_sheet(path, ("zip",)).k == 0
 

@@ -282,7 +282,7 @@ def test_a_damaged_study_is_refused_and_rebuilt_in_a_folder(bucket, study, tmp_p
             with pytest.raises(Damaged, match="cannot be read"):
                 read()
     made = rebuild(study.path, tmp_path / "rebuilt", Sources(batches=[bucket / "all.htr"]), now=NOW)
-    assert made.anew == (REPORTS,)
+    assert made.incomplete == (REPORTS,)
     rebuilt = Study.open(tmp_path / "rebuilt")
     assert (rows(rebuilt), rebuilt.status(NOW)) == expected
     log = study.path / REPORTS / "_delta_log" / f"{1:020}.json"

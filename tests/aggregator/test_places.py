@@ -70,7 +70,7 @@ def test_a_place_in_a_bucket_behaves_like_a_path(bucket, tmp_path):
     with pytest.raises(FileExistsError):
         (bucket / "b/c").write_bytes(b"new", new=True)
     assert (bucket / "b/c").read_bytes() == b""
-    with pytest.raises(ValueError, match="only be opened for reading"):
+    with pytest.raises(ValueError, match="opened with mode 'rb', not"):
         (bucket / "b/c").open("wb")
 
 

@@ -223,8 +223,12 @@ def test_the_plan_uses_and_states_the_given_share():
 
 def test_a_share_of_sensitive_values_needs_a_high_low_notion():
     """A share of sensitive values needs a high-low notion, and must be above 0 and below 1."""
-    for notion, part in ((Ldp(NAT), 0.1), (HighLow(NAT, 4, (2,)), 0.0), (HighLow(NAT, 4, (2,)), 1.0)):
-        with pytest.raises(ValueError, match="above 0 and below 1"):
+    for notion, part, message in (
+        (Ldp(NAT), 0.1, "needs the notion high-low, not ldp"),
+        (HighLow(NAT, 4, (2,)), 0.0, "above 0 and below 1, not 0.0"),
+        (HighLow(NAT, 4, (2,)), 1.0, "above 0 and below 1, not 1.0"),
+    ):
+        with pytest.raises(ValueError, match=message):
             Question(values(4), notion, part)
 
 

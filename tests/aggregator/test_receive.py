@@ -841,7 +841,7 @@ def test_the_command_refuses_invalid_options(study, tmp_path):
     for words in ([], [*lib, "--tls-cert", str(pem)], [*lib, "--forwarded-for", "*"], [*lib, "--max-bytes", "1"]):
         assert CliRunner().invoke(receive, words).exit_code == 2
     broken = CliRunner().invoke(halftruth, [*lib, "receive", "--tls-cert", str(pem), "--tls-key", str(pem)])
-    assert (broken.exit_code, "not PEM files" in broken.output) == (65, True)
+    assert (broken.exit_code, "both PEM files; one is not" in broken.output) == (65, True)
 
     Study.open(study.path)
     assert CliRunner().invoke(receive, ["--study", str(tmp_path)]).exit_code != 0

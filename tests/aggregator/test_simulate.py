@@ -102,8 +102,8 @@ def test_a_truth_file_is_read_by_its_domain(tmp_path):
         ("value,count\nred,-1\n", "whole number"),
         ("value,count\nred,1.5\n", "whole number"),
         ("value,count\nred,nan\n", "must be a number"),
-        ("value,count\n", "nobody"),
-        ("value,count\nred,0\n", "nobody"),
+        ("value,count\n", "has no people"),
+        ("value,count\nred,0\n", "has no people"),
     ],
 )
 def test_a_wrong_truth_file_is_named(tmp_path, text, named):

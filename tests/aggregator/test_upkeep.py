@@ -499,7 +499,7 @@ def test_a_rebuilt_study_has_the_same_contents(study, sources, tmp_path, name, d
     damage(study.path / name)
     left = content(study.path)
     done = rebuild(study.path, tmp_path / "new", all_of(sources), now=NOW)
-    assert done.anew == (name,)
+    assert done.incomplete == (name,)
     assert content(study.path) == left
     made = Study.open(done.path)
     if name != "rejects":
@@ -601,7 +601,7 @@ def test_revocations_from_a_period_survive_upkeep(since, sources, tmp_path):
     expected = contents(since)
     assert expected[0][0].revoked_from == {1: 1, 2: 1}
     done = rebuild(since.path, tmp_path / "taken", Sources(), now=NOW)
-    assert (done.anew, contents(Study.open(done.path))) == ((), expected)
+    assert (done.incomplete, contents(Study.open(done.path))) == ((), expected)
     gone(since.path / "rejects")
     done = rebuild(since.path, tmp_path / "refused", all_of(sources), now=NOW)
     made = Study.open(done.path)
@@ -720,7 +720,7 @@ def test_the_command_rebuild_works_as_the_error_advises(study, sources, tmp_path
     done = run(study.path, "rebuild", "--out", tmp_path / "second", *options, "--json")
     assert done.exit_code == 0
     document = json.loads(done.stdout)
-    assert (document["anew"], document["read"], document["counted"]) == (
+    assert (document["incomplete"], document["read"], document["counted"]) == (
         ["campaigns", "reports", "keys", "rejects"],
         0,
         13,
@@ -733,7 +733,7 @@ def test_the_command_rebuild_works_as_the_error_advises(study, sources, tmp_path
 def test_a_rebuild_does_not_change_an_intact_study(study, tmp_path, before):
     """An intact study is unchanged by a rebuild, and no report is counted again."""
     done = rebuild(study.path, tmp_path / "new", Sources(), now=NOW)
-    assert (done.anew, done.read, done.counted, done.warnings) == ((), 15, 0, ())
+    assert (done.incomplete, done.read, done.counted, done.warnings) == ((), 15, 0, ())
     assert contents(Study.open(done.path)) == before
 
 

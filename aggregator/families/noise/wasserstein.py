@@ -38,7 +38,8 @@ def _steps(pufferfish: Pufferfish) -> int:
     steps = distance(pufferfish)
     if not steps:
         raise NotionError(
-            "in every scenario, both secrets of each pair have the same distribution of answers; no noise is needed"
+            "in every scenario, both secrets of each pair have the same distribution of answers, so answers reveal "
+            "nothing about them: choose another notion"
         )
     return steps
 

@@ -233,7 +233,9 @@ def _master(given: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
         -given.worth(pool), A_eq=pool.T * given.mass[:, np.newaxis], b_eq=given.mean * given.mass, method="highs"
     )
     if solved.x is None:
-        raise ChannelError(f"the solver failed on the linear program of the channel: {solved.message}")
+        raise ChannelError(
+            f"the solver failed on the linear program of the channel ({solved.message}): choose another mechanism"
+        )
     return solved.x, -solved.eqlin.marginals * given.mass, -float(solved.fun)
 
 

@@ -59,7 +59,7 @@ def mutual_information_table(
     law = np.asarray(prior, dtype=np.float64) / sum(prior)
     d = 1.0 - np.eye(len(law)) if distortion is None else np.asarray(distortion, dtype=np.float64)
     if d.shape != (len(law), len(law)) or not np.isfinite(d).all():
-        raise ValueError(f"the distortion is not a table of {len(law)} x {len(law)} finite numbers")
+        raise ValueError(f"the distortion must be a table of {len(law)} x {len(law)} finite numbers")
     # A constant added to all costs of an input does not change the optimum.
     d = d - d.min(axis=1, keepdims=True)
     allowed = exact.nats(cap) - ROOM

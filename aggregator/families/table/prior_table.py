@@ -81,7 +81,7 @@ def _optimal(prior: tuple[int, ...], level: int, radius: int) -> Table:
         except Uncertified:
             continue
         return table
-    raise Uncertified(f"no rounding of the best table satisfies {exact.in_nats(level)}")
+    raise Uncertified(f"no rounding of the best table satisfies {exact.in_nats(level)}: choose another mechanism")
 
 
 def _mixture(mass: Floats, level: float, radius: float) -> Mixture:

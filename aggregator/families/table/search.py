@@ -61,10 +61,12 @@ def binary_optimum(e12: int, e21: int) -> Table:
     """
     if 0 in (e12, e21):
         raise NotionError("a level of zero makes the reports of both values indistinguishable; use levels above 0")
-    if any(level != UNBOUNDED and not 0 < level <= exact.MAX_LEVEL for level in (e12, e21)):
-        raise NotionError(
-            f"a level is below 0 or above {exact.nats(exact.MAX_LEVEL):g} nats; give one in between, or no bound"
-        )
+    for level in (e12, e21):
+        if level != UNBOUNDED and not 0 < level <= exact.MAX_LEVEL:
+            raise NotionError(
+                f"a level must be above 0 and at most {exact.nats(exact.MAX_LEVEL):g} nats, not "
+                f"{exact.nats(level):g}; for no bound, give UNBOUNDED"
+            )
     A, B = (None if level == UNBOUNDED else exp_lower(level) for level in (e12, e21))
     if A is None:
         second, first = (0, 0 if B is None else ceil(ONE * D, B))

@@ -172,7 +172,9 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
             reason = error
             continue
         return made
-    raise Uncertified(f"no rounding of the windows satisfies {exact.in_nats(level)}: {reason}")
+    raise Uncertified(
+        f"no rounding of the windows satisfies {exact.in_nats(level)} ({reason}): choose another mechanism"
+    )
 
 
 def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Split:
