@@ -4,7 +4,7 @@ Canonical msgpack has one form for each value, so the first byte of a field give
 to be read with a few gather operations, for any mix of campaigns, periods and lengths. The results equal those of
 ``protocol.report.Report.decode`` and ``Report.outputs``; a payload that either of them refuses is refused here.
 
-The checks against a campaign's schedule and quota: validate.
+``validate`` checks the campaign's schedule and quota.
 """
 
 from __future__ import annotations

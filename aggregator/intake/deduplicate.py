@@ -5,7 +5,7 @@ a snapshot of the study or by an earlier report of the batch; otherwise it is re
 snapshot, so it counts exactly once. The slots of a report are consecutive, so whole reports are looked up, not their
 outputs.
 
-Keeping the filled slots in memory between commits: slots.
+``slots`` keeps the filled slots in memory between commits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Registers device keys from enrolments, and revokes keys. An enrolment is signed with the key that it introduces.
 
 In each campaign, a key id belongs to the first public key that was registered with this id. Weak keys are refused here,
-so verification need not check keys again. Enrolments in uploads count only if the campaign's terms say so.
+so verification need not check keys again. Enrolments in uploads count only for campaigns with open enrolment.
 
-The reports of a revoked key that still count: registry.
+``registry`` has the first refused period of each revoked key.
 """
 
 from __future__ import annotations

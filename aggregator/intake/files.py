@@ -3,7 +3,7 @@
 A missing path raises an error before anything is read. A file that cannot be read, or is empty, only causes a warning;
 the other files are read.
 
-Finding the envelopes in the bytes: framing.
+``framing`` finds the envelopes in the bytes.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ a run of adjacent envelopes is accepted as a whole. Where a run ends, the reader
 until it reaches the next run. The result equals that of ``protocol.envelope.read_batch`` for every division of the
 stream into pieces, in linear time.
 
-Decoding payloads: columns.
+``columns`` decodes the payloads.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Files are read twice, in chunks: first for their keys and then for their reports. A chunk is committed as a whole, and
 running an ingest again changes nothing. A bad report is counted and never raises an exception.
 
-The steps: the other modules of this package, in the order of the package's docstring.
+The other modules of this package make the steps, in the order of the package's docstring.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ the whole file, both find the same envelopes; in a valid file, this is its first
 only malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the runs of
 garbage equal those of a reader of the whole file, for any bytes.
 
-Finding envelopes: framing.
+``framing`` finds the envelopes.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The registered keys of a campaign, and the period from which each revoked key is refused.
 
-The registered keys of a campaign are sorted columns in memory, so many key ids are looked up at once. A key is never
-removed: revoking it adds a row with the first refused period. If a key has several such rows, the earliest period
+The registered keys of a campaign are sorted columns in memory, which makes it fast to look up many key ids. A key is
+never removed: revoking it adds a row with the first refused period. If a key has several such rows, the earliest period
 applies. The order of enrolment and revocation does not matter.
 
-Registering and revoking keys: enrolments.
+``enrolments`` registers and revokes keys.
 """
 
 from __future__ import annotations

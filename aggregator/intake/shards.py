@@ -5,7 +5,7 @@ of reports, and reports that contend for a slot are in the same shard, in the or
 ranges, not remainders: a file written for one shard has a narrow range of keys, so its statistics show that other
 shards need not read it.
 
-Finding the free slots: deduplicate.
+``deduplicate`` finds the free slots.
 """
 
 from __future__ import annotations

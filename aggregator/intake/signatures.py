@@ -3,7 +3,7 @@
 Signatures on which libraries disagree are refused by their bytes, in vectorised checks. libsodium verifies the others;
 it releases the interpreter's lock, so threads run in parallel.
 
-Public keys are checked once, when they are registered: see enrolments.
+Public keys are checked once, when ``enrolments`` registers them.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Every report gets one verdict, and a check gives verdicts only to reports that h
 fails, in the order of the code, decides. All checks except the last are independent of the counted rows, so they can
 run on any machine. The last check, for free slots, runs with the commit.
 
-The classes of refused reports: rejects. Finding the free slots: deduplicate.
+``rejects`` has the classes of refused reports, and ``deduplicate`` finds the free slots.
 """
 
 from __future__ import annotations

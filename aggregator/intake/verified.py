@@ -6,7 +6,7 @@ digest replaces only libsodium's verification; all other checks are made each ti
 file, which may be deleted at any time. Workers of a cluster read it and return new digests to the one process that
 writes.
 
-The bytes of a digest: signatures.
+``signatures`` computes the digests.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The app draws the same file: Natural Earth's land and countries at 1:110m (public domain, naturalearthdata.com), in
 hundredths of a degree. The aggregator does not import the app, so it has a copy of the file; a test checks that both
-are equal. The format of the file: demo_app.widgets.coast. The borders express no opinion on territories.
+are equal. ``demo_app.widgets.coast`` describes the format of the file. The borders express no opinion on territories.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Estimates of all periods of a campaign as one table for other programs.
 
 The table has a row for each value in each period, and in each class if the campaign has classes. Periods and classes
-with too few devices are left out; only the number of their reports is given. The rows: document. Exporting counts
-instead of estimates: tallies.
+with too few devices are left out; the number of reports in such periods is given.
+
+``document`` makes the rows, and ``tallies`` exports counts instead of estimates.
 """
 
 from __future__ import annotations

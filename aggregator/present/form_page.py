@@ -1,7 +1,7 @@
 """The page of a form as one HTML file: its questions, its tables of two questions, and the tests of association.
 
 The heat maps are HTML tables. Each cell has its share and interval as text, so colour is never the only sign, and
-narrow screens can scroll a table. Shared by the pages of all campaigns: page.
+narrow screens can scroll a table. ``page`` has the parts that the pages of all campaigns share.
 """
 
 from __future__ import annotations

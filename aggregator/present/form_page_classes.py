@@ -1,6 +1,7 @@
 """The part of a form's page that compares the classes of people: shares, differences and associations.
 
-The class of a person is public, so each class is a separate survey. The page of all people together: form_page.
+The class of a person is public, so each class is a separate survey. ``form_page`` makes the page of all people
+together.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Names of districts on a map: inside each district if the name fits; the largest districts in a line below the map.
 
-Drawing the map: plot.
+``plot`` draws the map.
 """
 
 from __future__ import annotations

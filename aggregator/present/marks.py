@@ -4,7 +4,7 @@ Each region has an invisible outline over the picture. When the pointer or the f
 drawn, and a line at the edge of the window shows the place, its share and its interval. This needs only markup and
 style, and no script.
 
-Cutting a map into regions: regions. Drawing the picture: plot.
+``regions`` cuts a map into regions, and ``plot`` draws the picture.
 """
 
 from __future__ import annotations

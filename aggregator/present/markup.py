@@ -3,7 +3,7 @@
 ``Html`` is markup. Every other string is text, and is escaped when it is added. Therefore the texts of an author or a
 device never become markup.
 
-The page: page.
+``page`` makes the page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Quantiles, ranges and the distribution function as a table and as CSV.
 
-Estimates and errors: aggregator.estimate.ordered. Pictures: ordered_plot.
+``aggregator.estimate.ordered`` computes estimates and errors, and ``ordered_plot`` draws pictures.
 """
 
 from __future__ import annotations

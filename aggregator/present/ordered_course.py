@@ -1,6 +1,6 @@
 """Quantiles and ranges over periods or by class, as tables and as CSV.
 
-Estimates and errors: aggregator.estimate.ordered_course. One period or class: ordered.
+``aggregator.estimate.ordered_course`` computes estimates and errors. ``ordered`` prints one period or class.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Distribution functions of several periods, classes or campaigns side by side, with their quantiles.
 
-Estimates and errors: aggregator.estimate.ordered_course. Tables: ordered_course.
+``aggregator.estimate.ordered_course`` computes estimates and errors, and ``ordered_course`` prints tables.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pictures of ordered values, with quantiles: their distribution function with its band, or their shares in bins.
 
-Estimates and errors: aggregator.estimate.ordered. Tables: ordered.
+``aggregator.estimate.ordered`` computes estimates and errors, and ``ordered`` prints tables.
 """
 
 from __future__ import annotations

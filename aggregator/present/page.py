@@ -3,8 +3,8 @@
 The page has the question, the numbers with their errors, the privacy promise, the refused reports, and a digest of the
 inputs. It loads no other file, runs no script and has no time of creation, so the same study gives the same bytes.
 
-Sections: page_numbers, page_course, page_method, page_promise, page_reports. Escaping: markup. Files with every value:
-document.
+``page_numbers``, ``page_course``, ``page_method``, ``page_promise`` and ``page_reports`` make the sections. ``markup``
+escapes texts, and ``document`` writes files with every value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The section of the report page on changes between periods or differences between classes.
 
-The rest of the page: page. Tables for a terminal: trends, ordered_course.
+``page`` assembles the page. ``trends`` and ``ordered_course`` print tables for a terminal.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The section of the report page on the method.
 
-The rest of the page: page.
+``page`` assembles the page.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The numbers on the page of an estimate: the picture, and tables of values, ranges and districts.
 
-The rest of the page: page.
+``page`` assembles the page.
 """
 
 from __future__ import annotations

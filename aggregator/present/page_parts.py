@@ -1,6 +1,6 @@
 """Elements that the sections of a page share: tables, lists of pairs, pictures.
 
-The page: page.
+``page`` assembles the page.
 """
 
 from __future__ import annotations

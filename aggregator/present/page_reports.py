@@ -1,6 +1,6 @@
 """The sections of the report page on the campaign, and on refused and forged reports.
 
-The rest of the page: page.
+``page`` assembles the page.
 """
 
 from __future__ import annotations

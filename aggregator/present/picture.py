@@ -2,7 +2,7 @@
 
 A picture is written to a temporary file, which is renamed once it is on the disk.
 
-Pictures: plot, trend_plot, curve.
+``plot``, ``trend_plot`` and ``curve`` draw the pictures.
 """
 
 from __future__ import annotations

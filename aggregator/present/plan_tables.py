@@ -1,6 +1,6 @@
 """The plan of a question as tables: its mechanisms, goals, classes and views.
 
-The plan: aggregator.planner.plan. Scripts use ``as_json`` of the same objects.
+``aggregator.planner.plan`` computes the plan. Scripts use ``as_json`` of the same objects.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Shares are percentages with intervals. If not all values fit, values whose simultaneous interval lies above zero come
 first. A few of the other values, which may be noise, are shown with a mark.
 
-For programs: document.
+``document`` writes estimates for programs.
 """
 
 from __future__ import annotations

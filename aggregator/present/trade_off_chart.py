@@ -1,6 +1,6 @@
 """The chart of tests of pairs of answers on a page: missed detections against false alarms, as SVG lines.
 
-The same chart as a picture file: trade_off_plot. The style of the lines: page.css.
+``trade_off_plot`` draws the same chart as a picture file, and page.css styles the lines.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ printed beside the change, with a star if the simultaneous interval excludes zer
 unbiased estimates, so the shares beside them are unbiased too, and each change equals the difference of its shares. If
 there are many values, those with the most significant change come first.
 
-Pictures: trend_plot.
+``trend_plot`` draws pictures.
 """
 
 from __future__ import annotations

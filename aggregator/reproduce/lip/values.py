@@ -152,7 +152,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
         ),
     )  # fmt: skip
     levels = Panel(
-        "what the published channel keeps", "size of the domain", "true level, nats",
+        "true level of the published channel", "size of the domain", "true level, nats",
         (
             Curve("published LIP, true level", x, tuple(true), "illegal"),
             Curve("claimed", x, (eps,) * len(x), "published"),
