@@ -1,9 +1,10 @@
-"""The app: the bar, the navigation between screens, and the threads that run the tasks.
+"""The app: the navigation between screens, and the threads that run the tasks.
 
 The thread of the window only draws. One worker runs all tasks on the store, and another all tasks on the network; each
 worker has its own model. The app shows a result when it arrives.
 
-The package screens defines the screens, the module model the tasks, and settings the saved choices.
+The package screens defines the screens, the module shell the frame around them, the module model the tasks, and
+settings the saved choices.
 """
 
 from __future__ import annotations
@@ -19,16 +20,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kivy.app import App
 from kivy.clock import Clock
 from kivy.core.window import Window
-from kivy.metrics import dp
-from kivy.properties import BooleanProperty, ListProperty, NumericProperty, ObjectProperty
-from kivy.uix.boxlayout import BoxLayout
-from kivy.uix.screenmanager import NoTransition, ScreenManager
 
 from demo_app import theme
 from demo_app.error_messages import notice_of
 from demo_app.idle_gc import IdleCollector
 from demo_app.model import Model
 from demo_app.settings import Settings
+from demo_app.shell import PLACES, Screens, Shell
 from demo_app.system.insets import insets
 from demo_app.system.lock import has_lock, unlock
 from demo_app.system.look import is_dark
@@ -39,22 +37,13 @@ from demo_app.widgets.look import look
 from demo_app.worker import Worker
 
 if TYPE_CHECKING:  # imported at run time only when something is sent
+    from demo_app.content.authors import LinkContent
     from demo_app.content.campaign import Agreement
     from demo_app.content.post import Delivery
-    from demo_app.model import LinkContent
 
 T = TypeVar("T")
 
 HOME = "campaigns"
-PLACES = (
-    ("campaigns", "campaigns"),
-    ("history", "history"),
-    ("outbox", "outbox"),
-    ("budget", "budget"),
-    ("settings", "settings"),
-)
-"""(screen, sign) of the destinations in the bar."""
-
 PRELOADED = (
     "terms",
     "consent",
@@ -64,7 +53,7 @@ PRELOADED = (
     "review",
     "add",
     "delivered",
-    *(name for name, _ in PLACES[1:]),
+    *PLACES[1:],
     "exposure",
 )
 """The screens to load after the first one is shown, the most likely next ones first."""
@@ -74,43 +63,6 @@ LOCKED_AFTER = 60.0
 
 BACK_KEY = 27
 """Escape on a keyboard, and the back button of a phone."""
-
-
-class Screens(ScreenManager):
-    """The manager of the screens. It accepts no touch while a task runs, so that no task is started twice."""
-
-    busy = BooleanProperty(False)
-
-    def on_touch_down(self, touch: Any) -> bool:
-        if self.busy and self.collide_point(*touch.pos) and not touch.is_mouse_scrolling:
-            return True
-        return bool(super().on_touch_down(touch))
-
-
-class Shell(BoxLayout):
-    """The frame around every screen: the title bar, and the destinations below or at the side.
-
-    Attributes:
-        wide: True if the window is as wide as on a desktop.
-        side: pixels left of the column of text.
-        insets: pixels at the left, top, right and bottom that the system's bars and cameras cover.
-    """
-
-    wide = BooleanProperty(False)
-    side = NumericProperty(0)
-    insets = ListProperty([0, 0, 0, 0])
-    app = ObjectProperty(None)
-
-    def on_size(self, *_: object) -> None:
-        self.wide = self.width >= dp(theme.BROAD_WINDOW)
-        self.insets = insets()
-
-    def on_wide(self, *_: object) -> None:
-        """Place the destinations at the side of a wide window, and at the bottom of a narrow one."""
-        places, column = self.ids.places, self.ids.column
-        self.clear_widgets()
-        for part in (places, column) if self.wide else (column, places):
-            self.add_widget(part)
 
 
 class HalftruthApp(App):
@@ -127,7 +79,6 @@ class HalftruthApp(App):
 
     root: Shell | None
     title = "halftruth"
-    kv_file = str(Path(__file__).parent / "app.kv")
 
     def __init__(
         self,
@@ -174,7 +125,7 @@ class HalftruthApp(App):
         )
         self._worker, self._network = Worker(_in_window_thread), Worker(_in_window_thread)
         self._model, self._network_model = self._made(), self._made()
-        return self._shell()
+        return Shell(app=self)
 
     def on_start(self) -> None:
         """Open the store after the window is open; then follow the link that the app was opened with."""
@@ -280,13 +231,6 @@ class HalftruthApp(App):
     def _made(self) -> Model:
         return Model(self._folder, self._bundled)
 
-    def _shell(self) -> Shell:
-        shell = Shell(app=self)
-        shell.ids.places.places = [(f"place:{name}", say(f"place.{name}"), sign) for name, sign in PLACES]
-        shell.ids.screens.transition = NoTransition()
-        shell.on_wide()
-        return shell
-
     def _use_palette(self) -> None:
         """Apply the palette that the person chose, or the system's."""
         chosen = self.settings.look
@@ -379,7 +323,7 @@ class HalftruthApp(App):
         if notice.remedy == "adopt":
             self._trouble(error)
         elif notice.remedy:
-            open_screen = self.visit if notice.remedy in dict(PLACES) else self.go
+            open_screen = self.visit if notice.remedy in PLACES else self.go
             whole = f"{body}\n\n{notice.detail}" if notice.detail else body
             ask(title, whole, say(f"remedy.{notice.remedy}"), lambda: open_screen(notice.remedy), say("remedy.close"))
         else:
@@ -399,7 +343,7 @@ class HalftruthApp(App):
         self._use_palette()
         if self.root is not None:
             Window.remove_widget(self.root)
-            self.root = self._shell()
+            self.root = Shell(app=self)
             Window.add_widget(self.root)
             self._collector.replaced()
             self._show()

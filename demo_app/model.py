@@ -12,10 +12,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from demo_app.content.authors import Author, LinkContent
 from demo_app.content.budget import BudgetContent
 from demo_app.content.campaign import Agreement, Overview, QuestionContent
 from demo_app.content.declaration import Statement
@@ -34,42 +35,6 @@ if TYPE_CHECKING:  # imported at run time only when they are first shown
 
 MOST_FILE_BYTES = 4 * 2**20 + 1024
 """Maximum number of bytes to read from a file; no campaign is longer."""
-
-
-@dataclass(frozen=True)
-class Author:
-    """An author whose campaigns the person accepts.
-
-    Attributes:
-        name: the name shown to the person; "" for none. Two authors may have the same name.
-        fingerprint: the fingerprint of the key, which distinguishes authors.
-        public: the public key, 32 bytes.
-        bundled: True if the key was delivered with the app and so cannot be removed.
-    """
-
-    name: str
-    fingerprint: str
-    public: bytes
-    bundled: bool
-
-
-@dataclass(frozen=True)
-class LinkContent:
-    """The content of a link, shown to the person before the app contacts the study.
-
-    Attributes:
-        text: the link as text.
-        host: the computer that the app contacts if the person follows the link.
-        fingerprint: the fingerprint of the author's key, from the link.
-        name: the author's name, if the person trusts the key and it has a name; else "".
-        trusted: True if the person trusts the key.
-    """
-
-    text: str
-    host: str
-    fingerprint: str
-    name: str
-    trusted: bool
 
 
 class Model:
@@ -150,10 +115,7 @@ class Model:
 
     def authors(self) -> tuple[Author, ...]:
         """Return the trusted authors; those delivered with the app come first."""
-        bundled = {key.public for key in self._keys()}
-        return tuple(
-            Author(key.name, key.fingerprint, key.public, key.public in bundled) for key in self._device.trusted
-        )
+        return Author.all_of(self._device, self._keys())
 
     def trust(self, line: str) -> tuple[Author, ...]:
         """Trust the key in ``line``, and return all trusted authors.
@@ -254,12 +216,7 @@ class Model:
         Raises:
             LinkRefused
         """
-        from edge_sdk.presentation import read_link
-
-        link = read_link(text)
-        known = [author for author in self._device.trusted if author.fingerprint == link.fingerprint_text]
-        name = known[0].name if known else ""
-        return LinkContent(str(link), link.host, link.fingerprint_text, name, bool(known))
+        return LinkContent.of(self._device, text)
 
     def follow(self, text: str) -> Invitation:
         """Ask the study that a link names for its campaign, and return the response. Call this method after the person

@@ -1,4 +1,4 @@
-"""The invitation to a study: its link, a QR code of the link, and a poster with the question and the promise.
+"""The invitation to a campaign: its link, a QR code of the link, and a poster with the question and the promise.
 
 invitation  the link of a campaign
 code        the QR code of a link

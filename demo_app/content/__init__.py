@@ -1,5 +1,6 @@
 """The content of the screens, read from the device.
 
+    authors  the trusted authors, and the content of a link
     budget   the gauge
     campaign a campaign in a list, its terms, its question; a class that the phone can choose
     answer   the messages for an answer, and the earlier answers

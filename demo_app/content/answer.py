@@ -28,8 +28,8 @@ class Review:
     Attributes:
         kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions.
         value: the answer, as the person gave it.
-        fits_true: the probability that the report of a person with this answer fits it.
-        fits_other: the least probability that the report of a person with another answer fits it.
+        fits_true: the probability that the report of a person with this answer fits this answer.
+        fits_other: the least probability that the report of a person with another answer fits this answer.
         before, after: the largest posterior of the answer, for an observer who knows this person's history, without and
             with the report.
         terms: the terms of the campaign, with its promise.

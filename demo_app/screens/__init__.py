@@ -8,7 +8,7 @@
     declaration  the typed statement on how likely each answer is for the person
     selection  the questions of a form that this phone is asked, and the reason for the choice
     question   the questions, one a page, with the widget for the domain of each
-    review    the messages for an answer: the probabilities before, the bytes after
+    review     the messages for an answer: the probabilities before, the bytes after
     delivered  the result of an attempt to send
     history    the answers given, their counting by the study, the ledger; forgetting
     exposure   the joint exposure by all reports about the same question

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.model import Author
+from demo_app.content.authors import Author
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import say, spaced
 from demo_app.widgets.dialogs import ask

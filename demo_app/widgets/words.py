@@ -29,7 +29,7 @@ Builder.load_string("""
         look.alert if self.colour == "alert" else \
         look.good if self.colour == "good" else \
         look.accent_ink if self.colour == "accent_ink" else look.alert_ink
-    disabled_color: look.muted  # Kivy's own is white, which a light ground swallows
+    disabled_color: look.muted  # Kivy's default is white, which is invisible on a light background
 
 <Mono>:
     font_name: "RobotoMono-Regular"

@@ -103,7 +103,7 @@ def test_the_package_contains_only_three_packages_and_main() -> None:
 def test_every_file_that_the_app_opens_is_packaged() -> None:
     """Every kind of file that the app opens is packaged, and the app's pictures exist."""
     kinds = set(listed("source.include_exts"))
-    opened = {"demo_app/app.kv", "demo_app/texts/en.toml", "demo_app/texts/de.toml", "demo_app/data/coast.bin"}
+    opened = {"demo_app/shell.kv", "demo_app/texts/en.toml", "demo_app/texts/de.toml", "demo_app/data/coast.bin"}
     assert all((ROOT / path).is_file() for path in opened)
     assert {Path(path).suffix[1:] for path in opened} | {"py", "pub"} <= kinds
     for key in ("icon.filename", "presplash.filename"):
