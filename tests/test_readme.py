@@ -69,7 +69,8 @@ def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
     exec(compile(code, "README.md", "exec"), given)  # noqa: S102  # runs the example under test
     cost, remaining = map(float, capsys.readouterr().out.split())
     assert cost == pytest.approx(1.0)
-    assert remaining == pytest.approx(4.0)  # of 8 nats, the consent reserved four: one for each period
+    # Of 8 nats, the consent reserved four, one for each period.
+    assert remaining == pytest.approx(4.0)
     introduction, sealed = envelope.read_batch((folder / "upload.htr").read_bytes())
     assert (introduction.kind, sealed.kind) == (Kind.ENROLMENT, Kind.REPORT)
     assert Report.decode(sealed.unverified).count == 1

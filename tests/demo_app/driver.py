@@ -162,7 +162,8 @@ class Driver:
     def _arrived(self, widget: Any) -> Play:
         """Wait for a scrolling widget, which passes a touch to its child only once the touch is not a scroll
         gesture."""
-        until, frames = Clock.get_time() + SCROLLED, 10  # a busy machine draws few frames in that time
+        # A busy machine draws few frames in that time, so at least ten are awaited.
+        until, frames = Clock.get_time() + SCROLLED, 10
         if any(hasattr(above, "scroll_timeout") for above in _above(widget)):
             while Clock.get_time() < until or frames > 0:
                 frames -= 1
@@ -378,7 +379,8 @@ class Driver:
         target = Path(path)
         self._pace.draw()
         made = EventLoop.window.screenshot(name=str(target.with_name(f"{target.stem}-.png")))
-        self._last = 0.0  # the time of the screenshot must not count as a frame's
+        # The time of the screenshot must not count as that of a frame.
+        self._last = 0.0
         yield
         if not made:
             raise NotDone("the window saved no picture")
@@ -408,7 +410,8 @@ class Driver:
                 next(steps)
             except StopIteration as done:
                 self._answer(number, "", done.value)
-            except Exception as error:  # the test must hear of every error
+            # Every error must reach the test.
+            except Exception as error:
                 self._answer(number, f"{type(error).__name__}: {error}", None)
             else:
                 Clock.schedule_once(step, 0)
@@ -524,7 +527,8 @@ def main() -> None:
     Config.set("graphics", "left", "0")
     Config.set("graphics", "top", "0")
     for device in Config.options("input"):
-        Config.remove_option("input", device)  # the real devices of the machine
+        # Touches and keys of the machine's own devices must not reach the program.
+        Config.remove_option("input", device)
     threading.Thread(target=listen, args=(Driver(out), stop), daemon=True).start()
     sys.argv = [module, *sys.argv[4:]]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

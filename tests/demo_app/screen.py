@@ -80,7 +80,8 @@ def surroundings(number: str, home: str, density: float = 1.0, font_scale: float
         "KIVY_HOME": str(Path(home) / "kivy"),
         "KIVY_NO_ARGS": "1",
         "KIVY_NO_FILELOG": "1",
-        "KIVY_LOG_MODE": "PYTHON",  # Kivy's errors go to stderr, which a failed test shows
+        # Kivy's errors go to stderr, which a failed test prints.
+        "KIVY_LOG_MODE": "PYTHON",
         "KIVY_METRICS_DENSITY": str(density),
         "KIVY_METRICS_FONTSCALE": str(font_scale),
         "KIVY_WINDOW": "sdl2",
@@ -150,7 +151,8 @@ class Screen:
     def close(self) -> int:
         """End the program in the same way as closing its window; return its exit code."""
         if self.process.stdin and not self.process.stdin.closed:
-            with suppress(BrokenPipeError):  # the program may have ended by itself
+            # The program may have ended by itself.
+            with suppress(BrokenPipeError):
                 self.process.stdin.close()
             try:
                 self.process.wait(PATIENCE)

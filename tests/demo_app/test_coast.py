@@ -62,7 +62,8 @@ def test_outlines_are_closed_and_lie_on_the_globe(world: Coast) -> None:
     outlines."""
     assert all(-180 <= longitude <= 180 for longitude in world.longitudes)
     assert all(-90 <= latitude <= 90 for latitude in world.latitudes)
-    assert len(world.longitudes) == len(world.latitudes) < 65_536  # OpenGL ES numbers vertices in 16 bits
+    # OpenGL ES numbers vertices in 16 bits.
+    assert len(world.longitudes) == len(world.latitudes) < 65_536
     for outline in world.outlines:
         first, last = outline[0], outline[-1]
         assert (world.longitudes[first], world.latitudes[first]) == (world.longitudes[last], world.latitudes[last])

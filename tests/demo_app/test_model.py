@@ -479,7 +479,8 @@ def test_the_terms_show_the_worst_case_and_the_remaining_budget(model, tmp_path)
     consent."""
     terms = joined(model, tmp_path)
     assert (terms.answers, terms.author) == (10, fingerprint_text(fingerprint(AUTHOR.public)))
-    assert terms.terms.worst_case == pytest.approx(6 * terms.terms.cost)  # each of the six values is drawn once
+    # Each of the six values is drawn once.
+    assert terms.terms.worst_case == pytest.approx(6 * terms.terms.cost)
     assert terms.terms.promise.factor == Fraction(28, 10)
     assert terms.fits
     model.lower(lifetime=5.0)
@@ -704,7 +705,8 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
         model.consent(offer.campaign_id)
         model.answer(offer.campaign_id, "none")
         assert not study.taken
-    model.offers("https://other.example")  # its offers were read last
+    # The offers of the other study are read last.
+    model.offers("https://other.example")
     assert model.send().sent == 4
     for study in studies.values():
         [named] = study.campaigns

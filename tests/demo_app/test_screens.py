@@ -139,7 +139,8 @@ def test_every_screen_fits(number, folder, tmp_path, shape):
         tap(screen, "authors")
         seen("authors")
         tap(screen, "back")
-        tap(screen, "device")  # shows the path of the store, which is one long word
+        # This screen shows the path of the store, which is one long word that may be cut.
+        tap(screen, "device")
         assert screen.small() == []
         screen.shot("device")
         tap(screen, "back")
@@ -204,7 +205,8 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
         ]
         seen("selection")
         tap(screen, "begin")
-        screen.fill("number:typed", "170")  # outside the range
+        # The number is outside the range.
+        screen.fill("number:typed", "170")
         assert screen.read("number:typed", "error")
         assert screen.read("next", "disabled")
         screen.fill("number:typed", "18")
@@ -403,7 +405,8 @@ def test_visited_screens_leave_no_widgets(number, folder):
             screen.key("escape")
             screen.gone("agree")
             living.append(screen.call(widgets))
-        until = time.monotonic() + 10  # objects that an animation still refers to are freed at its end
+        # Objects that an animation still refers to are freed at its end.
+        until = time.monotonic() + 10
         while living[0] != living[-1] and time.monotonic() < until:
             living.append(screen.call(widgets))
         assert living[0] == living[-1]
@@ -413,7 +416,8 @@ def test_unsent_envelopes_wait_and_the_screen_shows_the_next_attempt(number, fol
     """An address without https is refused. Envelopes that could not be sent stay, and the screen shows the next
     attempt."""
     with socket.socket() as taken, Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
-        taken.bind(("127.0.0.1", 0))  # no server listens there
+        # No server listens there.
+        taken.bind(("127.0.0.1", 0))
         screen.wait("campaigns:page")
         tap(screen, "place:outbox")
         screen.fill("address:Education", "http://study.example")
@@ -475,7 +479,8 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
         screen.call(f"setattr({lock}, 'unlock', lambda why, done: done(False))")
         screen.call(f"setattr({app}, 'settings', type({app}.settings)('en', 'light', 'screen'))")
         screen.call(f"{app}.on_pause() and {app}.on_resume()")
-        assert not screen.seen("unlock")  # the phone was unlocked a moment ago
+        # The phone was unlocked a moment ago.
+        assert not screen.seen("unlock")
         tap(screen, "campaign:Education")
         tap(screen, "remind")
         screen.call(f"setattr({app}, '_paused_at', -1000.0)")
@@ -514,11 +519,13 @@ def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
         assert screen.read("History", "disabled_color") == muted
         screen.shot("trouble")
         tap(screen, "retry")
-        while screen.read("loading", "active"):  # a thread opens the store again, and the screen is built again
+        # A thread opens the store again, and the screen is built again.
+        while screen.read("loading", "active"):
             time.sleep(0.02)
         settle(screen)
         assert screen.seen("trouble:damaged")
-        for _ in range(10):  # a touch is lost while the screen is replaced, as a person's would be
+        # As on a phone, a touch is lost while the screen is replaced.
+        for _ in range(10):
             tap(screen, "adopt")
             if screen.seen("agree"):
                 break

@@ -25,7 +25,8 @@ def test_the_python_example_runs_as_printed(tmp_path, monkeypatch, capsys):
     names: dict[str, Any] = {}
     exec(compile(code, "DESK.md", "exec"), names)  # noqa: S102  # runs the guide under test
     printed = capsys.readouterr().out.splitlines()
-    assert printed[0] == names["terms"].mechanism  # the draft names no mechanism, so it gets the planned one
+    # The draft names no mechanism, so it gets the planned one.
+    assert printed[0] == names["terms"].mechanism
     assert printed[-1] == "400 reports counted"
     table, figure = names["table"], names["figure"]
     assert isinstance(table, pa.Table)

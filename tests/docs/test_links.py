@@ -32,7 +32,8 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in anchors(found), f"{page.name} links to {target}{anchor}"
     for path in PATH.findall(text):
         if re.search(r"/(?:FAMILY|NAME)\b", path):
-            continue  # a placeholder that the reader replaces
+            # The path has a placeholder that the reader replaces.
+            continue
         assert (ROOT / path).exists(), f"{page.name} names {path}"
 
 

@@ -56,7 +56,8 @@ def answer_until_killed(
             if (x - first) % BUNDLED == BUNDLED - 1:
                 device.bundle(campaign_id)
     if dies_at is None:
-        signal.pause()  # waits for the kill, in case its signal is late
+        # Wait for the kill, in case its signal is late.
+        signal.pause()
 
 
 def exported(device: Device, path: Path) -> list[envelope.Envelope]:
@@ -106,7 +107,8 @@ def run(runs: int, seed: int, place: Path) -> dict[str, int]:
         lost += sum(not any(item.signature in row for (row,) in queued) for item in fresh)
         undercharged += charged - before < len(fresh) + len(kept)
         overcharged += charged - before > len(fresh) + len(kept) + 1
-    with Device.open(place) as device:  # more readings may wait than the outbox takes at once
+    # More readings may wait than the outbox takes at once.
+    with Device.open(place) as device:
         everything += exported(device, place.with_name("rest.htr"))
         while device.collected(campaign_id):
             device.bundle(campaign_id)

@@ -69,7 +69,8 @@ def live(folder: Path, seed: int, begins: float, dies_at: int | None, pipe: int)
             if pause is None:
                 return
             now[0] += max(pause, 0.25)
-        signal.pause()  # waits for the kill, in case its signal is late
+        # Wait for the kill, in case its signal is late.
+        signal.pause()
 
 
 def run(runs: int, seed: int, folder: Path) -> dict[str, int]:

@@ -44,7 +44,8 @@ def run_killed(work: Callable[[int], None], seconds: float | None, dice: random.
             os._exit(0)
     os.close(writing)
     if seconds is not None:
-        select.select([reading], [], [])  # until the child's first output
+        # Wait until the child's first output.
+        select.select([reading], [], [])
         time.sleep(dice.random() * seconds)
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)

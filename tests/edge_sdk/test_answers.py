@@ -64,7 +64,8 @@ def test_a_queued_report_is_signed_once_and_a_preview_never(open_device, clock, 
     )
     device = open_device()
     data = campaign()
-    signed.clear()  # without the signature of the campaign itself
+    # The signature of the campaign itself does not count.
+    signed.clear()
     campaign_id = agreed(device, data)
     assert len(signed) == 1
     device.preview(campaign_id, "none")

@@ -158,7 +158,8 @@ def test_the_ledger_lists_every_event_in_order(open_device, clock):
     device.forget(campaign_id)
     assert [(entry.kind.name, entry.nats) for entry in device.ledger] == [
         ("RESERVE", 6.0),
-        ("CARRY", 3.0),  # forgetting counts all values as different
+        # Forgetting counts all values as different.
+        ("CARRY", 3.0),
         ("RELEASE", 3.0),
     ]
     assert {entry.campaign_id for entry in device.ledger} == {campaign_id}

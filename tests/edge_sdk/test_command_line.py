@@ -133,7 +133,8 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
     assert run("join", "c.campaign", *trust)[0] == 0
     assert run("join", "later.campaign", *trust)[0] == 0
     ident, later = (campaign_id((tmp_path / name).read_bytes()).hex() for name in ("c.campaign", "later.campaign"))
-    assert run("answer", ident, "none")[0] == 1  # consent is missing
+    # The consent is missing.
+    assert run("answer", ident, "none")[0] == 1
     assert run("consent", ident)[0] == 0
     expected = [
         (1, "leaves 2 of 8", ("consent", later)),

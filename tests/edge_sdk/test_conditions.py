@@ -60,7 +60,8 @@ def results(folder, operations, always):
     """Return the result or refusal of each operation, with the budget and the length of the queue after it."""
     clock, found = Clock(), []
     with contextlib.ExitStack() as stack:
-        stack.enter_context(few_envelopes(7))  # two of these are enrolments
+        # Two of these are enrolments.
+        stack.enter_context(few_envelopes(7))
         if always:
             stack.enter_context(reads_always())
         devices = [
@@ -162,7 +163,8 @@ def test_a_later_answer_reads_no_condition_again(monkeypatch):
         device.answer(asked, value)
         counted.append(len(read))
     assert counted[0] > counted[1] == counted[2]
-    monkeypatch.setattr(UploadQueue, "_size", None)  # a later answer must not call it
+    # A later answer must not call this method.
+    monkeypatch.setattr(UploadQueue, "_size", None)
     device.answer(asked, "secondary")
     device.close()
 

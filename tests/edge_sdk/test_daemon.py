@@ -555,7 +555,8 @@ def test_times_of_sending_do_not_depend_on_the_duration_of_a_reading(world):
     for name, takes in (("quick", 0.0), ("slow", 7.3), ("hangs", 60.0)):
         one = world(text, name=name)
         one.unit.step()
-        one.unit._phase = (OPENS + 5) % 900  # five seconds after the start of each reading
+        # Sending is due five seconds after the start of each reading.
+        one.unit._phase = (OPENS + 5) % 900
         one.takes = takes
         one.until(OPENS + 3 * PERIOD)
         seen.append((one.left, one.slots()))
@@ -724,7 +725,8 @@ def test_a_full_disk_does_not_end_a_unit(world):
     ledger = one.device.ledger
     one.readings = "7.9"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))  # files cannot grow beyond it, as on a full disk
+    # Files cannot grow beyond this limit, as on a full disk.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
     try:
         one.until(OPENS + 3 * EVERY)
     finally:
@@ -941,7 +943,8 @@ def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
                 pause = 0
             if steps % 10 == 0:
                 one.again()
-            with one.device._store.transaction():  # makes the next attempt due, because the real clock has hardly moved
+            # Make the next attempt due, because the real clock has hardly moved.
+            with one.device._store.transaction():
                 one.device._store.execute("UPDATE upload SET not_before = 0")
             one.now += pause
     os.close(stop)

@@ -104,7 +104,8 @@ def test_a_personal_level_is_declared_and_cannot_change(open_device, place, data
         device.consent(joined, prior=PRIOR, level=0.25)
         assert device.budget.reserved_nanonats == preview.worst_case_nanonats
         terms = device.terms(joined)
-        assert (terms.level, terms.promise.factor) == (0.25, Fraction(129, 100))  # e^0.25 = 1.2840, rounded up
+        # The factor is e^0.25 = 1.2840, rounded up.
+        assert (terms.level, terms.promise.factor) == (0.25, Fraction(129, 100))
         sealed = Enrolment.open(envelope.decode(device.enrolment(joined)))
         assert (sealed.prior, sealed.level) == ((4, 2, 1, 1, 1, 1), NAT // 4)
         assert device.answer(joined, "none").cost_nanonats == preview.cost_nanonats
@@ -207,7 +208,8 @@ def test_the_choice_of_a_prior_depends_on_earlier_answers(open_device) -> None:
         device = open_device(lifetime=100, urandom=Dice(seed))
         device.answer(agreed(device, campaign()), "doctorate")
         found = device.choose_prior(device.join(of_own()).campaign_id, 20.0)
-        assert found["doctorate"] > 1  # any other result has a probability below 10^-7
+        # Any other result has a probability below 10^-7.
+        assert found["doctorate"] > 1
 
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])

@@ -193,4 +193,5 @@ def test_shares_are_exact_fractions(open_device):
     assert preview.fits_true == Fraction(channel.weight(4, 4), whole)
     assert preview.fits_other == Fraction(channel.weight(0, 4), whole)
     assert preview.belief.before == Fraction(1, 6)
-    assert preview.belief.after == preview.fits_true  # by Bayes' rule, as all values were equally likely before
+    # This is Bayes' rule, because all values were equally likely before.
+    assert preview.belief.after == preview.fits_true

@@ -139,7 +139,8 @@ def test_a_forgotten_campaign_is_unknown_to_every_process(open_device, clock, pl
     one.forget(campaign_id)
     with pytest.raises(UnknownCampaign):
         other.answer(campaign_id, "none")
-    one.forget(campaign_id)  # forgetting again is harmless
+    # Forgetting again is harmless.
+    one.forget(campaign_id)
 
 
 def test_a_reader_that_keeps_old_bytes_alive_is_reported(open_device, clock, place, monkeypatch):

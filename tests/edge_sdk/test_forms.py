@@ -75,7 +75,8 @@ def test_the_report_depends_only_on_the_asked_answers(member, view):
     places = MAPS[view].places
     for x in range(FORM.size):
         if any(FORM.split(x)[place] for place in range(3) if place not in places):
-            continue  # the device takes no answers to questions that it is not asked
+            # The device takes no answers to questions that it is not asked.
+            continue
         whole = FORM.parse(FORM.label(x))
         device, campaign_id, dice = member(data, view)
         sealed = device.answer(campaign_id, {name: whole[name] for name in NAMES[view]}).envelope

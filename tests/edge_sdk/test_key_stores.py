@@ -65,7 +65,8 @@ class Keystore(types.ModuleType):
     ``keys`` has the keys of one phone; the objects refuse the calls that Java's objects would refuse.
     """
 
-    class JavaException(Exception):  # pyjnius gives it this name
+    # The class has its name in pyjnius.
+    class JavaException(Exception):
         """An exception from Java."""
 
         classname = "java.security.ProviderException"

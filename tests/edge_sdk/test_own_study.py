@@ -122,7 +122,8 @@ def test_a_study_stores_only_its_envelopes_of_a_mixed_upload(studies, open_devic
     for data in (DATA, SECOND):
         device.answer(agreed(device, data, here), "none")
     mixed = waiting(device)
-    body = b"".join(mixed[place] for place in (0, 2, 1, 3))  # two enrolments, then their reports
+    # The upload has two enrolments, then their reports.
+    body = b"".join(mixed[place] for place in (0, 2, 1, 3))
     from tests.aggregator.test_receive import post
 
     host, _, port = here.removeprefix("http://").partition(":")
@@ -145,7 +146,8 @@ def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, ope
     device.answer(agreed(device, campaign(addresses=signed, periods=5000, period_seconds=PERIOD), None), "none")
     assert device.addresses(device.campaigns[0]) == signed
     sent = device.outbox.send(now=OPENS)
-    assert outcomes(sent) == [Outcome.UNKNOWN_CAMPAIGN]  # no study of these addresses has the campaign
+    # No study of these addresses has the campaign.
+    assert outcomes(sent) == [Outcome.UNKNOWN_CAMPAIGN]
     reason = sent.attempts[0].reason
     assert (reason.count("no answer from 127.0.0.1"), reason.count("does not have this campaign")) == (2, 2)
     both = open_device()

@@ -88,7 +88,8 @@ def test_the_belief_after_bits_is_that_after_a_single_bit(name):
     others = (
         (1 - channel.own[number] / 2**32) / (1 - channel.other[number] / 2**32) for number in channel.class_of[1:]
     )
-    mine = 2 * a / b  # the history has one report of this value, so its weight is doubled
+    # The history has one report of this value, so its weight is doubled.
+    mine = 2 * a / b
     assert belief(channel, None, {0: 1}, 0).after == pytest.approx(mine / (mine + sum(others)))
 
 

@@ -247,7 +247,8 @@ def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_p
     for number in (0, 1, 3, 4, 7):
         device.collect(campaign_id, "none", number)
         if number == 4:
-            device.answer(campaign_id, "none")  # this answer becomes reading 5
+            # This answer becomes reading 5.
+            device.answer(campaign_id, "none")
     clock.now += DAY
     device.collect(campaign_id, "none", 8)
     clock.now += 2 * DAY

@@ -122,7 +122,8 @@ def test_a_folder_restored_byte_by_byte_is_refused_by_a_second_checkpoint_only(a
     answered(key_store=FileKeyStore(place, outside))
     assert outside.stat().st_mode & 0o777 == 0o600
     held = files(place)
-    answered()  # the store records its key store, so it need not be named again
+    # The store records its key store, so it need not be named again.
+    answered()
     with Device.open(place) as device:
         assert str(outside) in device.doctor()["rollback"]
     put_back(place, held)

@@ -231,7 +231,8 @@ def test_the_choice_depends_on_earlier_answers_of_this_device(open_device, clock
         other = agreed(device, campaign())
         device.answer(other, "doctorate")
         chosen[device.choose_class(device.join(of_classes()).campaign_id, 20.0)] += 1
-    assert chosen == {"students": 8}  # any other result has a probability below 10^-7
+    # Any other result has a probability below 10^-7.
+    assert chosen == {"students": 8}
 
 
 def test_a_refusal_does_not_depend_on_the_draw(open_device) -> None:

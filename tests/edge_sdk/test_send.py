@@ -144,7 +144,8 @@ def test_the_201st_waiting_answer_is_refused_without_a_charge(open_device, clock
         clock.now = OPENS + PERIOD * period
         device.answer(first, "none")
     full, ledger, history = waiting(device), device.ledger, device.prior(first)
-    for period in (MOST_ENVELOPES - 2, MOST_ENVELOPES):  # "none" was answered already in the first of these periods
+    # "none" was answered already in the first of these periods.
+    for period in (MOST_ENVELOPES - 2, MOST_ENVELOPES):
         clock.now = OPENS + PERIOD * period
         for label in LABELS:
             with pytest.raises(OutboxFull, match="200 envelopes") as refused:
@@ -541,7 +542,8 @@ def test_the_exit_code_is_0_for_sent_75_for_not_yet_and_1_for_failed(study, tmp_
         assert err.count("\n") == (code != 0)
         return code, json.loads(out), err
 
-    code, said, err = send()  # no server listens there
+    # No server listens there.
+    code, said, err = send()
     assert (code, said["sent"], said["failed"], said["queued"]) == (1, 0, 1, 1)
     assert "not before" in err
     with Device.open(tmp_path / "store") as device, device._store.transaction():

@@ -90,7 +90,8 @@ def test_the_worst_case_counts_every_period_of_a_window(open_device) -> None:
     data = made(notion, domain=Values(("yes", "no")))
     device = open_device(budget=BudgetPolicy(lifetime=10, window=(3 * WEEK, 0.39)))
     with pytest.raises(BudgetRefused, match="window"):
-        device.join(data)  # an interval of three weeks touches four periods
+        # An interval of three weeks touches four periods.
+        device.join(data)
     open_device(budget=BudgetPolicy(lifetime=1, window=(3 * WEEK, 0.4))).join(data)
     with pytest.raises(BudgetRefused, match="lifetime"):
         open_device(budget=BudgetPolicy(lifetime=0.99)).join(data)
@@ -109,7 +110,8 @@ def test_within_a_period_the_same_value_is_the_same_report(agreed, clock) -> Non
         with pytest.raises(QuotaReached):
             device.answer(joined, LABELS[1])
     assert device.transcript(joined).periods == (0, 1, 2)
-    assert len(device.outbox) == 4  # one enrolment and three reports
+    # The queue has one enrolment and three reports.
+    assert len(device.outbox) == 4
 
 
 def test_a_transcript_sums_declared_and_ldp_levels(agreed, clock) -> None:

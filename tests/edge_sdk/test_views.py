@@ -232,7 +232,8 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         terms, view_channel = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).terms.views[view]
         assert terms.view_description.startswith(sentence)
         assert terms.as_json()["view_description"] == terms.view_description
-        assert terms.values == LABELS  # the person still answers the whole question
+        # The person still answers the whole question.
+        assert terms.values == LABELS
         preview = device.preview(campaign_id, LABELS[-1])
         inputs = view_channel.channel.inputs
         assert float(preview.fits_true) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))

@@ -114,7 +114,8 @@ def brute_prior_loss(matrix: list[list[int]], prior: Sequence[int]) -> Fraction 
     total = sum(prior)
     top, bottom = 1, 1
     for column in zip(*matrix, strict=True):
-        marginal = sum(map(operator.mul, prior, column))  # the probability of the output, times the sum of the prior
+        # This is the probability of the output, times the sum of the prior.
+        marginal = sum(map(operator.mul, prior, column))
         if not marginal:
             continue
         low, high = min(column) * total, max(column) * total
@@ -298,7 +299,8 @@ def steps_of_a_draw(channel: Channel, x: int, rand: bytes) -> tuple[int, list[tu
 
     def follow(frame: FrameType, event: str, _: object) -> object:
         place = frame.f_code.co_filename
-        if event == "line" and place.startswith(PROTOCOL):  # garbage collection may run code of other modules
+        # Garbage collection may run code of other modules.
+        if event == "line" and place.startswith(PROTOCOL):
             steps.append((place, frame.f_lineno))
         return follow
 

@@ -63,7 +63,8 @@ SMALL["classes"] = joining._classes(12, 8, 12)
 def test_the_counted_steps_bound_the_work_of_an_audit(name: str) -> None:
     """An audit runs at most ``OPCODES`` instructions for each counted step, plus ``AT_FIRST``."""
     notion, channel = SMALL[name]
-    fresh = type(channel).from_wire(channel.encode())  # a new channel has no cached results of an earlier audit
+    # A new channel has no cached results of an earlier audit.
+    fresh = type(channel).from_wire(channel.encode())
     steps = notion.steps(fresh)
     done = instructions(lambda: notions.certify(fresh, notion))
     assert done <= OPCODES * steps + AT_FIRST, (done, steps)

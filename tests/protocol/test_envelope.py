@@ -263,4 +263,5 @@ def test_the_eight_points_of_small_order_are_listed() -> None:
             t = d * u * u * v * v
             point = (2 * u * v * pow(1 + t, -1, p) % p, (v * v + u * u) * pow(1 - t, -1, p) % p)
         assert point == (0, 1)
-    assert len(keys.SMALL_ORDER_Y) == 5  # eight points in all, because y = 0, c and p - c have two x each
+    # These are eight points, because y = 0, c and p - c have two x each.
+    assert len(keys.SMALL_ORDER_Y) == 5

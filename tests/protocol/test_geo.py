@@ -70,7 +70,8 @@ def brute_audit(notion: Geo, channel: Noise | Table | RandomizedResponse) -> int
         (even(2, 3), random_table(6, 5, SEED, zeros=False)),
         (Geo.between(NAT, 10, [0, 4], [1, 5, 6]), random_table(6, 9, SEED, zeros=False)),
         (even(1, 5), RandomizedResponse(5, (2**60,))),
-        (even(3, 4), random_mirrored(1, 12, SEED)),  # noise over another lattice is audited pair by pair
+        # Noise over another lattice is audited pair by pair.
+        (even(3, 4), random_mirrored(1, 12, SEED)),
     ],
 )
 def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | RandomizedResponse) -> None:

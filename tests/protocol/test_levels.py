@@ -489,7 +489,8 @@ def test_the_levels_over_balls_equal_those_of_the_example() -> None:
     a, b = math.exp(-1), math.exp(1)
     cells = 10**6
     first = round((1 - a) / (b - a) * cells)
-    share, low, seen = Fraction(first, cells), Fraction(a), Fraction(1, 10)  # ``seen`` is P(y)
+    # ``seen`` is P(y).
+    share, low, seen = Fraction(first, cells), Fraction(a), Fraction(1, 10)
     high = (1 - (1 - share) * low) / share
     structure = structure_of(table([seen * high, 1 - seen * high], [seen * low, 1 - seen * low]))
     prior = [first, cells - first]
@@ -759,7 +760,8 @@ def test_a_channel_that_is_too_large_gets_no_level() -> None:
     for ask in (levels.maximal_leakage, lambda s: levels.delta(s, NAT), lambda s: levels.belief(s, [1] * 40)):
         with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
             ask(structure)
-    assert levels.information(structure, [1] * 40).nanonats > 0  # this family has a closed form
+    # This family has a closed form.
+    assert levels.information(structure, [1] * 40).nanonats > 0
 
 
 def test_projective_pairs_equal_brute_force() -> None:

@@ -27,7 +27,8 @@ def citations(text: str) -> set[str]:
 def test_every_citation_is_a_heading() -> None:
     """Every number of MATH.md that a file cites is a heading there."""
     cited = {number: path for path in files() for number in citations(path.read_text(encoding="utf-8"))}
-    assert len(cited) > 20  # proves that the pattern still finds citations
+    # The pattern must still find citations.
+    assert len(cited) > 20
     assert not {number: path for number, path in cited.items() if number not in HEADINGS}
 
 

@@ -205,7 +205,8 @@ def test_published_lip_channel_is_legal_where_no_symbol_is_rare() -> None:
         level = draw.randint(NAT // 10, 4 * NAT)
         prior = [draw.randint(1, 1000) for _ in range(k)]
         if draw.random() < 0.5:
-            prior = [300 + weight % 200 for weight in prior]  # a nearly uniform prior is legal far more often
+            # The channel for a nearly uniform prior keeps its level far more often.
+            prior = [300 + weight % 200 for weight in prior]
         share = Fraction(min(prior), sum(prior))
         border = Fraction(1 << exact.EXP_BITS, exact.exp_lower(level) + (1 << exact.EXP_BITS))
         if abs(share - border) < Fraction(1, 10**6):
@@ -307,7 +308,8 @@ def test_a_certificate_has_the_declared_and_audited_levels(name: str) -> None:
     certificate = certify(channel, notion)
     assert 0 < certificate.audited <= certificate.declared == notion.level
     everything = range(channel.inputs)
-    if notion.name != "classes":  # that notion does not compare inputs of different classes
+    # The notion of classes does not compare inputs of different classes.
+    if notion.name != "classes":
         assert certificate.ldp == channel.loss(everything, everything).level
     assert certificate.cost in (certificate.declared, certificate.audited, certificate.ldp)
 

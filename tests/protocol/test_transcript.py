@@ -98,7 +98,8 @@ def test_the_expected_prior_is_the_posterior(drift: int) -> None:
         earlier = list(zip(periods, outputs, strict=False))
         expected = notion.prior_after(earlier, 3)
         joint = {}
-        for x in range(3):  # the third report is unknown, so all its outputs are summed
+        # The third report is unknown, so all its outputs are summed.
+        for x in range(3):
             joint[x] = sum(
                 after for y in range(3) for path, (_, after) in paths(notion, (*outputs, y), periods).items()
                 if path[-1] == x
@@ -130,7 +131,8 @@ def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int,
     expected = notion.prior_after(earlier, period)
     certificate = notion.certificate_of(expected)
     assert certificate.audited <= level == certificate.cost
-    assert certificate.ldp <= 2 * level + 10  # twice the level (Jiang, Li, Tandon 2020, Prop. 1), plus rounding up
+    # The bound is twice the level (Jiang, Li, Tandon 2020, Prop. 1), plus rounding up.
+    assert certificate.ldp <= 2 * level + 10
     assert notion.channel_of(expected).truth > 0
     assert min(expected) > 0
 

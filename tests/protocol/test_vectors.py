@@ -279,7 +279,8 @@ def test_every_vector_gives_its_stated_result(topic: str) -> None:
     for case in read(topic):
         try:
             check(topic, case)
-        except BaseException as error:  # a refusal that is missing is not an Exception
+        # The error of pytest for a missing refusal is a BaseException, not an Exception.
+        except BaseException as error:
             error.add_note(f"vector {case['name']!r} in tests/vectors/{topic}.json")
             raise
 

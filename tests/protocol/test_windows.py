@@ -75,7 +75,8 @@ def test_sample_has_the_weights(name: str) -> None:
                 start = 0
                 for y, count in runs(channel, x, tails[0]):
                     counts[y] += count * (high - low)
-                    for draw in (start, start + count - 1):  # all points between two borders have the same runs
+                    # All points between two borders have the same runs.
+                    for draw in (start, start + count - 1):
                         assert channel.sample(x, draw.to_bytes(8, "big") + tails[1]) == y
                     start += count
         assert [counts[y] for y in range(channel.outputs)] == [channel.weight(x, y) for y in range(channel.outputs)]

@@ -134,7 +134,8 @@ def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: 
         asked = {**tab.options, "now": now, "id": known(data)["bytes"], "values": values}
         page.evaluate("(asked) => { import('/tests/web/device.mjs').then((it) => it.answersOn(asked)) }", asked)
         before = len(browser.study.said)
-        while kill % 5 and len(browser.study.said) == before:  # each fifth tab may die before it did anything
+        # Each fifth tab may die before it did anything.
+        while kill % 5 and len(browser.study.said) == before:
             page.wait_for_timeout(1)
         page.wait_for_timeout(chance.uniform(0, 60))
         if kill % 4 == 3:
@@ -279,7 +280,8 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
         outcomes.append(sent["outcome"])
         if fault == "busy":
             assert sent["again"] >= now + 7200
-        if fault == "digest":  # a new answer must not change the upload in flight
+        # A new answer must not change the upload that is repeated.
+        if fault == "digest":
             tab.run([{"now": now}, at(now, "answer", known(data), "master")])
     assert outcomes == ["failed", "failed", "failed", "failed", "failed", "unknown_campaign", "sent"]
     assert len(set(study.came)) == 2

@@ -46,7 +46,8 @@ def test_draws_lengths_and_refusals_do_not_depend_on_the_answers(page: Page) -> 
     people = []
     for number, one in enumerate(twin.ASKED):
         terms = open_campaign(one.data, twin.TRUST).terms
-        if isinstance(terms.domain, Form):  # the values depend on the view
+        # The values depend on the view.
+        if isinstance(terms.domain, Form):
             continue
         values = list(dict.fromkeys(one.answers))[:2]
         times = [terms.opens + period * terms.period_seconds for period in range(min(3, terms.periods))]

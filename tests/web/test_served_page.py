@@ -221,7 +221,8 @@ def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: Servi
     page.get_by_text("answered with status 500").wait_for(timeout=5000)
     assert inbox.waiting(service.study.path) == []
     service.broken = False
-    page.clock.fast_forward(120_000)  # after a failure, the next attempt follows within a minute
+    # After a failure, the next attempt follows within a minute.
+    page.clock.fast_forward(120_000)
     page.get_by_role("heading", name="Your report has arrived.").wait_for(timeout=5000)
     assert len(sent) >= 2
     assert len(set(sent)) == 1
@@ -244,7 +245,8 @@ def test_a_code_admits_one_browser(browser: Chromium, service: Service) -> None:
             tab.get_by_role("heading", name=title).wait_for(timeout=5000)
             assert tab.get_by_text("refused the code").count() == refused
             tab.goto("about:blank")
-            tab.goto(link)  # the second visit has the same code
+            # The second visit has the same code.
+            tab.goto(link)
             tab.get_by_role("heading", name=signed.terms.title, exact=True).wait_for(timeout=5000)
     [admitted] = inbox.admitted(service.study.path)
     service.study.enrol(admitted.read_bytes())

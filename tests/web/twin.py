@@ -188,7 +188,8 @@ class Twin:
             return getattr(self, step.what)(step.campaign, *step.given)
         except HalftruthError as error:
             return {"refused": type(error).__name__, "message": str(error)}
-        except ValueError:  # the reading is not one of the period
+        # The reading is outside the period.
+        except ValueError:
             return {"refused": "RangeError"}
 
     def tighten(self, _: None, caps: dict[str, Any]) -> None:
