@@ -126,7 +126,7 @@ def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
     assert json.loads(run(terms, tmp_path, "--json", "--prior", "uniform"))["prior"] == "uniform"
 
 
-def test_infinite_is_null_and_absent_is_explained(tmp_path):
+def test_an_unbounded_level_is_null_and_a_missing_one_has_a_reason(tmp_path):
     """An unbounded level is null; a level that is not computed is absent, with the reason."""
     notion = HighLow(NAT, 4, (1, 2))
     inner = hadamard(2)

@@ -290,7 +290,7 @@ def test_a_campaign_without_classes_is_not_pooled() -> None:
 # End to end
 
 
-def test_classes_end_to_end(study_of, tmp_path) -> None:
+def test_estimates_of_simulated_classes_contain_their_shares(study_of, tmp_path) -> None:
     """Simulated people of three classes are ingested and tallied by class, and the intervals contain their shares."""
     made, signed = study_of(of_classes())
     (tmp_path / "truth.csv").write_text(
@@ -415,7 +415,7 @@ def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
     assert tally.counts.tolist() == [0, 0, 2, 0, 0]
 
 
-def test_revoking_a_key_that_declared_a_prior(study_of, tmp_path) -> None:
+def test_a_revoked_key_keeps_its_prior_and_sends_no_more_reports(study_of, tmp_path) -> None:
     """A revoked key's prior is still used for its counted reports, and the key's new reports are refused."""
     made, signed = study_of(of_own())
     truth = Truth(("wheat",), (3,))

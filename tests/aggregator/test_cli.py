@@ -208,8 +208,8 @@ def test_simulate_with_a_seed_repeats_its_bytes_and_warns(session, tmp_path):
 
 
 @pytest.mark.parametrize(("words", "code"), wrong_words("cli"))
-def test_wrong_input_is_one_clear_line(session, tmp_path, words, code):
-    """Wrong input ends with its exit code, a short message and no traceback, and writes no file."""
+def test_invalid_input_causes_a_short_message(session, tmp_path, words, code):
+    """Invalid input ends with its exit code, a short message and no traceback, and writes no file."""
     campaign = (session / "education.campaign").read_bytes()
     made = {
         "empty": b"",

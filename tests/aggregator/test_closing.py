@@ -143,7 +143,7 @@ def test_a_notice_in_a_batch_is_malformed(study):
     assert study.listed()[0].closes is None
 
 
-def test_a_rebuilt_study_stays_closed(study, tmp_path):
+def test_a_rebuild_keeps_closing_notices(study, tmp_path):
     """rebuild copies closing notices to the new study."""
     study.close_early(notice(OPENS + 2 * WEEK))
     study.close_early(notice(OPENS + WEEK))

@@ -203,7 +203,7 @@ def test_a_wrong_study_or_translation_is_named(entries, named):
         drafted(DRAFT + entries)
 
 
-def test_auto_takes_another_recipe_for_many_values():
+def test_auto_is_projective_for_many_values():
     """At 1 nat `auto` is randomised response for 4 values, and a projective space for 100 values."""
     assert drafted(DRAFT).mechanism == "randomized-response"
     many = ", ".join(f'"{x}"' for x in range(100))
@@ -234,8 +234,8 @@ def test_auto_takes_another_recipe_for_many_values():
         ),
     ],
 )
-def test_every_notion_has_a_recipe(entries, family):
-    """A draft of each of these notions becomes a certified campaign with a channel of the expected family."""
+def test_each_notion_is_drafted_with_its_family(entries, family):
+    """The draft of each row becomes a certified campaign with a channel of the expected family."""
     assert isinstance(drafted(changed('notion = "ldp"\nepsilon = 1.0', entries)).channel, family)
 
 
@@ -265,7 +265,7 @@ def test_grid_blocks_tile_the_grid():
     assert sorted(len(members) for members in terms.notion.classes) == [2, 2, 4, 4, 4, 4]
 
 
-def test_pairwise_levels_come_from_a_file(tmp_path):
+def test_pairwise_levels_are_read_from_a_file(tmp_path):
     """A matrix of levels is read from a file beside the draft; infinity means no bound, and the channel reaches the
     finite level to 100 nanonats."""
     rows = [["0" if x == y else ("inf" if x == 3 else "1.5") for y in range(4)] for x in range(4)]
@@ -287,8 +287,8 @@ VALUES = 'kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]
 
 
 def test_numbers_dates_and_orders_are_drafted():
-    """Each ordered kind of domain has its entries in the draft, with the documented defaults, and the domain has these
-    entries."""
+    """A draft of numbers, dates or ordered labels becomes the expected domain; entries that the draft leaves out have
+    their defaults."""
     for entries, domain in (
         ('kind = "number"\nlow = 17\nhigh = 90\nunit = "years"', NumberRange(17, 90, 1, 0, unit="years")),
         (
@@ -318,7 +318,7 @@ def test_numbers_dates_and_orders_are_drafted():
         ('kind = "date"\nfirst = "2026-01-01"\nlast = 2026-02-01', "a day, such as"),
     ],
 )
-def test_wrong_numbers_are_refused_by_their_entry(entries, named):
+def test_invalid_numbers_are_refused_with_their_entry(entries, named):
     """An invalid domain of numbers or dates is refused, and the error names the entry or the rule."""
     with pytest.raises(BadData, match=named):
         drafted(changed(VALUES, entries))
@@ -377,7 +377,7 @@ def test_pufferfish_scenarios_become_noise_for_the_largest_effect_of_a_secret(tm
     assert terms.notion.bound(0, 2) == exact.NANONATS  # the secret moves each person by two steps
 
 
-def test_a_prior_comes_from_a_sheet_or_from_an_earlier_round(tmp_path):
+def test_a_prior_is_read_from_a_sheet_or_an_earlier_estimate(tmp_path):
     """Prior counts are read from a CSV file, or from the estimate of an earlier round, in which shares below
     their standard error are raised to it."""
     labels = ["none", "primary", "secondary", "bachelor"]

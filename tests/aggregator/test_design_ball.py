@@ -101,7 +101,7 @@ def test_staircases_reach_the_optimum_over_all_corners(size):
 
 
 @pytest.mark.parametrize(("radius", "error"), [(0, 0.1261), (0.1, 0.1431), (0.2, 0.1602), (1, 0.1710)])
-def test_two_values_at_one_nat(radius, error):
+def test_the_design_for_two_values_has_the_least_error_over_the_ball(radius, error):
     """With P1 = .3 at 1 nat the error is that of the polygon of the four constraints, for four radii of the ball.
 
     For all priors (radius 1) the channel has an LDP level of 1 nat, as randomised response has.

@@ -50,7 +50,7 @@ SHARES = {
 
 
 @pytest.mark.parametrize(("prior", "eps", "share"), SHARES.values(), ids=SHARES)
-def test_the_design_gains_nearly_all_and_keeps_its_level(prior, eps, share):
+def test_the_design_is_near_the_bound_and_satisfies_its_level(prior, eps, share):
     """The gain is at least the stated fraction of the bound's gain, and not above it; the LIP level is satisfied, and
     0.1% less is not.
 

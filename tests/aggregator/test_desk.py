@@ -452,7 +452,7 @@ def test_campaigns_are_compared(desk, tmp_path):
     assert (tmp_path / "c.png").read_bytes().startswith(PNG)
 
 
-def test_classes_are_estimated_alone_and_compared(desk):
+def test_classes_are_estimated_separately_and_compared(desk):
     """A class is decoded by its own channel, compare gives the difference of two classes, and a class name may contain
     a comma."""
     study = Study.open(desk / "lib")
@@ -795,7 +795,7 @@ def units(tmp_path_factory):
     return folder
 
 
-def test_a_campaign_waits_for_devices_and_not_for_readings(units, tmp_path):
+def test_the_minimum_counts_devices_and_not_readings(units, tmp_path):
     """A device counts once towards the minimum, however many readings it has.
 
     estimate, compare and export do not show the readings of a device that is alone in a period or in its class.
@@ -972,8 +972,8 @@ def test_short_commands_print_their_facts_as_json(tmp_path):
 
 
 @pytest.mark.parametrize(("words", "code"), wrong_words("desk"))
-def test_wrong_input_is_one_clear_line(desk, tmp_path, words, code):
-    """Wrong input to an analyst's command ends with its exit code and a short error, and writes no file."""
+def test_invalid_input_causes_a_short_message(desk, tmp_path, words, code):
+    """Invalid input to an analyst's command ends with its exit code and a short error, and writes no file."""
     study = Study.open(desk / "lib")
     if "unanswered" in words:
         study.import_campaign(campaign(title="Not yet").data, [AUTHOR.public], "unanswered")

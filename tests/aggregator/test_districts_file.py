@@ -77,7 +77,7 @@ def test_a_cell_is_in_the_polygon_that_contains_its_centre(tmp_path_factory, poi
     assert found - on_border == inside - on_border
 
 
-def test_borders_belong_to_one_side(tmp_path):
+def test_a_centre_on_a_border_is_in_one_polygon(tmp_path):
     """A centre on a border belongs to the polygon east or north of it, so neighbouring polygons neither share nor omit
     a cell."""
     four = [

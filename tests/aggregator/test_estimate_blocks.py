@@ -65,7 +65,7 @@ def left_inverse(decoder):
     return np.array([decoder.adjoint(unit) for unit in np.eye(decoder.inputs)]).T
 
 
-def test_there_is_a_step_between_any_two_numbers_a_report_can_add(channel):
+def test_there_is_a_step_between_any_two_contributions_of_a_report(channel):
     """Each input has one step fewer than its column of L has different values."""
     decoder = decoder_of(channel)
     steps = decoder.binomial_steps(np.ones(channel.outputs, dtype=np.int64), channel.outputs)

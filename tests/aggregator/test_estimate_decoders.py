@@ -244,7 +244,7 @@ def test_a_channel_that_confuses_inputs_is_refused():
 
 
 @pytest.mark.parametrize(("size", "people"), [(16, 9.7), (64, 37.7), (256, 149)])
-def test_one_report_of_randomised_response_counts_for_many_people(size, people):
+def test_a_report_of_randomised_response_has_the_influence_of_many_people(size, people):
     """At eps = 1 the influence of one report is that of 9.7, 37.7 and 149 people at k = 16, 64 and 256."""
     assert decoder_of(randomized_response(size, NANONATS)).weight == pytest.approx(people, rel=0.005)
 

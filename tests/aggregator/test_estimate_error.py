@@ -125,7 +125,7 @@ def test_the_binary_optimum_has_the_stated_error(p1, eps, one_coordinate):
     assert lip_mse(lip_response(prior, eps * NANONATS), prior) == pytest.approx(found, rel=1e-6)
 
 
-def test_the_published_binary_error_where_it_is_legal():
+def test_the_binary_optimum_has_the_published_error():
     """At P1 = .4, eps = 1 the optimum has the published error P1 P0 (2 a - a^2) (MATH 2.3)."""
     a = math.exp(-1)
     assert lip_mse(binary_optimum(0.4, 1), (6, 4)) / 2 == pytest.approx(0.24 * (2 * a - a * a), rel=1e-9)

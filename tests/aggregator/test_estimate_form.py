@@ -215,7 +215,7 @@ def test_shares_omit_skipped_answers() -> None:
     assert held >= 84
 
 
-def test_centring_leaves_no_margins_and_shrinking_no_noise() -> None:
+def test_centring_removes_means_and_shrinking_lowers_singular_values() -> None:
     """Centring removes the means of rows and columns; shrinking lowers the singular values, at most to 0."""
     rng = np.random.default_rng(8)
     tables = rng.normal(size=(5, 6, 4))

@@ -144,8 +144,8 @@ def test_fewer_groups_make_wider_intervals(name):
 
 
 def test_the_interval_of_a_weighted_mean_covers_if_devices_send_several_reports():
-    """The interval of a weighted mean covers if devices send several reports; that for independent reports covers in
-    less than 60%.
+    """The interval of a weighted mean covers if devices send several reports. The interval that takes the
+    reports as independent covers in less than 60% of the surveys.
 
     S = 200 surveys. The coverage is above 90% and below 99%; correct 95% intervals fail once in 200 such tests, and the
     seed is fixed. A failure means that reports of one device are taken as independent.
@@ -328,7 +328,7 @@ def test_paired_intervals_of_a_change_are_narrower():
 
 
 @pytest.mark.parametrize("readings", [1, 8])
-def test_the_interval_of_no_change_has_a_width(readings):
+def test_the_interval_of_a_change_is_wide_if_all_outputs_are_repeated(readings):
     """If every device repeats its outputs, the interval of the change is wider than the rule of three gives: 3 people
     of n."""
     channel, rng = CHANNELS["response"], np.random.default_rng(23)

@@ -124,7 +124,7 @@ def test_a_share_of_zero_at_the_start_can_grow():
     np.testing.assert_allclose(fit.share, [0.3, 0.3, 0.4], atol=0.005)
 
 
-def test_bits_have_no_likelihood():
+def test_bits_have_no_maximum_likelihood_search():
     """A maximum-likelihood search for bit vectors, which are counted bit by bit, is a ValueError."""
     with pytest.raises(ValueError, match="bits are counted"):
         em(decoder_of(unary.oue(4, NANONATS)), np.full(4, 0.5), 100, even(4))

@@ -1,4 +1,4 @@
-"""The options of the command estimate that exclude each other: every rule has one message, which names the option."""
+"""Options of `halftruth estimate` that cannot be combined, and options that can."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ REFUSED = {
     "--by period --between a,b": "'a' is not a period",
     "--question age --cross age,vote": "--question and --cross cannot be combined: run the command once for each",
 }
-"""Options, and the message that refuses them. No study is there: options are compared before it is opened."""
+"""Options, each with the start of its error message."""
 
 
 @pytest.mark.parametrize("typed", REFUSED)
 def test_options_that_exclude_each_other_are_refused(typed: str, tmp_path: Path, monkeypatch) -> None:
-    """Options that cannot be combined are refused before the study is opened, and the message names the option to leave
-    out."""
+    """Options that cannot be combined, or lack another, are refused with their message before the study, which does not
+    exist, is opened."""
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
     refused = run("--study", "study", "estimate", "education", *typed.split(), code=2)
@@ -61,8 +61,9 @@ def test_options_that_exclude_each_other_are_refused(typed: str, tmp_path: Path,
     ["", "--cdf --mean", "--question age --margins file", "--value a --by period --plot p.png", "--mean --by class",
      "--sum --coefficients file", "--weights file --offset 2 --population 9", "--by period --between 0,1 --steps"],
 )  # fmt: skip
-def test_options_that_go_together_reach_the_study(typed: str, tmp_path: Path, monkeypatch) -> None:
-    """Options that can be combined are accepted; the command then ends because there is no study."""
+def test_options_that_can_be_combined_are_accepted(typed: str, tmp_path: Path, monkeypatch) -> None:
+    """Options that can be combined are accepted: the only error is that the study does not exist."""
     monkeypatch.chdir(tmp_path)
     Path("file").touch()
-    run("--study", "study", "estimate", "education", *typed.split(), code=1)
+    refused = run("--study", "study", "estimate", "education", *typed.split(), code=1)
+    assert refused.stderr.startswith("Error: study does not exist")

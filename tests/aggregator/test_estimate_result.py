@@ -214,7 +214,7 @@ def test_methods_that_count_outputs_are_refused_where_bits_are_counted():
         (300, 10_000, "empirical-bayes"),
     ],
 )
-def test_noise_decides_the_default(k, n, method):
+def test_the_default_method_depends_on_the_noise(k, n, method):
     """From 16 values on, the default is empirical Bayes if the noise is above a quarter of a uniform share, and the
     projection below."""
     asked = terms(hadamard(k, NANONATS))
@@ -384,7 +384,7 @@ def test_a_query_equals_the_product_with_the_raw_shares():
     assert answer.mmse is None
 
 
-def test_a_constant_has_no_error():
+def test_the_mean_of_a_constant_has_no_error():
     """If all people have the same number, the mean is that number without error, for three mechanisms."""
     for asked in (LDP, AGES, LIP):
         counted = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000)

@@ -53,7 +53,7 @@ def test_the_residual_test_detects_floods_that_no_ceiling_does(channel, forged, 
 
 
 @pytest.mark.parametrize("n", [200, 20_000])
-def test_honest_reports_fit(n):
+def test_honest_reports_of_many_outputs_raise_no_alarm(n):
     """No honest batch raises an alarm: 100 batches of channels with many outputs, for uniform, skewed and single-value
     populations.
 

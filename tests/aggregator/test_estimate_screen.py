@@ -35,7 +35,7 @@ def honest(channel, p, n, rng):
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 @pytest.mark.parametrize("n", [200, 20_000])
-def test_honest_reports_pass(channel, n):
+def test_honest_reports_raise_almost_no_alarm(channel, n):
     """At most 1 of 100 honest batches, uniform, skewed or all of one value, raises an alarm.
 
     Each test's alpha is 1e-4, so .03 alarms are expected, and more than 1 have probability below 5e-4. A failure means
@@ -110,7 +110,7 @@ def honest_bits(decoder, p, n, batches, rng):
 
 @pytest.mark.parametrize("channel", BITS.values(), ids=BITS.keys())
 @pytest.mark.parametrize("n", [200, 20_000])
-def test_honest_bits_pass(channel, n):
+def test_honest_bits_raise_almost_no_alarm(channel, n):
     """At most 3 of 2,500 honest batches of bits, uniform, skewed or all of one value, raise an alarm.
 
     There are two tests of alpha 1e-4 each: at most 1/2 an alarm is expected, and more than 3 have probability 2e-3. A
@@ -124,7 +124,7 @@ def test_honest_bits_pass(channel, n):
     assert alarms <= 3
 
 
-def test_honest_subsets_pass():
+def test_honest_subsets_raise_almost_no_alarm():
     """At most 3 of 1,000 honest batches of subsets raise an alarm, with counts drawn over all 126 subsets.
 
     Each test has alpha 1e-4. A failure means that the dependence of the bits of a subset is ignored.

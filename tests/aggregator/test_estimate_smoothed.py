@@ -64,7 +64,7 @@ def test_merged_blocks_have_the_mean_rows_of_the_channel() -> None:
 
 
 @pytest.mark.parametrize("reports", [1, 2, 3])
-def test_a_handful_of_reports_has_an_estimate(reports: int) -> None:
+def test_three_reports_have_an_estimate(reports: int) -> None:
     """Shares are not negative and sum to one for one to three reports, also if one half of the split is empty."""
     decoder = decoder_of(wave(9, NANONATS))
     for first in range(decoder.features):

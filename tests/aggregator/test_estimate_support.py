@@ -105,7 +105,7 @@ def test_forward_squares_multiplies_with_the_squared_channel(one_hot):
     np.testing.assert_allclose(decoder_of(one_hot).forward_squares(p), p @ dense(one_hot) ** 2, atol=1e-12)
 
 
-def test_bits_have_no_squares(subset):
+def test_squares_of_output_probabilities_are_refused_for_subsets(subset):
     """forward_squares is refused for subsets: several bits of an output may be set, so squared output probabilities
     do not exist."""
     assert not SubsetDecoder.one_hot
@@ -152,7 +152,7 @@ def test_shares_that_do_not_sum_to_one_have_the_same_decoder(one_hot):
     np.testing.assert_allclose(decoder.variances(share / 3), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_the_variance_of_a_query_on_bits(subset):
+def test_the_variance_of_a_query_on_dependent_bits_is_exact(subset):
     """The shares of the bits determine the exact variance of one report's contribution to v . p, although the bits are
     dependent.
 
@@ -376,7 +376,7 @@ def set_error(size, ones, E):
     return support_error(size, inside, (ones - inside) / (size - 1))
 
 
-def test_one_of_four_is_always_near_the_optimum():
+def test_the_best_of_four_channels_is_near_the_optimum():
     """The best of four channels has an error within 13% of the least, for every k from 8 to 1024 and eps from 0.1 to 8
     in steps of 0.05.
 

@@ -266,9 +266,9 @@ def test_errors_of_fewer_districts_than_inputs_are_as_large_as_stated(size):
         assert found.variances == pytest.approx(exact, rel=0.03)
 
 
-def test_weights_are_never_taken_from_the_reports():
-    """The estimate of a district is linear in the reports: its weights do not depend on variances computed from the
-    reports."""
+def test_weights_do_not_depend_on_variances_of_the_reports():
+    """Other variances of the surveys do not change the raw estimates: the weights of a district are not computed from
+    the reports."""
     rng = np.random.default_rng(8)
     tree, _ = random_tree(rng, 3)
     surveys = random_surveys(rng, tree)

@@ -515,7 +515,7 @@ def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None
 # On the command line
 
 
-def test_from_a_draft_in_classes_to_differences(tmp_path: Path) -> None:
+def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Path) -> None:
     """A draft with classes is simulated for two periods, and estimated by class and period, as JSON, CSV, table and
     page.
 

@@ -48,7 +48,7 @@ def drafted(folder: Path, questions: str = FORM, more: str = "", tail: str = TAI
         ('[analysis]\noutcome = "vote"\n', [(0, 1), (1, 2)]),
     ],
 )
-def test_the_pairs_that_a_draft_asks(tmp_path: Path, analysis: str, asked: list[tuple[int, ...]]) -> None:
+def test_the_views_are_the_pairs_of_the_draft(tmp_path: Path, analysis: str, asked: list[tuple[int, ...]]) -> None:
     """The views are all pairs, the pairs of the listed tables, or the outcome with each other question.
 
     A question in no pair has a view alone. Each view has the inputs of its questions and the whole level.
@@ -227,7 +227,7 @@ def test_a_form_of_one_pair_is_linted(tmp_path: Path) -> None:
     assert any("address" in warning for warning in lint(terms))
 
 
-def test_from_the_draft_to_the_counts_of_each_view(tmp_path: Path) -> None:
+def test_simulated_reports_of_a_form_are_counted_by_view(tmp_path: Path) -> None:
     """Simulated devices answer the questions of their view, and every report is counted in one of the three views.
 
     Estimates of all questions at once are refused.

@@ -133,7 +133,7 @@ def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
         read_truth(file, FORM).among_answered(FORM, ["vote"])
 
 
-def test_from_reports_to_a_table(tmp_path) -> None:
+def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None:
     """Reports of a form are ingested like all reports, and estimate prints its questions and its tables.
 
     Known margins weight the shares; the page and the results of ``Study`` have the same figures as the command. True

@@ -132,7 +132,7 @@ def test_intervals_have_their_coverage(name, reports):
         ((1, 2), (2, 8), "minid", 0.97),
     ],
 )
-def test_the_error_is_near_idues_in_few_bits(nats, sizes, function, most):
+def test_the_error_is_near_that_of_idue_with_few_bits(nats, sizes, function, most):
     """The certified channel has at most ``most`` times IDUE's expected squared error, with at most log2 k + 3 bits a
     report.
 
@@ -222,7 +222,7 @@ minimum_reports = 300
 """
 
 
-def test_from_the_draft_to_the_estimate(tmp_path):
+def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path):
     """For 1,000 values in two classes the draft gets graded response, and the estimate of simulated people is correct.
 
     A device joins and answers with them. The simultaneous 99.9% intervals of both frequent values and of one without

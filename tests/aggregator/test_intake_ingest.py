@@ -157,7 +157,7 @@ def test_a_second_revocation_can_only_lower_the_period(study):
     assert take(study, report(2, PLAIN)).accepted == 1
 
 
-def test_revocation_and_enrolment_come_in_either_order(study):
+def test_a_key_may_be_revoked_before_its_enrolment(study):
     """A key that is revoked before its enrolment is unknown until then; after it, the key's reports of earlier
     periods count."""
     named = enrolment(5, OPEN)
@@ -245,7 +245,7 @@ def test_no_altered_report_is_accepted(study):
     assert take(study, good).accepted == 1
 
 
-def test_no_kind_passes_for_another(study):
+def test_an_envelope_of_a_changed_kind_is_refused(study):
     """An envelope that was signed as one kind is refused if its kind is changed to any other."""
     bodies = {
         Kind.REPORT: Report(OPEN.id, 0, 0, 1, b"\x00").encode(),

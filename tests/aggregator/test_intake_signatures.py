@@ -41,7 +41,7 @@ def fast(public: bytes, signature: bytes, message: bytes) -> bool:
     return True
 
 
-def test_wycheproof_verdicts_are_the_protocols():
+def test_every_wycheproof_vector_has_its_verdict():
     """Every Wycheproof vector has its expected verdict, by the intake and by the protocol."""
     checked = 0
     for group in json.loads(VECTORS.read_text())["testGroups"]:

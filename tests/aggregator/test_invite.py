@@ -136,7 +136,7 @@ def test_a_poster_has_the_texts_of_the_campaign_and_the_app():
     assert PosterContent.of(SIGNED, LINK, "fr").language == "en"
 
 
-def test_texts_of_a_poster_stay_on_the_page_and_off_the_code():
+def test_texts_of_a_poster_are_on_the_page_beside_the_code():
     """Texts of 1 character up to the longest stay on the page and do not overlap the code.
 
     A poster with illegibly small texts is refused, for at most one of four lengths.

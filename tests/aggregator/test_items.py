@@ -65,7 +65,7 @@ def baskets(seed: int) -> simulation.Truth:
     "mechanism",
     ["idue", "auto", *(pytest.param(one, marks=pytest.mark.long) for one in ("oue", "randomized-response"))],
 )
-def test_item_sets_end_to_end(tmp_path, mechanism: str) -> None:
+def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechanism: str) -> None:
     """Simulated baskets are ingested, and the simultaneous interval of each item contains the share of people who have
     it.
 

@@ -128,7 +128,7 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
-def test_an_offered_channel_end_to_end(tmp_path):
+def test_simulated_reports_of_offered_channels_are_estimated(tmp_path):
     """600 simulated people of two declared priors are ingested and estimated, each by the channel that they used.
 
     An output that a person's channel cannot produce is refused as a bad output and not counted. The simultaneous 99.9%

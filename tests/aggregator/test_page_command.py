@@ -41,7 +41,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_page_of_a_file_and_of_the_study_is_the_same(folder):
+def test_the_pages_of_a_file_and_of_the_study_are_equal(folder):
     """A campaign's file and its study give the same page, with the policy before any element that it restricts."""
     run("--study", "lib", "page", "it", "--out", "one.html")
     done = run("page", "it.campaign", "--author", "author.pub", "--out", "other.html", "--json")

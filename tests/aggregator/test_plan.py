@@ -193,7 +193,7 @@ def test_the_worst_loss_is_least_without_a_given_part(size, sensitive, eps):
     assert worst[made.order, made.dimension] <= NO_WORSE * min(worst.values())
 
 
-def test_the_part_decides_the_order():
+def test_the_order_depends_on_the_share_of_sensitive_values():
     """With 10 of 100 values sensitive at 2 nats, the order grows with the share of people who have a sensitive value.
 
     For a tenth of the people the order chosen for that share has less error than the one chosen for nine tenths.

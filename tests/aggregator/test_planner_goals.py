@@ -104,8 +104,9 @@ def test_for_a_mean_numbers_are_rounded_at_random_to_few_values(draft):
     assert sizes[0] == 2 < sizes[-1]
 
 
-def test_the_range_stays_where_the_author_or_the_notion_needs_it(draft):
-    """Every input stays for a named mechanism, dates, the author's edges and other notions; two values stay two."""
+def test_numbers_are_not_rounded_if_the_draft_or_the_notion_needs_all(draft):
+    """For a mean, numbers are not rounded if the mechanism is named or the notion is not LDP; dates, the author's edges
+    and two numbers are not rounded either."""
     assert read_draft(draft(AGE, 'goal = "mean"', "wave")).domain.size == 74
     assert read_draft(draft('kind = "date"\nfirst = 2026-01-01\nlast = 2026-01-30', 'goal = "mean"')).domain.size == 30
     assert read_draft(draft('kind = "buckets"\nedges = [0, 1, 5, 9]', 'goal = "mean"')).domain.size == 4
@@ -152,8 +153,9 @@ def test_auto_takes_the_wave_if_it_has_less_error(draft):
     assert read_draft(draft(AGE, 'goal = "top"')).mechanism != WAVE
 
 
-def test_values_without_an_order_and_edges_stay_as_they_were(draft):
-    """A goal changes nothing for labels without an order, and a wave is used for buckets only if a goal needs it."""
+def test_a_goal_changes_no_channel_of_unordered_values(draft):
+    """A goal changes nothing for labels without an order. Ordered labels and buckets get no wave without a goal; for
+    the goal "distribution" buckets get one."""
     labels = ", ".join(f'"{x}"' for x in range(40))
     plain = read_draft(draft(f'kind = "values"\nvalues = [{labels}]')).mechanism
     assert read_draft(draft(f'kind = "values"\nvalues = [{labels}]', 'goal = "distribution"')).mechanism == plain

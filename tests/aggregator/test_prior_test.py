@@ -56,7 +56,7 @@ def test_a_wrong_prior_warns_and_a_right_one_seldom_does(wrong):
     assert alarms <= 12
 
 
-def test_the_statistic_is_pearsons_without_rare_outputs():
+def test_the_statistic_without_rare_outputs_is_that_of_pearson():
     """Without rare outputs the test equals scipy's chi-square test; if a device may have sent m reports, they count
     as one."""
     decoder = decoder_of(crowd.campaign(crowd.values(4), Information(NAT, (4, 3, 2, 1)), "lip-response").channel)

@@ -109,7 +109,7 @@ def test_a_single_person_with_a_prior_may_change_their_value() -> None:
     assert len(set(held_in[0].tolist())) == 3  # a missing value has a probability of 2e-5
 
 
-def test_a_rehearsal_from_the_command_line(tmp_path, monkeypatch) -> None:
+def test_a_file_of_priors_is_simulated_ingested_and_estimated(tmp_path, monkeypatch) -> None:
     """simulate, ingest and estimate work with a file of priors, and the intervals contain the true shares that
     simulate writes. Options that exclude each other are usage errors and write no file."""
     monkeypatch.chdir(tmp_path)

@@ -156,7 +156,7 @@ def kept(study):
     return sorted(path.read_bytes() for path in inbox.inbox_of(study.path).rglob("*") if path.is_file())
 
 
-def test_from_devices_to_an_estimate(study):
+def test_uploaded_reports_count_in_the_estimate_and_are_confirmed(study):
     """Simulated devices upload one by one, and a command ingests the inbox: all reports count in the estimate.
 
     Receipts confirm the reports after the ingest, and not before.
@@ -713,7 +713,7 @@ def test_only_the_signed_report_itself_is_confirmed(study):
     assert counted(study, report(3, PLAIN, 9)) == [True]  # a counted report stays counted
 
 
-def test_words_of_bits_are_confirmed_too(tmp_path):
+def test_a_receipt_confirms_a_report_of_bits(tmp_path):
     """A report of a unary channel is confirmed by its word."""
     channel = unary.oue(12, exact.NANONATS)
     terms = Campaign(

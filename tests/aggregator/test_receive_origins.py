@@ -28,7 +28,7 @@ READABLE = {"access-control-allow-origin": "*", "access-control-expose-headers":
 
 
 @pytest.mark.parametrize("path", ["/v1/reports", "/v1/counted", f"/v1/campaigns/{OPEN.id.hex()}/closing"])
-def test_a_page_of_any_origin_may_upload(study, path):
+def test_pages_of_any_origin_can_upload(study, path):
     """The preflight and the response allow a page of any origin to send a batch and to read the response, refusals
     included."""
     method = "GET" if path.endswith("closing") else "POST"

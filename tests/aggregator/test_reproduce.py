@@ -150,7 +150,7 @@ def test_lists_keep_order_and_repeated_items(tmp_path):
         assert (other.offsets.tolist(), other.items.tolist()) == (plain.offsets.tolist(), plain.items.tolist())
 
 
-def test_a_complete_data_set_is_labelled_as_whole(tmp_path, monkeypatch):
+def test_a_complete_data_set_is_labelled_as_complete(tmp_path, monkeypatch):
     """A data set with the published number of records is labelled as whole."""
     monkeypatch.setitem(SOURCES, "retail", SOURCES["retail"].__class__("Retail", ("retail.dat",), "x", "there", 3))
     (tmp_path / "retail.dat").write_text("0 5\n5\n", encoding="ascii")

@@ -79,7 +79,7 @@ def test_every_estimate_is_a_distribution_near_the_truth(method):
     assert total_variation(share, law) < 0.02
 
 
-def test_the_methods_differ():
+def test_the_methods_give_different_estimates():
     """With 1,000 reports over 50 values the estimates of each two methods are more than 0.01 apart in total
     variation."""
     asked = read_by(50, Ldp(level(1)), "hadamard")
@@ -209,7 +209,7 @@ def test_table_1_on_a_part_of_the_data_is_labelled_as_such(folder):
     assert projected.y[0] > projected.y[-1]
 
 
-def test_the_distributions_agree_with_their_names():
+def test_the_distributions_are_those_of_the_paper():
     """The distributions are geometric with .95, Zipf with 1, uniform, and the geometric one in another order."""
     geometric, zipf, uniform, permuted = reader.laws(np.random.default_rng(1)).values()
     assert geometric[1] / geometric[0] == pytest.approx(0.95)

@@ -114,7 +114,7 @@ def test_a_false_relation_is_found(monkeypatch):
     assert "broken by 0 of 20" in true.ours
 
 
-def test_the_relations_hold():
+def test_random_channels_satisfy_the_relations_of_the_notions():
     """LDP implies LIP, LIP implies LDP at twice the level, and both bound every average, for 20 random channels.
 
     The page tests more channels.

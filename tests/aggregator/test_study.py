@@ -140,7 +140,7 @@ def test_a_key_id_belongs_to_its_first_key(study, monkeypatch):
     assert registry.public[at[1]].tobytes() == device(8, PLAIN).public
 
 
-def test_revoked_keys_stay_known_and_counted_reports_stay(study):
+def test_a_revocation_keeps_the_key_and_its_counted_reports(study):
     """After revocation a key's reports are refused as revoked, its counted reports stay, and it cannot be enrolled
     again."""
     assert take(study, report(0, PLAIN, 7)).accepted == 1

@@ -644,7 +644,7 @@ def test_a_key_that_was_revoked_before_it_enrolled_is_not_enrolled_by_a_rebuild(
     assert take(made, report(9, OPEN, 1)).accepted == 1
 
 
-def test_rows_that_can_be_read_need_no_batches(study, tmp_path):
+def test_readable_tables_are_rebuilt_without_batches(study, tmp_path):
     """Without batches a rebuild still copies the readable rows of a table, and reports the loss."""
     shutil.rmtree(inbox.done_of(study.path))
     (lost,) = [path for path in live(study, "reports") if OPEN.id.hex() in str(path)][:1]
@@ -694,7 +694,7 @@ def test_a_rebuild_that_fails_leaves_nothing(study, sources, tmp_path, monkeypat
     assert [path.name for path in tmp_path.iterdir()] == [study.path.name]
 
 
-def test_campaigns_that_stay_lost_are_named(study, sources, tmp_path):
+def test_campaigns_that_a_rebuild_lacks_are_named(study, sources, tmp_path):
     """If a campaign is not supplied, its reports are omitted, and a warning has its id."""
     gone(study.path / "campaigns")
     found = Sources(None, [sources / "open.campaign"], [AUTHOR.public])

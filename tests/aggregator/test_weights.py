@@ -140,7 +140,7 @@ of_people = pytest.mark.parametrize("library", [Numpy, pytest.param(Samplics, ma
 
 @of_people
 @pytest.mark.parametrize("by", [(0,), (1,), (0, 1), (0, 1, 2)])
-def test_without_noise_a_form_is_weighted_as_its_people_are(library: type, by: tuple[int, ...]) -> None:
+def test_without_noise_a_weighted_form_equals_its_weighted_people(library: type, by: tuple[int, ...]) -> None:
     """Without noise a weighted form equals its weighted people: post-stratification for one margin, calibration for
     several.
 
@@ -170,7 +170,7 @@ def test_without_noise_a_form_is_weighted_as_its_people_are(library: type, by: t
 
 
 @of_people
-def test_classes_are_weighted_and_raked_as_their_people_are(library: type) -> None:
+def test_raked_shares_of_classes_are_those_of_weighted_people(library: type) -> None:
     """Raked and post-stratified shares of classes are those of the weighted people, to 1e-9."""
     rng, weigh = np.random.default_rng(3), library()
     classes = rng.choice(6, 500, p=rng.dirichlet(np.full(6, 4.0)))
