@@ -228,8 +228,8 @@ class Structure:
         """
         if steps > self.most:
             raise TooLarge(
-                f"a {self.channel.family} channel of {self.channel.inputs} inputs is too large: {work} takes more than "
-                f"{self.most:,} steps"
+                f"a {self.channel.family} channel of {self.channel.inputs:,} inputs is too large: {work} takes more "
+                f"than {self.most:,} steps"
             )
 
     def require_cells(self) -> None:
