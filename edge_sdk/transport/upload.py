@@ -165,7 +165,7 @@ def _offer(
         (number of envelopes left, the attempt that failed); the attempt is None if no envelope is left.
     """
     left = upload
-    said, wait, unknown_campaign, hopeless = [], 0, False, True
+    said, wait, unknown_campaign, permanent = [], 0, False, True
     for where in to:
         try:
             refused = _exchange(where, left, opener, now)
@@ -173,15 +173,15 @@ def _offer(
             said.append(str(error))
         except _Failed as error:
             said.append(str(error))
-            wait, hopeless = max(wait, error.wait), False
+            wait, permanent = max(wait, error.wait), False
         else:
             left = queue.acknowledged(left, refused)
             if not left.envelopes:
                 return 0, None
             said.append(f"the study at {where.host} does not have this campaign")
-            unknown_campaign, hopeless = True, False
+            unknown_campaign, permanent = True, False
     reason = "; ".join(said)
-    if hopeless:
+    if permanent:
         queue.refuse(left)
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
     again = queue.postpone(left, math.ceil(now) + wait, unknown_campaign)

@@ -11,9 +11,9 @@
     per_campaign = 4.0                      # nats
     window = [86400, 1.0]                   # cap for any interval: seconds, nats
 
-    [source]                                # see ``Source``
+    [source]                                # see ``Source``; a form has one table [source.QUESTION] for each question
     command = ["cat", "/proc/loadavg"]
-    field = 0                               # for a form: one table [source.QUESTION] for each question
+    field = 0                               # the first word of the last line
 
     [schedule]
     every = 900                             # seconds; default: period_seconds / answers_per_period

@@ -47,7 +47,7 @@ import { importDeviceSecret } from "./keys.js";
  * @property {number} envelopes of the upload in flight; 0 before the first attempt
  * @property {number} failures attempts that were not acknowledged
  * @property {number} notBefore the earliest time of the next attempt, UTC seconds
- * @property {"" | "hopeless" | "unknown_campaign"} trouble
+ * @property {"" | "refused" | "unknown_campaign"} trouble
  *
  * @typedef {{kind: "campaign" | "lifetime" | "window", seconds: number, nanonats: bigint}} Cap `seconds` of a window or
  *   0

@@ -28,7 +28,7 @@ const TIMEOUT = 30_000;
 const DAY = 86_400;
 const MOST_ANSWER = 4096;
 /** The stages at which the same bytes fail in every attempt. */
-const HOPELESS = ["codec", "envelope"];
+const PERMANENT_STAGES = ["codec", "envelope"];
 
 /**
  * The delay in seconds after failure number `failures + 1`: uniform in 0 .. min(24 h, 2^failures minutes).
@@ -40,7 +40,7 @@ const delay = (failures, rand) => Number((toBig(rand) * BigInt(Math.min(DAY, 60 
  * True if an upload is due. A time beyond the longest delay was stored while the clock was ahead, so it is ignored.
  * @param {Kept} kept @param {number} now
  */
-const due = ({ upload }, now) => upload.trouble !== "hopeless" && !(now < upload.notBefore && upload.notBefore <= now + DAY + 1);
+const due = ({ upload }, now) => upload.trouble !== "refused" && !(now < upload.notBefore && upload.notBefore <= now + DAY + 1);
 
 /**
  * The delay in seconds of a Retry-After header; 0 if it is invalid.
@@ -78,8 +78,8 @@ async function jsonOf(response) {
  * Post an upload once. No redirect is followed, and neither a cookie nor the page's address is sent.
  * @param {string} address @param {Uint8Array[]} sent @param {string} code the code that admits the device, or ""
  * @param {number} now
- * @returns {Promise<{refused?: number[], hopeless?: boolean, wait: number, reason: string}>} `refused`: the
- *   positions that a receipt lists; `hopeless`: true if the same bytes would fail in every attempt
+ * @returns {Promise<{refused?: number[], permanent?: boolean, wait: number, reason: string}>} `refused`: the
+ *   positions that a receipt lists; `permanent`: true if the same bytes would fail in every attempt
  */
 async function exchange(address, sent, code, now) {
   const bytes = concat(...sent);
@@ -100,10 +100,10 @@ async function exchange(address, sent, code, now) {
       const refused = refusedBy(body, sent, hex(await sha256(bytes)));
       return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} gave no receipt for this upload` };
     }
-    if (response.status === 400 && HOPELESS.includes(body?.stage))
-      return { hopeless: true, wait: 0, reason: `${host} answered that these bytes are not reports or enrolments; they are kept and not sent again` };
+    if (response.status === 400 && PERMANENT_STAGES.includes(body?.stage))
+      return { permanent: true, wait: 0, reason: `${host} answered that these bytes are not reports or enrolments; they are kept and not sent again` };
     if (response.status === 403 && code && body?.stage === "code")
-      return { hopeless: true, wait: 0, reason: `${host} refused the code, which is not one of this campaign's or was used by another device` };
+      return { permanent: true, wait: 0, reason: `${host} refused the code, which is not one of this campaign's or was used by another device` };
     return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered with status ${response.status}` };
   } catch (error) {
     return { wait: 0, reason: `no answer from ${host}: ${/** @type {Error} */ (error).name}` };
@@ -132,14 +132,14 @@ export async function send(store, kept, addresses, now, rand) {
   const { failures, notBefore, trouble } = current.upload;
   if (!begun) {
     const left = inFlight(current).length;
-    if (trouble === "hopeless") return attempt("refused", left, "the study refused these bytes and would refuse them again: save them as a file, or forget the campaign");
+    if (trouble === "refused") return attempt("refused", left, "the study refused these bytes and would refuse them again: save them as a file, or forget the campaign");
     return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "unknown_campaign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, notBefore) : null;
   }
   /** The envelopes that are not acknowledged yet. */
   let sent = begun;
   /** @type {string[]} */
   const reasons = [];
-  let [wait, unknown, hopeless] = [0, false, true];
+  let [wait, unknown, permanent] = [0, false, true];
   for (const address of addresses) {
     const answer = await exchange(address, sent, current.code, now);
     const { refused } = answer;
@@ -155,16 +155,16 @@ export async function send(store, kept, addresses, now, rand) {
       reasons.push(`the study at ${new URL(address).host} does not have this campaign`);
     }
     wait = Math.max(wait, answer.wait);
-    hopeless &&= answer.hopeless ?? false;
+    permanent &&= answer.permanent ?? false;
   }
   const reason = reasons.filter(Boolean).join("; ");
   const again = await store.change(id, async (own) => {
     const { upload } = own;
     if (!unchanged(own, sent)) return upload.notBefore;
-    upload.trouble = hopeless ? "hopeless" : unknown ? "unknown_campaign" : "";
-    if (!hopeless) upload.notBefore = Math.max(upload.notBefore, now + wait);
+    upload.trouble = permanent ? "refused" : unknown ? "unknown_campaign" : "";
+    if (!permanent) upload.notBefore = Math.max(upload.notBefore, now + wait);
     return upload.notBefore;
   });
-  if (hopeless) return attempt("refused", sent.length, reason);
+  if (permanent) return attempt("refused", sent.length, reason);
   return attempt(unknown ? "unknown_campaign" : "failed", sent.length, reason, again);
 }
