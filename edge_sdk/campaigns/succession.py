@@ -55,6 +55,8 @@ def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:
 def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None = None) -> bytes | None:
     """Ask a campaign's study for its next campaign; join it and agree to it.
 
+    The study's addresses are tried in order, until one of them offers a campaign that the permission covers.
+
     Args:
         device: a device that trusts the campaign's author.
         campaign_id: id of the campaign that the unit answers now, 16 bytes.
@@ -63,30 +65,51 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
     Returns:
         The id of the next campaign; None if the study has no campaign that the permission covers.
     Raises:
-        NoResponse: an address of the study gave no valid response; later addresses are not tried.
+        NoResponse: no address offers a suitable campaign, and one of them gave no valid response.
         CampaignError: the study sent other bytes than the campaign in its list.
         BudgetRefused, ConsentMissing, OutboxFull: the device cannot agree to the next campaign.
+    """
+    from edge_sdk.transport.download import NoResponse
+
+    before, store = device.records.campaigns.find(campaign_id), device.records.store
+    unreached: NoResponse | None = None
+    for url in device.addresses(campaign_id):
+        try:
+            data = _successor_at(url, device, before, now, opener)
+        except NoResponse as error:
+            unreached = error
+            continue
+        if data is not None:
+            successor = device.join(data, url).campaign_id
+            device.consent(successor)
+            with store.transaction():
+                store.set(_name(campaign_id), successor)
+            return successor
+    if unreached is not None:
+        raise unreached
+    return None
+
+
+def _successor_at(url: str, device: Device, before: Joined, now: float, opener: Opener | None) -> bytes | None:
+    """Return the signed bytes of the first campaign at an address that continues ``before``; None if there is none.
+
+    Raises:
+        NoResponse: the address gave no valid response.
     """
     from edge_sdk.campaigns.joined import Joined
     from edge_sdk.transport import download
 
-    before, store = device.records.campaigns.find(campaign_id), device.records.store
-    for url in device.addresses(campaign_id):
-        for offer in download.fetch_offers(url, opener):
-            if offer.closes <= now or offer.campaign_id in device.campaigns:
-                continue
-            data = download.fetch_campaign(url, offer.campaign_id, opener)
-            try:
-                after = Joined.open(data, [before.signed.author], store.secret)
-            except BadData:
-                # The campaign has another author, or its audit fails.
-                continue
-            if continues(before, after):
-                device.join(data, url)
-                device.consent(offer.campaign_id)
-                with store.transaction():
-                    store.set(_name(campaign_id), offer.campaign_id)
-                return offer.campaign_id
+    for offer in download.fetch_offers(url, opener):
+        if offer.closes <= now or offer.campaign_id in device.campaigns:
+            continue
+        data = download.fetch_campaign(url, offer.campaign_id, opener)
+        try:
+            after = Joined.open(data, [before.signed.author], device.records.store.secret)
+        except BadData:
+            # The campaign has another author, or its audit fails.
+            continue
+        if continues(before, after):
+            return data
     return None
 
 

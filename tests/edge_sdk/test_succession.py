@@ -6,8 +6,12 @@ import json
 import select
 from dataclasses import fields
 
+import pytest
+
 from aggregator.study import Study
 from edge_sdk.campaigns.succession import SAME, follow, followed
+from edge_sdk.transport.address import Address
+from edge_sdk.transport.download import NoResponse
 from edge_sdk.unit.config import load
 from protocol.campaign import Campaign, campaign_id
 from protocol.keys import SigningKey
@@ -22,11 +26,14 @@ URL = "https://study.example"
 class Offering:
     """A replacement for the network: a study that offers the given campaigns."""
 
-    def __init__(self, *campaigns: bytes) -> None:
+    def __init__(self, *campaigns: bytes, unreachable: str = "") -> None:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
+        self.unreachable = unreachable
         self.status = 200
 
-    def __call__(self, to: object) -> Offering:
+    def __call__(self, to: Address) -> Offering:
+        if to.host == self.unreachable:
+            raise ConnectionRefusedError
         return self
 
     def request(self, method: str, path: str, *rest: object) -> None:
@@ -69,6 +76,17 @@ def test_a_unit_follows_only_a_permitted_successor(open_device, clock):
     assert device.consented(campaign_id(following))
     assert device.addresses(campaign_id(following)) == (URL,)
     assert followed(device._store, first) == campaign_id(following)
+
+
+def test_every_address_of_the_study_is_tried(open_device):
+    """An address without a response does not hide the next campaign at a later one, nor that it was not reached."""
+    device, addresses = open_device(), ("https://first.example", "https://second.example")
+    first = agreed(device, campaign(addresses=addresses))
+    now, following = OPENS + 10 * WEEK, campaign(title="Next", opens=OPENS + 10 * WEEK, addresses=addresses)
+    for unreachable in ("first.example", "second.example"):
+        with pytest.raises(NoResponse, match=unreachable):
+            follow(device, first, now, Offering(unreachable=unreachable))
+    assert follow(device, first, now, Offering(following, unreachable="first.example")) == campaign_id(following)
 
 
 def test_a_new_field_of_campaigns_must_be_equal_or_listed_here():
