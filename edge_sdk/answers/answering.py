@@ -8,9 +8,9 @@ The level protects the values of a person. It does not protect the fact that an 
 repeats its output. So an observer of all periods can detect a change, and a return to an earlier value.
 
 The time and the amount of sent data do not depend on the answer. The worst case was reserved at consent. The same
-number of random bytes is always drawn, before the value is used. All reports with the same number of outputs have the
-same length. Every answer except a retry adds one output, even if the value is unchanged. A retry names the same reading
-of the period, and returns the same bytes.
+number of random bytes is always drawn, before the value is used. The length of a report depends on its period, its slot
+and its number of outputs only. Every answer except a retry adds one output, even if the value is unchanged. A retry
+names the same reading of the period, and returns the same bytes.
 
 campaigns/joined draws and seals a report, slots stores which slots are filled, and conditions checks consent, caps and
 an early closing.

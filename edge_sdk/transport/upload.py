@@ -8,7 +8,7 @@ attempt is drawn uniformly from the following min(24 h, 2^f minutes) ("full jitt
 time do not all return at the same time.
 
 The time and the amount of sent data depend on the number of waiting reports, the network and chance, never on an
-answer. Campaigns are uploaded one by one, so that a study cannot link the reports of one device to two campaigns. An
+answer. Campaigns are uploaded one by one, so that a study cannot link the reports of one device in two campaigns. An
 observer of the device's network address may still guess the link.
 
 The module queue stores uploads, and docs/RECEIVE.md defines the study's responses.
