@@ -107,7 +107,7 @@ def tables_of(views: Sequence[FormView]) -> list[CrossTable]:
     return [CrossTable(view, *(margins[question] for question in view.questions)) for view in views]
 
 
-def off(found: Floats, true: Floats) -> float:
+def variation(found: Floats, true: Floats) -> float:
     """Return the total variation distance between the estimated and the true shares."""
     return float(np.abs(found.ravel() - true).sum()) / 2
 
@@ -135,7 +135,7 @@ def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str,
                 for table, share in zip(tables, estimated, strict=True):
                     true = cells[table.view.questions[0], table.view.questions[1]]
                     raw = project(table.view.linear.raw)
-                    figures.append([off(each, true) for each in (share, raw, table.unrelated)])
+                    figures.append([variation(each, true) for each in (share, raw, table.unrelated)])
                     intervals = table.cells()
                     held += bool(((intervals.simultaneous_low <= true) & (true <= intervals.simultaneous_high)).all())
                     if not number:
@@ -151,7 +151,7 @@ def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str,
     while tried < 400:
         tables = tables_of(survey.answers(lambda asked: apart[asked[0], asked[1]], PEOPLE, rng))
         significant, tried = significant + sum(t.association.significant for t in tables), tried + len(tables)
-    independent = float(np.mean([off(apart[pair], cells[pair]) for pair in pairs]))
+    independent = float(np.mean([variation(apart[pair], cells[pair]) for pair in pairs]))
     return rows, {"found": significant, "tried": tried, "seconds": seconds, "independent": independent}
 
 

@@ -168,7 +168,10 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     loops.append(beside())
     again, replayed = timed(once)
     if result.rejected or replayed.rejected != {"replayed": result.read}:
-        raise RuntimeError(f"{result.accepted} of {result.read} accepted: {result.rejected}; again: {replayed}")
+        raise RuntimeError(
+            f"{result.accepted} of {result.read} envelopes were accepted, and {result.rejected} refused; of the same "
+            f"file again, {replayed.rejected}"
+        )
     path = folder / "study" / REPORTS
     table = sum(file.size for file in tables.data_files(path, tables.snapshot(path)))
     each = result.read / sum(number for _, number in loops)
@@ -191,7 +194,7 @@ def printed(*command: str) -> Iterator[tuple[str, str]]:
             what, _, figure = line.rstrip("\n").partition("\t")
             yield what, figure
     if running.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed")
+        raise RuntimeError(f"{' '.join(command)} ended with status {running.returncode}")
 
 
 def run(reports: int = SINGLES) -> Iterator[tuple[str, str]]:

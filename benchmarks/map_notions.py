@@ -19,7 +19,7 @@ from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
-from benchmarks.map_surveys import AIMS, SURVEYS, Ways, counted, districts, means
+from benchmarks.map_surveys import AIMS, SURVEYS, Resolutions, counted, districts, means
 from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.notions import Block, Geo, Ldp, Notion
@@ -57,19 +57,22 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
     square = row // SIDE * -(-GRID.columns // SIDE) + column // SIDE
     maps = [square, np.arange(GRID.size)]
     for n in AIMS:
-        ways, rng = Ways(maps, n, "projective"), np.random.default_rng(1)
-        off = [ways.off(truth, tree_shares(ways.tree, ways.views(truth, rng))) for _ in range(SURVEYS)]
-        yield "ldp", "nothing", "views of 5 x 5 and 1", f"{n:,}", means(off)
+        resolutions, rng = Resolutions(maps, n, "projective"), np.random.default_rng(1)
+        found = []
+        for _ in range(SURVEYS):
+            shares = tree_shares(resolutions.tree, resolutions.views(truth, rng))
+            found.append(resolutions.variations(truth, shares))
+        yield "ldp", "nothing", "views of 5 x 5 and 1", f"{n:,}", means(found)
     for name, shows, notion, mechanism in questions(square.tolist()):
         made, channel = chosen(mechanism, Question(GRID, notion))
         decoder = decoder_of(channel)
         for n in AIMS:
             rng = np.random.default_rng(1)
-            off = []
+            found = []
             for _ in range(SURVEYS):
                 cells = estimated(decoder, truth, n, rng)
-                off.append(ways.off(truth, [np.bincount(each, cells) for each in maps]))
-            yield name, shows, made, f"{n:,}", means(off)
+                found.append(resolutions.variations(truth, [np.bincount(each, cells) for each in maps]))
+            yield name, shows, made, f"{n:,}", means(found)
 
 
 def estimated(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:

@@ -45,7 +45,7 @@ def counted(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) 
     return rng.multinomial(n, law / law.sum()) / n
 
 
-class Ways:
+class Resolutions:
     """A tree of resolutions with its channels, the planner's weights, and its estimates."""
 
     def __init__(self, maps: Sequence[Integers], n: int, mechanism: str = AUTO) -> None:
@@ -75,7 +75,7 @@ class Ways:
             surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
         return combine(self.tree, surveys)
 
-    def off(self, people: Floats, found: Sequence[Floats]) -> list[float]:
+    def variations(self, people: Floats, found: Sequence[Floats]) -> list[float]:
         """Return the total variation between estimated and true shares at each resolution, the finest first."""
         truths = [np.bincount(each, people) for each in self.maps]
         return [variation(a, b) for a, b in zip(found, truths, strict=True)][::-1]
@@ -86,6 +86,6 @@ def variation(found: Floats, truth: Floats) -> float:
     return float(np.abs(found - truth).sum()) / 2
 
 
-def means(off: Sequence[Sequence[float]]) -> str:
+def means(errors: Sequence[Sequence[float]]) -> str:
     """Return the mean over the surveys at each resolution, as text."""
-    return " / ".join(f"{each:.3f}" for each in np.mean(off, axis=0))
+    return " / ".join(f"{each:.3f}" for each in np.mean(errors, axis=0))

@@ -1,4 +1,4 @@
-"""The errors of a map: a single grid of cells beside several resolutions, each asked of other people.
+"""The errors of a map: a single grid of cells beside several resolutions, each asked of different people.
 
 `python -m benchmarks.maps DATA` reads real check-ins from the folder DATA. It prints the total variation of both at
 each resolution, of other maps and trees, and of other notions. Then it rewrites the section of docs/BENCHMARKS.md.
@@ -23,7 +23,7 @@ from aggregator.estimate.tree import Combined, Tree, consistent, project_inside
 from aggregator.families.decoder import Decoder, Floats
 from aggregator.planner.resolutions import PARTS
 from benchmarks import map_notions, page
-from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Ways, counted, districts, means
+from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Resolutions, counted, districts, means
 
 FILE = "gowalla_u5628_us_grid.csv.gz"
 FACTORS = (25, 5, 1)
@@ -72,16 +72,16 @@ def measured(folder: Path) -> Iterator[tuple[str, ...]]:
     for column, what in COLUMNS_READ.items():
         people = true_shares(folder, column)
         for n, aims in AIMS.items():
-            ways, rng = Ways([districts(factor) for factor in FACTORS], n), np.random.default_rng(1)
-            off: dict[str, list[list[float]]] = {}
+            resolutions, rng = Resolutions([districts(factor) for factor in FACTORS], n), np.random.default_rng(1)
+            errors: dict[str, list[list[float]]] = {}
             for _ in range(SURVEYS):
-                found = {"views": consistent(ways.tree, ways.views(people, rng))}
-                for method, cells in flat(ways.decoders[-1], people, n, rng).items():
-                    found[f"cells only, {method}"] = [np.bincount(each, cells) for each in ways.maps]
+                found = {"views": consistent(resolutions.tree, resolutions.views(people, rng))}
+                for method, cells in flat(resolutions.decoders[-1], people, n, rng).items():
+                    found[f"cells only, {method}"] = [np.bincount(each, cells) for each in resolutions.maps]
                 for name, shares in found.items():
-                    off.setdefault(name, []).append(ways.off(people, shares))
-            asked = " / ".join(f"{weight / PARTS:g}" for weight in ways.weights[::-1])
-            for name, each in sorted(off.items(), reverse=True):
+                    errors.setdefault(name, []).append(resolutions.variations(people, shares))
+            asked = " / ".join(f"{weight / PARTS:g}" for weight in resolutions.weights[::-1])
+            for name, each in sorted(errors.items(), reverse=True):
                 yield (
                     what,
                     f"{n:,}",
@@ -108,16 +108,16 @@ def evened(folder: Path) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of maps from uniform to clustered, for several trees."""
     for factors in TREES:
         for n in AIMS:
-            ways = Ways([districts(factor) for factor in factors], n)
+            resolutions = Resolutions([districts(factor) for factor in factors], n)
             for name, people in shapes(folder).items():
                 rng = np.random.default_rng(1)
-                off: dict[str, list[list[float]]] = {"projected": [], "estimated": []}
+                errors: dict[str, list[list[float]]] = {"projected": [], "estimated": []}
                 for _ in range(SURVEYS):
-                    combined = ways.views(people, rng)
-                    off["projected"].append(ways.off(people, projected(ways.tree, combined)))
-                    off["estimated"].append(ways.off(people, consistent(ways.tree, combined)))
+                    combined = resolutions.views(people, rng)
+                    errors["projected"].append(resolutions.variations(people, projected(resolutions.tree, combined)))
+                    errors["estimated"].append(resolutions.variations(people, consistent(resolutions.tree, combined)))
                 tree = " / ".join(map(str, factors[::-1]))
-                yield (name, tree, f"{n:,}", *(means(each) for each in off.values()))
+                yield (name, tree, f"{n:,}", *(means(each) for each in errors.values()))
 
 
 def main() -> None:

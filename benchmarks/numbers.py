@@ -54,7 +54,7 @@ TREE = "hierarchy, base 4"
 
 MANY = 100_000
 
-Way = Callable[[np.random.Generator], Floats]
+Estimator = Callable[[np.random.Generator], Floats]
 """A function that draws the outputs of one survey and returns the estimated shares of the numbers."""
 
 
@@ -63,7 +63,7 @@ def counted(law: Floats, n: int, rng: np.random.Generator) -> Integers:
     return rng.multinomial(n, law / law.sum())
 
 
-def by_wave(p: Floats, n: int) -> Way:
+def by_wave(p: Floats, n: int) -> Estimator:
     """Return the wave on integers, with the smoothing that held-out reports support."""
     decoder = decoder_of(wave(len(p), NANONATS))
 
@@ -74,7 +74,7 @@ def by_wave(p: Floats, n: int) -> Way:
     return estimated
 
 
-def by_square_wave(p: Floats, n: int, smooth: bool) -> Way:
+def by_square_wave(p: Floats, n: int, smooth: bool) -> Estimator:
     """Return the square wave with equal numbers of input and output buckets, and its published EM or EMS (Li et al.
     2020)."""
     eps, k = 1.0, len(p)
@@ -104,7 +104,7 @@ def by_square_wave(p: Floats, n: int, smooth: bool) -> Way:
     return estimated
 
 
-def by_tree(p: Floats, n: int) -> Way:
+def by_tree(p: Floats, n: int) -> Estimator:
     """Return a hierarchy with equal numbers of people for the resolutions k, k / 4, k / 16, ..., made consistent from
     the top."""
     maps = [np.arange(len(p))]
@@ -131,7 +131,7 @@ def _one_hot(size: int) -> Channel:
     return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
 
 
-def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> Way:
+def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> Estimator:
     """Return the treatment of numbers as labels without an order: ``auto``'s channel for k edges, with an unbiased
     estimate."""
     decoder = decoder_of(chosen(AUTO, Question(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
@@ -144,7 +144,7 @@ def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> 
     return estimated
 
 
-def ways(p: Floats, n: int) -> dict[str, Way]:
+def estimators(p: Floats, n: int) -> dict[str, Estimator]:
     """Return all mechanisms that estimate the distribution at 1 nat, by name."""
     return {
         "wave, smooth": by_wave(p, n),
@@ -188,9 +188,9 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
         ("Beta(2, 5), 1,024 numbers", beta(1024), 10_000, ("0.0135", "", "0.019")),
     ]
     for what, p, n, aims in laws:
-        for name, way in ways(p, n).items():
+        for name, estimator in estimators(p, n).items():
             rng = np.random.default_rng(1)
-            means = np.mean([errors(way(rng), p) for _ in range(SURVEYS)], axis=0)
+            means = np.mean([errors(estimator(rng), p) for _ in range(SURVEYS)], axis=0)
             ours = name == "wave, smooth"
             means_text = (f"{means[0]:.4f}", f"{means[1]:.2f}", f"{means[2]:.4f}")
             cells = (f"{one} [{aim}]" if ours and aim else one for one, aim in zip(means_text, aims, strict=True))
@@ -201,12 +201,12 @@ def rivals() -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of the planner's reference shapes: wave and hierarchy, by number of people."""
     for n in (10_000, 100_000, 1_000_000):
         found = []
-        for way in (by_wave, by_tree):
+        for estimator in (by_wave, by_tree):
             rng = np.random.default_rng(1)
             shapes = reference_shapes(74)
-            off = [errors(way(p, n)(rng), p) for p in shapes for _ in range(SURVEYS)]
-            found.append(np.mean(off, axis=0))
-        cells = [f"{found[way][field]:.4f}" for field in (0, 2) for way in (0, 1)]
+            every = [errors(estimator(p, n)(rng), p) for p in shapes for _ in range(SURVEYS)]
+            found.append(np.mean(every, axis=0))
+        cells = [f"{each[field]:.4f}" for field in (0, 2) for each in found]
         yield (f"{n:,}", *cells)
 
 
@@ -257,7 +257,7 @@ def main() -> None:
     """Measure, print the figures, and write the section of docs/BENCHMARKS.md."""
     folder = page.folder_with(FILE, ", the UCI Adult data set")
     wanted = {
-        "shares": (("numbers", "people", "way", "W1", "deciles", "40% ranges"), distributions(folder)),
+        "shares": (("numbers", "people", "estimator", "W1", "deciles", "40% ranges"), distributions(folder)),
         "rivals": (("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"), rivals()),
         "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding", "64 edges", "wave"),
                   means()),

@@ -6,8 +6,8 @@ measured first, one library after another. Errors do not depend on other program
 all processors at once.
 
 `python -m benchmarks.peers` installs, measures and writes the tables into docs/BENCHMARKS.md; with `install`, `measure`
-or `write` it does only one of these. peers/measure measures a survey, peers/ways and peers/own define the mechanisms,
-and peers/text.md contains the text around the tables.
+or `write` it does only one of these. peers/measure measures a survey, peers/mechanisms and peers/own define the
+mechanisms, and peers/text.md contains the text around the tables.
 """
 
 from __future__ import annotations
@@ -187,12 +187,12 @@ def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
     lines = []
     for (library, mechanism), some in gathered(rows, eps).items():
         at = {row["k"]: next((one for one in row.get("cells", []) if one["n"] == n), {}) for row in some}
-        ways = list(dict.fromkeys(sort(way) for one in at.values() for way in one.get("estimates", {})))
-        for way in ways or ["-"]:
-            line = [library, mechanism, way]
+        kinds = list(dict.fromkeys(sort(name) for one in at.values() for name in one.get("estimates", {})))
+        for kind in kinds or ["-"]:
+            line = [library, mechanism, kind]
             for k in SIZES:
                 one = at.get(k, {})
-                runs = next((runs for name, runs in one.get("estimates", {}).items() if sort(name) == way), None)
+                runs = next((runs for name, runs in one.get("estimates", {}).items() if sort(name) == kind), None)
                 if runs is None:
                     line.append(one.get("why", "failed"))
                     continue

@@ -81,7 +81,7 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def ask(address: Address, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+def send(address: Address, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
     """Send a request; return the status and the body of the response."""
     with closing(http.client.HTTPConnection(*address, timeout=60)) as connection:
         connection.request(method, path, body, {"content-type": "application/octet-stream"})
@@ -89,7 +89,7 @@ def ask(address: Address, method: str, path: str, body: bytes | None = None) -> 
         return answer.status, answer.read()
 
 
-def spoken(address: Address, data: bytes, *, step: int = 2**20) -> None:
+def send_slowly(address: Address, data: bytes, *, step: int = 2**20) -> None:
     """Send bytes to the service, ``step`` at a time, and wait for the end of the connection."""
     with socket.create_connection(address, timeout=120) as connection, suppress(ConnectionError):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -114,24 +114,26 @@ def most_expensive(address: Address, signed: SignedCampaign, reports: bytes) -> 
     lines = b"GET /v1/campaigns HTTP/1.1\r\nhost: x\r\n" + b"a: " + bytes([98]) * 60 + b"\r\n"
     inside = Envelope(Kind.REPORT, bytes(8), Envelope(Kind.REPORT, bytes(8), b"", bytes(64)).encode(), bytes(64))
     return {
-        "counted: 64 reports, all counted": lambda: ask(address, "POST", "/v1/counted", reports),
-        "counted: 64 reports, all forged": lambda: ask(address, "POST", "/v1/counted", forged),
-        "counted: 256 KiB of reports": lambda: ask(
+        "counted: 64 reports, all counted": lambda: send(address, "POST", "/v1/counted", reports),
+        "counted: 64 reports, all forged": lambda: send(address, "POST", "/v1/counted", forged),
+        "counted: 256 KiB of reports": lambda: send(
             address, "POST", "/v1/counted", (reports * (BYTES // len(reports) + 1))[: BYTES // size * size]
         ),
-        "reports: 256 KiB of the smallest envelopes": lambda: ask(address, "POST", "/v1/reports", smallest()),
-        "reports: 256 KiB of envelopes in envelopes": lambda: ask(
+        "reports: 256 KiB of the smallest envelopes": lambda: send(address, "POST", "/v1/reports", smallest()),
+        "reports: 256 KiB of envelopes in envelopes": lambda: send(
             address, "POST", "/v1/reports", inside.encode() * (BYTES // len(inside.encode()))
         ),
-        "reports: 256 KiB of envelope headers": lambda: ask(address, "POST", "/v1/reports", b"\x95\x01" * (BYTES // 2)),
-        "reports: 4 KiB, byte by byte": lambda: spoken(address, crumbs, step=1),
-        "reports: 256 KiB in chunks of a byte": lambda: spoken(address, chunks),
-        "a head of 60 lines": lambda: spoken(address, lines + b"a: b\r\n" * 57 + b"\r\n"),
-        "a head of 40,000 lines": lambda: spoken(address, lines + b"a: b\r\n" * 40_000 + b"\r\n"),
-        "a head of 8,000 bytes, byte by byte": lambda: spoken(address, lines + b"a: " + b"b" * 7_900, step=1),
+        "reports: 256 KiB of envelope headers": lambda: send(
+            address, "POST", "/v1/reports", b"\x95\x01" * (BYTES // 2)
+        ),
+        "reports: 4 KiB, byte by byte": lambda: send_slowly(address, crumbs, step=1),
+        "reports: 256 KiB in chunks of a byte": lambda: send_slowly(address, chunks),
+        "a head of 60 lines": lambda: send_slowly(address, lines + b"a: b\r\n" * 57 + b"\r\n"),
+        "a head of 40,000 lines": lambda: send_slowly(address, lines + b"a: b\r\n" * 40_000 + b"\r\n"),
+        "a head of 8,000 bytes, byte by byte": lambda: send_slowly(address, lines + b"a: " + b"b" * 7_900, step=1),
         "for comparison: nothing, for ten seconds": lambda: time.sleep(10),
-        "the campaigns": lambda: ask(address, "GET", "/v1/campaigns"),
-        "a campaign": lambda: ask(address, "GET", f"/v1/campaigns/{signed.id.hex()}"),
+        "the campaigns": lambda: send(address, "GET", "/v1/campaigns"),
+        "a campaign": lambda: send(address, "GET", f"/v1/campaigns/{signed.id.hex()}"),
     }
 
 
@@ -142,9 +144,9 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
         signed, reports = prepare(folder, rows)
         with served(folder) as (process, address):
             requests = most_expensive(address, signed, reports)
-            status, said = ask(address, "POST", "/v1/counted", reports)
-            if status == http.client.OK and b"false" in said:
-                raise RuntimeError("a counted report is not found")
+            status, body = send(address, "POST", "/v1/counted", reports)
+            if status == http.client.OK and b"false" in body:
+                raise RuntimeError("the service did not find all counted reports")
             for what, request in requests.items():
                 times = 1 if "byte by byte" in what or "nothing" in what else repeats
                 before = processor_seconds(process)
@@ -173,7 +175,7 @@ def beside(address: Address, request: Callable[[], object], requests: int = 20) 
     for _ in range(requests):
         time.sleep(0.05)
         begun = time.perf_counter()
-        ask(address, "GET", "/v1/campaigns")
+        send(address, "GET", "/v1/campaigns")
         waits.append(time.perf_counter() - begun)
     stop.set()
     for thread in threads:

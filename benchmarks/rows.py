@@ -59,7 +59,7 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
     took, tally = timed(lambda: study.tally(signed))
     yield f"tally of {rows:,} rows", str(took)
     if tally.reports != rows:
-        raise RuntimeError(f"{tally.reports} of {rows} rows tallied")
+        raise RuntimeError(f"{tally.reports} of {rows} rows are in the tally")
     for method, aim in (("projection", 1), ("empirical-bayes", 5)):
         took, _ = timed(partial(estimate, signed, tally, method=method))
         yield f"estimate of {US_GRID.size:,} values, {method} [under {aim} s]", str(took)

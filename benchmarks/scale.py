@@ -132,7 +132,7 @@ class Turns:
             with self.verify.turn(engine):
                 passed = examined(engine, Study.open(study), batch)
             if passed != REPORTS_VERIFIED:
-                raise RuntimeError(f"{passed} verified")
+                raise RuntimeError(f"{passed} of {REPORTS_VERIFIED} reports were verified")
         copy = Study.open(shutil.copytree(study, study.with_name("copy")))
         with self.ingest.turn(engine):
             done = engine.ingest(copy, [batch], now=OPENS)
@@ -140,7 +140,10 @@ class Turns:
         with self.known.turn(engine):
             again = engine.ingest(copy, [batch], now=OPENS)
         if (done.accepted, again.rejected) != (REPORTS_VERIFIED, {"replayed": REPORTS_VERIFIED}):
-            raise RuntimeError(f"{done.accepted} accepted: {done.rejected}, {again.rejected}")
+            raise RuntimeError(
+                f"{done.accepted} of {REPORTS_VERIFIED} reports were accepted, and {done.rejected} refused; of the "
+                f"same file again, {again.rejected}"
+            )
         self.left.add(result(copy, campaign(), engine))
         self.stored, self.keys = size_of(copy.path, REPORTS), size_of(copy.path, KEYS)
         shutil.rmtree(copy.path)
@@ -161,7 +164,7 @@ def run() -> Iterator[tuple[str, str]]:
                     turns.take(study, batch)
         read = batch.stat().st_size
     if len(thread.left | threads.left | single.left | double.left) != 1:
-        raise RuntimeError("the engines left different rows, or their estimates differ")
+        raise RuntimeError("the engines' rows and estimates do not have the same digest")
     core = REPORTS_VERIFIED / single.ingest.wall
     verify, ingest = (single.verify, double.verify), (single.ingest, double.ingest)
     yield "speed-up of verification, 2 workers over 1 [at least 1.7]", f"{verify[0].wall / verify[1].wall:.2f}"
@@ -282,7 +285,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
         took = time.perf_counter() - began
         accepted = sum(one.outcome.accepted.total() for one in settled)
         if accepted != len(fresh):
-            raise RuntimeError(f"{accepted} reports were settled, not the {len(fresh)} fresh ones")
+            raise RuntimeError(f"{accepted} reports were accepted, but {len(fresh)} are new")
         tables.add(study.path / REPORTS, pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled]))
         table = tables.snapshot(study.path / REPORTS)
         yield f"slots of {size:,} outputs, {what}", f"{took:.1f} s"

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ways import LIBRARIES, Way
+from mechanisms import LIBRARIES, Mechanism
 
 COST_REPORTS = 10_000
 SLOW = 0.02
@@ -56,18 +56,18 @@ class Trial:
 def kinds(library: str) -> Mapping[str, Callable[[int, float], Any]]:
     """Return the makers of a library's mechanisms, by name."""
     if library == "halftruth":
-        from own import WAYS
+        from own import MECHANISMS
 
-        return WAYS
+        return MECHANISMS
     return LIBRARIES[library]
 
 
-def survey(way: Way, people: list[int]) -> tuple[float, float, dict[str, Any]]:
+def survey(mechanism: Mechanism, people: list[int]) -> tuple[float, float, dict[str, Any]]:
     """Return (processor seconds of all clients, processor seconds of the server, estimates)."""
     began = time.process_time()
-    reports = [way.client(x) for x in people]
+    reports = [mechanism.client(x) for x in people]
     simulated = time.process_time()
-    estimates = way.server(reports)
+    estimates = mechanism.server(reports)
     return simulated - began, time.process_time() - simulated, estimates
 
 
@@ -77,45 +77,45 @@ def error(estimate: Any, people: Any, k: int) -> tuple[float, float]:
     return float((off**2).mean()), float(np.abs(off).sum() / 2)
 
 
-def tried(way: Way, people: list[int]) -> Trial:
+def tried(mechanism: Mechanism, people: list[int]) -> Trial:
     """Return the approximate costs of a survey; the library may compile and fill its caches before the measurement."""
-    survey(way, people[:10])
-    few = 20 if sum(survey(way, people[:20])[:2]) > SLOW else 200
+    survey(mechanism, people[:10])
+    few = 20 if sum(survey(mechanism, people[:20])[:2]) > SLOW else 200
     many = 5 * few
     # Of two runs, the faster one counts: load on the machine makes one survey in a hundred many times slower.
-    before = min(sum(survey(way, people[:few])[:2]) for _ in range(2))
-    client, server = min((survey(way, people[:many])[:2] for _ in range(2)), key=sum)
+    before = min(sum(survey(mechanism, people[:few])[:2]) for _ in range(2))
+    client, server = min((survey(mechanism, people[:many])[:2] for _ in range(2)), key=sum)
     return Trial(many, client, server, max(0.0, client + server - before) / (many - few))
 
 
-def surveys(way: Way, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str, Any]]]:
+def surveys(mechanism: Mechanism, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str, Any]]]:
     """Yield the people, the times and the estimates of surveys: at least ``FEWEST``, for about ``CELL_SECONDS``."""
     spent = 0.0
     for runs, people in enumerate(drawn, start=1):
-        client, server, estimates = survey(way, people.tolist())
+        client, server, estimates = survey(mechanism, people.tolist())
         yield people, client, server, estimates
         spent += client + server
         if runs >= FEWEST and spent * (1 + 1 / runs) > CELL_SECONDS:
             return
 
 
-def costs(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
+def costs(mechanism: Mechanism, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
     """Return the microseconds of one report at the client and at the server, in surveys within ``seconds``, and its
     bytes."""
-    trial = tried(way, drawn[COST_REPORTS][0].tolist())
+    trial = tried(mechanism, drawn[COST_REPORTS][0].tolist())
     client, server, at = trial.client / trial.reports, trial.server / trial.reports, trial.reports
     if trial.expected(COST_REPORTS) <= seconds:
-        spent = [(client, server) for _, client, server, _ in surveys(way, drawn[COST_REPORTS])]
+        spent = [(client, server) for _, client, server, _ in surveys(mechanism, drawn[COST_REPORTS])]
         client, server = (float(np.median(part)) / COST_REPORTS for part in zip(*spent, strict=True))
         at = COST_REPORTS
-    cost = {"client": client * 1e6, "server": server * 1e6, "at": at, "wire": way.wire}
-    return {"cost": cost} | ({"whole": way.whole()} if hasattr(way, "whole") else {})
+    cost = {"client": client * 1e6, "server": server * 1e6, "at": at, "wire": mechanism.wire}
+    return {"cost": cost} | ({"whole": mechanism.whole()} if hasattr(mechanism, "whole") else {})
 
 
-def errors(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
+def errors(mechanism: Mechanism, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
     """Return the errors of each estimate by number of people, for surveys within ``seconds`` and for the smallest
     one."""
-    trial = tried(way, next(iter(drawn.values()))[0].tolist())
+    trial = tried(mechanism, next(iter(drawn.values()))[0].tolist())
     cells: list[dict[str, Any]] = []
     for n, of_n in drawn.items():
         cell: dict[str, Any] = {"n": n, "estimates": {}}
@@ -123,12 +123,12 @@ def errors(way: Way, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
         if n > min(drawn) and trial.expected(n) > seconds:
             cell["why"] = f"a survey takes about {trial.expected(n):.1f} s"
             continue
-        if way.report_memory * n > MOST_MEMORY:
-            cell["why"] = f"its reports take {way.report_memory * n / 1e9:.1f} GB"
+        if mechanism.report_memory * n > MOST_MEMORY:
+            cell["why"] = f"its reports take {mechanism.report_memory * n / 1e9:.1f} GB"
             continue
-        for people, _, _, estimates in surveys(way, of_n):
+        for people, _, _, estimates in surveys(mechanism, of_n):
             for name, estimate in estimates.items():
-                cell["estimates"].setdefault(name, []).append(error(estimate, people, way.k))
+                cell["estimates"].setdefault(name, []).append(error(estimate, people, mechanism.k))
     return {"cells": cells}
 
 
@@ -143,12 +143,12 @@ def main() -> None:
     for k in plan["sizes"]:
         drawn = {n: np.load(inputs / f"{k}-{n}.npy") for n in plan["people"]}
         for eps in plan["levels"]:
-            for mechanism, kind in kinds(library).items():
-                row: dict[str, Any] = {"mechanism": mechanism, "k": k, "eps": eps}
+            for name, make in kinds(library).items():
+                row: dict[str, Any] = {"mechanism": name, "k": k, "eps": eps}
                 try:
-                    way = kind(k, float(eps))
-                    row |= {"mechanism": getattr(way, "mechanism", mechanism)} | PARTS[part](
-                        way, drawn, plan["seconds"][part]
+                    mechanism = make(k, float(eps))
+                    row |= {"mechanism": getattr(mechanism, "mechanism", name)} | PARTS[part](
+                        mechanism, drawn, plan["seconds"][part]
                     )
                 except Exception as failure:  # the row reports any error of a library
                     row["failed"] = f"{type(failure).__name__}: {failure}"[:200]

@@ -3,7 +3,7 @@
 The other libraries' clients only sample an output, so only sampling is compared with them. A device also charges, signs
 and stores the answer, and a study verifies it; these costs are measured separately.
 
-The module measure measures them, and ways defines the other libraries' mechanisms.
+The module measure measures them, and mechanisms defines the other libraries' mechanisms.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ways import bytes_for
+from mechanisms import bytes_for
 
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
@@ -134,7 +134,7 @@ class Auto(Own):
         estimate(signed, study.tally(signed))
         ended = time.process_time()
         if done.accepted != REPORTS:
-            raise RuntimeError(f"{done.accepted} of {REPORTS} accepted: {done.rejected}")
+            raise RuntimeError(f"{done.accepted} of {REPORTS} reports were accepted, and {done.rejected} refused")
         return {"enrolled": (enrolled - began) / REPORTS * 1e6, "counted": (ended - enrolled) / REPORTS * 1e6}
 
 
@@ -144,4 +144,4 @@ _BUILT = {
     "OUE": unary.oue,
     "subset selection": subset_selection,
 }
-WAYS = {**{name: partial(Own, name=name, build=build) for name, build in _BUILT.items()}, AUTO: Auto}
+MECHANISMS = {**{name: partial(Own, name=name, build=build) for name, build in _BUILT.items()}, AUTO: Auto}
