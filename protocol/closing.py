@@ -59,9 +59,7 @@ class Closing:
             CampaignError
         """
         if self.closes >= terms.closes:
-            raise CampaignError(
-                f"{terms.title!r} closes before the notice takes effect: a notice must close a campaign earlier"
-            )
+            raise CampaignError(f"a notice must take effect before {terms.title!r} closes, and this one does not")
 
 
 def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> bytes:

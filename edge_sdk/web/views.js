@@ -94,7 +94,7 @@ function districts(wire) {
   const ends = runs.map(([, length]) => (size += length));
   const names = array(parts[2], "the names of districts", ViewError).map((one) => text(one, "a name", ViewError));
   const count = new Set(runs.map(([district]) => district)).size;
-  if (count < 2 || count >= size) throw new ViewError(`a map must have at least 2 districts, and fewer districts than inputs; this one has ${count}`);
+  if (count < 2 || count >= size) throw new ViewError(`a map must have at least 2 districts and fewer districts than inputs, not ${count} for ${size} inputs`);
   if (names.length && names.length !== count) throw new ViewError(`${count} districts must have ${count} names or none, not ${names.length}`);
   if (!names.every((name) => isName(name)))
     throw new ViewError("a district's name must be 1 to 200 readable characters without blanks at its ends, and one is not");

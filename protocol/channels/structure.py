@@ -194,8 +194,8 @@ class Structure:
             law: the weight of each input: ``inputs`` integers, not negative.
         """
         self.require_cells()
-        held = [(x, mass) for x, mass in enumerate(law) if mass]
-        return [sum(mass * self.channel.weight(x, y) for x, mass in held) for y in range(self.channel.outputs)]
+        positive = [(x, mass) for x, mass in enumerate(law) if mass]
+        return [sum(mass * self.channel.weight(x, y) for x, mass in positive) for y in range(self.channel.outputs)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         """Return, for each input x, the sum over outputs y of ``of``(weight(x, y), marginals[y])."""

@@ -28,8 +28,8 @@ class Metric:
     """The Euclidean distance between inputs.
 
     Attributes:
-        name: the name of the unit: a step of the grid or of the list of inputs, a degree of a plane, or 1 in a domain
-            of numbers.
+        name: the unit: "steps" of the grid or of the list of inputs, "degrees" as on a plane, or "numbers" for the unit
+            of the domain's numbers.
         places: the integer coordinates (north, east) of each input.
         unit: the length of one coordinate step, in units of the metric.
         least: a lower bound of the distance of two inputs, in coordinate steps.
@@ -53,11 +53,13 @@ class Metric:
         known = METRICS.get(domain.kind, ())
         if not known:
             raise DomainError(
-                f"{domain.kind} have no distance between them: only grids, numbers, dates and ordered values do"
+                f"a domain of {domain.kind} has no distance: only grids, numbers, dates and ordered values have one"
             )
         name = known[0] if name is None else name
         if name not in known:
-            raise DomainError(f"the distance between {domain.kind} is in {' or '.join(known)}, not {name[:40]!r}")
+            raise DomainError(
+                f"the distance in a domain of {domain.kind} must be in {' or '.join(known)}, not {name[:40]!r}"
+            )
         if isinstance(domain, Grid):
             unit = Fraction(domain.step, MICRODEGREES) if name == "degrees" else Fraction(1)
             return cls(name, [divmod(x, domain.columns) for x in range(domain.size)], unit, 1)

@@ -66,7 +66,7 @@ def geo(structure: Structure, metric: Metric) -> Level:
     if isinstance(structure, NoiseStructure):
         return _noise_geo(structure, metric)
     kinds = structure.kinds
-    # Each kind is swept with every other kind, and a sweep may compare a few points for each of its steps.
+    # Over all ordered pairs of kinds, the searches for the nearest pair visit this number of points.
     sweeps = 2 * len(kinds) * structure.channel.inputs
     steps = len(kinds) ** 2 * structure.loss_steps + (sweeps if len(kinds) < structure.channel.inputs else 0)
     structure.require_steps(steps, "comparing all pairs of its inputs")

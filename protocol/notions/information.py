@@ -41,14 +41,7 @@ class Information(Notion):
 
     def __post_init__(self) -> None:
         require_level(self.level)
-        if len(self.prior) < 2:
-            raise NotionError(f"a prior must have at least two values, not {len(self.prior)}")
-        if min(self.prior) < 1:
-            raise NotionError(
-                "the prior is not above zero at every value, and LIP says nothing about a value of prior zero"
-            )
-        if sum(self.prior) > MAX_PRIOR_WEIGHT:
-            raise NotionError(f"the prior weights sum to {sum(self.prior)}, above the limit of 2^53")
+        require_prior(self.prior)
         if not 0 <= self.radius <= RADIUS_UNITS:
             raise NotionError(
                 f"the radius of a ball of priors must lie in 0 .. {RADIUS_UNITS}, not {self.radius}: a total variation "
@@ -129,3 +122,18 @@ class Information(Notion):
             codec.integers(weights, "a prior weight", NotionError, 0, MAX_PRIOR_WEIGHT),
             codec.integer(radius, "a radius", NotionError, 0, RADIUS_UNITS),
         )
+
+
+def require_prior(prior: tuple[int, ...]) -> None:
+    """Refuse a prior with fewer than two weights, a weight below 1, or too large a sum.
+
+    Raises:
+        NotionError
+    """
+    if len(prior) < 2:
+        raise NotionError(f"a prior must have at least two values, not {len(prior)}")
+    if min(prior) < 1:
+        x = prior.index(min(prior))
+        raise NotionError(f"the prior of input {x} must be above zero: give it a small weight, or leave the value out")
+    if sum(prior) > MAX_PRIOR_WEIGHT:
+        raise NotionError(f"the prior weights must sum to at most 2^53, not to {sum(prior)}")

@@ -15,7 +15,7 @@ from typing import ClassVar
 from protocol import codec, exact
 from protocol.channels import Channel, Loss
 from protocol.errors import NotionError
-from protocol.notions.information import MAX_PRIOR_WEIGHT
+from protocol.notions.information import MAX_PRIOR_WEIGHT, require_prior
 from protocol.notions.notion import Notion, require_level
 
 LOG_STEPS = 128
@@ -37,10 +37,7 @@ class MutualInformation(Notion):
 
     def __post_init__(self) -> None:
         require_level(self.level)
-        if len(self.prior) < 2 or min(self.prior) < 1 or sum(self.prior) > MAX_PRIOR_WEIGHT:
-            raise NotionError(
-                "a prior must be at least two whole numbers above zero with a sum of at most 2^53, and this one is not"
-            )
+        require_prior(self.prior)
 
     @property
     def inputs(self) -> int | None:

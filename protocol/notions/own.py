@@ -43,7 +43,7 @@ class OwnPrior(Notion):
         require_level(self.level)
         if not 2 <= self.size <= personal.MAX_DECLARED_VALUES:
             raise NotionError(
-                f"priors of people's own must have 2 to {personal.MAX_DECLARED_VALUES} values, not {self.size}"
+                f"people's own priors must have 2 to {personal.MAX_DECLARED_VALUES} values, not {self.size}"
             )
 
     @property

@@ -179,9 +179,11 @@ class Districts(Map):
 
     def __post_init__(self) -> None:
         require_runs(self.runs, 0, ViewError)
-        if not 2 <= self._count < sum(length for _, length in self.runs):
+        size = sum(length for _, length in self.runs)
+        if not 2 <= self._count < size:
             raise ViewError(
-                f"a map must have at least 2 districts, and fewer districts than inputs; this one has {self._count}"
+                f"a map must have at least 2 districts and fewer districts than inputs, not {self._count} for {size} "
+                "inputs"
             )
         if self.names and len(self.names) != self._count:
             raise ViewError(f"{self._count} districts must have {self._count} names or none, not {len(self.names)}")

@@ -72,7 +72,7 @@ def test_only_the_author_can_seal_a_closing_notice():
     campaign's end."""
     with pytest.raises(CampaignError, match="author's key"):
         seal_closing(PLAIN, OPENS, OTHER)
-    with pytest.raises(CampaignError, match="must close a campaign earlier"):
+    with pytest.raises(CampaignError, match="must take effect before"):
         seal_closing(PLAIN, PLAIN.terms.closes, AUTHOR)
 
 
@@ -183,4 +183,4 @@ def test_commands_close_a_campaign_early(study, tmp_path):
     assert "closed" in run(*of, "status").stdout
     run(*of, "import", tmp_path / "c.campaign", code=2)
     late = (*command[:3], "2100-01-01", "--out", tmp_path / "d.closing", "--key", tmp_path / "a.key")
-    assert "must close a campaign earlier" in run(*late, code=65).stderr
+    assert "must take effect before" in run(*late, code=65).stderr

@@ -21,7 +21,7 @@ const MOST_OWN = 256;
 function priorFrom(value) {
   const prior = integers(value, "a prior weight", NotionError, 1, 2 ** 53);
   if (prior.length < 2) throw new NotionError(`a prior must have at least two values, not ${prior.length}`);
-  if (sum(prior) === Infinity) throw new NotionError("the prior weights sum to more than the limit of 2^53");
+  if (sum(prior) === Infinity) throw new NotionError("the prior weights must sum to at most 2^53, and these do not");
   return prior;
 }
 

@@ -14,7 +14,7 @@ from math import comb, lcm
 from protocol.channels.bits.channel import BIT_SCALE, Bits, S
 from protocol.channels.structure import OutputClass, Profile, Structure, TooLarge
 
-MOST_WORDS = 512
+MOST_BITS = 512
 """Columns are computed up to this number of bits; each bit adds 32 bits to the length of a weight."""
 
 MOST_CLASSES = 64
@@ -61,10 +61,8 @@ class BitsStructure(Structure):
         if len(self.channel.own) > 1 or len(set(prior)) > 1:
             yield from super().columns(prior)
             return
-        if k > MOST_WORDS:
-            raise TooLarge(
-                f"a bits channel of {k} inputs is too large: the weight of one output has {BIT_SCALE * k} bits"
-            )
+        if k > MOST_BITS:
+            raise TooLarge(f"a bits channel of {k} inputs is too large: columns are computed for at most {MOST_BITS}")
         a, b = self._chances(0)
         for ones in range(k + 1):
             parts = []
