@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option("--only", multiple=True, metavar="NAME", help="Run only this experiment; may be repeated.")
 @click.option("--seed", type=WholeNumber(min=0), default=1, show_default=True, help="Seed of all random numbers.")
-@click.option("--quick", is_flag=True, help="Use fewer points and repeats; takes about a minute.")
+@click.option("--quick", is_flag=True, help="Use fewer points and repeats; takes up to three minutes.")
 @shell.as_json
 def reproduce(
     paper: str, data: Path | None, out: Path, only: tuple[str, ...], seed: int, quick: bool, as_json: bool
