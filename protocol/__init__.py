@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # type checkers treat it as true; importing it from typing would cost time
+TYPE_CHECKING = False  # type checkers take this name as true; an import of typing would cost time
 
 if TYPE_CHECKING:
     from protocol.campaign import Campaign as Campaign

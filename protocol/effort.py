@@ -11,10 +11,10 @@ from __future__ import annotations
 from protocol.errors import Uncertified
 
 MOST_STEPS = 2**22
-"""Steps of one audit."""
+"""Maximum number of steps of one audit."""
 
 MOST_HELD = 2**19
-"""Numbers that one audit holds in memory at once, without those of the campaign."""
+"""Maximum number of integers that one audit stores at once, without those of the campaign."""
 
 MOST_SHOWN = 10**15
 """The largest amount that the text of a refusal states."""

@@ -28,7 +28,7 @@ class Kind(IntEnum):
 
 
 MAX_PAYLOAD = {Kind.CAMPAIGN: 2**20, Kind.ENROLMENT: 2**10, Kind.REPORT: 2**16, Kind.CLOSING: 2**6}
-"""Bytes of payload, by kind; checked before the payload is decoded."""
+"""Maximum bytes of a payload, by its kind; checked before the payload is decoded."""
 
 # An envelope has one encoding: 95 01 kind, c4 08 key id, payload, c4 40 signature (SPEC 3.1).
 _PREFIX = bytes([0x95, VERSION])

@@ -31,7 +31,7 @@ _COARSE, _FINE = 2**29, 2**21
 """``_exp_below`` divides a level into a multiple of the first, a multiple of the second, and a rest."""
 
 MAX_NUMERAL = 400
-"""Characters of a number that a person writes."""
+"""Maximum number of characters of a number that a person writes."""
 _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 
 

@@ -39,7 +39,7 @@ _SECRET_LINE = re.compile(SIGNING_KEY_START + "([0-9a-f]{64})")
 _PUBLIC_LINE = re.compile(r"halftruth-public-key:([0-9a-f]{64})(?: (.+))?")
 _FINGERPRINT = re.compile(r"[A-Za-z0-9_-]{21}[AQgw]")
 MAX_AUTHOR = 100
-"""Characters of the name in a public key line."""
+"""Maximum number of characters of the name in a public key line."""
 
 
 def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:

@@ -20,7 +20,7 @@ from protocol.views.maps import Map
 MAX_TEXT = 2000
 MAX_TITLE = 200
 MAX_NAME = 200
-"""Characters of a label, a unit, or the name of a district or class."""
+"""Maximum number of characters of a label, a unit, or the name of a district or class."""
 MAX_TRANSLATIONS = 32
 
 _TAG = re.compile(r"[a-z]{2,3}(?:-[a-z0-9]{2,8}){0,3}")

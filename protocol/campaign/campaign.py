@@ -4,7 +4,7 @@ A ``Campaign`` cannot exist without a certificate: its constructor audits the ch
 decoder call the same constructor, so a campaign is audited wherever it arrives. The audit uses the same integers as the
 sampling.
 
-A campaign is immutable. Its id is a hash of the signed bytes, and nothing outside repeats its parameters.
+A campaign is immutable. Its id is a hash of the signed bytes, and reports contain the id only.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_TIME = 2**40
 ENROLMENTS = ("open", "enrolled")
 
 GOALS = ("distribution", "mean", "ranges", "top")
-"""The purposes of an estimate. A goal only affects the planner's choice and the order of the results."""
+"""The goals of an estimate. A goal only affects the planner's choice and the order of the results."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Campaign:
         notice: a link to the legal notice; "" for none.
         language: tag of the language of these texts; "" if not given.
         translations: the texts in other languages, in order of their tags.
-        goal: one of ``GOALS``, the purpose of the estimate; "" if not given.
+        goal: the goal of the estimate, one of ``GOALS``; "" if not given.
         certificate: the levels proved from the integers of all views; computed here, never sent.
         view_certificates: the certificate of each view, in the order of the views.
     """

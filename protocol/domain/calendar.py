@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 FIRST, LAST = -719_162, 2_932_896
-"""0001-01-01 and 9999-12-31."""
+"""The first and the last day that text can spell: 0001-01-01 and 9999-12-31, in days since 1970-01-01."""
 
 _DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
 _FROM_MARCH = 719_468

@@ -23,13 +23,13 @@ from protocol.errors import DomainError, NotInDomain
 
 MIN_QUESTIONS, MAX_QUESTIONS = 2, 32
 MAX_QUESTION = 500
-"""Characters of a question's text."""
+"""Maximum number of characters of a question's text."""
 
 SKIPPED = "skipped"
 """The label of the input for a skipped question."""
 
 SEPARATOR, EQUALS = ";", "="
-"""Between the questions of an answer, and between a name and an answer, where they are written as text."""
+"""In an answer as text, the mark between two questions, and the mark between a question's name and its answer."""
 
 _CONTEXT = b"halftruth question\0"
 _NAME = re.compile(r"[a-z0-9_]{1,40}")

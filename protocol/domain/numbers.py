@@ -23,7 +23,7 @@ from protocol.errors import DomainError, NotInDomain
 MAX_PLACES = 18
 MAX_SCALED = 2**62
 MAX_UNIT = 20
-"""Characters of a unit."""
+"""Maximum number of characters of a unit."""
 
 
 class Line(Domain):

@@ -14,7 +14,7 @@ from fractions import Fraction
 from protocol import exact
 
 LOG_UNITS = 10**18
-"""Units of ``log_above`` in one nat: it counts in 10^-18 nats."""
+"""Units of ``log_above`` in one nat."""
 
 LOG_ERROR = 2
 """Maximum error of ``log_above``, in its units."""

@@ -23,7 +23,7 @@ ROOT_UNITS = 10**12
 
 
 COMPARED = 8
-"""Pairs of points that a search for the nearest two inputs compares in one audit step, at most."""
+"""Maximum number of pairs of points that a search for the nearest two inputs compares in one audit step."""
 
 
 def ldp(structure: Structure) -> Level:

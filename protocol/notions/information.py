@@ -20,7 +20,7 @@ from protocol.notions.notion import Certificate, Notion, require_level, worst_pa
 MAX_PRIOR_WEIGHT = 2**53
 
 RADIUS_UNITS = 10**9
-"""Units of a radius in a total variation of 1: it is in parts per billion."""
+"""A total variation of 1 in units of a radius, which are parts per billion."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ MAX_CIRCLE = 2**53
 """Maximum sum of all arcs: the same as that of the weights of a prior."""
 MAX_ORDERS = 256
 WINDOW_STEPS = 4
-"""Steps of the windows from one border of one order, beside those of each type."""
+"""Audit steps of the windows from one border in one order, without those of each type."""
 
 MAX_OUTPUTS = 2**24
 

@@ -181,8 +181,8 @@ class Kinds:
         return self.size == 1 and x in self.named
 
     def flat(self, each: Type, choose: Callable[[list[int]], int], default: int) -> int:
-        """Return the largest or least weight, over 2^128, of a window for inputs without an arc; ``default`` without
-        any.
+        """Return the largest or least weight, over 2^128, of a window for inputs without an arc; ``default`` if none is
+        in the set.
         """
         weights = [each.heavy[place] for place in self.places]
         if self.named:
