@@ -37,7 +37,7 @@ def agree(
     """Implement ``Device.consent``, for a campaign that is not over."""
     from protocol.domain import DITHER_BYTES
 
-    asked = Role(
+    named = Role(
         None if as_class is None else joined.campaign.class_of(as_class),
         None if prior is None else declared_of(joined.campaign, prior),
         level_of(joined.campaign, level),
@@ -45,10 +45,10 @@ def agree(
     dither = urandom(DITHER_BYTES)
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
-        role = records.consents.declare(campaign, asked)
+        role = records.consents.declare(campaign, named)
         consent = records.consents.find(campaign)
         if consent is not None:
-            if asked.class_index not in (None, consent.role.class_index):
+            if named.class_index not in (None, consent.role.class_index):
                 raise CampaignError(
                     f"the person agreed as {joined.campaign.classes[consent.role.class_index or 0]!r}: forget the "
                     "campaign first to agree as another class"
@@ -73,9 +73,9 @@ def choose(
     from protocol.notions import require_level
 
     names, priors = joined.campaign.classes, priors_of(joined.campaign)
-    asked = exact.level_from(level)
-    require_level(asked)
-    channel = personal.choice(len(names), asked)
+    nanonats = exact.level_from(level)
+    require_level(nanonats)
+    channel = personal.choice(len(names), nanonats)
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
@@ -84,11 +84,11 @@ def choose(
         if consent is not None:
             return names[consent.role.class_index or 0]
         # A refusal must not depend on the draw, so room is needed for the choice and the most expensive class.
-        records.caps.require_room(campaign, joined.commitments, now, choice=asked)
+        records.caps.require_room(campaign, joined.commitments, now, choice=nanonats)
         _require_introduction(records, joined, campaign)
         counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
         class_index = channel.sample(personal.nearest(counts, priors), rand)
-        _agree(records, joined.of(Role(class_index)), campaign, now, dither, choice=asked)
+        _agree(records, joined.of(Role(class_index)), campaign, now, dither, choice=nanonats)
     return names[class_index]
 
 
@@ -106,9 +106,9 @@ def choose_prior(
     from protocol.notions import require_level
 
     listed = candidates_of(joined.campaign)
-    asked = exact.level_from(level)
-    require_level(asked)
-    channel, most = personal.choice(len(listed), asked), joined.most_commitment(listed)
+    nanonats = exact.level_from(level)
+    require_level(nanonats)
+    channel, most = personal.choice(len(listed), nanonats), joined.most_commitment(listed)
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
@@ -116,10 +116,10 @@ def choose_prior(
         role, charged = records.consents.declared(campaign), 0
         if role is None:
             # A refusal must not depend on the draw, so room is needed for the choice and the most expensive prior.
-            records.caps.require_room(campaign, [most], now, choice=asked)
+            records.caps.require_room(campaign, [most], now, choice=nanonats)
             _require_introduction(records, joined, campaign)
             counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
-            role, charged = Role(prior=listed[channel.sample(personal.nearest(counts, listed), rand)]), asked
+            role, charged = Role(prior=listed[channel.sample(personal.nearest(counts, listed), rand)]), nanonats
             records.consents.declare(campaign, role)
         if records.consents.find(campaign) is None:
             _agree(records, joined.of(role), campaign, now, dither, charged)

@@ -193,4 +193,4 @@ def require_not_closed(joined: Joined, closes: int | None, now: int) -> None:
 
 
 def _unknown(campaign_id: bytes) -> UnknownCampaign:
-    return UnknownCampaign(f"campaign {campaign_id.hex()} is not joined: join its file first")
+    return UnknownCampaign(f"campaign {campaign_id.hex()} is not joined: join it first, by its file or a link")

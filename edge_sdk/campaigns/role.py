@@ -83,13 +83,13 @@ def level_of(campaign: Campaign, level: float | None) -> int:
 
     if level is None:
         return 0
-    own, asked = _own_of(campaign), exact.level_from(level)
-    require_level(asked)
-    if asked > own.level:
+    own, nanonats = _own_of(campaign), exact.level_from(level)
+    require_level(nanonats)
+    if nanonats > own.level:
         raise CampaignError(
             f"the personal level is above the campaign's, {exact.in_nats(own.level)}: choose a lower one"
         )
-    return asked if asked < own.level else 0
+    return nanonats if nanonats < own.level else 0
 
 
 def candidates_of(campaign: Campaign) -> tuple[tuple[int, ...], ...]:

@@ -40,9 +40,9 @@ def continues(before: Joined, after: Joined) -> bool:
     """Return whether the permission to follow the campaign ``before`` covers the campaign ``after``."""
     same = all(getattr(after.campaign, name) == getattr(before.campaign, name) for name in SAME)
     later = after.campaign.closes > before.campaign.closes
-    asked, agreed = after.terms, before.terms
+    offered, agreed = after.terms, before.terms
     costs_no_more = (
-        asked.cost_nanonats <= agreed.cost_nanonats and asked.worst_case_nanonats <= agreed.worst_case_nanonats
+        offered.cost_nanonats <= agreed.cost_nanonats and offered.worst_case_nanonats <= agreed.worst_case_nanonats
     )
     return same and later and costs_no_more and _coarsenings(after) == _coarsenings(before)
 

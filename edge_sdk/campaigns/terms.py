@@ -265,7 +265,7 @@ class Terms:
             class_indexes = range(max(1, len(campaign.classes))) if class_index is None else (class_index,)
             cost, worst = max(map(campaign.cost_of, class_indexes)), max(map(campaign.worst_case_of, class_indexes))
         said, own = campaign.texts(language), isinstance(campaign.notion, OwnPrior)
-        asked = campaign.domain_in(language)
+        translated = campaign.domain_in(language)
         return cls(
             signed.id,
             signed.author,
@@ -288,13 +288,13 @@ class Terms:
             cost,
             worst,
             Promise.of(campaign.notion, certificate, class_index),
-            _answers(asked),
+            _answers(translated),
             campaign.domain,
             len(campaign.views),
             map_,
             _listed(campaign.domain),
-            _listed(asked),
-            _questions(campaign.domain, asked),
+            _listed(translated),
+            _questions(campaign.domain, translated),
             _classes(campaign, said),
             None if class_index is None else campaign.classes[class_index],
             own,

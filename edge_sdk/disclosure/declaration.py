@@ -88,8 +88,8 @@ def declaration(
     """Implement ``Device.declaration``."""
     joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
     campaign, listed = joined.campaign, candidates_of(joined.campaign)
-    asked = Role(None, None if prior is None else declared_of(campaign, prior), level_of(campaign, level))
-    role = records.consents.with_declared(number, asked)
+    named = Role(None, None if prior is None else declared_of(campaign, prior), level_of(campaign, level))
+    role = records.consents.with_declared(number, named)
     given = role.prior or listed[0]
     known = joined.of(replace(role, prior=given))
     whole = sum(given)

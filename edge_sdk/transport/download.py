@@ -170,12 +170,12 @@ def learn_closings(device: Device, campaign_ids: Iterable[bytes], opener: Opener
         UnknownCampaign: this device has not joined one of the campaigns.
     """
     learned = []
-    for asked in campaign_ids:
-        before = device.terms(asked).closed_early
-        for url in device.addresses(asked):
+    for joined in campaign_ids:
+        before = device.terms(joined).closed_early
+        for url in device.addresses(joined):
             with contextlib.suppress(NoResponse, BadData):
-                if device.close_early(closing(url, asked, opener)).closed_early != before:
-                    learned.append(asked)
+                if device.close_early(closing(url, joined, opener)).closed_early != before:
+                    learned.append(joined)
                 break
     return learned
 

@@ -98,8 +98,8 @@ def plan(configuration: Configuration) -> dict[str, object]:
         if not exists:
             device.tighten(configuration.budget)
             records, campaign_id = device.records, terms.campaign_id
-            asked = records.campaigns.find(campaign_id).commitments
-            records.caps.require_room(records.campaigns.number(campaign_id), asked, 0)
+            worst_cases = records.campaigns.find(campaign_id).commitments
+            records.caps.require_room(records.campaigns.number(campaign_id), worst_cases, 0)
         addresses = device.addresses(terms.campaign_id)
         require_own_address(configuration, addresses)
         every = fit(configuration, device.campaign(terms.campaign_id)).every

@@ -28,7 +28,7 @@ import { requireSpace } from "./outbox.js";
 
 /**
  * Draw, charge, sign and queue one answer. The caller stores all changes, or none.
- * @param {{joined: Joined, kept: Kept, state: State, now: number, period: number, rand: Uint8Array}} asked `rand` was
+ * @param {{joined: Joined, kept: Kept, state: State, now: number, period: number, rand: Uint8Array}} given `rand` was
  *   drawn before the value was read
  * @param {import("./domain/domain.js").Answer} value @param {number} [reading]
  * @returns {Promise<Receipt>}

@@ -43,13 +43,13 @@ export function chooseClass(device, id, level, history) {
   return device.decide(id, async (decision) => {
     const { joined, kept, state, now } = decision;
     const { classes } = joined.campaign;
-    const [priors, asked] = [priorsOf(joined.campaign), levelFrom(level)];
+    const [priors, nanonats] = [priorsOf(joined.campaign), levelFrom(level)];
     if (kept.consent) return classes[kept.consent.memberOf ?? 0];
-    requireRoom(state, kept, joined.commitments({}), now, asked);
+    requireRoom(state, kept, joined.commitments({}), now, nanonats);
     requireIntroduction(decision);
     const counts = await countsFor(device, decision, history);
-    const memberOf = choice(priors.length, asked).sample(nearest(counts, priors), rand);
-    await record(decision, { memberOf }, asked);
+    const memberOf = choice(priors.length, nanonats).sample(nearest(counts, priors), rand);
+    await record(decision, { memberOf }, nanonats);
     return classes[memberOf];
   });
 }
@@ -69,15 +69,15 @@ export function choosePrior(device, id, level, history) {
     const { joined, kept, state, now } = decision;
     const { campaign, view } = joined;
     const own = ownOf(campaign);
-    const [listed, asked] = [candidates(own.size), levelFrom(level)];
+    const [listed, nanonats] = [candidates(own.size), levelFrom(level)];
     let [declared, charged] = [kept.declared, 0n];
     if (!declared) {
       const most = joined.committing(mostCost(own, listed, view.channel), view.index);
-      requireRoom(state, kept, [most], now, asked);
+      requireRoom(state, kept, [most], now, nanonats);
       requireIntroduction(decision);
       const counts = await countsFor(device, decision, history);
-      const place = choice(listed.length, asked).sample(nearest(counts, listed), rand);
-      [declared, charged] = [{ prior: listed[place], level: 0n }, asked];
+      const place = choice(listed.length, nanonats).sample(nearest(counts, listed), rand);
+      [declared, charged] = [{ prior: listed[place], level: 0n }, nanonats];
     }
     if (!kept.consent) await record(decision, { declared }, charged);
     return Object.fromEntries(declared.prior.map((weight, x) => [campaign.domain.label(x), weight]));

@@ -29,11 +29,11 @@ import { requireComplete, roleOf } from "./role.js";
 
 /**
  * Record the person's consent in the role that they name. Agreeing again changes nothing.
- * @param {Decision} decision @param {Parameters<typeof roleOf>[2]} asked
+ * @param {Decision} decision @param {Parameters<typeof roleOf>[2]} named
  */
-export async function agree(decision, asked) {
+export async function agree(decision, named) {
   const { joined, kept } = decision;
-  const role = await roleOf(joined.campaign, kept.declared, asked);
+  const role = await roleOf(joined.campaign, kept.declared, named);
   if (kept.consent) {
     if (role.memberOf !== undefined && role.memberOf !== kept.consent.memberOf)
       throw new CampaignError(

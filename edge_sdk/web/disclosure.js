@@ -51,9 +51,9 @@ function bounded({ n, d }, level) {
 export function revealed(channel, level, counts, x) {
   const weights = Array.from({ length: channel.inputs }, (_, input) => 1n + BigInt(counts.get(input) ?? 0));
   const whole = total(weights);
-  const asked = x === null ? [...weights.keys()] : [x];
+  const inputs = x === null ? [...weights.keys()] : [x];
   /** @type {Fraction} */
-  const before = { n: weights[asked.reduce((one, other) => (weights[other] > weights[one] ? other : one))], d: whole };
+  const before = { n: weights[inputs.reduce((one, other) => (weights[other] > weights[one] ? other : one))], d: whole };
   let after = bounded(before, level);
   const look = (/** @type {Fraction} */ found) => (after = less(found, after) ? found : after);
   const small = !channel.unary && channel.inputs * channel.outputs <= MOST_CELLS;
@@ -62,7 +62,7 @@ export function revealed(channel, level, counts, x) {
     for (let y = 0; y < channel.outputs; y++) {
       const column = weights.map((weight, input) => weight * channel.weight(input, y));
       const d = total(column);
-      for (const input of asked) if (less(most, { n: column[input], d })) most = { n: column[input], d };
+      for (const input of inputs) if (less(most, { n: column[input], d })) most = { n: column[input], d };
     }
     look(most);
   } else if (channel.outputsUnder !== Channel.prototype.outputsUnder && channel.priorSteps <= 2 ** 20) {

@@ -18,7 +18,7 @@ export const affordable = (steps, held) => steps <= MOST_STEPS && held <= MOST_H
  */
 export function requireAffordable(steps, held) {
   if (affordable(steps, held)) return;
-  const amount = (/** @type {number} */ asked) => (asked < MOST_SHOWN ? asked : `more than ${MOST_SHOWN}`);
+  const amount = (/** @type {number} */ number) => (number < MOST_SHOWN ? number : `more than ${MOST_SHOWN}`);
   const [what, most] =
     steps > MOST_STEPS ? [`take ${amount(steps)} steps`, MOST_STEPS] : [`hold ${amount(held)} numbers in memory`, MOST_HELD];
   throw new Uncertified(`the audit of this campaign would ${what}, and at most ${most} are allowed: choose a mechanism with fewer outputs, or ask about fewer values`);

@@ -72,15 +72,15 @@ async function priorFrom(campaign, weights) {
  * @returns {bigint} 0n for the campaign's level
  */
 function ownLevel(campaign, level) {
-  const [own, asked] = [ownOf(campaign), levelFrom(level)];
-  if (asked > own.level) throw new CampaignError("the personal level is above the campaign's: choose a lower one");
-  return asked < own.level ? asked : 0n;
+  const [own, nanonats] = [ownOf(campaign), levelFrom(level)];
+  if (nanonats > own.level) throw new CampaignError("the personal level is above the campaign's: choose a lower one");
+  return nanonats < own.level ? nanonats : 0n;
 }
 
 /**
  * The role of a person; a prior that was declared before stays valid.
  * @param {Campaign} campaign @param {Declared | null} known
- * @param {{asClass?: string, prior?: Counts, level?: number | bigint}} asked
+ * @param {{asClass?: string, prior?: Counts, level?: number | bigint}} named
  * @returns {Promise<Role>}
  * @throws {CampaignError | ReportError | import("./errors.js").NotInDomain | import("./errors.js").NotionError}
  */

@@ -76,7 +76,7 @@ function storeError(error) {
       ? "there is no room left in this browser: nothing was charged or sent; delete site data, and try again"
       : gone
         ? "the browser closed this page's store, perhaps because site data were deleted: open the page again"
-        : `this browser does not let the page store anything (${error?.name ?? error}): nothing was charged or sent`,
+        : `this browser does not let the page store anything (${error?.name ?? error}): nothing was charged or sent; allow site data for this page`,
   );
 }
 

@@ -30,12 +30,12 @@ function capsOf({ lifetime, campaign, window }) {
   if (!(Number.isInteger(seconds) && seconds >= 1 && seconds <= 2 ** 40))
     throw new RangeError(`a cap on a window must have a whole number of seconds from 1 to 2^40, not ${seconds}`);
   /** @type {{kind: Cap["kind"], seconds: number, nanonats: bigint | undefined}[]} */
-  const asked = [
+  const named = [
     { kind: "campaign", seconds: 0, nanonats: campaign },
     { kind: "lifetime", seconds: 0, nanonats: lifetime },
     { kind: "window", seconds, nanonats: window?.nanonats },
   ];
-  return asked.flatMap(({ nanonats, ...cap }) => {
+  return named.flatMap(({ nanonats, ...cap }) => {
     if (nanonats === undefined && !(window && cap.kind === "window")) return [];
     if (typeof nanonats !== "bigint" || nanonats < 0n || nanonats > MOST)
       throw new RangeError("each cap must be a bigint of nanonats from 0 to 10^15, and one is not");

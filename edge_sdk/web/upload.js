@@ -47,8 +47,8 @@ const due = ({ upload }, now) => upload.trouble !== "refused" && !(now < upload.
  * @param {string | null} header @param {number} now
  */
 function retryAfter(header, now) {
-  const asked = /^\d+$/.test(header ?? "") ? Number(header) : Math.ceil(Date.parse(header ?? "") / 1000 - now);
-  return asked > 0 ? Math.min(asked, DAY) : 0;
+  const seconds = /^\d+$/.test(header ?? "") ? Number(header) : Math.ceil(Date.parse(header ?? "") / 1000 - now);
+  return seconds > 0 ? Math.min(seconds, DAY) : 0;
 }
 
 /**
