@@ -166,7 +166,7 @@ def test_the_variance_of_a_query_on_dependent_bits_is_exact(subset):
         assert decoder.variance(v, law @ bits(subset)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-def test_the_staircase_has_one_step_with_the_stated_probabilities(channel):
+def test_each_input_has_one_step_with_the_stated_probabilities(channel):
     """Each input has one step; p* and q* are the probabilities that a report of the input and of another input reach
     it."""
     decoder, R = decoder_of(channel), dense(channel)
