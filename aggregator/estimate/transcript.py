@@ -61,8 +61,8 @@ class TranscriptTally(Tally):
         if not self.lost:
             return ()
         return (
-            f"{self.lost:,} reports are left out: an earlier report of their device has not arrived or came twice, so "
-            "their channel is unknown; ingest the missing reports",
+            f"reports that are left out: {self.lost:,}, because an earlier report of the same device is missing or "
+            "came twice, so their channel is unknown; ingest the missing reports",
         )
 
 

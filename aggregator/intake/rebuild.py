@@ -235,8 +235,8 @@ class _Rebuilding:
             self.counted = result.outputs
             if revoked := result.rejected.get("revoked-key"):
                 self._warn(
-                    f"{revoked} reports of revoked keys are not counted, because they may have arrived after the "
-                    "revocation; --count-revoked counts them"
+                    f"reports of revoked keys that are not counted: {revoked:,}, because they may have arrived after "
+                    "the revocation; --count-revoked counts them"
                 )
         if REJECTS in incomplete and self.batches:
             self._warn("refusals are counted again from the batches, in which each report occurs only once")
@@ -297,8 +297,8 @@ class _Rebuilding:
                 _, found = self.study.registry(name).find(keys)
                 if not found.all():
                     raise StudyError(
-                        f"the declared priors of {(~found).sum()} devices are lost, and {known.name!r} cannot be "
-                        "estimated without them: give their enrolments with --keys"
+                        f"declared priors are lost: {(~found).sum():,} of {known.name!r}, which cannot be estimated "
+                        "without them; give the enrolments with --keys"
                     )
 
     def take_inbox(self) -> None:

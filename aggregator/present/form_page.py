@@ -144,7 +144,7 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
         )  # fmt: skip
     return [
         tag("p", "Each pair of questions that was asked together is tested. If no connection is found, there may still "
-            f"be one, because the reports may be too few. There are {len(rows)} tests; where there is no connection, "
+            f"be one, because the reports may be too few. Number of tests: {len(rows)}. Where there is no connection, "
             "about one test in twenty finds one by chance."),
         scrolled("The most significant come first.", ("questions", "connected", "p", "reports"), rows),
     ]  # fmt: skip

@@ -83,8 +83,8 @@ def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Ta
     percent = f"{100 * found.level:.4g}%"
     notes = [
         "Devices on both sides are compared with themselves." if found.paired else "The sides share no device.",
-        f"{len(found.significant)} of {len(found.labels)} differ significantly, by the {percent} intervals for all "
-        "together",
+        f"Significant differences: {len(found.significant)} of {len(found.labels)}, by the {percent} intervals for all "
+        "together.",
     ]
     title = f"{found.names[1]} less {found.names[0]}"
     table = new_table(title, Text("\n".join(notes)))

@@ -42,9 +42,7 @@ def course_section(trend: Trend) -> list[Html]:
     ]  # fmt: skip
     if change is not None:
         count = len(change.significant)
-        words = (
-            f"{count:,} of {len(change.raw):,} values have changed" if count else "No value has changed significantly"
-        )
+        words = f"Significant changes: {count:,} of {len(change.raw):,} values" if count else "No significant change"
         shown = foremost(change, ROWS)
         places, (low, high) = places_of(change, range(len(change.raw))), ends(change, len(shown))
         parts[1:1] = [
@@ -73,7 +71,7 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
     latest, shown = trend.latest, each.significant[:ROWS]
     places = places_of(each, shown)
     name = district_name(latest.terms.domain, each.resolution)
-    words = f"{len(each.labels):,} {name}: {len(each.significant):,} have changed significantly"
+    words = f"{len(each.labels):,} {name}: {len(each.significant):,} with a significant change"
     if len(shown) < len(each.significant):
         words += f", the {len(shown)} largest changes"
     names = trend.change.names if trend.change is not None else ()

@@ -114,7 +114,8 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
 def _add_districts(table: Table, found: Difference, each: DistrictDifference, in_course: bool) -> None:
     """Add a section with the districts of one resolution that differ significantly."""
     name = district_name(found.after.terms.domain, each.resolution)
-    words = f"{len(each.labels):,} {name}: {len(each.significant):,} differ"
+    count = len(each.significant)
+    words = f"{len(each.labels):,} {name}: {count:,} {'differs' if count == 1 else 'differ'}"
     table.add_row(Text(words, style="bold"))
     for z in each.significant[:MOST_DISTRICTS]:
         places = places_of(each, [z])
@@ -128,7 +129,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
 
 def steps_table(trend: Trend, rows: int = ROWS) -> Table:
     """Return a table of the significant changes from each span to the next: the value or district, and the change."""
-    level, count = f"{100 * trend.latest.level:.4g}%", len(trend.steps)
+    level = f"{100 * trend.latest.level:.4g}%"
     found = [(step, place) for step in trend.steps for place in significant_places(step) if trend.only in (None, place)]
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
     kept = {(id(step), place) for step, place in found[:rows]}
@@ -151,7 +152,7 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table:
                 between(each.simultaneous_low[z], each.simultaneous_high[z], places),
             ]
             table.add_row(*map(Text, cells))
-    lines = [f"{len(found):,} changes between spans are significant, by {level} intervals for {count:,} steps together"]
+    lines = [f"significant changes between spans: {len(found):,}, by {level} intervals for all steps together"]
     if any(step.coarser for step in trend.steps):
         lines.append(BY_RESOLUTION)
     if len(kept) < len(found):
@@ -395,6 +396,6 @@ def _caption(found: Difference, shown: int) -> Text:
     if shown < len(found.raw):
         lines.append(f"{selection(found, shown)}; --json has all")
     count = len(found.significant)
-    who = f"* {count:,} of {len(found.raw):,} values differ" if count else "no value differs"
-    lines.append(f"{who} significantly, by the {100 * found.level:.4g}% intervals for all together")
+    who = f"* significant {what}: {count:,} of {len(found.raw):,}" if count else f"no significant {what}"
+    lines.append(f"{who}, by the {100 * found.level:.4g}% intervals for all together")
     return Text("\n".join(lines))
