@@ -82,7 +82,7 @@ def test_the_views_are_the_pairs_of_the_draft(tmp_path: Path, analysis: str, ask
 )
 def test_an_invalid_form_is_refused_with_its_entry(tmp_path: Path, questions: str, more: str, message: str) -> None:
     """Too few questions, wrong entries, and sections that exclude each other are refused with a reason."""
-    with pytest.raises(Exception, match=message):
+    with pytest.raises(BadData, match=message):
         read_draft(drafted(tmp_path, questions, more))
 
 
@@ -262,7 +262,7 @@ def test_simulated_reports_of_a_form_are_counted_by_view(tmp_path: Path) -> None
         ("vote,age,work\nyes,17,no\n,17,no\n", "line 3"),
         ("vote,age,work\nyes,99,no\n", "age"),
         ("vote,age,work,count\nyes,17,no,1.5\n", "whole number"),
-        ("vote,age,work\n", "nobody"),
+        ("vote,age,work\n", "has no people"),
     ],
 )
 def test_a_file_of_people_is_read_strictly(tmp_path: Path, text: str, message: str) -> None:

@@ -18,7 +18,7 @@ from aggregator.planner.padding import read_sets
 from aggregator.study import Study
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Items
-from protocol.errors import NotInDomain
+from protocol.errors import BadData, NotInDomain
 from tests.aggregator.fleet import AUTHOR
 
 ITEMS = ("bread", "cheese", "wine", "fish", "figs")
@@ -109,7 +109,7 @@ def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
     assert isinstance(terms.domain, Items)
     assert 1 <= terms.domain.padding <= 5
     (tmp_path / "sets.txt").write_text("bread;stone", encoding="utf-8")
-    with pytest.raises(Exception, match="line 1"):
+    with pytest.raises(BadData, match="line 1"):
         drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
 
 

@@ -22,6 +22,7 @@ from aggregator.study import Study
 from protocol import codec, envelope
 from protocol.campaign import campaign_id
 from protocol.envelope import Kind
+from protocol.errors import BadData
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, campaign, enrolment, report
 
@@ -110,7 +111,7 @@ def test_a_campaign_of_a_later_version_stops_no_other(study):
     Their reports are ingested and tallied. The errors for the unknown campaign and for the status say to update.
     """
     data = later_campaign()
-    with pytest.raises(Exception, match="a notion must be one of"):
+    with pytest.raises(BadData, match="a notion must be one of"):
         Study.open(study).import_campaign(data, [AUTHOR.public], "later")
     row = [[campaign_id(data).hex()], ["later"], [AUTHOR.public], [data]]
     tables.add(study / "campaigns", pa.table(row, schema=SCHEMAS["campaigns"]))
