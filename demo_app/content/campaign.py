@@ -195,6 +195,7 @@ class Agreement:
         questions: all questions of a form, or the only question.
         preview: the preview of one report, for the answer that the audit found most exposed.
         answers: maximum number of answers.
+        each_costs: True if every report is charged, even with the same answer as before.
         author: the fingerprint of the key that signed the campaign.
         trusted: True if the person accepts all campaigns of this author.
         gauge: the budget before consent.
@@ -208,6 +209,7 @@ class Agreement:
     questions: tuple[AnswerChoices, ...]
     preview: Preview
     answers: int
+    each_costs: bool
     author: str
     trusted: bool
     gauge: BudgetContent
@@ -228,6 +230,7 @@ class Agreement:
             questions(device, campaign_id, language()),
             device.preview(campaign_id),
             periods * terms.answers_per_period,
+            device.campaign(campaign_id).transcript is not None,
             fingerprint_of(terms.author),
             terms.author in {author.public for author in device.trusted},
             gauge,

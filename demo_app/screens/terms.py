@@ -89,7 +89,7 @@ class TermsView(PageView):
         )
         yield card(
             words(say("terms.price"), "title"),
-            words(say("terms.cost", cost=above(terms.cost))),
+            words(say("terms.cost_each" if agreement.each_costs else "terms.cost", cost=above(terms.cost))),
             words(
                 say("terms.worst", worst=above(terms.worst_case), remaining=below(agreement.gauge.remaining)),
                 name="worst",

@@ -24,6 +24,7 @@ ONLY = {
     "one": ("terms.question", "terms.chances_how", "terms.values"),
     "classes": ("consent.class", "consent.class_how", "consent.class_cost"),
     "own": ("consent.prior",),
+    "transcript": ("terms.cost_each",),
     "enrolled": ("consent.enrol", "page.enrolment"),
 }  # fmt: skip
 """The texts that a page needs only for a feature of its campaign, by feature: keys, or sections that end in a point."""
@@ -55,7 +56,7 @@ def _features(terms: Campaign) -> set[str]:
     kinds = {"number" if domain.kind == "buckets" else domain.kind for domain in domains}
     found = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
     others = {"classes": terms.classes, "own": isinstance(terms.notion, OwnPrior), "form": form, "one": not form}
-    others["enrolled"] = terms.enrolment == "enrolled"
+    others |= {"enrolled": terms.enrolment == "enrolled", "transcript": terms.transcript is not None}
     return found | {feature for feature, present in others.items() if present}
 
 

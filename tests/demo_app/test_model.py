@@ -47,6 +47,7 @@ from tests.edge_sdk.test_forms import MAPS as FORM_MAPS
 from tests.edge_sdk.test_forms import NAMES as FORM_NAMES
 from tests.edge_sdk.test_forms import NAT, asking, in_german
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
+from tests.edge_sdk.test_transcript import made as of_transcripts
 from tests.edge_sdk.test_views import dice_of
 from tests.families.blocks import high_low
 from tests.test_architecture import sources, tops
@@ -626,6 +627,17 @@ def test_no_class_is_chosen_without_priors(model, tmp_path, data):
     terms = joined(model, tmp_path, data)
     assert terms.fitting is None
     assert (terms.card.state, model.gauge().spent, model.gauge().reserved) == (NEW, 0, 0)
+
+
+@pytest.mark.parametrize(("data", "each"), [(DATA, False), (of_transcripts(), True)], ids=["memo", "transcript"])
+def test_the_terms_say_whether_the_same_answer_costs_again(model, tmp_path, clock, data, each):
+    """The terms say that every report is charged exactly if the same answer costs again in the next period."""
+    terms = joined(model, tmp_path, data)
+    assert terms.each_costs is each
+    model.consent(of(terms))
+    first = model.answer(of(terms), "bachelor")
+    clock.now += WEEK
+    assert model.answer(of(terms), "bachelor").cost == (first.cost if each else 0)
 
 
 def test_exposures_of_campaigns_about_the_same_values_add_up(model, tmp_path):

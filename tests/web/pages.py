@@ -11,8 +11,8 @@ from aggregator.page.document import page_code, policy
 from protocol.campaign import open_campaign
 from protocol.errors import BadData
 from tests.edge_sdk.conftest import AUTHOR
+from tests.web.campaigns import EDUCATION
 from tests.web.chromium import Chromium
-from tests.web.studies import EDUCATION
 
 
 def document(data: bytes, served: bool = True, closing: bytes = b"") -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from tests.demo_app.pictures import COLOURS, PICTURES, side_by_side
-from tests.web import studies
+from tests.web import campaigns
 from tests.web.chromium import Chromium, chromium
 from tests.web.pages import Visitor, document
 
@@ -31,7 +31,7 @@ def shot(page: Page, folder: Path, name: str) -> Path:
 def four_touches(browser: Chromium, folder: Path) -> None:
     """Draw the terms, the question, the preview, and the sent report."""
     with browser.private(viewport=PHONE) as within:
-        visitor = Visitor(browser, within.new_page()).open(document(studies.EDUCATION))
+        visitor = Visitor(browser, within.new_page()).open(document(campaigns.EDUCATION))
         shots = [shot(visitor.page, folder, "terms")]
         visitor.touch("I agree")
         visitor.page.wait_for_selector(".stay")
@@ -50,7 +50,7 @@ def in_the_dark(browser: Chromium, folder: Path) -> None:
     """Draw four screens in dark colours: a map, a number, all bytes of a report, and a waiting report."""
     shots = []
     with browser.private(viewport=PHONE, color_scheme="dark") as within:
-        for name, data in (("map", studies.HOME), ("number", studies.AGE)):
+        for name, data in (("map", campaigns.HOME), ("number", campaigns.AGE)):
             visitor = Visitor(browser, within.new_page()).open(document(data))
             visitor.touch("I agree")
             visitor.page.wait_for_selector(".stay")

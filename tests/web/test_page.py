@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 from tests.edge_sdk.conftest import AUTHOR
-from tests.web import studies
+from tests.web import campaigns
 from tests.web.chromium import CHROMIUM, Chromium, chromium
 from tests.web.pages import Visitor, document
 
@@ -56,7 +56,7 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     """A person gets from the link to the sent report with four touches: agree, choose, look, send. Before the first
     touch the page shows organisation, purpose, promise, cost and its limits; after the last one it shows the spent
     amount and the date of the next question."""
-    visitor.open(document(studies.WEEKLY), f"#k={PRINT}")
+    visitor.open(document(campaigns.WEEKLY), f"#k={PRINT}")
     for words in (
         "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
         "privacy@library.example", "deleted after one year", "127.0.0.1", "Clearing site data deletes the ledger",
@@ -77,10 +77,28 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     assert "asks again on" in visitor.text
 
 
+@pytest.mark.parametrize(
+    ("data", "words", "others"),
+    [
+        (campaigns.EDUCATION, "costs nothing", "same answer as before"),
+        (campaigns.TRANSCRIPT, "same answer as before", "costs nothing"),
+    ],
+    ids=["memo", "transcript"],
+)
+def test_the_terms_say_whether_the_same_answer_costs_again(
+    visitor: Visitor, data: bytes, words: str, others: str
+) -> None:
+    """With transcripts every report is charged, so the terms do not say that the same answer costs nothing."""
+    visitor.open(document(data))
+    visitor.heading("Town library asks")
+    assert words in visitor.text
+    assert others not in visitor.text
+
+
 def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> None:
     """On request the report is made, and every byte is shown before it is sent, including the enrolment of the
     device."""
-    answering(visitor, studies.EDUCATION, "bachelor")
+    answering(visitor, campaigns.EDUCATION, "bachelor")
     visitor.touch("Make the report and show me every byte")
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
     assert visitor.browser.study.came == []
@@ -93,7 +111,7 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
 
 @pytest.mark.parametrize(
     ("form", "touches"),
-    [pytest.param(studies.FEW, 6, marks=pytest.mark.long), (studies.FORM_CLASSES, 7)],
+    [pytest.param(campaigns.FEW, 6, marks=pytest.mark.long), (campaigns.FORM_CLASSES, 7)],
     ids=["form", "classes"],
 )
 def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches: int) -> None:
@@ -105,7 +123,7 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches:
     visitor.open(document(form))
     assert "Then you see the one or two questions that this device is asked." in visitor.text
     assert "questions are for you" not in visitor.text
-    if form == studies.FORM_CLASSES:
+    if form == campaigns.FORM_CLASSES:
         visitor.touch("open (at most 2)")
     visitor.touch("I agree")
     visitor.page.get_by_text("2 of the 3 questions are for you").wait_for()
@@ -152,16 +170,16 @@ def position(visitor: Visitor) -> None:
 
 
 FORMS: dict[str, tuple[bytes, Callable[[Visitor], None], str]] = {
-    "search": (studies.TOWNS, search, "Town number 399"),
-    "number": (studies.AGE, typed("input[inputmode=decimal]", "37"), "35 years"),
-    "slider": (studies.AGE, lambda visitor: visitor.page.get_by_role("slider").press("End"), "90 years"),
-    "day": (studies.DAY, typed("input[type=date]", "2026-05-05"), "30 April 2026"),
-    "keys": (studies.HOME, key("ArrowUp", "ArrowUp", "ArrowLeft"), "52.15° north, 20.95° east"),
-    "position": (studies.HOME, position, "52.25° north, 21.05° east"),
-    "touch": (studies.HOME, lambda visitor: visitor.page.locator("svg.map").click(), "52.05° north, 21.05° east"),
-    "set": (studies.APPS, lambda visitor: visitor.touch("mail"), ""),
-    "class": (studies.CLASSES, lambda visitor: visitor.touch("master"), "master"),
-    "own": (studies.OWN, lambda visitor: visitor.touch("master"), "master"),
+    "search": (campaigns.TOWNS, search, "Town number 399"),
+    "number": (campaigns.AGE, typed("input[inputmode=decimal]", "37"), "35 years"),
+    "slider": (campaigns.AGE, lambda visitor: visitor.page.get_by_role("slider").press("End"), "90 years"),
+    "day": (campaigns.DAY, typed("input[type=date]", "2026-05-05"), "30 April 2026"),
+    "keys": (campaigns.HOME, key("ArrowUp", "ArrowUp", "ArrowLeft"), "52.15° north, 20.95° east"),
+    "position": (campaigns.HOME, position, "52.25° north, 21.05° east"),
+    "touch": (campaigns.HOME, lambda visitor: visitor.page.locator("svg.map").click(), "52.05° north, 21.05° east"),
+    "set": (campaigns.APPS, lambda visitor: visitor.touch("mail"), ""),
+    "class": (campaigns.CLASSES, lambda visitor: visitor.touch("master"), "master"),
+    "own": (campaigns.OWN, lambda visitor: visitor.touch("master"), "master"),
 }
 
 
@@ -207,16 +225,16 @@ SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
   return own.call(this, form, key, name, ...rest);
 };"""
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
-    "forged": (edited(studies.EDUCATION), {}, "The signature is not right."),
-    "false promise": (studies.FALSE_PROMISE, {}, "This survey does not keep its promise."),
+    "forged": (edited(campaigns.EDUCATION), {}, "The signature is not right."),
+    "false promise": (campaigns.FALSE_PROMISE, {}, "This survey does not keep its promise."),
     "no campaign": (b"nothing", {}, "This survey cannot be trusted."),
-    "wrong link": (studies.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),
-    "over": (studies.OVER, {}, "This survey is closed."),
-    "early": (studies.EDUCATION, {"closing": studies.EARLY}, "Highest education"),
-    "too dear": (studies.DEAR, {}, "Your budget is too small for this survey."),
-    "no signatures": (studies.EDUCATION, {"script": NO_ED25519}, "This browser cannot take part."),
-    "no locks": (studies.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
-    "no storage": (studies.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The stored data cannot"),
+    "wrong link": (campaigns.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),
+    "over": (campaigns.OVER, {}, "This survey is closed."),
+    "early": (campaigns.EDUCATION, {"closing": campaigns.EARLY}, "Highest education"),
+    "too dear": (campaigns.DEAR, {}, "Your budget is too small for this survey."),
+    "no signatures": (campaigns.EDUCATION, {"script": NO_ED25519}, "This browser cannot take part."),
+    "no locks": (campaigns.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
+    "no storage": (campaigns.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The stored data"),
 }  # fmt: skip
 
 
@@ -238,7 +256,7 @@ def test_each_refusal_shows_its_reason(visitor: Visitor, state: str) -> None:
 def test_full_storage_is_not_charged(visitor: Visitor) -> None:
     """If the browser gives no space, the answer is not accepted and nothing is sent; once there is space the page asks
     again. test_browser tests a real quota."""
-    answering(visitor, studies.EDUCATION, "bachelor")
+    answering(visitor, campaigns.EDUCATION, "bachelor")
     visitor.page.evaluate(
         "() => { window.put = IDBObjectStore.prototype.put;"
         "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
@@ -255,7 +273,7 @@ def test_full_storage_is_not_charged(visitor: Visitor) -> None:
 def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> None:
     """A report is charged once it is made; if the browser fails after that, the page does not say that nothing was
     spent."""
-    answering(visitor, studies.EDUCATION, "bachelor")
+    answering(visitor, campaigns.EDUCATION, "bachelor")
     visitor.touch("Make the report and show me every byte")
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
     visitor.page.evaluate(
@@ -274,7 +292,7 @@ def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> No
 def test_a_survey_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:
     """A person can agree to a survey before it opens; then the page shows the date of the opening, and no button to
     answer."""
-    visitor.open(document(studies.UPCOMING))
+    visitor.open(document(campaigns.UPCOMING))
     assert "Opens on" in visitor.text
     visitor.touch("I agree")
     visitor.heading("Upcoming")
@@ -285,7 +303,7 @@ def test_a_survey_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -
 def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visitor) -> None:
     """Offline the report waits and the page says so; once the network is back, the report is sent once, without a
     touch."""
-    answering(visitor, studies.EDUCATION, "bachelor")
+    answering(visitor, campaigns.EDUCATION, "bachelor")
     visitor.page.context.set_offline(True)
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
@@ -302,7 +320,7 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     The page does not ask for a new answer.
     """
     visitor.browser.study.faults = ["500"]
-    answering(visitor, studies.EDUCATION, "bachelor")
+    answering(visitor, campaigns.EDUCATION, "bachelor")
     visitor.touch("Send it now")
     visitor.heading("Your report waits on this device")
     assert "answered with status 500" in visitor.text
@@ -319,7 +337,7 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
 
 def test_forgetting_keeps_the_cost(visitor: Visitor) -> None:
     """Forgetting deletes the answer and keeps its cost, and a person who opens the page again sees the terms."""
-    answering(visitor, studies.WEEKLY, "bachelor")
+    answering(visitor, campaigns.WEEKLY, "bachelor")
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
     visitor.touch("History and budget")
@@ -337,7 +355,7 @@ def test_a_language_is_the_readers(browser: Chromium) -> None:
     """In a German browser the page and the campaign's texts are German; switching the language stays on the same
     screen."""
     with browser.private(locale="de-AT") as within:
-        visitor = Visitor(browser, within.new_page()).open(document(studies.EDUCATION))
+        visitor = Visitor(browser, within.new_page()).open(document(campaigns.EDUCATION))
         assert visitor.page.locator("html").get_attribute("lang") == "de"
         for words in ("Stadtbücherei fragt", "Abendkurse planen", "höchstens 2,8-mal", "Sekundarschule", "36 %"):
             assert words in visitor.text
@@ -353,7 +371,7 @@ def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) 
     """In German the terms, the questions, the preview of the report and the history have the form's German labels
     and unit."""
     with browser.private(locale="de-AT", viewport=PHONE) as within:
-        visitor = Visitor(browser, within.new_page()).open(document(studies.FEW))
+        visitor = Visitor(browser, within.new_page()).open(document(campaigns.FEW))
         for words in ("Waren Sie zu spät?", "nein, ja", "30 Jahre"):
             assert words in visitor.text
         visitor.touch("Ich stimme zu")
@@ -381,7 +399,7 @@ def test_a_form_is_read_and_answered_in_the_readers_language(browser: Chromium) 
 def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -> None:
     """If the device's view asks for a group of values or a district, the history shows its translated name."""
     with browser.private(locale="de-AT") as within:
-        visitor = Visitor(browser, within.new_page()).open(document(studies.IN_GROUPS))
+        visitor = Visitor(browser, within.new_page()).open(document(campaigns.IN_GROUPS))
         visitor.touch("Ich stimme zu")
         visitor.page.wait_for_selector(".stay")
         visitor.touch("keiner")
@@ -396,7 +414,7 @@ def test_a_group_of_values_is_named_in_the_readers_language(browser: Chromium) -
 def test_a_report_can_be_sent_by_keyboard(visitor: Visitor) -> None:
     """Tab, space and Enter are sufficient from the terms to the sent report; each screen moves the focus to its
     heading."""
-    visitor.open(document(studies.YESNO))
+    visitor.open(document(campaigns.YESNO))
     keys = visitor.page.keyboard
 
     def press(words: str) -> None:
@@ -437,7 +455,7 @@ def test_the_page_is_accessible(browser: Chromium, look: str) -> None:
 
     The short form tests two campaigns at 320 px, in dark colours and with text of twice the size.
     """
-    for data in (studies.EDUCATION, studies.HOME) if look == SHORT else ALL:
+    for data in (campaigns.EDUCATION, campaigns.HOME) if look == SHORT else ALL:
         with browser.private(**LOOKS[look]) as within:
             page = within.new_page()
             if look == SHORT:
@@ -464,8 +482,8 @@ def test_the_page_is_accessible(browser: Chromium, look: str) -> None:
 
 
 ALL = (
-    studies.EDUCATION, studies.TOWNS, studies.AGE, studies.DAY, studies.HOME, studies.APPS, studies.FEW,
-    studies.CLASSES, studies.OWN, studies.ENROLLED,
+    campaigns.EDUCATION, campaigns.TOWNS, campaigns.AGE, campaigns.DAY, campaigns.HOME, campaigns.APPS, campaigns.FEW,
+    campaigns.CLASSES, campaigns.OWN, campaigns.ENROLLED,
 )  # fmt: skip
 
 

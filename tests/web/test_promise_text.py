@@ -18,14 +18,16 @@ from protocol.campaign import SignedCampaign, open_campaign
 from protocol.notions import Promise
 from protocol.notions.classes import class_channels
 from protocol.notions.sentences import SENTENCES
-from tests.web import studies, twin
+from tests.web import campaigns, twin
 from tests.web.chromium import CHROMIUM, chromium
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 TRUST = [public.hex() for public in twin.TRUST]
 CASES = json.loads((twin.VECTORS / "answer.json").read_text(encoding="utf-8"))["cases"]
-CAMPAIGNS = list(dict.fromkeys([case["campaign"] for case in CASES] + [studies.EDUCATION.hex(), studies.CLASSES.hex()]))
+CAMPAIGNS = list(
+    dict.fromkeys([case["campaign"] for case in CASES] + [campaigns.EDUCATION.hex(), campaigns.CLASSES.hex()])
+)
 
 
 @pytest.fixture(scope="module")

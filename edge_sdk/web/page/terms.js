@@ -38,7 +38,7 @@ export async function terms(visit) {
     reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
     card(
       say("terms.price"),
-      p(say("terms.cost", { cost: above(campaign.charge) })),
+      p(say(campaign.notion === "transcript-lip" ? "terms.cost_each" : "terms.cost", { cost: above(campaign.charge) })),
       p(say("terms.worst", { worst: above(campaign.worstCharge), remaining: below(budget.remaining) })),
       !fits && !campaign.consented && p(say("terms.unfit"), "alert"),
     ),

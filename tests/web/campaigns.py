@@ -10,7 +10,7 @@ from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.channels import Blocks
 from protocol.closing import seal_closing
 from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Items, NumberRange, Values
-from protocol.notions import Classes, Ldp, OwnPrior
+from protocol.notions import Classes, Ldp, OwnPrior, TranscriptPrior
 from protocol.texts import Texts
 from protocol.views import Coarse, Districts, Questions, View, plain_views
 from tests.edge_sdk.conftest import AUTHOR, LABELS, WEEK, response
@@ -25,7 +25,7 @@ GERMAN = Texts(
 )  # fmt: skip
 
 
-def study(**changes: object) -> bytes:
+def campaign(**changes: object) -> bytes:
     """Return a signed campaign of randomised response that opened recently, by default with one period of ten weeks."""
     domain = changes.setdefault("domain", Values(LABELS))
     assert isinstance(domain, Domain)
@@ -49,33 +49,33 @@ def forged_promise() -> bytes:
     return envelope.seal(envelope.Kind.CAMPAIGN, AUTHOR, codec.encode(fields))
 
 
-EDUCATION = study(translations=(GERMAN,))
-IN_GROUPS = study(
+EDUCATION = campaign(translations=(GERMAN,))
+IN_GROUPS = campaign(
     translations=(replace(GERMAN, labels=(*GERMAN.labels, "Schule", "Hochschule")),),
     views=(
         View(1, Coarse(2), response(3, NAT)),
         View(1, Districts(((0, 3), (1, 3)), ("school", "college")), response(2, NAT)),
     ),
 )  # fmt: skip
-TOWNS = study(
+TOWNS = campaign(
     title="Towns", question="Where did you grow up?", domain=Values(tuple(f"Town number {i}" for i in range(400)))
 )
-YESNO = study(title="Vote", question="Did you vote in the last election?", domain=Values(("yes", "no")))
-AGE = study(title="Age", question="How old are you?", domain=NumberRange.of(20, 90, 5, clamp=True, unit="years"))
-DAY = study(
+YESNO = campaign(title="Vote", question="Did you vote in the last election?", domain=Values(("yes", "no")))
+AGE = campaign(title="Age", question="How old are you?", domain=NumberRange.of(20, 90, 5, clamp=True, unit="years"))
+DAY = campaign(
     title="Diagnosis", question="When were you diagnosed?", domain=Dates.of("2026-01-01", "2026-12-31", 7, clamp=True)
 )
-HOME = study(
+HOME = campaign(
     title="Home", question="Where do you live?", domain=Grid(51_000_000, 53_000_000, 20_000_000, 22_000_000, 100_000)
 )
-APPS = study(
+APPS = campaign(
     title="Apps", question="Which of these do you use?", domain=Items(2, ("mail", "maps", "music", "games", "chess"))
 )
 FORM = Form((
     FormQuestion("vote", "Did you vote?", Values(("no", "yes"))),
     FormQuestion("age", "How old are you?", NumberRange.of(17, 30, unit="years"), skippable=True),
 ))  # fmt: skip
-PAIR = study(
+PAIR = campaign(
     title="A form", question="A form", domain=FORM, language="",
     views=(View(1, Questions((0, 1)), response(2 * 15, NAT)),),
 )  # fmt: skip
@@ -83,7 +83,7 @@ FORM_IN_GERMAN = Texts(
     "de", "Ein Formular", "Haben Sie gewählt?\nWie alt sind Sie?\nWaren Sie zu spät?",
     labels=("nein", "ja", "Jahre", "nein", "ja"),
 )  # fmt: skip
-FEW = study(
+FEW = campaign(
     title="A form", question="A form", translations=(FORM_IN_GERMAN,),
     domain=Form((*FORM.questions, FormQuestion("late", "Were you late?", Values(("no", "yes"))))),
     views=(
@@ -92,7 +92,7 @@ FEW = study(
         View(1, Questions((1, 2)), response(30, NAT)),
     ),
 )  # fmt: skip
-FORM_CLASSES = study(
+FORM_CLASSES = campaign(
     title="A form by class", question="A form", language="",
     domain=Form((*FORM.questions, FormQuestion("late", "Were you late?", Values(("no", "yes"))))),
     notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), classes=("careful", "open"),
@@ -101,17 +101,22 @@ FORM_CLASSES = study(
         for asked, k in (((0, 1), 30), ((0, 2), 4), ((1, 2), 30))
     ),
 )  # fmt: skip
-CLASSES = study(
+CLASSES = campaign(
     title="By class", notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), classes=("careful", "open"),
     views=plain_views(Blocks(0, ((1, 6), (2, 6)), (personal.choice(6, NAT), personal.choice(6, 2 * NAT)))),
 )  # fmt: skip
-OWN = study(
+OWN = campaign(
     title="Own prior", notion=OwnPrior(NAT, 6), views=plain_views(OwnPrior(NAT, 6).channel_of(OwnPrior(NAT, 6).uniform))
 )
-WEEKLY = study(title="Weekly", period_seconds=WEEK, closes=NOW - 1000 + 5 * WEEK)
-ENROLLED = study(title="Enrolled", enrolment="enrolled")
-UPCOMING = study(title="Upcoming", opens=NOW + WEEK, closes=NOW + 3 * WEEK)
-OVER = study(title="Over", opens=NOW - 2 * WEEK, closes=NOW - WEEK)
-DEAR = study(title="Dear", notion=Ldp(9 * NAT), views=plain_views(response(6, 9 * NAT)))
+MOOD = TranscriptPrior(NAT, (1,) * 6)
+TRANSCRIPT = campaign(
+    title="Mood", notion=MOOD, mechanism="lip-response", views=plain_views(MOOD.channel_of(MOOD.prior)),
+    period_seconds=WEEK, closes=NOW - 1000 + 5 * WEEK,
+)  # fmt: skip
+WEEKLY = campaign(title="Weekly", period_seconds=WEEK, closes=NOW - 1000 + 5 * WEEK)
+ENROLLED = campaign(title="Enrolled", enrolment="enrolled")
+UPCOMING = campaign(title="Upcoming", opens=NOW + WEEK, closes=NOW + 3 * WEEK)
+OVER = campaign(title="Over", opens=NOW - 2 * WEEK, closes=NOW - WEEK)
+DEAR = campaign(title="Dear", notion=Ldp(9 * NAT), views=plain_views(response(6, 9 * NAT)))
 FALSE_PROMISE = forged_promise()
 EARLY = seal_closing(open_campaign(EDUCATION, [AUTHOR.public]), NOW - 10, AUTHOR)
