@@ -128,7 +128,7 @@ class Attack:
     Attributes:
         batch: the forged reports.
         enrolments: enrolments of the attacker's own devices; the organisation registers them in good faith.
-        expected: the number of forged reports by the reject class that the ingest must give them.
+        expected: the number of forged reports by the reason for which the ingest must refuse them.
     """
 
     batch: bytes

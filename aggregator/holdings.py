@@ -165,7 +165,7 @@ class Holdings:
         Args:
             campaign: the campaign that the envelopes name; None for unknown campaigns.
         Returns:
-            The number of envelopes by reject class.
+            The number of envelopes by reason.
         """
         name = campaign.id.hex() if campaign is not None else ""
         sql = f"SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{name}' GROUP BY reason ORDER BY reason"  # noqa: S608

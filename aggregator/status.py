@@ -46,7 +46,7 @@ class CampaignStatus:
         keys, revoked: the numbers of registered keys and of revoked keys.
         revoked_from: the number of keys revoked from each period on.
         reports, periods: the number of counted outputs, in total and by period.
-        rejected: the number of refused envelopes by reject class.
+        rejected: the number of refused envelopes by reason.
         views: the status of each view; empty for a campaign with one view.
         warnings: sentences that each describe an implausible number.
     """
@@ -86,7 +86,7 @@ def campaign_status(
     Args:
         reports: the counted reports of the study.
         registry: the campaign's keys.
-        rejected: its refused envelopes, by reject class.
+        rejected: its refused envelopes, by reason.
         now: the current time, UTC seconds.
     """
     terms, name, early = known.campaign.terms, known.campaign.id.hex(), known.closes

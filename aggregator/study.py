@@ -46,7 +46,7 @@ class EnrolResult:
     Attributes:
         added: keys newly registered.
         known: enrolments of keys registered before, or twice in the batch.
-        refused: refused items by reject class; "bad-signature" also counts weak keys, under which a signature proves
+        refused: refused items by reason; "bad-signature" also counts weak keys, under which a signature proves
             nothing, and keys that share the key id of another key.
     """
 

@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.author.privacy_section import notion_of
-from aggregator.author.toml_section import DraftError, Section
+from aggregator.author.toml_section import DraftError, Section, shown
 from aggregator.families.mechanism import Question
 from aggregator.planner.choice import AUTO, Candidate, Unsuited, chosen_candidate
 from aggregator.planner.mean_edges import rounded_for_means
@@ -75,7 +75,9 @@ def classes_of(
 
 def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain, folder: Path) -> Notion:
     if not isinstance(table, dict):
-        raise DraftError(f"[classes] {name} is not a table: write its entries under [classes.{name}]")
+        raise DraftError(
+            f"[classes] {name} must be a table, not {shown(table)}: write its entries under [classes.{name}]"
+        )
     own = {key: value for key, value in table.items() if key in PROMISES}
     promise = Section("privacy", privacy | own)
     prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in own})

@@ -197,8 +197,10 @@ def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
     try:
         with file.open(newline="", encoding="utf-8") as lines:
             rows = [row for row in csv.reader(lines) if row]
-    except (OSError, UnicodeDecodeError) as error:
-        raise DraftError(f"[privacy] matrix: cannot read {file.name}: {error}") from None
+    except OSError as error:
+        raise DraftError(f"[privacy] matrix: cannot read {file.name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DraftError(f"[privacy] matrix: {file.name} is not UTF-8 text: name a CSV file") from None
     if len(rows) != domain.size:
         raise DraftError(
             f"[privacy] matrix: {file.name} must have {domain.size} rows, one for each value, not {len(rows)}"
@@ -247,7 +249,7 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     Raises:
         DraftError: the list does not have ``size`` numbers above zero.
     """
-    weights = section.list_of(key, (int, Decimal), "a share or a count for each value, in the domain's order")
+    weights = section.list_of(key, (int, Decimal), "shares or counts, one for each value in the domain's order")
     if len(weights) != size:
         raise DraftError(f"[{section.name}] {key} must have {size} entries, one for each value, not {len(weights)}")
     shares = [finite(section.name, key, weight) for weight in weights]

@@ -153,9 +153,7 @@ class Section:
         """
         if self._left:
             first = next(iter(self._left))
-            known = (
-                f"; expected one of: {', '.join(sorted(self._known))}" if self._known else "; leave out this section"
-            )
+            known = f"; expected one of: {', '.join(sorted(self._known))}" if self._known else "; leave it out"
             raise DraftError(self._unknown(first) + (suggestion(first, self._known) or known))
 
     def _unknown(self, key: str) -> str:

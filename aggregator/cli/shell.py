@@ -216,7 +216,7 @@ def study_folder(ctx: click.Context) -> Place:
     """Return the folder, or the prefix in a bucket, that --study names."""
     folder = ctx.obj
     if not isinstance(folder, Path | Remote):
-        raise click.UsageError("no study is named: give its folder, halftruth --study DIR ...")
+        raise click.UsageError("no study is named: give its folder with --study DIR, or set HALFTRUTH_STUDY")
     if isinstance(folder, Path) and folder.exists() and not folder.is_dir():
         raise click.UsageError(f"--study {folder} is a file: name a folder")
     require_utf8(str(folder))

@@ -32,9 +32,7 @@ def ends_of(between: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Sp
         return None
     names = ", ".join(span.name for span in spans[:20])
     if len(between) != 2 or between[0] == between[1] or any(span not in spans for span in between):
-        raise click.UsageError(
-            f"--between does not name two different spans; write two of these with a comma between: {names}"
-        )
+        raise click.UsageError(f"--between must be two different spans of these, with a comma between: {names}")
     return between[0], between[1]
 
 

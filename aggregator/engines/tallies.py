@@ -82,7 +82,7 @@ def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
     """Return the sum of at least one part.
 
     Args:
-        rejected: the number of refused envelopes by reject class.
+        rejected: the number of refused envelopes by reason.
     """
     first, reports = parts[0], sum(one.reports for one in parts)
     if isinstance(first, TranscriptTally):

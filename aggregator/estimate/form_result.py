@@ -60,7 +60,7 @@ class FormEstimate:
         within: for two questions and each value of the first: the shares of the second among the people with this
             value.
         weighting: the effect of weights; None without weights.
-        rejected: the number of refused envelopes by reject class.
+        rejected: the number of refused envelopes by reason.
         version: the version of the study's table from which the tally was read.
         answered: the unbiased shares among the people who answered, for a comparison.
         where: the class of people; None for everybody.

@@ -94,7 +94,7 @@ class Estimate(Shares):
         reports: n, the number of outputs counted.
         method: the estimation method, one of ``names.METHODS``.
         level: the confidence level of the intervals, such as 0.95.
-        rejected: the number of refused envelopes by reject class.
+        rejected: the number of refused envelopes by reason.
         version: the version of the study's table from which the tally was read.
         influence: the effect that forged reports can have.
         warnings: sentences to read before using the estimate.

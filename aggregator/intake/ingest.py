@@ -51,7 +51,7 @@ class CampaignCounts:
     Attributes:
         accepted: number of counted reports.
         outputs: number of their outputs.
-        rejected: number of refused envelopes by reject class; empty classes are left out.
+        rejected: number of refused envelopes by reason; reasons that did not occur are left out.
     """
 
     accepted: int
@@ -68,7 +68,7 @@ class IngestResult:
             sum of ``accepted`` and ``rejected``.
         accepted: number of counted reports.
         outputs: number of their outputs.
-        rejected: number of refused envelopes by reject class; empty classes are left out.
+        rejected: number of refused envelopes by reason; reasons that did not occur are left out.
         enrolments: number of verified enrolments, of new and of known keys.
         enrolments_ignored: number of enrolments for campaigns that accept no enrolments in uploads.
         keys_added: number of newly registered keys.

@@ -36,7 +36,7 @@ ADVICE = {
     "unknown-key": "enrol their keys, and ingest again",
     "early": "their period has not begun: check the clocks, or ingest again later",
 }
-"""Advice for the analyst by reject class."""
+"""Advice for the analyst by reason."""
 
 
 FEW = 16

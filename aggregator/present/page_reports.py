@@ -34,7 +34,7 @@ REFUSED = {
     "bad-output": "with an output that no honest device can make",
     "replayed": "already counted",
 }
-"""A description of each reject class."""
+"""A description of each reason for a refusal."""
 
 
 def refused_section(rejected: Mapping[str, int]) -> list[Html]:
