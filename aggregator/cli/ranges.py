@@ -118,7 +118,7 @@ def estimate_ranges(
             quantiles=parts,
             cdf=ranges.cdf,
             bins=ranges.starts if ranges.bins is None else _answers(domain, ranges.bins, "bins"),
-            above=None if ranges.above is None else _answers(domain, ranges.above, "above")[0],
+            above=None if ranges.above is None else _answer(domain, ranges.above, "above"),
             between=(between[0], between[1]) if between else None,
             mean=ranges.mean,
             method=method,
@@ -222,10 +222,11 @@ def print_ranges(found: Ordered, ranges: Ranges, form: str, plot: Path | None) -
 
 def _answers(domain: Domain, text: str, option: str) -> list[Answer]:
     """Return the values in a list separated by commas; a value whose text contains a comma cannot be listed."""
-    found = []
-    for part in text.split(","):
-        try:
-            found.append(domain.parse(part.strip()))
-        except NotInDomain as error:
-            raise Failure(f"--{option}: {part.strip()[:40]!r} is not a value: {error}", BAD_DATA) from None
-    return found
+    return [_answer(domain, part, option) for part in text.split(",")]
+
+
+def _answer(domain: Domain, text: str, option: str) -> Answer:
+    try:
+        return domain.parse(text.strip())
+    except NotInDomain as error:
+        raise Failure(f"--{option}: {text.strip()[:40]!r} is not a value: {error}", BAD_DATA) from None

@@ -226,7 +226,7 @@ def release_table(release: Release) -> Table:
 
 
 def ingest_table(result: IngestResult) -> Table:
-    """Return a table of the reports of an ingest: accepted, and refused by class."""
+    """Return a table of the reports of an ingest: accepted, and refused by reason."""
     rows = [("read", f"{result.read:,}"), ("accepted", f"{result.accepted:,}")]
     for reject, count in result.rejected.items():
         advice = f" ({ADVICE[reject]})" if reject in ADVICE else ""

@@ -221,6 +221,7 @@ def test_a_mean_of_days_is_a_day():
         (("--quantiles", ","), 2),
         (("--bins", "x"), 65),
         (("--above", "120"), 65),
+        (("--above", "20,25"), 65),
         (("--above", "33"), 65),
         (("--between", "30"), 2),
         (("--between", "30,20"), 65),
