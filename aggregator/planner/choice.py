@@ -73,8 +73,8 @@ class Candidate:
         weight: the largest number of people that one report can count for; NaN if the channel has no unbiased estimate.
         mean_variance: for numbers, the variance of one report's contribution to the mean, NaN without an unbiased
             estimate; None for other values.
-        person_mse: for LIP, the expected squared error of one person's histogram if the prior is right; None for other
-            notions.
+        person_mse: for LIP, the expected squared error of one person's histogram if the prior is right; NaN for bit
+            vectors, whose posteriors are not computed; None for other notions.
         report_mae: for LIP of two values, the mean absolute error of a report taken as the answer; otherwise None.
     """
 
@@ -90,7 +90,7 @@ class Candidate:
     @property
     def error(self) -> float:
         """The error by which mechanisms for one question are compared: ``person_mse``, or ``raw_mse`` without a
-        prior."""
+        prior; NaN if it is unknown."""
         return self.raw_mse if self.person_mse is None else self.person_mse
 
     def within(self, most_bits: int) -> bool:
@@ -112,6 +112,8 @@ class Candidate:
             return "the same error of the mean" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error of the mean"
         if choice.mechanism.name == WAVE:
             return "is designed for single values, not for their order"
+        if self.person_mse is not None and math.isnan(self.person_mse):
+            return "bit vectors: the error of the posterior is not computed"
         if math.isnan(self.error) or math.isnan(choice.error):
             return "has no unbiased estimate"
         ratio = self.error / choice.error
@@ -176,7 +178,7 @@ def weigh(
         with suppress(NotInvertible):
             tuned, law = (None if shares is None else np.asarray(shares, dtype=np.float64) for shares in (reference, p))
             of_mean = expected_variance(decoder, [*map(float, numbers)], tuned, law)
-    person = None if prior is None or channel.unary else lip_mse(channel, prior, reported)
+    person = None if prior is None else math.nan if channel.unary else lip_mse(channel, prior, reported)
     wrong = None if prior is None else report_mae(channel, prior)
     return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean, wrong)
 
@@ -228,9 +230,9 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             as_good = [one for variance, one in able if variance <= least]
             choice = min(as_good, key=lambda one: one.channel.output_bits)
             return choice, f"least exact error of the mean among {len(able)} usable mechanisms"
-    weighed = [one for one in short if not math.isnan(one.error)] or short
-    least = min(one.error for one in weighed)
-    if isinstance(question.notion, Information):
+    weighed = [one for one in short if not math.isnan(one.error)]
+    if isinstance(question.notion, Information) and weighed:
+        least = min(one.error for one in weighed)
         alone = prior_mse(question.notion.prior, question.reported)
         invertible = [one for one in weighed if one.error <= WORTH * least and not math.isnan(one.raw_mse)]
         if invertible:
@@ -238,7 +240,9 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
         as_good = [one for one in weighed if alone - one.error >= AS_GOOD * (alone - least)]
         choice = min(as_good, key=lambda one: math.inf if math.isnan(one.raw_mse) else one.raw_mse)
     else:
-        as_good = [one for one in weighed if one.error <= (1 + ROUNDING) * least] or weighed
+        # Without a prior raw_mse is the error. Under a prior, all outputs within the limit are bit vectors.
+        least = min((one.raw_mse for one in short if not math.isnan(one.raw_mse)), default=math.nan)
+        as_good = [one for one in short if one.raw_mse <= (1 + ROUNDING) * least] or short
         choice = min(as_good, key=lambda one: one.channel.output_bits)
         if question.goal in ORDERED and question.domain.ordered:
             return _by_order(choice, short, question)
@@ -273,6 +277,8 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
         return f"least exact error among {len(short)} usable mechanisms, {said}"
     if not isinstance(question.notion, Information):
         return f"least exact error among {len(short)} usable mechanisms"
+    if choice.person_mse is not None and math.isnan(choice.person_mse):
+        return f"least exact error among {len(short)} usable mechanisms, all with bit vectors"
     reason = f"least error of one person's posterior under the prior, among {len(short)} usable mechanisms"
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so there are no error bars"

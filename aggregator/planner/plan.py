@@ -67,7 +67,7 @@ class PlanRow:
                 "source": found.mechanism.source,
             }
             if found.person_mse is not None:
-                row["person_mse"] = found.person_mse
+                row["person_mse"] = json_number(found.person_mse)
             if found.report_mae is not None:
                 row["report_mae"] = found.report_mae
         return row

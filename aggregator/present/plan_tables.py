@@ -179,7 +179,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
             cells.append("-" if row.mean_se is None or math.isnan(row.mean_se) else f"{row.mean_se:.3g}")
         cells += [f"{row.people_for[error]:,}" if error in row.people_for else "-" for error in wanted]
         if lip:
-            cells.append("-" if one.person_mse is None else f"{one.person_mse:.5f}")
+            cells.append("-" if one.person_mse is None or math.isnan(one.person_mse) else f"{one.person_mse:.5f}")
         if bits:
             cells.append("-" if one.report_mae is None else f"{one.report_mae:.5f}")
         cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")

@@ -56,7 +56,7 @@ def test_every_candidate_is_certified_and_has_its_exact_error(question):
         if isinstance(question.notion, Information):
             prior = question.notion.prior
             law = [weight / sum(prior) for weight in prior]
-            assert one.person_mse is None or one.person_mse == lip_mse(one.channel, prior)
+            assert math.isnan(one.person_mse) if one.channel.unary else one.person_mse == lip_mse(one.channel, prior)
         else:
             law = None
         if not math.isnan(one.raw_mse):
@@ -85,6 +85,22 @@ def test_auto_is_the_plans_choice_and_the_least_error(question):
     else:
         assert rows[0].candidate.error == pytest.approx(least, rel=1e-9)
     assert all(row.reason for row in rows)
+
+
+def test_bit_vectors_under_a_prior_are_compared_with_each_other_only():
+    """The error of a posterior is not computed for bit vectors, so they are never compared with other outputs by it; if
+    only bit vectors are usable, the least error of the unbiased estimate decides."""
+    question = QUESTIONS["skewed prior"]
+    found = [one for _, one in candidates(question) if not isinstance(one, str)]
+    vectors = [one for one in found if one.channel.unary]
+    assert len(vectors) > 1
+    choice, _ = best(question, found, 62)
+    assert not choice.channel.unary
+    for one in vectors:
+        assert one.beside(choice, 62) == "bit vectors: the error of the posterior is not computed"
+    alone, reason = best(question, vectors, 62)
+    assert alone.raw_mse == pytest.approx(min(one.raw_mse for one in vectors), rel=1e-9)
+    assert reason == f"least exact error among {len(vectors)} usable mechanisms, all with bit vectors"
 
 
 def test_people_for_an_error_is_the_least_sufficient_number():

@@ -153,7 +153,7 @@ def ball_errors() -> str:
             levels_of.Structure(centre), prior, Fraction(question.notion.radius, RADIUS_UNITS)
         )
         plain = min(
-            one.person_mse for name, one in found.items() if not name.startswith("lip") and one.person_mse is not None
+            one.person_mse for name, one in found.items() if not name.startswith("lip") and not one.channel.unary
         )
         rows.append([
             f"{size}, zipf({exponent:g})", f"{eps:g}", f"{radius:g}", f"{prior_mse(prior):.5f}", f"{plain:.5f}",
