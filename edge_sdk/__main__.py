@@ -139,7 +139,9 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "2 usage, 65 bad data, 75 not yet.",
     )
     parser.add_argument(
-        "--store", metavar="DIR", help="the device's own folder, created if missing; run and audit FILE need none"
+        "--store",
+        metavar="DIR",
+        help="the device's own folder, created if missing; not needed for the commands 'run' and 'audit FILE'",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
     parser.add_argument(
@@ -210,23 +212,23 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--choose-class",
         type=float,
         metavar="NATS",
-        help="let the device choose your class at random, most likely the nearest to your answers; the choice costs "
-        "NATS",
+        help="let the device choose your class at random, most likely the class nearest to your earlier answers; the "
+        "choice costs NATS",
     )
     named.add_argument(
         "--choose-prior",
         type=float,
         metavar="NATS",
-        help="let the device choose the prior to declare at random from a public list, most likely the nearest to "
-        "your answers; the choice costs NATS",
+        help="let the device choose the prior to declare at random from a public list, most likely the prior nearest "
+        "to your earlier answers; the choice costs NATS",
     )
     consent.add_argument(
         "--prior",
         type=Path,
         metavar="CSV",
         help="a file with value,count for each value: your prior, declared publicly and permanently, if the campaign "
-        "asks for one (preview --prior shows its effect and cost); with --choose-class or --choose-prior, your answers "
-        "to choose by, which are not sent",
+        "asks for one (preview --prior shows its effect and cost); with --choose-class or --choose-prior, your "
+        "earlier answers, by which the device chooses; these are not sent",
     )
     consent.add_argument(
         "--level",
@@ -263,8 +265,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "to",
         metavar="FILE|URL|ID",
         nargs="?",
-        help="export: the new file; send: the only address to send to [default: each campaign's own]; bundle: the "
-        "campaign to bundle [default: all]",
+        help="export: the new file; send: send only to this address [default: each campaign's own]; bundle: "
+        "bundle only this campaign [default: all]",
     )
     outbox.add_argument("--campaign", metavar="ID", help="export or send this campaign only")
     campaign(
@@ -332,7 +334,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     clocked.add_argument(
         "--set",
         action="store_true",
-        help="continue from the current time, if the clock is right now and was ahead before; spending is not refunded",
+        help="accept the current time as correct, for a clock that was ahead and was corrected; spending is not refunded",
     )
     command("doctor", upkeep.doctor, "show where the secret is stored, and the guarantees and limits of this store")
     unit = command("run", upkeep.run, "answer automatically, as configured, until the campaign is over; for IoT units")

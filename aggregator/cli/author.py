@@ -75,7 +75,9 @@ class _Time(click.DateTime):
 )
 @shell.as_json
 def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, as_json: bool) -> None:
-    """Sign a notice that closes CAMPAIGN before its time; it cannot be taken back or moved to a later one.
+    """Sign a notice that closes CAMPAIGN before its end.
+
+    A notice cannot be withdrawn, and no further notice can postpone the closing.
 
     Import the notice into the study. The study then refuses reports of periods that begin at or after the closing, and
     devices that fetch the notice from the study stop answering. Reports that were counted stay counted.
@@ -109,7 +111,9 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     "--prior",
     help="The prior: a CSV file value,count, or uniform. [default: the campaign's prior for LIP, else uniform]",
 )
-@click.option("--ball", type=Number(0, 1), help="Also report LIP for every prior within this total-variation distance.")
+@click.option(
+    "--ball", type=Number(0, 1), help="Also report LIP for every prior within this total variation distance of --prior."
+)
 @click.option("--pufferfish", type=shell.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
 @click.option(
     "--metric",
@@ -117,8 +121,8 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     "dates), steps (ordered values). [default: the first]",
 )
 @options.plot(
-    "Draw the error rates of the best test between two answers from one report, for the worst pair "
-    "and one pair at each other privacy level"
+    "Draw the error rates of the best test that distinguishes two answers by one report, for the worst pair and for "
+    "one pair of every other level of the notion"
 )
 @shell.as_json
 def audit(
@@ -133,7 +137,7 @@ def audit(
 ) -> None:
     """Recompute every privacy claim of a campaign from its integers, and compute its level under every other notion.
 
-    A campaign whose channel exceeds its declared level, by however little, ends with exit code 65.
+    If the channel exceeds the declared level, even slightly, the command ends with exit code 65.
     """
     try:
         terms = unverified_campaign(shell.campaign_file(file))

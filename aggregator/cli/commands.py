@@ -36,7 +36,7 @@ COMMANDS = {
     ),
     "close": CommandEntry(
         "author",
-        "Close a campaign before its time.",
+        "Close a campaign before its end.",
         "close education.campaign --key analyst.key --out education.closing",
     ),
     "audit": CommandEntry(

@@ -38,7 +38,7 @@ from protocol.domain import Line
 )
 @click.option("--page", is_flag=True, help="Instead, make a small study and serve its page on this machine.")
 def demo(out: Path, page: bool) -> None:
-    """Run a complete session on real answers: of 48,842 people of the UCI Adult data set, and of an attacker.
+    """Run a complete session: a survey with the real answers of 48,842 people (UCI Adult), and an attack on it.
 
     With --page, serve the web page of a small study until ctrl-C, and open it in a browser if possible; then count its
     answers together with those of simulated people.

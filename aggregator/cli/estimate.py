@@ -70,7 +70,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option(
     "--by",
     type=click.Choice(["period", "class"]),
-    help="Estimate each period and the change between periods. With quantiles and ranges also: each class.",
+    help="period: estimate each period, and the change between periods. class: estimate each class of people "
+    "(quantiles and ranges, or a question or table of a form).",
 )
 @click.option(
     "--periods",
@@ -120,7 +121,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option("--above", metavar="V", help="The share of people above this value.")
 @click.option("--sum", "total", is_flag=True, help="The sum of a number over the reports, or over --population.")
 @click.option(
-    "--weights", type=shell.existing, help="CSV value,weight: the sum over all people of the weight of their answer."
+    "--weights", type=shell.existing, help="CSV value,weight: the sum of the weights of all people's answers."
 )
 @click.option(
     "--coefficients",

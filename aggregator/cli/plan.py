@@ -57,12 +57,14 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
     type=shell.existing,
     help="CSV value,count: the prior, for LIP. With --values, the values are 1, 2, 3 and so on.",
 )
-@click.option("--radius", type=Number(0, 1), help="With --prior: its maximum error, in total variation.")
+@click.option(
+    "--radius", type=Number(0, 1), help="With --prior: the maximum error of the prior, as a total variation distance."
+)
 @click.option(
     "--bits",
     type=WholeNumber(min=1),
-    help="Maximum size of an output in bits. [default: log2 of the number of values + 8; 62 if a device answers once a "
-    "period]",
+    help="Maximum size of an output in bits. [default: 8 more than log2 of the number of values; 62 if a device "
+    "answers once per period]",
 )
 @click.option(
     "--error", "wanted", type=Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
@@ -70,8 +72,8 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
 )  # fmt: skip
 @click.option(
     "--within", "distances", type=Number(min=1e-9), multiple=True,
-    help="Target error of a number's deciles and mean, in its unit; may be repeated. "
-    "[default: a hundredth of its range, at least a quarter of a step]",
+    help="For numbers: target error of the deciles and of the mean, in the unit of the numbers; may be repeated. "
+    "[default: a hundredth of the range, at least a quarter of a step]",
 )  # fmt: skip
 @click.option("--all", "all_of_them", is_flag=True, help="Also list the mechanisms that cannot be used, and why.")
 @options.plot("Draw the error of each mechanism against epsilon")

@@ -72,7 +72,7 @@ def _text(size: Size) -> str:
     "batches",
     type=shell.batches,
     multiple=True,
-    help="File or folder of reports. [default: the batches in the study's inbox]",
+    help="File or folder of reports; may be repeated. [default: the study's archive, inbox/done]",
 )
 @click.option("--campaign", "campaigns", type=shell.existing, multiple=True, help="A signed campaign.")
 @click.option("--trust", type=shell.existing, multiple=True, help="The public key of the author of a --campaign.")
@@ -100,8 +100,8 @@ def rebuild(
 ) -> Rebuilt:
     """Rebuild a damaged study in a new folder; the damaged study is not changed.
 
-    Readable rows of its tables are copied. The other reports are counted again from the batches in the study's inbox
-    and in the FILES.
+    Readable rows of its tables are copied. The other reports are counted again from batches: those that the study
+    archived after their ingest, or those of --from.
     """
     old = shell.study_folder(ctx)
     for path in campaigns:
