@@ -334,7 +334,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     clocked.add_argument(
         "--set",
         action="store_true",
-        help="accept the current time as correct, for a clock that was ahead and was corrected; spending is not refunded",
+        help="accept the current time as correct, if the clock was ahead and was corrected; spending is not refunded",
     )
     command("doctor", upkeep.doctor, "show where the secret is stored, and the guarantees and limits of this store")
     unit = command("run", upkeep.run, "answer automatically, as configured, until the campaign is over; for IoT units")
