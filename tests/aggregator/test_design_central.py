@@ -10,9 +10,8 @@ import pytest
 from scipy.optimize import linprog
 
 from aggregator.families.response.recipe import lip_response
-from aggregator.reproduce.lip.people import trusted_sum
 from aggregator.reproduce.lip.published import bit, of_bit
-from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, central, central_of, least_error
+from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, central, central_of, least_error, trusted_sum
 
 NAT = 10**9
 

@@ -15,7 +15,9 @@ from aggregator.families.response.recipe import lip_response, published_lip_resp
 from aggregator.families.table.prior_table import optimal_table
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
-from aggregator.reproduce.lip import people
+from aggregator.reproduce.lip import trusted_curator
+from aggregator.reproduce.lip.districts import population_error
+from aggregator.reproduce.lip.own_priors import UNIT, best_errors
 from aggregator.reproduce.lip.published import (
     bit,
     claimed,
@@ -187,7 +189,7 @@ def test_the_trusted_server_keeps_the_level_of_every_person(n):
                 means = [law[list(part)] @ np.array(part) / law[list(part)].sum() for part in parts]
                 legal.append(sum(law[list(part)] @ (np.array(part) - mean) ** 2
                                  for part, mean in zip(parts, means, strict=True)))  # fmt: skip
-        found, nothing = people.trusted_sum(p, eps), float((p * (1 - p)).sum())
+        found, nothing = trusted_curator.trusted_sum(p, eps), float((p * (1 - p)).sum())
         silent += found == nothing
         assert found == pytest.approx(nothing) or any(found == pytest.approx(error) for error in legal)
     assert silent < 30
@@ -200,16 +202,16 @@ def test_the_sum_of_many_people_is_reported_nearly_exactly():
     plain = np.ones(1)
     for share in p.tolist():
         plain = np.convolve(plain, (1 - share, share))
-    assert people._law_of_sum(p) == pytest.approx(plain, abs=1e-12)
-    assert people.trusted_sum(p, 1.0) < 1e-6 * (p * (1 - p)).sum()
+    assert trusted_curator._law_of_sum(p) == pytest.approx(plain, abs=1e-12)
+    assert trusted_curator.trusted_sum(p, 1.0) < 1e-6 * (p * (1 - p)).sum()
 
 
 def test_errors_of_personal_priors_use_the_channels_of_the_devices():
     """Each person's error is that of the channel that a device derives from their declared prior."""
-    yes = np.array([1.0, 2000.0, 500_000.0, 900_000.0, people.UNIT - 1])
-    errors = people._own_errors(yes, 1.5)
+    yes = np.array([1.0, 2000.0, 500_000.0, 900_000.0, UNIT - 1])
+    errors = best_errors(yes, 1.5)
     for part, error in zip(yes.astype(int).tolist(), errors.tolist(), strict=True):
-        prior = (people.UNIT - part, part)
+        prior = (UNIT - part, part)
         channel = personal.lip_response(personal.declared(prior), level(1.5))
         assert error == pytest.approx(lip_mse(channel, prior) / 2, abs=1e-9)
 
@@ -226,8 +228,8 @@ def test_errors_of_a_population_equal_brute_force():
         for x in range(3)
         for y in range(channel.outputs)
     )
-    assert people._population_error(channel, prior, truth) == pytest.approx(expected)
-    assert people._population_error(channel, prior, law) == pytest.approx(lip_mse(channel, prior))
+    assert population_error(channel, prior, truth) == pytest.approx(expected)
+    assert population_error(channel, prior, law) == pytest.approx(lip_mse(channel, prior))
 
 
 def test_the_rare_bit_is_the_unary_encoding_of_one_bit():

@@ -1,14 +1,14 @@
-"""Experiments with one bit: legality of the published channel, Example 1, and figs. 5, 9a and 6 (first version).
+"""Experiments with one bit: Example 1, and figs. 5, 9a and 6 (first version).
 
-For two values all results are exact. A channel is called legal if it satisfies the definition at its claimed level. The
-legal optimum has a closed form (MATH 2.3), so the gap between it and the published curve is the apparent gain from the
-violated constraint.
+For two values all results are exact. The legal optimum has a closed form (MATH 2.3), so the gap between it and the
+published curve is the apparent gain from the violated constraint.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -28,120 +28,17 @@ from aggregator.reproduce.lip.published import (
     FULL,
     bit,
     claimed,
-    keeps,
     legal_from,
     of_bit,
     published,
     rare_bit,
+    root_of_bit,
     standard_errors,
     true_level,
     unbiased,
     warner,
 )  # fmt: skip
 from protocol.channels import Channel
-
-
-def legality(setting: Setting) -> ExperimentResult:
-    """Find the priors and levels for which the published channel satisfies its definition."""
-    grid = tuple(step / 20 for step in range(1, 201))
-    named = {"20 values, uniform": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
-    smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
-    edge = Panel(
-        "where the published channel is legal",
-        EPSILON,
-        "smallest share of the prior",
-        (
-            Curve("1/(e^eps + 1), legal above it", grid, tuple(1 / (math.exp(eps) + 1) for eps in grid), "optimum"),
-            *(Curve(name, grid, (share,) * len(grid), "other") for name, share in smallest.items()),
-        ),
-        log_y=True,
-    )
-
-    def kept(prior: Sequence[int]) -> tuple[float, ...]:
-        return tuple(true_level(published_lip_response(prior, level(eps)), prior) for eps in FULL)
-
-    levels = Panel(
-        "true level of the published channel",
-        EPSILON,
-        "true level, nats",
-        (Curve("claimed", FULL, FULL, "published"), *(Curve(name, FULL, kept(named[name]), "other") for name in named)),
-    )
-    unprotected = Panel(
-        "people without protection, P1 uniform",
-        EPSILON,
-        "share of people",
-        (Curve("2/(e^eps + 1)", FULL, tuple(2 / (math.exp(eps) + 1) for eps in FULL), "illegal"),),
-    )
-    wrong, legal, far = 0, 0, 0.0
-    for _ in setting.track(range(setting.repeats)):
-        size = int(setting.generator.integers(2, 9))
-        shares = setting.generator.dirichlet(np.full(size, setting.generator.choice([1.0, 20.0])))
-        prior = tuple((1 + shares * 10**9).astype(np.int64).tolist())
-        eps = float(setting.generator.uniform(0.1, 6))
-        channel = published_lip_response(prior, level(eps))
-        found = true_level(channel, prior)
-        share = min(prior) / sum(prior)
-        lowest = math.exp(-eps)
-        far = max(far, abs(found - max(eps, math.log((1 - lowest) / share + lowest))))
-        predicted = share >= 1 / (math.exp(eps) + 1)
-        wrong += predicted != keeps(channel, prior, eps)
-        legal += predicted
-    findings = (
-        Finding(
-            "Theorems 2, 3, 5: optimal and eps-LIP for every prior",
-            f"legal exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
-            f"random priors of 2 to 8 values ({legal:,} of them legal), by the exact level of the integers",
-            "Lemma 3 assumes without proof that the diagonal entry stays feasible; step 3 of the binary proof "
-            "drops the two constraints that are violated",
-        ),
-        Finding(
-            "level eps",
-            f"max(eps, ln((1 - e^-eps) / P_min + e^-eps)); it differs from the integers' level by at most {far:.1e} "
-            "nats",
-            "the lift of an output on its own symbol is (1 - (1 - P) e^-eps) / P",
-        ),
-        Finding(
-            "the experiments: P1 = 0.1, 0.01 and 0.99; 20 equally likely values; P1 uniform in 0 .. 1",
-            f"legal from {legal_from(bit('0.1')):.2f}, {legal_from(bit('0.01')):.2f} and {legal_from((1,) * 20):.2f} "
-            f"nats on; it is not legal for {2 / (math.exp(1) + 1):.1%} of priors drawn uniformly at 1 nat, and for "
-            f"{2 / (math.exp(2) + 1):.1%} at 2",
-            "the figures show these cases; halftruth refuses the published channel where it is not legal, and offers "
-            "the optimum",
-        ),
-    )
-    verdict = (
-        f"The published LIP channel is safe only for nearly uniform priors of few values: at 1 nat all shares must be "
-        f"above {1 / (math.e + 1):.1%}; it is refused elsewhere."
-    )
-    return ExperimentResult((edge, levels, unprotected), findings, verdict)
-
-
-def numbers(setting: Setting) -> ExperimentResult:
-    """Compare the claimed and the true errors of one bit."""
-    cases = [(1.0, "0.01"), (1.0, "0.1"), (2.0, "0.01"), (2.0, "0.1"), (2.0, "0.3"), (4.0, "0.01"), (4.0, "0.1")]
-    findings = []
-    shares = []
-    for eps, share in setting.track(cases):
-        prior = bit(share)
-        theirs = published_lip_response(prior, level(eps))
-        best, ldp = of_bit(lip_response(prior, level(eps)), prior), of_bit(warner(eps), prior)
-        alone = prior_mse(prior) / 2
-        shares.append((alone - best) / (alone - of_bit(theirs, prior)))
-        legal = keeps(theirs, prior, eps)
-        findings.append(
-            Finding(
-                f"eps = {eps:g}, P1 = {share}: {claimed(float(share), eps):.5f} (eq. 19)",
-                f"legal optimum {best:.5f}; LDP with MMSE {ldp:.5f}; prior alone {alone:.5f}",
-                "legal: no difference"
-                if legal
-                else f"the published channel's true level is {true_level(theirs, prior):.2f}",
-            )
-        )
-    verdict = (
-        f"Of the published channel's claimed gain over the prior, the legal optimum reaches {min(shares):.0%} to "
-        f"{max(shares):.0%}: less if a yes is rarer, and less if eps is smaller."
-    )
-    return ExperimentResult((), tuple(findings), verdict)
 
 
 def example_1(setting: Setting) -> ExperimentResult:
@@ -236,8 +133,8 @@ def figure_5(setting: Setting) -> ExperimentResult:
             "with P1 = 0.99 LIP's advantage over LDP is largest; at 1 nat, eq. 19 gives "
             f"{math.sqrt(claimed(0.99, 1)):.4f}",
             f"the published channel's true level is {true_level(one, skewed):.2f} nats; the legal optimum has an "
-            f"error of {math.sqrt(of_bit(lip_response(skewed, level(1)), skewed)):.4f}, LDP with MMSE "
-            f"{math.sqrt(of_bit(warner(1), skewed)):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
+            f"error of {root_of_bit(lip_response(skewed, level(1)), skewed):.4f}, LDP with MMSE "
+            f"{root_of_bit(warner(1), skewed):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
             f"{BROKEN}; with P1 = 0.99 this holds from {legal_from(skewed):.2f} nats on, so the channel is not legal "
             "in nearly the whole panel",
         ),
@@ -251,25 +148,21 @@ def figure_5(setting: Setting) -> ExperimentResult:
         Finding(
             "LDP without a prior is worst throughout",
             f"confirmed: at 1 nat and P1 = 0.5 its error is {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f}, and "
-            f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f} with a prior",
+            f"{root_of_bit(warner(1), bit('0.5')):.3f} with a prior",
             "no difference: most of the gain comes from the prior in the estimate, under LDP as well",
         ),
     )
     verdict = (
         "A prior in the estimate reduces the error more than LIP in the channel: at 1 nat and a uniform prior, LDP has "
         f"{math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} without the prior and "
-        f"{math.sqrt(of_bit(warner(1), bit('0.5'))):.3f} with it, and legal LIP has "
-        f"{math.sqrt(of_bit(lip_response((1, 1), level(1)), (1, 1))):.3f}."
+        f"{root_of_bit(warner(1), bit('0.5')):.3f} with it, and legal LIP has "
+        f"{root_of_bit(lip_response((1, 1), level(1)), (1, 1)):.3f}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
 
 
 def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, free: bool) -> Panel:
-    x = tuple(levels)
-
-    def root(channel: Channel) -> float:
-        return math.sqrt(of_bit(channel, prior))
-
+    x, root = tuple(levels), partial(root_of_bit, prior=prior)
     curves = [Curve("LDP, MMSE", x, tuple(root(warner(eps)) for eps in x), "ldp")]
     if free:
         curves.insert(0, Curve("LDP, unbiased", x, tuple(math.sqrt(unbiased(warner(eps), prior)) for eps in x), "free"))
@@ -361,10 +254,10 @@ def figure_9a(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "LIP has less error than LDP, and the difference is larger if popular pages are rarer",
-            f"at 1 nat the published channel has an error of {math.sqrt(of_bit(one, prior)):.5f} and a true level of "
+            f"at 1 nat the published channel has an error of {root_of_bit(one, prior):.5f} and a true level of "
             f"{true_level(one, prior):.2f} nats; the legal optimum has "
-            f"{math.sqrt(of_bit(lip_response(prior, level(1)), prior)):.5f}, LDP with MMSE "
-            f"{math.sqrt(of_bit(warner(1), prior)):.5f}, the prior alone {math.sqrt(share * (1 - share)):.5f}",
+            f"{root_of_bit(lip_response(prior, level(1)), prior):.5f}, LDP with MMSE "
+            f"{root_of_bit(warner(1), prior):.5f}, the prior alone {math.sqrt(share * (1 - share)):.5f}",
             f"{BROKEN}; here this holds from {legal_from(prior):.2f} nats on",
         ),
         Finding(

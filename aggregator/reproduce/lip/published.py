@@ -8,7 +8,7 @@ can use the channel at such a level and prior.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
@@ -57,6 +57,11 @@ def of_bit(channel: Channel, prior: Sequence[int]) -> float:
     return max(lip_mse(channel, prior), 0.0) / 2
 
 
+def root_of_bit(channel: Channel, prior: Sequence[int]) -> float:
+    """Return the square root of ``of_bit``."""
+    return math.sqrt(of_bit(channel, prior))
+
+
 def unbiased(channel: Channel, prior: Sequence[int]) -> float:
     """Return the squared error of one person's bit without a prior: the variance of the unbiased estimate."""
     law = [weight / sum(prior) for weight in prior]
@@ -103,3 +108,34 @@ def published(
     legal = [keeps(channel, prior, eps * part) for channel, eps in zip(channels, levels, strict=True)]
     notion = "eps-LIP" if part == 1 else "eps/2-LIP"
     return parted(name, levels, [error(channel) for channel in channels], legal, notion)
+
+
+def by_name(found: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    """Return the numbers of each name over a sequence of points."""
+    return {name: [each[name] for each in found] for name in found[0]}
+
+
+def compared(x: tuple[float, ...], errors: Mapping[str, Sequence[float]], remark: str = "") -> tuple[Curve, ...]:
+    """Return the curves of LDP, of the published channel and of the legal optimum, the last two also at half the level.
+
+    Args:
+        x: the levels, or other settings.
+        errors: the squared errors of "ldp", "published", "published half", "best half" and "best", and the shares of
+            people for whom the published channel satisfies its claimed level, "protected" and "protected half".
+        remark: an addition to the notion in the names of the published curves.
+    """
+    legal, legal_half = ([share == 1 for share in errors[f"protected{part}"]] for part in ("", " half"))
+    return (
+        Curve("LDP, MMSE", x, roots(errors["ldp"]), "ldp"),
+        *parted("published LIP", x, roots(errors["published"]), legal, f"eps-LIP{remark}"),
+        *parted("published LIP at eps/2", x, roots(errors["published half"]), legal_half, f"eps/2-LIP{remark}"),
+        Curve("legal optimum at eps/2", x, roots(errors["best half"]), "ours"),
+        Curve("legal optimum", x, roots(errors["best"]), "optimum"),
+    )
+
+
+def spans(chosen: Sequence[float], levels: Sequence[float]) -> str:
+    """Return words for the levels ``chosen`` among the plotted levels."""
+    if len(chosen) == len(levels):
+        return "at every level drawn"
+    return f"at {', '.join(f'{eps:g}' for eps in chosen)} nats" if chosen else "at no level drawn"

@@ -2,7 +2,8 @@
 
 The server has the bit of each person and publishes an output. No output may change the probability of either value of
 one person's bit by more than the factor e^eps. ``central`` applies to one common prior, where the optimum has a closed
-form; ``central_of`` applies to individual priors and solves a linear program. Both are for comparison with local
+form; ``central_of`` applies to individual priors and solves a linear program; ``trusted_sum`` bounds the optimum for
+many people. All are for comparison with local
 mechanisms; no campaign uses them.
 
 Source: Jiang, Li, Tandon (long version), sec. IV-D, Def. 4, Theorem 6 and Prop. 5.
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, stats
 from scipy.optimize import linprog
+from scipy.signal import fftconvolve
 
 from protocol import exact
 
@@ -36,6 +38,9 @@ CLOSE = 1e-9
 
 FAINT = 1e-12
 """Outputs less likely than this are left out."""
+
+INEXACT = 1e-12
+"""Probabilities of sums below this part of the largest probability are too inexact for a comparison."""
 
 
 @dataclass(frozen=True)
@@ -164,3 +169,48 @@ def central_of(shares: Sequence[float], level: int) -> float:
         if gained - before <= CLOSE * silent:
             return max(float(law @ sums**2) - gained, 0.0)
         slopes = np.unique(np.concatenate([np.linspace(low.sum(), high.sum(), SLOPES), np.round(means, 9)]))
+
+
+def trusted_sum(p: Floats, eps: float) -> float:
+    """Return the error of a server that publishes the sum of bits and merges the extreme sums of each tail.
+
+    With R = P(S - X_i = s) / P(S - X_i = s - 1), a sum s multiplies the probability of person i's yes by
+    1 / (p_i + (1 - p_i) R), and that of a no by R / (p_i + (1 - p_i) R). R lies between P(S = s + 1) / P(S = s) and
+    P(S = s) / P(S = s - 1), because the distribution of a sum of bits is log-concave. So a sum satisfies eps for all
+    people if both bounds are between e^-eps and e^eps. A merged tail satisfies eps if F(c) / F(c - 1) is at most e^eps,
+    where F is the tail's probability. This ratio is at least P(c + 1) / P(c), so all sums outside the tail satisfy eps
+    too. The shortest tails that satisfy eps are merged.
+
+    Args:
+        p: (n,) the prior probability of a one, for each person.
+    """
+    law = _law_of_sum(p)
+    sums = np.arange(len(law), dtype=np.float64)
+    error, factor, merged = 0.0, math.exp(eps), 0
+    for one, number in ((law, sums), (law[::-1], sums[::-1])):
+        # The first pass is over the lower tail 0 .. c, and the second over the upper tail, with the sums reversed.
+        below = np.cumsum(one)
+        # The ratio of the tail 0 .. c to the tail 0 .. c - 1; it falls in c.
+        tail = below / np.maximum(np.append(0.0, below[:-1]), 1e-300)
+        allowed = (one > INEXACT * law.max()) & (tail <= factor)
+        last = int(np.argmax(allowed))
+        merged += last + 1
+        if merged > len(law) or not allowed.any():
+            # The two tails would meet, so nothing is published.
+            return float((p * (1 - p)).sum())
+        mean = float(one[: last + 1] @ number[: last + 1]) / below[last]
+        error += float(one[: last + 1] @ (number[: last + 1] - mean) ** 2)
+    return error
+
+
+def _law_of_sum(p: Floats) -> Floats:
+    """Return the distribution of a sum of independent bits, shape (n + 1,), computed by recursive halving."""
+    if len(p) <= 64:
+        law = np.ones(1)
+        for share in p.tolist():
+            law = np.convolve(law, (1 - share, share))
+        return law
+    middle = len(p) // 2
+    joined: Floats = np.maximum(fftconvolve(_law_of_sum(p[:middle]), _law_of_sum(p[middle:])), 0)
+    joined /= joined.sum()
+    return joined
