@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from aggregator.counting import Counting, Counts, periods
 from aggregator.estimate.names import POOLS
+from aggregator.estimate.span import all_periods
 from aggregator.estimate.tally import Tally
 from aggregator.holdings import Holdings
 from aggregator.storage import tables
@@ -332,7 +333,7 @@ class Estimates(Holdings):
         signed = self.campaign(campaign)
         if period is not None and not 0 <= period < signed.terms.periods:
             raise StudyError(
-                f"{signed.terms.title!r} has no period {period:,}: it has periods 0 to {signed.terms.periods - 1:,}"
+                f"{signed.terms.title!r} has no period {period:,}: it has {all_periods(signed.terms.periods)}"
             )
         return signed_within(signed, self.tally(signed, period), where)
 

@@ -138,7 +138,7 @@ class Holdings:
                 self._opened[listed.id] = Known(listed.name, open_campaign(listed.data, [listed.author]))
             # The campaign was verified when it was imported, so this program is older than its format.
             except BadData as error:
-                what = f"contains the campaign {listed.name!r}, which cannot be opened here ({error})"
+                what = f"contains the campaign {listed.name!r}, which this version cannot open ({error})"
                 raise tables.Newer(self.path / CAMPAIGNS, what) from error
         if self._opened[listed.id].closing != listed.closing:
             self._opened[listed.id] = replace(self._opened[listed.id], closing=listed.closing)

@@ -194,7 +194,7 @@ def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:
     if not truth.people:
         raise SheetError(f"{path.name} has no people: at least one count must be above 0")
     if most is not None and truth.people > most:
-        raise SheetError(f"{path.name} has more than {most:,} people: give smaller counts, each person is simulated")
+        raise SheetError(f"{path.name} has more than {most:,} people, the maximum number of simulated devices")
     return truth
 
 

@@ -189,7 +189,7 @@ class Study(Estimates):
             chunk, refused = _enrolments(data)
             done = enrolments.enrol(self, chunk, threads_verifying, uploaded=False)
         refused.update(done.refused)
-        return EnrolResult(done.added, done.known, _by_class(refused))
+        return EnrolResult(done.added, done.known, _by_reason(refused))
 
     def revoke(self, *batches: bytes, since: int = 0) -> int:
         """Revoke the keys of batches of enrolments from a period on. The signatures of the enrolments are not verified.
@@ -206,6 +206,16 @@ class Study(Estimates):
             StudyError: a campaign has no such period, and no key was revoked; or the study cannot be written.
         """
         return enrolments.revoke(self, self._named(batches), since)
+
+    def enrolments_in(self, *batches: bytes) -> int:
+        """Return the number of enrolments for campaigns of this study in the batches; signatures are not verified.
+
+        Args:
+            batches: enrolments, as ``revoke`` takes them.
+        Returns:
+            The number of enrolments.
+        """
+        return sum(len(keys.ids) for keys in self._named(batches).values())
 
     def counted_under(self, *batches: bytes, since: int = 0) -> int:
         """Return the number of counted outputs under the revoked keys of the batches, from a period on.
@@ -249,8 +259,8 @@ def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, Reject]]]:
     return chunk, Counter({("", Reject.MALFORMED): strays})
 
 
-def _by_class(refused: Mapping[tuple[str, Reject], int]) -> Mapping[str, int]:
-    classes: Counter[str] = Counter()
+def _by_reason(refused: Mapping[tuple[str, Reject], int]) -> Mapping[str, int]:
+    reasons: Counter[str] = Counter()
     for (_, reject), count in sorted(refused.items()):
-        classes[str(reject)] += count
-    return MappingProxyType({reject: count for reject, count in classes.items() if count})
+        reasons[str(reject)] += count
+    return MappingProxyType({reject: count for reject, count in reasons.items() if count})

@@ -80,7 +80,7 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
     """
     document = read_toml(path)
     if _is_form(document):
-        raise DraftError("the draft is a form, which has a channel for each of its views and not a single one")
+        raise DraftError("the draft is a form, which has a channel for each view: plan it with `halftruth plan DRAFT`")
     question = _whole_question(document, path.parent)
     return rounded_for_mean(question) if rounded and "views" not in document else question
 

@@ -114,7 +114,8 @@ def _mean_off(terms: Campaign) -> Iterator[str]:
         if (off := math.sqrt(variance / n)) > APART:
             yield (
                 f"{name}with the minimum of {n:,} devices, the standard error of the mean is {off:.0%} of the range, "
-                f"and deciles have more: set minimum_reports to {_rounded(variance / APART**2):,} for {APART:.0%}"
+                f"and that of a decile is larger: set minimum_reports to {_rounded(variance / APART**2):,} for "
+                f"{APART:.0%}"
             )
 
 

@@ -78,7 +78,8 @@ def _pufferfish(value: Any, domain: Domain) -> Pufferfish:
 
 
 def _require_entries(value: Any, where: str, needed: Sequence[str], optional: str) -> None:
-    """Refuse a value that is not an object with the needed entries, the optional entry or not, and no others."""
+    """Refuse a value that is not an object, lacks a needed entry, or has an entry that is neither needed nor
+    ``optional``."""
     if not isinstance(value, dict):
         raise ScenarioError(f"{where} must be an object with the entries {' and '.join(needed)}, not {shown(value)}")
     for entry in needed:
@@ -115,7 +116,7 @@ def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain)
 
 def _known(number: Mapping[str, int], secret: Any) -> int:
     if not isinstance(secret, str) or secret not in number:
-        raise ScenarioError(f"{str(secret)[:40]!r} is not one of the secrets: add it to them, or correct it")
+        raise ScenarioError(f"{str(secret)[:40]!r} is not one of the secrets: correct it, or add it to secrets")
     return number[secret]
 
 

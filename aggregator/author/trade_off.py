@@ -109,7 +109,8 @@ def trade_offs(terms: Campaign) -> list[TradeOff]:
     """
     if terms.classes:
         raise NoTradeOff(
-            "the picture of tests needs a single channel, and this campaign has one for each class of people"
+            "--plot draws the tests of a single channel, and this campaign has one for each class of people: leave out "
+            "--plot"
         )
     view, witness = terms.views[terms.certificate.view], terms.certificate.witness
     channel = view.channel

@@ -109,12 +109,12 @@ def _answer(name: str, truth: str, batch: str, keys: str) -> None:
 
 
 def _author_and_answer() -> None:
-    _tell("An analyst writes a question and signs it as a campaign. Its privacy is audited on its integers.")
+    _tell("An analyst writes a question and signs it as a campaign. The audit computes its privacy level.")
     _run("keygen", "analyst", "--name", "Town library")
     _sign("education")
     _tell("A poster invites people: a link and its QR code, the question and the privacy promise.")
     _run("--study", "lib", "invite", "education", "--out", "poster.png")
-    _tell("48,842 people answer, each with their own key and random numbers. No true answer leaves a device.")
+    _tell("48,842 people answer, each with their own key and random numbers. Devices perturb answers before they send.")
     _answer("education", "counts.csv", "batch.htr", "devices.pub")
 
 
@@ -163,7 +163,9 @@ def _ask_a_number() -> None:
     _tell("The same people are asked for a number: their age. Each report is a number that is probably near the age.")
     _sign("age")
     _answer("age", "ages.csv", "age.htr", "age.pub")
-    _tell("The shares of age groups beside the truth, also as a picture; then quantiles, and groups that you choose.")
+    _tell(
+        "The estimated and the true shares of ages, with a picture. Then quantiles, the mean, and shares of age groups."
+    )
     found: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
     asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
     domain = found.terms.domain

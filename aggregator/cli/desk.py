@@ -128,11 +128,11 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
             "rebuild --afresh --out NEW` makes a study without them"
         )
     if not revoked:
-        more = f" from period {since} or an earlier one on" if since else ""
-        raise Failure(
-            f"no key was revoked: the files enrol no key in a campaign of this study, or all were revoked before{more}",
-            FAILED,
-        )
+        fault = "the files have no enrolments for a campaign of this study; name the files of the keys' enrolments"
+        if study.enrolments_in(*batches):
+            fault = "all keys in the files were revoked before"
+            fault += f" from period {since} or an earlier one on" if since else ""
+        raise Failure(f"no key was revoked: {fault}", FAILED)
 
 
 @halftruth.command()

@@ -127,12 +127,20 @@ class EstimateOptions:
         yield (
             self.questions,
             (
-                *("method", "value", "pool", "mean", "sum", "weights", "report", "forged", "population", "format"),
-                *(("plot", "truth") if self.by else ()),
-                *(("margins",) if self.by == "class" else ()),
+                *("method", "value", "pool", "mean", "sum", "weights", "report", "forged", "population"),
                 *ranges,
             ),
-            "--question and --cross print shares with intervals: leave out --{}",
+            "--question and --cross cannot be combined with --{}: leave it out",
+        )
+        yield (
+            self.questions,
+            ("format",),
+            f"--question and --cross cannot be combined with --format {self.form}: choose table, json or csv",
+        )
+        yield (
+            self.questions and self.by,
+            ("plot", "truth", *(("margins",) if self.by == "class" else ())),
+            f"--question and --cross by {self.by} cannot be combined with --{{}}: leave it out",
         )
         yield (
             self.by == "class",
@@ -178,7 +186,7 @@ class EstimateOptions:
         yield (
             by_period,
             ("sum", "weights", "period", "population", "forged"),
-            "--by period estimates each period: leave out --{}",
+            "--by period cannot be combined with --{}: leave it out",
         )
 
 

@@ -12,7 +12,7 @@ from aggregator.cli import shell
 from aggregator.cli.numbers import Number
 from aggregator.engines import is_engine
 from aggregator.estimate.names import METHODS
-from aggregator.estimate.span import Span
+from aggregator.estimate.span import Span, all_periods
 from protocol.campaign import MAX_PERIODS
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ confidence = click.option(
 def require_period(terms: Campaign, period: int) -> None:
     """Refuse a period that a campaign does not have."""
     if period >= terms.periods:
-        has = "period 0 only" if terms.periods == 1 else f"periods 0 to {terms.periods - 1:,}"
-        raise click.UsageError(f"{terms.title!r} has no period {period:,}: it has {has}")
+        raise click.UsageError(f"{terms.title!r} has no period {period:,}: it has {all_periods(terms.periods)}")
 
 
 def require_picture(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:

@@ -67,9 +67,11 @@ def receive(
         running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
     except ssl.SSLError as error:
         if error.reason == "KEY_VALUES_MISMATCH":
-            fault = "the key of --tls-key does not belong to the certificate of --tls-cert: name its own key"
+            fault = "--tls-key is not the key of the certificate in --tls-cert: give the key of this certificate"
         else:
-            fault = "--tls-cert must be a certificate chain and --tls-key its secret key, both PEM files; one is not"
+            fault = (
+                "OpenSSL cannot read --tls-cert or --tls-key: give a certificate chain and its secret key, as PEM files"
+            )
         raise Failure(fault, BAD_DATA) from None
     try:
         taken = bind(listen)

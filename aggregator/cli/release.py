@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from aggregator.anonymity import Release, judge_sheet, judge_views
+from aggregator.anonymity import judge_sheet, judge_views
 from aggregator.cli import shell
 from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
@@ -55,11 +55,12 @@ def anonymity(
         shell.print_json(found.as_json())
     else:
         shell.console().print(release_table(found))
-    _require(found, at_least_k, at_least_l)
-
-
-def _require(found: Release, k: int | None, diversity: int | None) -> None:
-    if k is not None and found.k < k:
-        raise Failure(f"k is {found.k}, below {k}: coarsen the known columns, or withhold the smallest classes", FAILED)
-    if diversity is not None and found.l is not None and found.l < diversity:
-        raise Failure(f"l is {found.l}, below {diversity}: coarsen the known columns, or withhold rows", FAILED)
+    more_k, more_l = "coarsen the known columns, or withhold the smallest classes", "coarsen the known columns"
+    if not known:
+        more_k = "wait for more reports, or ask for fewer values in a new campaign"
+        more_l = "use another mechanism or notion in a new campaign, so that more answers can give each output"
+        more_l = more_l if found.rows else "wait for reports"
+    if at_least_k is not None and found.k < at_least_k:
+        raise Failure(f"k is {found.k}, below {at_least_k}: {more_k}", FAILED)
+    if at_least_l is not None and found.l is not None and found.l < at_least_l:
+        raise Failure(f"l is {found.l}, below {at_least_l}: {more_l}", FAILED)

@@ -57,7 +57,7 @@ def sum_by_class(
         The sum with its interval; NaN if a class has no unbiased estimate. ``mmse`` is None unless every class has a
         prior.
     Raises:
-        NotEnough: fewer devices of a class than the campaign waits for.
+        NotEnough: fewer devices of a class than the campaign's minimum.
         NotInvertible: a class without a prior has no unbiased estimate.
         ValueError: the numbers of coefficients and classes differ.
     """

@@ -66,7 +66,7 @@ def estimate(
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
         NotShared: classes cannot be pooled by precision.
-        NotEnough: fewer devices than the campaign waits for.
+        NotEnough: fewer devices than the campaign's minimum.
         MethodRefused: the method is unknown, or the campaign does not support it.
         NotInvertible: no unbiased estimate exists and the method needs one.
         ValueError: ``level`` is not between 0 and 1, or ``forged`` is out of range.

@@ -176,7 +176,10 @@ def margin(views: Sequence[FormView], question: int) -> Margin:
     holding = views_with(views, question)
     if not holding:
         if any(question in view.questions for view in views):
-            raise NotAsked("the mechanisms of this question do not distinguish its values: a new campaign needs others")
+            raise NotAsked(
+                "the mechanisms with which this question was asked do not distinguish its values: choose others in a "
+                "new campaign"
+            )
         raise NotAsked("there are no reports on this question: ingest more")
     precision = np.array([view.tally.reports / view.variances[question].even.mean() for view in holding])
     return Margin(question, tuple(holding), precision / precision.sum())

@@ -96,7 +96,11 @@ def form_course(
     sides, few = _enough(spans, tallies, ask)
     known = dict(sides)
     if missing := [end for end in ends or () if end not in known]:
-        raise NotEnough(f"too few devices have answered in {missing[0].words}: compare other periods")
+        minimum = sides[0][1].terms.minimum_reports
+        raise NotEnough(
+            f"there are reports of fewer than {minimum:,} devices, the campaign's minimum, on the chosen questions in "
+            f"{missing[0].words}: compare other periods, or take periods together with --periods"
+        )
     first, last = ends or (sides[0][0], sides[-1][0])
     change = None if first == last else _difference((first.words, known[first]), (last.words, known[last]), True)
     named = [(span.words, found) for span, found in sides]

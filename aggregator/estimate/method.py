@@ -129,7 +129,8 @@ def consistent(
         warnings: a list to which a search that has not converged adds a warning.
         reported: the shares that are reported, whose constraints the projection takes into account.
     """
-    if isinstance(decoder, Pooled) and method in ("mmse", "map"):  # uses the prior of each person, not their mean
+    # A pooled decoder has the prior of each class; ``prior`` is the mean of these priors.
+    if isinstance(decoder, Pooled) and method in ("mmse", "map"):
         return decoder.posterior_mean(share) if method == "mmse" else decoder.posterior_mode(share)
     if method == "mmse" and prior is not None:
         return distribution.posterior_mean(decoder, share, prior)

@@ -41,6 +41,6 @@ def require_enough(terms: Campaign, *tallies: Tally) -> None:
     """
     if not is_enough(terms, *tallies):
         raise NotEnough(
-            f"{terms.title!r} waits for {terms.minimum_reports:,} devices and has reports of {devices_of(*tallies):,}: "
-            "ingest more; nothing is estimated below this minimum"
+            f"{terms.title!r} needs reports of {terms.minimum_reports:,} devices and has reports of "
+            f"{devices_of(*tallies):,}: ingest more; nothing is estimated below this minimum"
         )

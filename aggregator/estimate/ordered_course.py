@@ -188,8 +188,8 @@ def by_period(
         few = [side for side in (before, after) if side.found is None]
         if few:
             raise NotEnough(
-                f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices, and "
-                f"{few[0].words} has fewer: compare other periods, or take periods together with --periods"
+                f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices, and there are "
+                f"fewer in {few[0].words}: compare other periods, or take periods together with --periods"
             )
     pairs = [(before, after)] if before is not after else []
     if steps:
@@ -244,8 +244,8 @@ def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[Order
     known = [side for side in sides if side.found is not None]
     if not known:
         raise NotEnough(
-            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices in each part that is "
-            f"estimated, and the largest has {max(side.reports for side in sides):,} reports: ingest more"
+            f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices in a period or "
+            "class, and there are fewer in each: ingest more"
         )
     return known
 

@@ -131,7 +131,7 @@ def weighted(
         margins: the known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
-        NotEnough: fewer devices than the campaign waits for.
+        NotEnough: fewer devices than the campaign's minimum.
         NotInvertible: no unbiased estimate exists, and the campaign has no prior.
         ValueError: the numbers of weights and values differ.
     """

@@ -26,6 +26,11 @@ class Span(NamedTuple):
         return f"period{'' if self.first == self.last else 's'} {self.name}"
 
 
+def all_periods(periods: int) -> str:
+    """Return the periods of a campaign in words, for errors: ``period 0 only``, or ``periods 0 to 3``."""
+    return "period 0 only" if periods == 1 else f"periods 0 to {periods - 1:,}"
+
+
 def require_ends(ends: tuple[Span, Span] | None, spans: Sequence[Span]) -> None:
     """Refuse two ends of a change that are the same span, or not among ``spans``; None is accepted.
 

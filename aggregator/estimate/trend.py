@@ -194,14 +194,14 @@ def trend(
             held[span] = side
     if last is None:
         raise NotEnough(
-            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices in a period, and the "
-            f"largest has reports of {most:,}: ingest more, or take periods together with --periods"
+            f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices in a period, and "
+            f"the largest has reports of {most:,}: ingest more, or take periods together with --periods"
         )
     missing = [end for end in ends or () if end not in held]
     if missing:
         raise NotEnough(
-            f"{campaign.terms.title!r} waits for {campaign.terms.minimum_reports:,} devices, and {missing[0].words} "
-            "has fewer: compare other periods, or take periods together with --periods"
+            f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices, and there are "
+            f"fewer in {missing[0].words}: compare other periods, or take periods together with --periods"
         )
     sides = [held[end] for end in ends] if ends is not None else list(held.values())
     change = None

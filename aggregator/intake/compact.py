@@ -134,7 +134,7 @@ def compact(
     Args:
         now: the current time, UTC seconds, by the clock that dates the files (``clock_of``).
         retention: seconds for which unused files are kept.
-        alone: whether no other process has the study open; then nobody needs the unused files.
+        alone: whether no other process has the study open, so that none needs the unused files.
         file_bytes: target size of a rewritten file in bytes.
         progress: called with 1 after each table.
     Raises:

@@ -42,7 +42,7 @@ class Enrolled:
         added: keys newly registered.
         known: enrolments of keys registered before, or twice in the chunk.
         ignored: enrolments in uploads for campaigns that do not accept enrolments in uploads.
-        refused: number of refused enrolments by campaign ("" if it is unknown) and class.
+        refused: number of refused enrolments by campaign ("" if it is unknown) and reason.
     """
 
     added: int = 0
@@ -192,9 +192,8 @@ def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
         known = study.known(campaign)
         last = known.campaign.terms.periods - 1
         if not 0 <= since <= last:
-            raise StudyError(
-                f"campaign {known.name!r} has no period {since}: give a period from 0 to {last}; no key was revoked"
-            )
+            valid = f"a period from 0 to {last}" if last else "period 0"
+            raise StudyError(f"campaign {known.name!r} has no period {since}: give {valid}; no key was revoked")
     return sum(register(study, campaign, one.ids, one.public, since=since)[0] for campaign, one in keys.items())
 
 

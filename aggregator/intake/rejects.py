@@ -1,7 +1,7 @@
-"""The classes of refused envelopes; an envelope's class is the first check that it fails.
+"""The reasons for which envelopes are refused; the reason is the first check that an envelope fails.
 
-Every envelope is accepted or belongs to exactly one of these classes, so the numbers of accepted and refused envelopes
-add up to the number of envelopes read.
+Every envelope is accepted, or refused for exactly one reason. So the numbers of accepted and refused envelopes add up
+to the number of envelopes read.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from enum import StrEnum
 
 
 class Reject(StrEnum):
-    """The classes of refused envelopes, in the order of the checks."""
+    """The reasons for which envelopes are refused, in the order of the checks."""
 
     MALFORMED = "malformed"
-    """Not an envelope (a run of such bytes counts once), an envelope of another kind, or a malformed report or
-    enrolment.
-    """
+    """The bytes are not an envelope (a run of such bytes counts once), an envelope of another kind, or a malformed
+    report or enrolment."""
     UNKNOWN_CAMPAIGN = "unknown-campaign"
     """The study has not imported the campaign."""
     UNKNOWN_KEY = "unknown-key"
@@ -25,11 +24,12 @@ class Reject(StrEnum):
     BAD_SIGNATURE = "bad-signature"
     """The signature does not verify under the key that the envelope names, or that key must not be used."""
     EARLY = "early"
-    """The report's period lies after the next one, further ahead than an honest clock can be."""
+    """The report's period lies after the next one, so the clocks of the device and of the study differ by at least a
+    period."""
     LATE = "late"
-    """The report's period begins after the campaign closed."""
+    """The report's period begins at or after the campaign's closing."""
     OVER_QUOTA = "over-quota"
-    """A slot number beyond the quota: the answers that a device may give in a period."""
+    """The report has more outputs, or a later slot, than a device may have in a period."""
     BAD_OUTPUT = "bad-output"
     """The outputs are packed incorrectly, or are not outputs of the campaign's channel."""
     REPLAYED = "replayed"

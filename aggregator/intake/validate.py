@@ -4,7 +4,7 @@ Every report gets one verdict, and a check gives verdicts only to reports that h
 fails, in the order of the code, decides. All checks except the last are independent of the counted rows, so they can
 run on any machine. The last check, for free slots, runs with the commit.
 
-``rejects`` has the classes of refused reports, and ``deduplicate`` finds the free slots.
+``rejects`` has the reasons for which reports are refused, and ``deduplicate`` finds the free slots.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from protocol.views import MAX_VIEWS
 if TYPE_CHECKING:
     from aggregator.study import Study
 
-_CLASSES = tuple(Reject)
-_NUMBER = {reject: number for number, reject in enumerate(_CLASSES)}
-_NONE, _ACCEPTED = -1, len(_CLASSES)
-"""A verdict is an index into ``_CLASSES``, or one of these."""
+_REASONS = tuple(Reject)
+_NUMBER = {reject: number for number, reject in enumerate(_REASONS)}
+_NONE, _ACCEPTED = -1, len(_REASONS)
+"""A verdict is ``_NONE``, ``_ACCEPTED`` or an index into ``_REASONS``."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class ValidationOutcome:
     Attributes:
         read: number of reports, runs of garbage and stray campaigns.
         accepted, outputs: numbers of counted reports and of their outputs, by campaign.
-        rejected: number of refused reports by campaign ("" if it is unknown) and class.
+        rejected: number of refused reports by campaign ("" if it is unknown) and reason.
     """
 
     read: int = 0
@@ -131,7 +131,7 @@ class _Verdicts:
         key: (n,) key ids.
         view: (n,) index of the view of each report's device, set when the key is found.
         channels: the channels of each campaign that has reports here, by its index.
-        verdict: (n,) ``_NONE``, ``_ACCEPTED`` or an index into ``_CLASSES``.
+        verdict: (n,) ``_NONE``, ``_ACCEPTED`` or an index into ``_REASONS``.
         now: the current time, UTC seconds.
         pending: the signatures being verified.
     """
@@ -313,8 +313,8 @@ class _Verdicts:
             result.outputs[self.names[campaign]] = int(self.reports.count[rows].sum())
         owner = np.where(self.verdict > _NUMBER[Reject.UNKNOWN_CAMPAIGN], self.campaign, -1)
         refused = ~accepted & (self.verdict != _NONE)
-        counts = np.bincount(((owner + 1) * len(_CLASSES) + self.verdict)[refused])
+        counts = np.bincount(((owner + 1) * len(_REASONS) + self.verdict)[refused])
         for code in np.flatnonzero(counts).tolist():
-            campaign, reject = divmod(code, len(_CLASSES))
-            result.rejected[self.names[campaign - 1] if campaign else "", _CLASSES[reject]] += int(counts[code])
+            campaign, reject = divmod(code, len(_REASONS))
+            result.rejected[self.names[campaign - 1] if campaign else "", _REASONS[reject]] += int(counts[code])
         return result

@@ -44,7 +44,8 @@ def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", downloa
     unnamed = [address for address in terms.addresses if not _can_be_named(address)]
     if unnamed:
         raise NoPage(
-            f"a page in a file cannot talk to {unnamed[0]}: browsers need the name of a host, not its IP address"
+            f"a page in a file cannot send to {unnamed[0]}, because browsers need the name of a host, not its IP "
+            "address: serve the page with receive, or author the campaign with the name of the host"
         )
     return document(signed, page_code(), closing=closing, served=False)
 

@@ -63,7 +63,7 @@ def form_page(
     weighted = [one for one in questions if one.weighting is not None]
     sections: list[tuple[str, str, Sequence[Html]]] = [
         ("questions", "Questions", [part for found in questions for part in _question(found, form)]),
-        ("associations", "Which questions are connected", _associations(ranked)),
+        ("associations", "Which questions are associated", _associations(ranked)),
         ("classes", "Classes of people", by_class),
         ("tables", "Tables of two questions", [part for found in ranked for part in _table(found)]),
         ("method", "How the numbers were made", _method(level, weighted)),
@@ -143,10 +143,11 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
                 tag("td", f"{found.reports:,}"))
         )  # fmt: skip
     return [
-        tag("p", "Each pair of questions that was asked together is tested. If no connection is found, there may still "
-            f"be one, because the reports may be too few. Number of tests: {len(rows)}. Where there is no connection, "
-            "about one test in twenty finds one by chance."),
-        scrolled("The most significant come first.", ("questions", "connected", "p", "reports"), rows),
+        tag("p", "Two questions are associated if the answers to one depend on the answers to the other. Each pair "
+            "that was asked together is tested. If no association is found, the reports may be too few to show "
+            f"it. Number of tests: {len(rows)}. Where there is no association, about one test in twenty finds one by "
+            "chance."),
+        scrolled("The most significant come first.", ("questions", "associated", "p", "reports"), rows),
     ]  # fmt: skip
 
 
@@ -189,8 +190,8 @@ def _method(level: float, weighted: Sequence[FormEstimate]) -> list[Html]:
     ]  # fmt: skip
     for found in weighted[:1]:
         if found.weighting is not None:
-            words = f"The shares of {found.questions[0]} are {found.weighting.words}. The tests of association are of "
-            parts += [tag("p", f"{words}the people who answered, without weights."), *weights_tables(found.weighting)]
+            words = f"The shares of {found.questions[0]} are {found.weighting.words}. The tests of association use "
+            parts += [tag("p", f"{words}no weights."), *weights_tables(found.weighting)]
     return parts
 
 

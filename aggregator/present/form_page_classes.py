@@ -92,4 +92,4 @@ def _associations(classes: Sequence[str], tests: Sequence[tuple[tuple[str, ...],
             words = "-" if test is None else f"{'yes' if test.significant else 'not found'} (p = {test.p_value:.3g})"
             cells.append(tag("td", words))
         rows.append(tag("tr", tag("th", " and ".join(names), scope="row", dir="auto"), *cells))
-    return scrolled("Which questions are connected within each class", ("questions", *classes), rows)
+    return scrolled("Which questions are associated within each class", ("questions", *classes), rows)

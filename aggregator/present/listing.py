@@ -116,7 +116,7 @@ def _rounding(terms: Campaign) -> list[tuple[str, str]]:
     if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > FEW:
         return []
     *others, last = map(domain.label, range(domain.size))
-    words = f"each device rounds its number at random to {', '.join(others)} or {last}, so that the mean is kept"
+    words = f"each device rounds its number at random to {', '.join(others)} or {last}; the mean stays unbiased"
     return [("rounding", words)]
 
 

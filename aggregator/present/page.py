@@ -150,7 +150,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
     """Return the SHA-256 in hex of the input of an estimate.
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
-    "period": p or null, "rejected": {class: count above zero}, "reports": n}. Where applicable, the text also has
+    "period": p or null, "rejected": {reason: count above zero}, "reports": n}. Where applicable, the text also has
     "declared": [[level, weight, ...], ...], the declared priors; "class": the name of the class; and "groups": [[group,
     output or bit, count], ...], the groups of devices with several reports each, from which the error is computed.
     """

@@ -14,11 +14,11 @@ from protocol.domain import Items
 
 SHARES = {
     "projection": "the distribution nearest to the unbiased estimates",
-    "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share; the noisier it is, the "
-    "further (empirical Bayes)",
+    "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share; noisy estimates are "
+    "moved further (empirical Bayes)",
     "em": "the distribution that makes the reports most likely",
-    "smooth": "the distribution that makes the reports most likely, smoothed; a part of the reports was held out to "
-    "choose how strongly",
+    "smooth": "the distribution that makes the reports most likely, smoothed; cross-validation on a part of the "
+    "reports chose the strength of the smoothing",
     "mmse": "the mean posterior probability of each value, over all reports, under the campaign's prior; if the "
     "prior is wrong, so are the shares",
     "map": "the most probable distribution, given the reports and the campaign's prior",

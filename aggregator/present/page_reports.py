@@ -28,17 +28,17 @@ REFUSED = {
     "unknown-key": "signed with a key that is not enrolled",
     "revoked-key": "signed with a key that was revoked before they were ingested",
     "bad-signature": "with a signature that does not verify",
-    "early": "for a period that has not begun yet",
+    "early": "for a period later than the next one",
     "late": "for a period after the campaign's last",
     "over-quota": "more answers than a device may give in a period",
     "bad-output": "with an output that no honest device can make",
-    "replayed": "already counted",
+    "replayed": "for an answer that already had a report",
 }
 """A description of each reason for a refusal."""
 
 
 def refused_section(rejected: Mapping[str, int]) -> list[Html]:
-    """Return the section with a table of the refused reports by class."""
+    """Return the section with a table of the refused reports by reason."""
     counted = {name: count for name, count in rejected.items() if count}
     if not counted:
         return [tag("p", "None: all reports for this campaign were counted.")]
@@ -52,7 +52,7 @@ def refused_section(rejected: Mapping[str, int]) -> list[Html]:
     ]
     return [
         tag("p", f"{sum(counted.values()):,} were refused. Each is listed under the first check that it failed."),
-        sheet("Refused reports by class", ("class", "reports", "they were"), rows),
+        sheet("Refused reports by reason", ("reason", "reports", "they were"), rows),
     ]
 
 

@@ -120,7 +120,7 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
         table.add_column(heading, justify="left" if side == "left" else "right")
     for row in rows:
         table.add_row(*map(Text, row))
-    words = "Classes are assumed to be of equal size. The row of everybody weights each class by its reports."
+    words = "Classes are assumed to be of equal size. For everybody, each report has the same weight."
     if meanings:
         unit = f" In {whole.unit}:" if whole.unit else ""
         words += f"{unit} {'; '.join(meanings.values())}.".replace("  ", " ")

@@ -291,8 +291,8 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
         lines.append(found.note)
     refused = sum(found.rejected.values())
     if refused:
-        classes = ", ".join(f"{count:,} {name}" for name, count in sorted(found.rejected.items()) if count)
-        lines.append(f"{refused:,} refused: {classes}")
+        reasons = ", ".join(f"{count:,} {name}" for name, count in sorted(found.rejected.items()) if count)
+        lines.append(f"{refused:,} refused: {reasons}")
     weight = found.influence.people_per_report
     if not math.isnan(weight):
         forged = found.influence.forged or math.ceil(found.reports / 100)

@@ -160,7 +160,11 @@ class _Service:
         sealed = (one for one in read_batch(kept) if isinstance(one, Envelope))
         introduced = [one for one in sealed if one.kind is Kind.ENROLMENT]
         if len(introduced) != 1:
-            raise Refused(400, "report", f"a code admits one key, but this upload introduces {len(introduced)}")
+            raise Refused(
+                400,
+                "report",
+                f"a code admits one key, but this upload introduces {len(introduced)}: send one enrolment",
+            )
         try:
             enrolment = Enrolment.open(introduced[0])
             terms = self.view.campaigns[enrolment.campaign_id.hex()].terms
@@ -170,7 +174,7 @@ class _Service:
         if terms.enrolment != "enrolled":
             raise Refused(400, "code", "this campaign needs no code: send the reports without it")
         if not self.codes.redeem(enrolment.campaign_id, code, enrolment.public):
-            raise Refused(403, "code", "the code is not valid for this campaign, or another device has used it")
+            raise Refused(403, "code", "the code is not valid for this campaign, or used by another device: check it")
         inbox.admit(self.study.path, introduced[0].encode())
 
     async def counted(self, request: Request) -> Response:

@@ -28,7 +28,8 @@ from protocol.keys import PUBLIC_BYTES
 
 CODE_BITS = 80
 LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-"""The digits of a code, 5 bits each: without I, L and O, which people misread as digits, and without U."""
+"""The digits of a code, 5 bits each: Crockford's base 32. It has no I, L and O, which people misread as digits, and no
+U."""
 CODE_LETTERS = CODE_BITS // 5
 MOST_CODES = 10**6
 """Maximum number of codes made by one call."""

@@ -85,8 +85,10 @@ def bind(address: str) -> socket.socket:
         reason = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         if error.errno == errno.EADDRNOTAVAIL:
             reason = "this machine does not have this address. Use 127.0.0.1, 0.0.0.0 or an address of this machine"
+        elif error.errno == errno.EADDRINUSE:
+            reason = f"{reason}. Choose another port, or stop the program that uses this one"
         else:
-            reason = f"{reason}. Choose another address or port, or stop the program that uses it"
+            reason = f"{reason}. Choose another address or port"
         raise CannotListen(f"cannot listen on {address}: {reason}") from None
 
 

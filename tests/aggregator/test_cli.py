@@ -145,9 +145,21 @@ def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
     run(*study, "enrol", session / "devices.pub")
+    refused = run(*study, "revoke", session / "devices.pub", "--from-period", 1, code=1)
+    assert "has no period 1: give period 0; no key was revoked" in refused.stderr
     assert "400 keys revoked" in run(*study, "revoke", session / "devices.pub").stdout
     found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
     assert found["rejected"] == {"revoked-key": 400}
+
+
+def test_anonymity_of_too_few_reports_names_the_remedy(session, tmp_path):
+    """If k or l of a campaign's reports is below the limit, the advice is about reports and not about columns."""
+    study = ("--study", tmp_path / "lib")
+    run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
+    below = run(*study, "anonymity", "education", "--at-least-k", 2, code=1).stderr
+    assert "k is 0, below 2: wait for more reports" in below
+    below = run(*study, "anonymity", "education", "--at-least-l", 2, code=1).stderr
+    assert "l is 0, below 2: wait for reports" in below
 
 
 def test_keys_are_revoked_from_a_period(session, tmp_path):
@@ -173,7 +185,8 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     (row,) = json.loads(run(*study, "status", "--json").stdout)
     assert (row["reports"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
     again = run(*study, "revoke", keys, "--from-period", 2, code=1)
-    assert "revoked before from period 2 or an earlier one on" in again.stderr
+    assert "all keys in the files were revoked before from period 2 or an earlier one on" in again.stderr
+    assert "have no enrolments for a campaign of this study" in run(*study, "revoke", batch, code=1).stderr
     done = run(*study, "revoke", keys, keys, "--json")
     assert json.loads(done.stdout) == {"revoked": 400, "from_period": 0, "counted": 400}
     assert "400 outputs under these keys were counted before and stay counted" in done.stderr

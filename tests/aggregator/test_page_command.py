@@ -82,9 +82,9 @@ def test_a_page_never_overwrites_a_file(folder):
     [
         ({"addresses": ()}, False, "names no address"),
         ({}, True, "leave out --download"),
-        ({"addresses": ("https://192.0.2.7",)}, False, "the name of a host, not its IP address"),
-        ({"addresses": (HERE, "http://[::1]:8700")}, False, "cannot talk to http://\\[::1\\]:8700"),
-        ({"addresses": ("http://127.0.0.2",)}, False, "cannot talk to"),
+        ({"addresses": ("https://192.0.2.7",)}, False, "need the name of a host, not its IP address"),
+        ({"addresses": (HERE, "http://[::1]:8700")}, False, "cannot send to http://\\[::1\\]:8700"),
+        ({"addresses": ("http://127.0.0.2",)}, False, "cannot send to"),
         ({"opens": NOW - 9 * 86_400, "closes": NOW - 1}, False, "is over"),
     ],
 )

@@ -284,7 +284,7 @@ def test_devices_of_all_views_of_a_figure_count_towards_the_minimum(tmp_path):
     parts = study.tally(signed).by_view
     few = min(parts, key=lambda part: part.reports)
     require_enough(signed.terms, *parts)
-    with pytest.raises(NotEnough, match="waits for 5 devices"):
+    with pytest.raises(NotEnough, match="needs reports of 5 devices"):
         require_enough(signed.terms, few)
 
 
