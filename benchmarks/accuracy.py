@@ -176,6 +176,9 @@ def idue_table() -> Iterator[tuple[str, str]]:
     levels = (exact.level_from(f"{math.log(4):.9f}"), exact.level_from(f"{math.log(6):.9f}"))
     for kind, aim in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):
         decoder = decoder_of(idue.idue(Graded.over([levels[0]] + [levels[1]] * 4), kind))
-        for name, one in ((f", Table I, total variance [{aim}]", decoder.plain), (", the sum used", decoder)):
+        for name, one in (
+            (f", Table I, total variance [{aim}]", decoder.plain),
+            (", Table I, corrected by the sum of the shares", decoder),
+        ):
             totals = [float(one.variances(one.forward(corner)).sum()) for corner in np.eye(5)]
             yield f"IDUE {kind}{name}", f"{min(totals):.3f} to {max(totals):.3f}"

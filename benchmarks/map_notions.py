@@ -41,7 +41,7 @@ def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
     yield "block", "the square of 5 x 5", Block.over(NANONATS, square), AUTO
     for cells in (1, SIDE):
         geo = Geo.between(NANONATS, cells, range(GRID.rows), range(GRID.columns))
-        name = "geo, a nat a cell" if cells == 1 else f"geo, a nat for {cells} cells"
+        name = "geo, 1 nat per cell" if cells == 1 else f"geo, 1 nat per {cells} cells"
         for mechanism in (AUTO, "planar")[:cells]:  # for one cell, both mechanisms are the same
             yield name, "the wider surroundings", geo, mechanism
 

@@ -157,7 +157,7 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
             for what in list(requests)[:6]:
                 waits = beside(address, requests[what])
                 figures = f"{np.median(waits) * 1000:.0f} ms, at most {max(waits) * 1000:.0f} ms"
-                yield f"another request beside three of: {what} [under 100 ms]", figures
+                yield f"GET /v1/campaigns while 3 clients repeat: {what} [under 100 ms]", figures
 
 
 def beside(address: Address, request: Callable[[], object], requests: int = 20) -> list[float]:

@@ -22,7 +22,8 @@ def part(document: Document, figures: str) -> str:
     command = f"halftruth reproduce {document.paper}{' --quick' if document.quick else ''} --seed {document.seed}"
     lines = [
         f"From {PAPERS[document.paper]}. "
-        + f"{'A quick run' if document.quick else 'A full run'}: `{command}`, with `--data` for named data.",
+        + f"{'A quick run' if document.quick else 'A full run'}: `{command}`, "
+        + "with `--data DIR` for the experiments that name data.",
         "",
         *(f"- **{found.title}.** {found.outcome.verdict}" for found in document.found),
     ]

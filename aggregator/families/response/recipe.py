@@ -127,7 +127,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "lip-response",
-        "the truth, or a draw in which rare values are rarer",
+        "the truth, or a draw from all values with weights computed from the prior",
         "after Jiang, Li, Tandon 2020, Th. 3",
         COUNT,
         for_prior(lip_response),

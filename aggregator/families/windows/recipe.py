@@ -330,7 +330,7 @@ def _error(made: Windows, law: Floats) -> float:
 MECHANISMS = (
     Mechanism(
         "lip-windows",
-        "a type that depends on frequent values, and a window on a circle of rare values",
+        "a type that distinguishes frequent values, and a window on a circle that distinguishes rare ones",
         "this project",
         POINTS,
         for_priors_near(windows),
