@@ -98,7 +98,7 @@ SLOWEST_FIRST = (
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Let each worker begin the collection at another file, and exclude the collected objects from garbage collection.
 
-    Pytest rewrites the asserts of a file that has changed, which takes longer than all else of a collection, and keeps
+    Pytest rewrites the asserts of a file that has changed, which takes longer than the rest of a collection, and keeps
     the result. Workers that begin at the same file would all rewrite the same files; these use the results of the
     others. Modules and tests live as long as the run, so no later garbage collection needs to visit them.
     """

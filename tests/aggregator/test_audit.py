@@ -394,7 +394,7 @@ def test_the_lip_level_of_classes_with_priors_is_the_largest_one():
 ROWS = "zip,age,illness\n1,30,flu\n1,30,flu\n1,30,cold\n2,40,flu\n2,40,flu\n3,,cold\n3,,flu\n"
 
 
-def judged(path, known, sensitive=None):
+def counted_anonymity(path, known, sensitive=None):
     """Return k, l and the number of classes, by a plain count."""
     lines = [line.split(",") for line in ROWS.splitlines()]
     columns = [lines[0].index(name) for name in known]
@@ -419,13 +419,13 @@ def test_anonymity_is_counted(tmp_path, form, known):
         parquet.write_table(pa.table(cells), path)
     sensitive = None if known == ("illness",) else "illness"
     found = judge_sheet(path, known, sensitive)
-    k, diversity, classes = judged(path, known, sensitive)
+    k, diversity, classes = counted_anonymity(path, known, sensitive)
     assert (found.rows, found.classes, found.k) == (7, classes, k)
     assert found.l == (None if sensitive is None else diversity)
     assert set(found.smallest) == set(known)
 
 
-def test_a_release_that_cannot_be_judged_is_refused(tmp_path):
+def test_an_invalid_release_is_refused(tmp_path):
     """A release is refused if the file is not a table, or if no column is named, or if a named column is missing, named
     twice, or both known and sensitive. In a table without rows k is 0."""
     path = tmp_path / "rows.csv"

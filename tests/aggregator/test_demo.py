@@ -1,4 +1,4 @@
-"""The demonstration counts all people, refuses every attack under its class, and draws three pictures and a poster."""
+"""The demonstration counts all people, refuses every attack for its reason, and draws three pictures and a poster."""
 
 import dataclasses
 import os

@@ -47,8 +47,8 @@ def test_the_optimum_of_a_global_prior_equals_the_program_over_all_corners(peopl
 
 
 def test_the_least_error_equals_the_program_over_all_corners():
-    """The rule equals the linear program for 40 random distributions, some with gaps, and with tails that meet in
-    some."""
+    """The least error equals that of the linear program for 40 random distributions, several of them with gaps. In some
+    of them the lower and the upper tail meet."""
     generator = np.random.default_rng(4)
     met = 0
     for _ in range(40):

@@ -23,7 +23,7 @@ def line(size, level):
 
 @pytest.mark.parametrize("size", [2, 3, 4, 17, 200])
 @pytest.mark.parametrize("level", [10**6, NAT // 10, NAT, 5 * NAT, 20 * NAT])
-def test_discrete_laplace_keeps_its_level_a_step(size, level):
+def test_discrete_laplace_keeps_its_level_per_step(size, level):
     """Two points at distance d have a level of at most d times the step's level, to the nanonat.
 
     The channel is certified as geo, and refused one nanonat lower. The LDP level is that of the two ends, up to the

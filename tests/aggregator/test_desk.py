@@ -818,8 +818,8 @@ def test_the_minimum_counts_devices_and_not_readings(units, tmp_path):
 
 
 def test_a_class_has_a_lower_bound_on_its_devices():
-    """The numbers of filled groups and of the largest device's reports give a lower bound on the devices of a part of a
-    tally."""
+    """A class has at least as many devices as groups with reports, and at least its number of reports divided by the
+    largest number of one device."""
     group = np.array([0, 0, 5, 9])
     whole = Groups.of(group, np.array([0, 4, 0, 4]), np.array([6, 2, 3, 1]), 9, 4)
     assert whole.least == 9

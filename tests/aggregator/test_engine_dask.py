@@ -431,7 +431,7 @@ def test_every_report_is_in_exactly_one_shard(seed, number, words):
 SIZE = 6
 
 
-def asked(kind):
+def signed_campaign(kind):
     """Return a signed campaign of four periods, of the given kind of channel and notion."""
     level = exact.NANONATS
     own, transcript = OwnPrior(level, SIZE), TranscriptPrior(level, tuple(range(1, SIZE + 1)))
@@ -455,7 +455,7 @@ def asked(kind):
 
 def counted(tmp_path, kind, devices=150):
     """Return a study with rows of many devices and of another campaign, in two commits, and the signed campaign."""
-    signed = asked(kind)
+    signed = signed_campaign(kind)
     made = fleet.study(tmp_path / kind, signed)
     rng, terms = np.random.default_rng(1), signed.terms
     ids = rng.integers(-(2**63), 2**63 - 1, devices)

@@ -39,12 +39,12 @@ def payloads(draw: st.DrawFn) -> bytes:
 
 
 def forms(value: int, marks: dict[int, int]) -> list[bytes]:
-    """Return all encodings of a number that have room for it, one for each width."""
+    """Return the encodings of a number in each width that is large enough for it."""
     return [bytes([mark]) + value.to_bytes(width, "big") for mark, width in marks.items() if value < 256**width]
 
 
 def every_form() -> list[bytes]:
-    """Report payloads whose integers and length have every possible encoding, the shortest and longer ones."""
+    """Return report payloads whose integers and length have every possible encoding, the shortest and longer ones."""
     found = []
     for value in (1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1):
         short = codec.encode(value)

@@ -1,4 +1,4 @@
-"""Ingest: for any bytes, every envelope is accepted or refused under one class."""
+"""Ingest: for any bytes, every envelope is accepted, or refused for one reason."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def sealed_by(signed, number, payload, kind=Kind.REPORT):
 
 
 def one_of_each():
-    """Return a report of ``PLAIN`` that counts, and an envelope for each class of refusal, by the class's name."""
+    """Return a report of ``PLAIN`` that counts, and an envelope for each reason of refusal, by the reason."""
     good = report(1, PLAIN, 3)
     forged = bytes([*good[:-1], good[-1] ^ 1])
     cases = {
@@ -90,8 +90,8 @@ def one_of_each():
 
 
 @pytest.mark.parametrize("reject", list(Reject))
-def test_each_fault_is_refused_under_its_class(study, reject):
-    """A report with one fault is refused under that fault's class, and a correct report in the same file is counted."""
+def test_each_fault_has_its_reason(study, reject):
+    """A report with one fault is refused for that fault's reason, and a correct report in the same file is counted."""
     good, cases = one_of_each()
     study.revoke(enrolment(9, PLAIN))
     now = NOW + 10 * WEEK if reject is Reject.LATE else NOW
@@ -102,8 +102,8 @@ def test_each_fault_is_refused_under_its_class(study, reject):
     assert study.rejected(PLAIN if name else None) == {reject: 1}
 
 
-def test_a_report_is_refused_under_the_first_check_that_fails(study):
-    """A report that fails several checks is refused under the class of the first."""
+def test_a_report_is_refused_by_the_first_check_that_fails(study):
+    """A report that fails several checks is refused for the reason of the first."""
     study.revoke(enrolment(9, PLAIN))
 
     def faulty(number, signed, period, slot, packed, *, forge=False):
@@ -461,7 +461,7 @@ def prepared(tmp_path_factory):
 
 @given(st.lists(batches(), min_size=1, max_size=3))
 def test_ingest_equals_the_slow_reference(prepared, tmp_path_factory, datas):
-    """ingest has the counts by class and the rows of the slow reference, which reads one envelope at a time as in
+    """ingest has the counts by reason and the rows of the slow reference, which reads one envelope at a time as in
     SPEC 10."""
     study = Study.open(shutil.copytree(prepared, tmp_path_factory.mktemp("twin") / "study"))
     slow = SlowStudy.of([PLAIN, OPEN])

@@ -57,7 +57,7 @@ def contents(study):
 
 
 def test_results_in_a_bucket_equal_those_in_folders(bucket, study, tmp_path):
-    """Counts, rows, classes and tallies are the same for files and studies on a disk and in a bucket, also on a second
+    """Counts, rows, refusals and tallies are the same for files and studies on a disk and in a bucket, also on a second
     ingest.
 
     The files have every fault, and a Dask worker ingests them too.

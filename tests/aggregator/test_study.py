@@ -98,8 +98,8 @@ def test_only_trusted_authors_campaigns_are_imported(study):
 
 
 def test_enrolments_are_verified_and_keys_registered_once(study):
-    """New keys are added, known and repeated ones are counted as known, and invalid enrolments are refused under
-    their class."""
+    """New keys are added, known and repeated ones are counted as known, and invalid enrolments are counted
+    by the reason of refusal."""
     result = study.enrol(enrolment(3, PLAIN) + enrolment(4, PLAIN) * 2 + enrolment(5, PLAIN))
     assert (result.added, result.known, result.refused) == (2, 2, {})
     forged = enrolment(6, PLAIN)[:-1] + b"\x00"

@@ -1,1 +1,1 @@
-"""Tests of the phone app on a virtual screen, read and touched as by a person."""
+"""Tests of the phone app: its model and texts, and its screens, read and touched as by a person."""

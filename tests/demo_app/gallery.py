@@ -96,7 +96,7 @@ class Gallery(App):
         page = Page()
         card = Card()
         for role in ("display", "headline", "title", "body", "small"):
-            card.add_widget(Words(text=f"This is {role}: what a person reads, wrapped where it must be.", role=role))
+            card.add_widget(Words(text=f"This text has the role {role} and wraps at the end of its line.", role=role))
         card.add_widget(Rule())
         card.add_widget(Words(text="Muted text, read second.", colour="muted"))
         card.add_widget(Words(text="Something is wrong.", colour="alert"))
@@ -105,14 +105,14 @@ class Gallery(App):
         for tone in ("tint", "good_tint", "alert_tint"):
             card = Card(tone=tone)
             card.add_widget(Words(text=f"A card of tone {tone}.", role="title"))
-            card.add_widget(Words(text="It says something that is worth a ground of its own.", colour="muted"))
+            card.add_widget(Words(text="A card has a background of its own.", colour="muted"))
             page.add_widget(card)
         page.add_widget(Loading(active=True))
         return page
 
     def part_actions(self) -> Any:
         page = Page()
-        entry = Entry(title="Highest education", below="Town library. Wants an answer until 1 March", name="entry")
+        entry = Entry(title="Highest education", below="Town library. Answer by 1 March", name="entry")
         entry.bind(on_release=lambda *_: self.note("entry"))
         page.add_widget(entry)
         for kind in ("filled", "outlined", "plain", "alert"):
@@ -132,7 +132,7 @@ class Gallery(App):
         field = Field(label="Web address", hint="https://study.example", name="address")
         field.bind(on_enter=lambda field: self.note("address", field.text))
         page.add_widget(field)
-        page.add_widget(Field(label="A key", text="nonsense", error="This is not a key's line.", name="key"))
+        page.add_widget(Field(label="A key", text="nonsense", error="This is not the line of a key.", name="key"))
         return page
 
     def _question(self, words: str, widget: Any) -> Any:

@@ -59,21 +59,21 @@ DATA = campaign()
 MICRO = 10**6
 
 
-class Study:
+class FakeStudy:
     """A replacement for the network: a study that accepts all uploads, and lists its campaigns."""
 
     def __init__(self, *campaigns: bytes) -> None:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
-        self.taken: list[bytes] = []
+        self.stored: list[bytes] = []
         self.down = False
         self.has_campaign = True
-        self.said = b""
+        self.response = b""
         self.closing = b""
         self.author = AUTHOR.public
         self.status = 200
         self.paths: list[str] = []
 
-    def __call__(self, to: object) -> Study:
+    def __call__(self, to: object) -> FakeStudy:
         return self
 
     def request(self, method: str, path: str, body: bytes = b"", headers: object = None) -> None:
@@ -85,32 +85,32 @@ class Study:
                 {"id": name, "title": "As listed", "opens": OPENS, "closes": OPENS + 10 * WEEK, "enrolment": "open"}
                 for name in self.campaigns
             ]
-            self.said = json.dumps({"campaigns": listed}).encode()
+            self.response = json.dumps({"campaigns": listed}).encode()
         elif path.endswith("/closing"):
-            self.said = self.closing
+            self.response = self.closing
         elif path.endswith("/author"):
-            self.said = self.author
+            self.response = self.author
         elif path.startswith("/v1/campaigns/"):
-            self.said = self.campaigns[path.rpartition("/")[2]]
+            self.response = self.campaigns[path.rpartition("/")[2]]
         elif path == "/v1/counted":
-            known = b"".join(self.taken)
+            known = b"".join(self.stored)
             reports = [one.encode() in known for one in read_batch(body)]
-            self.said = json.dumps({"counted": reports}).encode()
+            self.response = json.dumps({"counted": reports}).encode()
         else:
-            self.taken.append(body)
+            self.stored.append(body)
             count = len(list(read_batch(body)))
             said = {
                 "digest": hashlib.sha256(body).hexdigest(),
                 "envelopes": count,
                 "refused": [] if self.has_campaign else list(range(count)),
             }
-            self.said = json.dumps(said).encode()
+            self.response = json.dumps(said).encode()
 
-    def getresponse(self) -> Study:
+    def getresponse(self) -> FakeStudy:
         return self
 
     def read(self, most: int) -> bytes:
-        return self.said[:most]
+        return self.response[:most]
 
     def getheader(self, name: str) -> None:
         return None
@@ -126,9 +126,9 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def study() -> Study:
+def study() -> FakeStudy:
     """Return a study with one campaign."""
-    return Study(DATA)
+    return FakeStudy(DATA)
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ def test_a_session_from_an_address_to_forgetting(model, study):
     assert (model.overview().waiting, model.queue().envelopes) == (2, 2)
     delivery = model.send()
     assert (delivery.sent, delivery.left, delivery.reason) == (2, 0, "")
-    assert study.taken == [b"".join(shown)]
+    assert study.stored == [b"".join(shown)]
     [answers] = model.history().answers
     assert ([one.label for one in answers.given], answers.counted) == (["bachelor"], None)
     assert model.counted(answers).counted == (True,)
@@ -300,7 +300,7 @@ def test_the_shown_envelope_is_the_uploaded_one(model, tmp_path, study):
         model.consent(of(terms))
         shown = model.answer(of(terms), value).report
         model.send()
-        reports = [one.encode() for one in read_batch(study.taken[-1]) if one.kind is Kind.REPORT]
+        reports = [one.encode() for one in read_batch(study.stored[-1]) if one.kind is Kind.REPORT]
         assert reports == [shown]
 
 
@@ -707,7 +707,7 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
     """Reports of campaigns from two studies' pages each go to their own study, independently of which page was opened
     last."""
     other = campaign("Another study")
-    studies = {"one.example": Study(DATA), "other.example": Study(other)}
+    studies = {"one.example": FakeStudy(DATA), "other.example": FakeStudy(other)}
     model = Model(tmp_path / "store", [LINE], clock=clock, opener=lambda to: studies[to.host])
     model.open()
     model.lower(lifetime=1000)
@@ -716,13 +716,13 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
         model.join(model.fetch(f"https://{host}", offer.campaign_id), f"https://{host}")
         model.consent(offer.campaign_id)
         model.answer(offer.campaign_id, "none")
-        assert not study.taken
+        assert not study.stored
     # The offers of the other study are read last.
     model.offers("https://other.example")
     assert model.send().sent == 4
     for study in studies.values():
         [named] = study.campaigns
-        sealed = list(read_batch(b"".join(study.taken)))
+        sealed = list(read_batch(b"".join(study.stored)))
         assert len(sealed) == 2
         assert all(bytes.fromhex(named) in one.unverified for one in sealed)
     for answers in model.history().answers:

@@ -45,7 +45,7 @@ STARTED = 30.0
 """Seconds that a service may take to listen."""
 
 
-def desk_says(*arguments: object) -> str:
+def run_desk(*arguments: object) -> str:
     """Run a desk command in the test's current folder; return its output."""
     done = CliRunner().invoke(halftruth, ["--study", "lib", *map(str, arguments)])
     assert done.exit_code == 0, done.output
@@ -75,9 +75,9 @@ def desk(tmp_path, monkeypatch):
     today = datetime.datetime.now(datetime.UTC).date()
     days = [today + datetime.timedelta(days=shift) for shift in (-1, 59)]
     (tmp_path / "education.toml").write_text(DRAFT.format(opens=days[0], closes=days[1]), encoding="utf-8")
-    desk_says("keygen", "analyst")
-    desk_says("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
-    desk_says("import", "education.campaign", "--trust", "analyst.pub")
+    run_desk("keygen", "analyst")
+    run_desk("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
+    run_desk("import", "education.campaign", "--trust", "analyst.pub")
     return tmp_path
 
 
@@ -116,7 +116,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         screen.wait("question")
         keep("unknown-author")
         tap(screen, "refuse")
-        link = json.loads(desk_says("invite", "education", "--address", url, "--json"))
+        link = json.loads(run_desk("invite", "education", "--address", url, "--json"))
         screen.fill("link", link["link"])
         keep("link")
         tap(screen, "follow")
@@ -170,16 +170,16 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
     assert [len(bytes.fromhex("".join(strip(text)))) for text in (shown, introduced)] == [106, 134]
     with (desk / "counts.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("value", "count"), *PEOPLE.items()])
-    desk_says("simulate", "education.campaign", "--truth", "counts.csv", "--seed", 1, "--out", "batch.htr")
-    assert json.loads(desk_says("ingest", "batch.htr", "--json"))["accepted"] == sum(PEOPLE.values())
-    estimate = json.loads(desk_says("estimate", "education", "--json"))
+    run_desk("simulate", "education.campaign", "--truth", "counts.csv", "--seed", 1, "--out", "batch.htr")
+    assert json.loads(run_desk("ingest", "batch.htr", "--json"))["accepted"] == sum(PEOPLE.values())
+    estimate = json.loads(run_desk("estimate", "education", "--json"))
     assert estimate["reports"] == sum(PEOPLE.values()) + 1
     assert sum(value["estimate"] for value in estimate["values"]) == pytest.approx(1)
 
 
 def counts() -> int:
     """Ingest the uploads; return the number of accepted reports."""
-    done = json.loads(desk_says("ingest", "--json"))
+    done = json.loads(run_desk("ingest", "--json"))
     assert done["read"] == done["accepted"]
     return done["accepted"]
 

@@ -60,7 +60,7 @@ def sources() -> str:
 
 
 @cache
-def asked() -> tuple[set[str], set[str]]:
+def named_keys() -> tuple[set[str], set[str]]:
     """Return the keys that the code names in full, and patterns of the keys that it composes, such as
     ``notice.*.title``."""
     named = set(re.findall(r'\bsay\(\s*"([a-z_.]+)"', sources()))
@@ -105,7 +105,7 @@ def test_every_sentence_is_translated(language: str) -> None:
 
 def test_every_used_text_exists() -> None:
     """Every text that the code uses exists."""
-    named, _ = asked()
+    named, _ = named_keys()
     assert named <= set(texts_in("en"))
     assert len(named) > 20
 
@@ -127,7 +127,7 @@ def test_the_scripts_of_a_page_use_every_text() -> None:
 
 def test_every_text_is_used() -> None:
     """Every text is used, in the app or on a page."""
-    named, patterns = asked()
+    named, patterns = named_keys()
     left = {key for key in texts_in("en") if key not in named | MARKS}
     assert not {key for key in left if not any(matches(key, pattern) for pattern in patterns)}
 

@@ -35,7 +35,7 @@ def events(screen: Screen) -> list[Any]:
     return list(screen.call("app.events"))
 
 
-def ways(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> None:
+def check_parts(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> None:
     """Check that every visible widget of every part can be touched and that no text is cut; keep a picture of each
     part."""
     for part in parts:
@@ -47,7 +47,7 @@ def ways(screen: Screen, shots: str, parts: tuple[str, ...] = PARTS) -> None:
 
 def test_on_a_phone_nothing_is_too_small_or_cut(gallery: Screen) -> None:
     """On a phone, nothing to touch is below 48 dp and no text is cut; pictures are kept."""
-    ways(gallery, "phone")
+    check_parts(gallery, "phone")
 
 
 @pytest.mark.long
@@ -55,16 +55,16 @@ def test_dark_and_on_a_desktop_nothing_is_too_small_or_cut(number: str) -> None:
     """In dark colours, on a screen with two pixels per dp and in a desktop's window, nothing is too small or cut."""
     for size, density, name in ((PHONE, 2.0, "phone-sharp"), (DESKTOP, 1.0, "desktop")):
         with Screen(number, GALLERY, size=size, density=density) as screen:
-            ways(screen, name)
+            check_parts(screen, name)
             screen.call("app.dark(True)")
-            ways(screen, f"{name}-dark")
+            check_parts(screen, f"{name}-dark")
 
 
 def test_with_large_texts_nothing_is_cut(number: str) -> None:
     """With texts twice as large, in German, no text is cut and nothing too small."""
     with Screen(number, GALLERY, size=PHONE, font_scale=2.0) as screen:
         screen.call("app.use_language('de')")
-        ways(screen, "large", ("actions", "items", "number", "map", "pictures"))
+        check_parts(screen, "large", ("actions", "items", "number", "map", "pictures"))
 
 
 def test_a_pressed_button_raises_one_event(gallery: Screen) -> None:

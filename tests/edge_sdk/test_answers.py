@@ -79,7 +79,7 @@ def test_a_queued_report_is_signed_once_and_a_preview_never(open_device, clock, 
 @pytest.mark.parametrize(("answers", "reading"), [(1, None), (1, 0), (4, 0), (4, 3)])
 def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, answers, reading):
     """If one reading is requested 200 times, the device returns the same bytes each time, and charges and queues them
-    once (promise 8)."""
+    once."""
     device = open_device()
     campaign_id = agreed(device, campaign(answers=answers))
     waiting = len(device.outbox)
@@ -92,8 +92,7 @@ def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, 
 
 
 def test_200_readings_of_one_answer_cost_one_charge(open_device, clock):
-    """Every reading of an unchanged answer gives a separate report, but all reports have one output and cost one charge
-    (promise 8)."""
+    """Every reading of an unchanged answer gives a separate report; all reports have one output and cost one charge."""
     device = open_device()
     data = campaign(answers=200, enrolment="enrolled")
     terms = open_campaign(data, [AUTHOR.public]).terms
@@ -108,7 +107,7 @@ def test_200_readings_of_one_answer_cost_one_charge(open_device, clock):
 
 
 def test_an_unchanged_answer_repeats_its_output_across_periods(open_device, clock):
-    """In 200 periods an unchanged answer has one output and one charge (promise 8)."""
+    """In 200 periods an unchanged answer has one output and one charge."""
     device = open_device()
     data = campaign(periods=200, period_seconds=60, enrolment="enrolled")
     terms = open_campaign(data, [AUTHOR.public]).terms
@@ -137,7 +136,7 @@ def test_the_memo_survives_a_restart(open_device, clock, place):
 @pytest.mark.parametrize("value", LABELS)
 def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock, value):
     """For every answer, the device requests random bytes in the same sizes and order (secret, dither, draw), and the
-    report has the same length and cost (promise 9)."""
+    report has the same length and cost."""
     dice = Dice()
     device = open_device(urandom=dice)
     receipt = device.answer(agreed(device, campaign()), value)
@@ -147,7 +146,7 @@ def test_the_manner_of_answering_is_the_same_for_every_value(open_device, clock,
 
 def test_sending_does_not_depend_on_the_answers(open_device):
     """After each of three sequences of answers, a device has sent reports of the same lengths in the same periods,
-    drawn the same numbers of random bytes, and accepted or refused another campaign in the same words (promise 9)."""
+    drawn the same numbers of random bytes, and accepted or refused another campaign in the same words."""
     seen = set()
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4]:
         clock, dice = Clock(), Dice()
@@ -169,7 +168,7 @@ def test_sending_does_not_depend_on_the_answers(open_device):
 
 
 def test_a_repeated_answer_draws_as_many_bytes_as_a_new_one(open_device, clock):
-    """A repeated answer draws as many bytes from the operating system as a new one (promise 9)."""
+    """A repeated answer draws as many bytes from the operating system as a new one."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, campaign())
@@ -182,8 +181,7 @@ def test_a_repeated_answer_draws_as_many_bytes_as_a_new_one(open_device, clock):
 
 @pytest.mark.parametrize("answered", [*itertools.product(("none", "master"), repeat=3)])
 def test_the_number_of_reports_is_the_number_of_answers(open_device, clock, answered):
-    """Equal and different values give the same number of reports, in the same slots; then every value is refused
-    (promise 9)."""
+    """Equal and different values give the same number of reports, in the same slots; then every value is refused."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, campaign(answers=3, enrolment="enrolled"))
@@ -321,7 +319,7 @@ def test_the_first_envelope_of_an_open_campaign_is_the_enrolment(open_device, cl
 
 def test_envelopes_of_two_campaigns_share_no_bytes(open_device, clock):
     """The enrolments for two campaigns have different keys and key ids; neither the enrolments nor the reports share
-    eight adjacent bytes of their payloads (promise 12)."""
+    eight adjacent bytes of their payloads."""
     device = open_device()
     ids = [agreed(device, campaign(title)) for title in ("One question", "Another question")]
     first, second = (envelope.decode(device.enrolment(campaign_id)) for campaign_id in ids)

@@ -1,4 +1,4 @@
-"""The privacy level, measured on the reports that a device really makes (promise 6)."""
+"""The privacy level, measured on the reports that a device really makes."""
 
 from __future__ import annotations
 

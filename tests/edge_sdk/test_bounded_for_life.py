@@ -1,4 +1,4 @@
-"""A person's privacy loss is bounded for every order of events (promise 7)."""
+"""A person's privacy loss is bounded for every order of events."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REFUSALS = (BudgetRefused, ConsentMissing, OutboxFull, OutsideSchedule, QuotaRea
 which = st.integers(0, len(CAMPAIGNS) - 1)
 
 
-class Life(RuleBasedStateMachine):
+class BudgetMachine(RuleBasedStateMachine):
     """One device through answers, campaigns, restarts, clock jumps and forgetting.
 
     Its charges are taken from the receipts, so the ledger is tested and not trusted.
@@ -161,7 +161,7 @@ def test_the_sum_of_charges_stays_within_every_cap(examples, steps):
     The test has 30 lives of up to 50 steps, the same in each run; the long form has 1,000 lives of up to 100 steps.
     """
     run_state_machine_as_test(
-        Life,
+        BudgetMachine,
         settings=settings(
             max_examples=examples,
             stateful_step_count=steps,

@@ -1,4 +1,4 @@
-"""A clock that ran ahead: the owner can set it right, and no spent budget is refunded (promise 7)."""
+"""A clock that ran ahead: the owner can set it right, and no spent budget is refunded."""
 
 from __future__ import annotations
 

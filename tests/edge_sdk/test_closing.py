@@ -1,4 +1,4 @@
-"""A campaign that its author closes early, on the device (promise 13)."""
+"""A campaign that its author closes early, on the device."""
 
 from __future__ import annotations
 

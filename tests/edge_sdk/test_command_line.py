@@ -40,7 +40,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def said(code, out, err):
+def checked_output(code, out, err):
     """Check that a command ended without a traceback; return its output."""
     assert "Traceback" not in err
     assert code in (0, 2) or err.count("\n") == 1, "the error must be one line"
@@ -62,7 +62,7 @@ def run(folder, monkeypatch, capsys):
                 code = main(["--store", "store", *arguments])
             except SystemExit as usage:
                 code = usage.code
-        return said(code, *capsys.readouterr())
+        return checked_output(code, *capsys.readouterr())
 
     return call
 
@@ -74,7 +74,7 @@ def run_apart(folder):
     def call(*arguments):
         words = [sys.executable, "-m", "edge_sdk", "--store", "store", *arguments]
         done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
-        return said(done.returncode, done.stdout, done.stderr)
+        return checked_output(done.returncode, done.stdout, done.stderr)
 
     return call
 

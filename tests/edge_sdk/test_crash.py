@@ -1,4 +1,4 @@
-"""A device that is killed sends nothing without a charge (promise 7)."""
+"""A device that is killed sends nothing without a charge."""
 
 from __future__ import annotations
 

@@ -400,7 +400,7 @@ def test_a_file_is_read_from_its_end(reader, tmp_path):
     assert float(reader(file=Path("/proc/loadavg"), field=0)()[0]) >= 0
 
 
-def test_standard_input_gives_a_line_a_reading(reader, monkeypatch):
+def test_each_reading_takes_one_line_of_standard_input(reader, monkeypatch):
     """Lines are read in order, one for each reading; a late line is no reading, and a last line without a line end
     counts."""
     reading, writing = os.pipe()

@@ -124,7 +124,7 @@ def test_a_second_quarantine_does_not_overwrite_the_first(place, clock) -> None:
 
 @pytest.mark.parametrize("everything", [False, True])
 def test_forgetting_deletes_the_quarantined_database(place, clock, everything) -> None:
-    """The first forgetting after an adoption deletes the answers of the damaged database (promise 11)."""
+    """The first forgetting after an adoption deletes the answers of the damaged database."""
     answered(place, clock)
     DAMAGES["a charge deleted"](place)
     with Device.adopt(place, [AUTHOR.public], clock=clock) as device:

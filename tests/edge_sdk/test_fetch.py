@@ -35,7 +35,7 @@ FIRST, SECOND = campaign(), campaign("Second", enrolment="enrolled")
 LISTED = {"id": "0f" * 16, "title": "Education", "opens": 1, "closes": 2, "enrolment": "open"}
 
 
-class Network:
+class DownloadNetwork:
     """A replacement for a connection that records the requests and returns prepared answers."""
 
     def __init__(self, said: object = b"", status: int = 200) -> None:
@@ -44,7 +44,7 @@ class Network:
         self.asked: list[tuple[str, str, bytes | None]] = []
         self.at: Address | None = None
 
-    def __call__(self, to: Address) -> Network:
+    def __call__(self, to: Address) -> DownloadNetwork:
         self.at = to
         return self
 
@@ -53,7 +53,7 @@ class Network:
         if isinstance(self.said, Exception):
             raise self.said
 
-    def getresponse(self) -> Network:
+    def getresponse(self) -> DownloadNetwork:
         return self
 
     def read(self, most: int) -> bytes:
@@ -93,19 +93,19 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
 
 def test_requests_go_to_the_documented_paths(open_device):
     """Each request goes to the documented path below the address; for an empty query, no request is sent."""
-    network = Network({"campaigns": []})
+    network = DownloadNetwork({"campaigns": []})
     assert fetch_offers(URL, network) == []
     assert network.asked == [("GET", "/study/v1/campaigns", None)]
-    network = Network(FIRST)
+    network = DownloadNetwork(FIRST)
     assert download.fetch_campaign(URL, campaign_id(FIRST), network) == FIRST
     assert network.asked == [("GET", f"/study/v1/campaigns/{campaign_id(FIRST).hex()}", None)]
-    network = Network({"counted": [True, False]})
+    network = DownloadNetwork({"counted": [True, False]})
     assert counted(URL, [b"one", b"two"], network) == [True, False]
     assert network.asked == [("POST", "/study/v1/counted", b"onetwo")]
-    network = Network({"counted": [True] * MOST_ASKED})
+    network = DownloadNetwork({"counted": [True] * MOST_ASKED})
     assert counted(URL, [b"r"] * 3 * MOST_ASKED, network) == [True] * 3 * MOST_ASKED
     assert [body for _, _, body in network.asked] == [b"r" * MOST_ASKED] * 3
-    silent = Network()
+    silent = DownloadNetwork()
     assert counted(URL, [], silent) == []
     assert silent.asked == []
     with pytest.raises(ValueError, match="at most"):
@@ -117,7 +117,7 @@ def test_requests_go_to_the_documented_paths(open_device):
 def test_no_request_goes_to_an_insecure_address(url):
     """An address that is not https, or a missing one, is refused before any request; http is allowed for this machine
     only."""
-    network = Network({"campaigns": []})
+    network = DownloadNetwork({"campaigns": []})
     for ask in (
         lambda: fetch_offers(url, network),
         lambda: download.fetch_campaign(url, bytes(16), network),
@@ -133,9 +133,9 @@ def test_no_request_goes_to_an_insecure_address(url):
 def test_other_bytes_than_were_asked_for_are_refused():
     """A campaign whose hash is not the requested id is refused, also if a trusted author signed it."""
     with pytest.raises(CampaignError, match="other bytes"):
-        download.fetch_campaign(URL, campaign_id(FIRST), Network(SECOND))
+        download.fetch_campaign(URL, campaign_id(FIRST), DownloadNetwork(SECOND))
     with pytest.raises(NoResponse, match="more than"):
-        download.fetch_campaign(URL, campaign_id(FIRST), Network(bytes(MOST_CAMPAIGN_BYTES + 1)))
+        download.fetch_campaign(URL, campaign_id(FIRST), DownloadNetwork(bytes(MOST_CAMPAIGN_BYTES + 1)))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_other_bytes_than_were_asked_for_are_refused():
 def test_a_list_with_an_invalid_entry_is_refused(said):
     """If any entry of a study's list is invalid, the whole list is refused with an error that allows a retry."""
     with pytest.raises(NoResponse) as refused:
-        fetch_offers(URL, Network(said))
+        fetch_offers(URL, DownloadNetwork(said))
     assert isinstance(refused.value, NotYet)
 
 
@@ -175,7 +175,7 @@ def test_a_list_with_an_invalid_entry_is_refused(said):
 def test_an_answer_without_a_verdict_for_each_report_is_refused(said):
     """An answer that is not one truth value for each report is refused."""
     with pytest.raises(NoResponse):
-        counted(URL, [b"report"], Network(said))
+        counted(URL, [b"report"], DownloadNetwork(said))
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_a_network_error_does_not_quote_any_data(trouble):
     """For every failure of the network, the error is one of halftruth's, and repeats nothing that was sent or
     received."""
     with pytest.raises(HalftruthError) as refused:
-        counted(URL, [b"report"], Network(trouble))
+        counted(URL, [b"report"], DownloadNetwork(trouble))
     assert isinstance(refused.value, NoResponse)
     assert "bytes" not in str(refused.value)
 
@@ -193,7 +193,7 @@ def test_a_network_error_does_not_quote_any_data(trouble):
 @pytest.mark.parametrize("status", [204, 302, 404, 500, 503])
 def test_only_200_is_an_answer(status):
     """Every status except 200 is refused and no redirect is followed; the error names the status."""
-    network = Network({"campaigns": []}, status)
+    network = DownloadNetwork({"campaigns": []}, status)
     with pytest.raises(NoResponse, match=str(status)):
         fetch_offers(URL, network)
     assert len(network.asked) == 1

@@ -1,4 +1,4 @@
-"""Opting out: the data that is deleted, and the amounts that stay counted (promise 11)."""
+"""Opting out: the data that is deleted, and the amounts that stay counted."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_joining_again_does_not_refill_the_budget(open_device, clock):
 
 
 def test_the_budget_after_forgetting_does_not_depend_on_the_answers(open_device, clock):
-    """After ten answers with one, four or six different values, forgetting leaves the same budget (promise 9)."""
+    """After ten answers with one, four or six different values, forgetting leaves the same budget."""
     left = []
     for changes in (1, 4, 6):
         clock.now = OPENS

@@ -41,7 +41,7 @@ def asked_of(view: int, whole: dict[str, object]) -> dict[str, object]:
 @each
 def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device, view: int, place: int) -> None:
     """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x). Every class and answer uses the
-    same number of random bytes, and every output belongs to the class (promises 9 and 22)."""
+    same number of random bytes, and every output belongs to the class."""
     channel, inputs = SIGNED.terms.views[view].channel, MAPS[view].inputs(FORM)
     lengths, drawn = set(), set()
     for z in range(inputs):
@@ -70,7 +70,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
 @each
 def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, view: int, place: int) -> None:
     """The reserved amount is the cost of all draws of the class in this view. An answer that is repeated in later
-    periods is charged once, the cost of a draw (promises 7 and 8)."""
+    periods is charged once, the cost of a draw."""
     device = open_device(urandom=dice_of(DATA, view))
     campaign_id = agreed(device, DATA, as_class=CLASSES[place])
     cost = SIGNED.terms.certificate_of(place, view).cost
@@ -94,7 +94,7 @@ def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, vie
 
 
 def test_the_room_for_consent_does_not_depend_on_the_view(open_device) -> None:
-    """The person's class, and not the device's view, decides if the budget has room for the consent (promise 9)."""
+    """The person's class, and not the device's view, decides if the budget has room for the consent."""
     most, least = (exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2))
     assert least < most
     for view, (level, refused) in itertools.product(range(len(MAPS)), ((NAT, CLASSES[:1]), (22 * NAT // 10, CLASSES))):
@@ -134,7 +134,7 @@ def test_terms_before_consent_do_not_depend_on_the_view(open_device) -> None:
 
 @each
 def test_the_promise_is_that_of_the_class(open_device, view: int, place: int) -> None:
-    """After consent the displayed bounds are those of the person's class, rounded up (promise 20)."""
+    """After consent the displayed bounds are those of the person's class, rounded up."""
     device = open_device(urandom=dice_of(DATA, view))
     campaign_id = agreed(device, DATA, as_class=CLASSES[place])
     terms = device.terms(campaign_id)

@@ -68,7 +68,7 @@ def member(open_device):
 @each_view
 def test_the_report_depends_only_on_the_asked_answers(member, view):
     """For each answer to the asked questions the report contains the output that Q_j draws for f_j(x), where x is any
-    complete answer that agrees with them: for each key the channel is Q_j o f_j (promise 22)."""
+    complete answer that agrees with them: for each key the channel is Q_j o f_j."""
     data = asking()
     terms = open_campaign(data, [AUTHOR.public]).terms
     view_channel = terms.views[view]

@@ -1,4 +1,4 @@
-"""Joining: the campaigns that a device refuses before it asks the person (promise 13)."""
+"""Joining: the campaigns that a device refuses before it asks the person."""
 
 from __future__ import annotations
 

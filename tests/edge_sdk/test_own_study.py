@@ -1,4 +1,4 @@
-"""Destinations: a report goes only to its own study, for every response of that study (promise 19)."""
+"""Destinations: a report goes only to its own study, for every response of that study."""
 
 from __future__ import annotations
 

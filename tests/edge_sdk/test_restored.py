@@ -1,4 +1,4 @@
-"""Stores that were restored from an older state or copied (promise 10), and the checkpoint after forgetting (11)."""
+"""Stores that were restored from an older state or copied, and the checkpoint after forgetting."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sending: a report counts once, is sent as the same bytes until acknowledged, and never early (promise 16)."""
+"""Sending: a report counts once, is sent as the same bytes until acknowledged, and never early."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ SECOND = campaign("Second", periods=5000, period_seconds=PERIOD)
 URL = "http://127.0.0.1:9"
 
 
-class Network:
+class UploadNetwork:
     """A replacement for a connection that records the sent bytes and returns the prepared answer; by default a
     receipt."""
 
@@ -50,7 +50,7 @@ class Network:
         self.answers = list(answers)
         self.bodies: list[bytes] = []
 
-    def __call__(self, to: object) -> Network:
+    def __call__(self, to: object) -> UploadNetwork:
         return self
 
     def request(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
@@ -155,7 +155,7 @@ def test_the_201st_waiting_answer_is_refused_without_a_charge(open_device, clock
         device.consent(second)
     assert not device.consented(second)
     assert (waiting(device), device.ledger, device.prior(first)) == (full, ledger, history)
-    assert device.outbox.send(URL, now=clock.now, opener=Network()).envelopes == MOST_ENVELOPES
+    assert device.outbox.send(URL, now=clock.now, opener=UploadNetwork()).envelopes == MOST_ENVELOPES
     device.consent(second)
     assert not device.answer(first, "primary").repeated
 
@@ -264,7 +264,7 @@ def test_each_upload_has_the_envelopes_of_one_campaign(open_device, clock):
         clock.now = OPENS + PERIOD * period
         for joined in ids:
             device.answer(joined, "none")
-    everything, network = waiting(device), Network()
+    everything, network = waiting(device), UploadNetwork()
     sent = device.outbox.send(URL, now=clock.now, opener=network)
     assert [(attempt.campaign_id, attempt.envelopes) for attempt in sent.attempts] == [(joined, 4) for joined in ids]
     for body, start in zip(network.bodies, (0, 1), strict=True):
@@ -282,7 +282,7 @@ def test_a_failed_upload_is_repeated_with_the_same_bytes(open_device, clock, pla
     for the next upload."""
     first = agreed(device := open_device(place))
     device.answer(first, "none")
-    network = Network(
+    network = UploadNetwork(
         ConnectionResetError(), Answer(503), Answer(200, b'{"digest": "00"}'), http.client.IncompleteRead(b"")
     )
     body, now = b"".join(waiting(device)), float(OPENS)
@@ -306,13 +306,13 @@ def test_no_call_sends_before_the_drawn_time(open_device):
     """No call sends before the drawn time; a waiting campaign does not delay another one."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
-    sent = device.outbox.send(URL, now=OPENS + 0.25, opener=Network(TimeoutError()))
+    sent = device.outbox.send(URL, now=OPENS + 0.25, opener=UploadNetwork(TimeoutError()))
     assert sent.again == OPENS + 61
     for now in (OPENS, OPENS + 30, OPENS + 60.9):
         early = device.outbox.send(URL, now=now, opener=never)
         assert (outcomes(early), early.again) == ([Outcome.WAITING], OPENS + 61)
     agreed(device, SECOND)
-    network = Network()
+    network = UploadNetwork()
     assert outcomes(device.outbox.send(URL, now=OPENS + 1, opener=network)) == [Outcome.WAITING, Outcome.SENT]
     assert device.outbox.send(URL, now=OPENS + 61, opener=network).envelopes == 1
 
@@ -322,8 +322,8 @@ def test_a_clock_that_went_back_does_not_stop_sending(open_device):
     now."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
-    device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=Network(Answer(500)))
-    assert device.outbox.send(URL, now=OPENS, opener=Network()).envelopes == 1
+    device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=UploadNetwork(Answer(500)))
+    assert device.outbox.send(URL, now=OPENS, opener=UploadNetwork()).envelopes == 1
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
     for status in (429, 503, 507, 302, 404, 413, 408):
         device = open_device(urandom=lambda n: b"\xff" * n)
         agreed(device)
-        sent = device.outbox.send(URL, now=OPENS, opener=Network(Answer(status, b"", asked)))
+        sent = device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Answer(status, b"", asked)))
         assert (outcomes(sent), sent.again) == ([Outcome.FAILED], OPENS + waits)
         assert str(status) in sent.attempts[0].reason
 
@@ -364,14 +364,13 @@ def test_the_delay_is_uniform_up_to_a_minute_doubled_with_each_failure_and_a_day
 
 @pytest.mark.parametrize("value", LABELS)
 def test_times_and_lengths_of_uploads_do_not_depend_on_the_answer(open_device, clock, value):
-    """Under the same seed, every answer gives the same attempts at the same times with bodies of the same length
-    (promise 9)."""
+    """Under the same seed, every answer gives the same attempts at the same times with bodies of the same length."""
 
     def manner(label: str) -> tuple[object, ...]:
         clock.now = OPENS
         device = open_device(urandom=(dice := Dice(7)))
         joined = agreed(device)
-        network = Network(*(Answer(503) for _ in range(4)))
+        network = UploadNetwork(*(Answer(503) for _ in range(4)))
         seen = []
         for period in range(20):
             clock.now = OPENS + PERIOD * period
@@ -392,7 +391,7 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
     first = agreed(device)
     agreed(device, SECOND)
     mine = waiting(device)[0]
-    network = Network(Answer(400, b'{"error": "no", "stage": "envelope"}'))
+    network = UploadNetwork(Answer(400, b'{"error": "no", "stage": "envelope"}'))
     assert outcomes(device.outbox.send(URL, now=OPENS, opener=network)) == [Outcome.REFUSED, Outcome.SENT]
     device.answer(first, "none")
     with open_device(place) as again:
@@ -411,14 +410,14 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
         http.client.BadStatusLine("x"), OSError("x"), UnicodeError("x"),
     ],
 )  # fmt: skip
-def test_no_answer_but_the_receipt_takes_anything_off_the_queue(open_device, answer):
+def test_only_a_receipt_removes_envelopes_from_the_queue(open_device, answer):
     """After any answer except a receipt, everything stays queued and is sent again."""
     device = open_device()
     agreed(device)
     before = waiting(device)
-    assert outcomes(device.outbox.send(URL, now=OPENS, opener=Network(answer))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(answer))) == [Outcome.FAILED]
     assert waiting(device) == before
-    assert device.outbox.send(URL, now=OPENS + MOST_SECONDS, opener=Network()).envelopes == 1
+    assert device.outbox.send(URL, now=OPENS + MOST_SECONDS, opener=UploadNetwork()).envelopes == 1
 
 
 def test_a_response_longer_than_a_receipt_is_a_failed_attempt(open_device):
@@ -426,7 +425,7 @@ def test_a_response_longer_than_a_receipt_is_a_failed_attempt(open_device):
     device = open_device()
     agreed(device)
     long = json.dumps({"x": "y" * 5000, **json.loads(receipt(b"".join(waiting(device))))}).encode()
-    assert outcomes(device.outbox.send(URL, now=OPENS, opener=Network(Answer(200, long)))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Answer(200, long)))) == [Outcome.FAILED]
 
 
 @pytest.mark.parametrize("meanwhile", ["send", "send and try again", "export", "forget"])
@@ -435,7 +434,7 @@ def test_a_receipt_removes_only_sent_reports(open_device, tmp_path, meanwhile):
     device = open_device()
     joined = agreed(device)
 
-    class Busy(Network):
+    class Busy(UploadNetwork):
         def getresponse(self) -> Answer:
             if len(self.bodies) == 1:
                 if meanwhile.startswith("send"):
@@ -461,7 +460,7 @@ def test_a_second_process_does_not_start_an_attempt(open_device, place):
     device, other = (open_device(place, urandom=lambda n: b"\xff" * n) for _ in range(2))
     agreed(device)
 
-    class Slow(Network):
+    class Slow(UploadNetwork):
         def getresponse(self) -> Answer:
             assert outcomes(other.outbox.send(URL, now=OPENS, opener=never)) == [Outcome.WAITING]
             return super().getresponse()

@@ -59,7 +59,7 @@ def test_the_secret_is_made_once(open_device, place):
     ],
 )
 def test_a_secret_that_is_not_the_stores_is_refused(open_device, place, change, error, text):
-    """A missing secret, and one that belongs to another store, are detected (promise 10)."""
+    """A missing secret, and one that belongs to another store, are detected."""
     open_device(place).close()
     change(place / SECRET_FILE)
     with pytest.raises(error, match=text):

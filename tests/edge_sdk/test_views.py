@@ -1,4 +1,4 @@
-"""A device with a view: its question, charges, memo and reports (promises 5, 6, 8, 9, 11, 14, 22)."""
+"""A device with a view: its question, charges, memo and reports."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def output(data: bytes, sealed: bytes, view: int) -> int:
 @each_view
 def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
     """For every answer, the report contains exactly the output that Q_j draws for f_j(x) from the random bytes of the
-    operating system: for each key the channel is Q_j o f_j (promises 6 and 22)."""
+    operating system: for each key the channel is Q_j o f_j."""
     data = asking()
     terms = open_campaign(data, [AUTHOR.public]).terms
     view_channel = terms.views[view]
@@ -88,7 +88,7 @@ def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
 
 def test_the_view_of_a_device_never_changes(open_device, clock, place):
     """The view is the same before and after every answer, after a restart, and after forgetting and joining again, so
-    it does not depend on an answer, period or draw (promise 22)."""
+    it does not depend on an answer, period or draw."""
     data, seen = asking(), set()
     for label in LABELS:
         with open_device(place) as device:
@@ -108,7 +108,7 @@ def test_the_view_of_a_device_never_changes(open_device, clock, place):
 @each_view
 def test_all_answers_of_a_district_have_one_output(member, clock, view):
     """Over all answers, one output is drawn and charged for each input of the view, and all answers of a district have
-    the same output (promise 8). The cost is that of the view, and the memo stores only the view's inputs."""
+    the same output. The cost is that of the view, and the memo stores only the view's inputs."""
     data = asking(periods=40)
     device, campaign_id, _ = member(data, view)
     terms = open_campaign(data, [AUTHOR.public]).terms
@@ -147,7 +147,7 @@ def test_a_retry_with_another_answer_of_the_district_is_the_same_bytes(member, v
 @pytest.mark.parametrize("value", LABELS)
 def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, value, view):
     """For every answer and every view, random bytes are requested in the same sizes and order, and the report has the
-    same length and cost (promise 9)."""
+    same length and cost."""
     device, campaign_id, dice = member(asking(), view)
     receipt = device.answer(campaign_id, value)
     assert dice.asked == [32, DITHER_BYTES, 8]
@@ -157,8 +157,7 @@ def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, va
 
 @each_view
 def test_sending_with_a_view_does_not_depend_on_the_answers(member, view):
-    """After any earlier answers, reports of the same periods are sent, and the budget has room for the same campaigns
-    (promise 9)."""
+    """After any earlier answers, the same periods have reports, and the budget has room for the same campaigns."""
     data, seen = asking(periods=8), set()
     other = campaign("Another question", level=NAT // 2)
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4, ["none", "master"] * 4]:
@@ -181,7 +180,7 @@ def test_sending_with_a_view_does_not_depend_on_the_answers(member, view):
 @each_view
 def test_consent_reserves_the_cost_of_the_view_of_the_device(member, clock, view):
     """Consent reserves the draws of the device's view; the terms state the campaign's worst case. Forgetting counts
-    every answer as a new value, and at most as many as the view has inputs (promises 7 and 11)."""
+    every answer as a new value, and at most as many as the view has inputs."""
     data = asking(periods=40)
     device, campaign_id, _ = member(data, view)
     inputs = (6, 3, 2)[view]

@@ -1,4 +1,4 @@
-"""Years of answers, checked against the ledger and an observer who stores every sent envelope (promises 7, 8, 9).
+"""Years of answers, checked against the ledger and an observer who stores every sent envelope.
 
 Two devices go through the same events with different values. An observer cannot distinguish them except by the outputs
 themselves, and each stays within its owner's caps. Charges are taken from the receipts, so the ledger is tested and not
@@ -68,7 +68,7 @@ NAMES = {one.id: name for name, one in SIGNED.items()}
 MEMORY = Path("/dev/shm")  # noqa: S108  # a test's store may be in any folder
 
 
-class Life:
+class ObservedDevice:
     """One device, opened twice as by two processes, with the data that its owner and an observer have."""
 
     def __init__(self, folder: Path, clock: Clock, policy: BudgetPolicy) -> None:
@@ -162,7 +162,7 @@ class Years(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(dir=MEMORY if MEMORY.is_dir() else None))
         self.clock = Clock()
-        self.lives: list[Life] = []
+        self.lives: list[ObservedDevice] = []
 
     @initialize(
         lifetime=st.sampled_from([1000, 1000, 12, 6, 3]),
@@ -174,11 +174,11 @@ class Years(RuleBasedStateMachine):
         self.lifetime, self.per_campaign, self.window = lifetime * NAT, per_campaign, window
         for number in range(2):
             place = self.folder / f"{number}"
-            self.lives.append(Life(place, self.clock, BudgetPolicy(lifetime, per_campaign, window)))
+            self.lives.append(ObservedDevice(place, self.clock, BudgetPolicy(lifetime, per_campaign, window)))
         for name in sorted(set(CAMPAIGNS) - later):
             self.join_and_consent(name, 0)
 
-    def both(self, act: Callable[[Life, int], object]) -> None:
+    def both(self, act: Callable[[ObservedDevice, int], object]) -> None:
         """Do the same in both lives; check that an observer's data, refusals and their words are the same."""
         seen = []
         for number, life in enumerate(self.lives):
@@ -206,7 +206,7 @@ class Years(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from(sorted(CAMPAIGNS)), handle=st.integers(0, 1))
     def join_and_consent(self, name: str, handle: int) -> None:
-        def act(life: Life, number: int) -> None:
+        def act(life: ObservedDevice, number: int) -> None:
             life.handles[handle].join(CAMPAIGNS[name])
             life.handles[handle].consent(SIGNED[name].id, as_class="others" if name == "classes" else None)
 
@@ -345,7 +345,7 @@ def test_two_people_cannot_be_distinguished_in_three_years(folder):
     slots and lengths, their devices make the same requests for random bytes, and neither is charged more than was
     reserved."""
     clock = Clock()
-    lives = [Life(folder / f"{number}", clock, BudgetPolicy(lifetime=13)) for number in range(2)]
+    lives = [ObservedDevice(folder / f"{number}", clock, BudgetPolicy(lifetime=13)) for number in range(2)]
     for life in lives:
         for name, data in CAMPAIGNS.items():
             life.handles[0].join(data)

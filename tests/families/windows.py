@@ -143,7 +143,7 @@ def second_decoder(
     begins = []
     for r in range(orders):
         keys = hashlib.shake_128(b"halftruth windows order" + r.to_bytes(4, "big")).digest(8 * len(rare))
-        order = sorted(range(len(rare)), key=lambda i, keys=keys: (keys[8 * i : 8 * i + 8], i))  # type: ignore[misc]  # a default has no type
+        order = sorted(range(len(rare)), key=lambda i, keys=keys: (keys[8 * i : 8 * i + 8], i))  # type: ignore[misc]  # a lambda has no types
         lengths = [arcs[rare[i]] for i in order]
         begins.append({rare[i]: sum(lengths[:place]) for place, i in enumerate(order)})
 

@@ -27,7 +27,7 @@ SLOWEST = 10.0
 """Seconds within which any input is read or refused, on a machine that has much else to do."""
 
 
-def thrown(target: str, number: int, seed: int) -> None:
+def run_mutations(target: str, number: int, seed: int) -> None:
     """Run a target on mutations of its seeds; fail if its check fails or an input takes too long."""
     rng = random.Random(seed)
     seeds = seeds_of(target)
@@ -49,14 +49,14 @@ def thrown(target: str, number: int, seed: int) -> None:
 @pytest.mark.parametrize("target", TARGETS)
 def test_mutations_pass_the_check_of_their_target(target):
     """The check of each target passes for hundreds or thousands of mutations of its seeds, the same in each run."""
-    thrown(target, SHORT.get(target, 500), 1)
+    run_mutations(target, SHORT.get(target, 500), 1)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_million_mutations_pass_the_check_of_their_target(target):
     """The checks of all targets pass for more than a million mutations in total."""
-    thrown(target, 50_000 if "campaign" in target else 215_000, 2)
+    run_mutations(target, 50_000 if "campaign" in target else 215_000, 2)
 
 
 # Claims

@@ -124,13 +124,13 @@ def test_a_pairwise_audit_ends_at_the_first_pair_above_its_bound() -> None:
     notion = Matrix(level, tuple(tuple(0 if x == y else level for y in range(25)) for x in range(25)))
     asked: list[object] = []
 
-    class Watched(Hadamard):
+    class CountedHadamard(Hadamard):
         def loss(self, first: Any, second: Any) -> Any:
             asked.append((first, second))
             return super().loss(first, second)
 
     with pytest.raises(Uncertified, match="input 0 against 1"):
-        notions.certify(Watched(2**63 + 2**62, 25), notion)
+        notions.certify(CountedHadamard(2**63 + 2**62, 25), notion)
     assert len(asked) == 1
 
 

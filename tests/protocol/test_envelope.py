@@ -179,7 +179,7 @@ def test_an_altered_envelope_leaves_its_neighbours_valid(at: int, change: int) -
     assert len(items) == 3
 
 
-class Watched(bytes):
+class CountedBytes(bytes):
     """A byte string that counts the bytes that its slices copy."""
 
     copied = 0
@@ -205,7 +205,7 @@ class Watched(bytes):
 def test_looking_for_envelopes_is_linear(hostile: bytes) -> None:
     """For many truncated envelopes that each claim megabytes, the reader copies at most 32 times the length of the
     batch."""
-    data = Watched(hostile * (100_000 // len(hostile)))
+    data = CountedBytes(hostile * (100_000 // len(hostile)))
     for _ in envelope.read_batch(data):
         pass
     assert data.copied < 32 * len(data)

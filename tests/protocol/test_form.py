@@ -97,7 +97,7 @@ def test_mutated_forms_raise_bad_data(data: st.DataObject) -> None:
     assert_mutants_are_bad(encode_campaign(of_questions()), b"form", 300, data)
 
 
-def test_promise_22_on_a_small_form() -> None:
+def test_each_view_of_a_small_form_depends_on_its_questions_only() -> None:
     """For each view, the distribution of the output given one of the 18 answers is exactly Q_j of f_j, which keeps the
     level for every two answers. Two answers have the same distribution if and only if they agree in the asked
     questions. Among 60 keys each view occurs."""

@@ -90,8 +90,8 @@ def test_the_audit_is_that_of_every_pair(notion: Geo, channel: Noise | Table | R
 
 
 def test_uneven_lattices_are_audited_strictly() -> None:
-    """On an uneven lattice a shift of noise is judged by its nearest pair, so the level is never below that of brute
-    force."""
+    """On an uneven lattice a shift of noise must keep the bound of its nearest pair, so the level is never below
+    that of brute force."""
     notion = Geo.between(20 * NAT, 1, [0], [0, 1, 5, 6, 20])
     channel = random_noise(1, 5, SEED)
     _, audited, _ = notion.audit(channel)

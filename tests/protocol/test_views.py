@@ -33,7 +33,7 @@ def response(k: int, level: int = NAT) -> RandomizedResponse:
     return RandomizedResponse(k, (cover_of(level, k),))
 
 
-def asked(*made: tuple[int, Map], level: int = NAT, over: domain.Domain = FIVE, **changes: Any) -> Campaign:
+def campaign_of(*made: tuple[int, Map], level: int = NAT, over: domain.Domain = FIVE, **changes: Any) -> Campaign:
     """Return a campaign with the given weights and maps, each with randomised response at the level."""
     found = tuple(View(weight, one, response(one.inputs(over), level)) for weight, one in made)
     return terms(domain=over, views=found, **changes)
@@ -179,11 +179,11 @@ def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
     "made",
     [
         lambda: terms(views=()),
-        lambda: asked((0, Identity()), (1, Coarse(2))),
-        lambda: asked((2, Identity()), (4, Coarse(2))),
-        lambda: asked((2, Identity())),
-        lambda: asked((MAX_WEIGHT, Identity()), (1, Coarse(2))),
-        lambda: asked((1, Coarse(2)), (2, Coarse(2))),
+        lambda: campaign_of((0, Identity()), (1, Coarse(2))),
+        lambda: campaign_of((2, Identity()), (4, Coarse(2))),
+        lambda: campaign_of((2, Identity())),
+        lambda: campaign_of((MAX_WEIGHT, Identity()), (1, Coarse(2))),
+        lambda: campaign_of((1, Coarse(2)), (2, Coarse(2))),
         lambda: Coarse(1),
         lambda: Districts(((0, 5),)),
         lambda: Districts(((0, 1), (1, 1))),
@@ -220,7 +220,7 @@ def test_a_campaign_with_views_has_no_channel_for_all_devices() -> None:
     """campaign.channel exists only for campaigns without views; with views, also with a single coarse one, it raises an
     error."""
     assert terms().channel == terms().views[0].channel
-    for made in (at_resolutions(), asked((1, Coarse(2)))):
+    for made in (at_resolutions(), campaign_of((1, Coarse(2)))):
         with pytest.raises(CampaignError, match="no channel is for all answers of all devices"):
             _ = made.channel
 
@@ -242,7 +242,7 @@ def test_notions_that_cannot_be_used_with_views_are_refused(notion: notions.Noti
     views is refused."""
     for maps_ in ([(1, Coarse(2))], [(1, Identity()), (2, Coarse(2))]):
         with pytest.raises(CampaignError, match="views"):
-            asked(*maps_, notion=notion, over=over)
+            campaign_of(*maps_, notion=notion, over=over)
     with pytest.raises(CampaignError):
         terms(views=(View(1, Identity(), response(5)), View(2, Identity(), Hadamard(truth_of(NAT), 5))), notion=notion)
 
@@ -301,13 +301,13 @@ def test_a_class_in_a_view_equals_a_campaign_of_that_class(made: tuple[Campaign,
     assert together.output_bits >= max(alone.output_bits for alone in made)
 
 
-# The disclosure by a view (promise 22)
+# The disclosure by a view
 
 
 def test_the_view_is_a_function_of_the_key_and_the_campaign() -> None:
     """view_of is the first view whose range contains floor(H W / 2^64), implemented here a second time from SPEC 7.3;
     it depends only on the key and the campaign id."""
-    made = asked((3, Identity()), (1, Coarse(2)), (4, Coarse(3)))
+    made = campaign_of((3, Identity()), (1, Coarse(2)), (4, Coarse(3)))
     signed = open_campaign(seal_campaign(made, KEY), [KEY.public])
     for number in range(200):
         public = SigningKey(number.to_bytes(32, "big")).public
@@ -324,7 +324,7 @@ def test_each_view_has_keys_in_proportion_to_its_weight() -> None:
     ends of its range. Among 4,096 keys each of the 3 views has its share within 6 standard errors (a chance of 2 in
     10^9 each)."""
     weights = (5, 1, 2)
-    made = asked((5, Identity()), (1, Coarse(2)), (2, Coarse(3)))
+    made = campaign_of((5, Identity()), (1, Coarse(2)), (2, Coarse(3)))
     begins = [-(-sum(weights[:view]) * 2**64 // 8) for view in range(4)]
     for view, weight in enumerate(weights):
         assert abs(begins[view + 1] - begins[view] - Fraction(weight * 2**64, 8)) <= weight
@@ -345,9 +345,9 @@ def pulled_back(view: View, over: domain.Domain) -> list[list[Fraction]]:
 
 
 small = [
-    asked((1, Identity()), (1, Coarse(2))),
-    asked((1, Coarse(2)), (2, Coarse(3)), (1, districts_of([0, 1, 0, 1, 2]))),
-    asked((2, Coarse(2)), (1, Coarse(3)), (1, Identity()), over=domain.Grid(0, 3, 0, 4, 1)),
+    campaign_of((1, Identity()), (1, Coarse(2))),
+    campaign_of((1, Coarse(2)), (2, Coarse(3)), (1, districts_of([0, 1, 0, 1, 2]))),
+    campaign_of((2, Coarse(2)), (1, Coarse(3)), (1, Identity()), over=domain.Grid(0, 3, 0, 4, 1)),
     terms(
         notion=notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT]),
         views=(View(1, Identity(), response(5)), View(1, districts_of([0, 1, 1, 2, 2]), response(3))),
@@ -428,7 +428,7 @@ def test_one_view_above_its_level_refuses_the_campaign() -> None:
     assert terms(notion=budgets, views=(View(1, loud.map, response(3, NAT)),))
 
 
-def test_one_channel_is_judged_for_each_view_that_has_it() -> None:
+def test_one_channel_is_audited_for_each_view_that_has_it() -> None:
     """A channel that two views share must keep the notion for the inputs of each. If it keeps the bound for one view's
     districts but not for the other's, the campaign is refused, in either order."""
     rows = ((0, NAT, 3 * NAT), (NAT, 0, 3 * NAT), (3 * NAT, 3 * NAT, 0))
@@ -442,7 +442,7 @@ def test_one_channel_is_judged_for_each_view_that_has_it() -> None:
 
 def test_the_levels_of_a_campaign_are_the_largest_of_its_views() -> None:
     """Levels are the largest of any view; the worst case is that of the view whose draws cost most in total."""
-    made = asked((1, Identity()), (1, Coarse(2)))
+    made = campaign_of((1, Identity()), (1, Coarse(2)))
     quiet = terms(views=(View(1, Identity(), response(5, NAT // 2)), View(1, Coarse(3), response(2, NAT))))
     assert made.certificate.audited == max(one.audited for one in made.view_certificates)
     assert quiet.certificate.view == 1
@@ -457,12 +457,12 @@ def test_equal_views_are_audited_once_within_one_budget() -> None:
     and a campaign that takes too many is refused before any channel is audited."""
     audited: list[Channel] = []
 
-    class Watched(Table):
+    class CountedTable(Table):
         def loss(self, first: Any, second: Any) -> Any:
             audited.append(self)
             return super().loss(first, second)
 
-    table = Watched(tuple(tuple(2**62 // 4 * (3 if x == y else 1) for y in range(2)) for x in range(2)))
+    table = CountedTable(tuple(tuple(2**62 // 4 * (3 if x == y else 1) for y in range(2)) for x in range(2)))
     cuts = [Districts(((0, cut), (1, 5 - cut))) for cut in (1, 2, 3, 4)]
     terms(notion=notions.Ldp(2 * NAT), views=tuple(View(1, cut, table) for cut in cuts))
     assert len(audited) == 1

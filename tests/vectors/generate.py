@@ -315,7 +315,7 @@ def domain_cases() -> Iterator[Case]:
 
 
 def _no_forms() -> dict[str, Any]:
-    """Return invalid wire forms of a form, by the reason for their refusal."""
+    """Return refused encodings of a form, by the reason of their refusal."""
     ask: list[Any] = ["a", "A?", ["values", ["x", "y"]], 0]
 
     def other(place: int, value: Any) -> list[Any]:

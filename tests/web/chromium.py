@@ -31,28 +31,28 @@ ALONE = (
 SERVED = ("/edge_sdk/web/", "/tests/web/")
 
 
-class Study:
+class ReceivedUploads:
     """The uploads that a study's server received.
 
     Attributes:
-        came: each received upload, acknowledged or not.
-        paths: the path to which each upload of ``came`` was posted.
-        taken: the stored envelopes, in the order of the uploads; an envelope that was stored twice is listed twice.
-        said: the envelopes that a page reported, with any outcome.
+        received: each received upload, acknowledged or not.
+        paths: the path to which each upload of ``received`` was posted.
+        stored: the stored envelopes, in the order of the uploads; an envelope that was stored twice is listed twice.
+        reported: the envelopes that a page reported, with any outcome.
         faults: the faults of the next uploads, in order: "500", "busy" (status 503), "drop" (stored without an
             answer), "digest" (a receipt for other bytes), "unknown_campaign", or "refused" (permanently); "" for none.
     """
 
     def __init__(self) -> None:
-        self.came: list[bytes] = []
+        self.received: list[bytes] = []
         self.paths: list[str] = []
-        self.taken: list[bytes] = []
-        self.said: list[bytes] = []
+        self.stored: list[bytes] = []
+        self.reported: list[bytes] = []
         self.faults: list[str] = []
 
     def answer(self, body: bytes) -> tuple[int, dict[str, Any]] | None:
         """Return status and JSON for a received upload; None for no answer."""
-        self.came.append(body)
+        self.received.append(body)
         fault = self.faults.pop(0) if self.faults else ""
         found = parse_upload(body)
         envelopes = [body[start:end] for start, end in itertools.pairwise((0, *found.ends))]
@@ -65,7 +65,7 @@ class Study:
             return 200, receipt | {"refused": list(range(len(envelopes)))}
         if fault == "digest":
             return 200, receipt | {"digest": "00" * 32}
-        self.taken += envelopes
+        self.stored += envelopes
         return None if fault == "drop" else (200, receipt)
 
 
@@ -73,7 +73,7 @@ class Files(SimpleHTTPRequestHandler):
     """Request handler that serves the repository's modules, a study at each ``/v1/reports``, and an empty page at
     other paths."""
 
-    study: Study
+    study: ReceivedUploads
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript", ".mjs": "text/javascript"}
 
     def do_GET(self) -> None:
@@ -90,7 +90,7 @@ class Files(SimpleHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         if self.path == "/said":
-            self.study.said.append(body)
+            self.study.reported.append(body)
         uploads = self.path.endswith("/v1/reports")
         if uploads:
             self.study.paths.append(self.path)
@@ -135,7 +135,7 @@ def served(handler: Any) -> Iterator[str]:
 class Chromium:
     """One browser with a profile on the disk; ``origin`` serves the modules and is the address of ``study``."""
 
-    def __init__(self, context: BrowserContext, origin: str, study: Study) -> None:
+    def __init__(self, context: BrowserContext, origin: str, study: ReceivedUploads) -> None:
         self.context = context
         self.origin = origin
         self.study = study
@@ -166,7 +166,7 @@ class Chromium:
 def chromium(profile: Path, args: Sequence[str] = ALONE) -> Iterator[Chromium]:
     """Context manager that yields a browser with its data in a folder."""
     assert CHROMIUM is not None
-    handler = type("Served", (Files,), {"study": Study()})
+    handler = type("Served", (Files,), {"study": ReceivedUploads()})
     with served(partial(handler, directory=str(ROOT))) as origin, sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(profile, executable_path=CHROMIUM, args=args)
         try:

@@ -126,16 +126,16 @@ def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: 
     domain = Values(tuple(map(str, range(24 * kills))))
     data = campaign(domain=domain, answers=4096, periods=2, period_seconds=10**8, addresses=(browser.origin,))
     tab.run(begun(data))
-    browser.study.taken.clear()
-    browser.study.said.clear()
+    browser.study.stored.clear()
+    browser.study.reported.clear()
     for kill in range(kills):
         page, now = browser.page(), OPENS + 2 * 86_400 * kill
         values = [str(24 * kill + i) for i in range(24)]
         asked = {**tab.options, "now": now, "id": known(data)["bytes"], "values": values}
         page.evaluate("(asked) => { import('/tests/web/device.mjs').then((it) => it.answersOn(asked)) }", asked)
-        before = len(browser.study.said)
+        before = len(browser.study.reported)
         # Each fifth tab may die before it did anything.
-        while kill % 5 and len(browser.study.said) == before:
+        while kill % 5 and len(browser.study.reported) == before:
             page.wait_for_timeout(1)
         page.wait_for_timeout(chance.uniform(0, 60))
         if kill % 4 == 3:
@@ -148,10 +148,10 @@ def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: 
             assert held["campaigns"][known(data)["bytes"]][0] == []
             # The study has all reports, whether their receipts came before the kill or not; its first envelope is the
             # enrolment.
-            came = set(browser.study.taken)
-            assert set(browser.study.said) <= came
+            came = set(browser.study.stored)
+            assert set(browser.study.reported) <= came
             assert len(came) - 1 == charges(held)
-    assert len(browser.study.said) > kills / 2, "too few tabs answered before they were closed"
+    assert len(browser.study.reported) > kills / 2, "too few tabs answered before they were closed"
 
 
 def test_every_new_output_is_charged_under_a_changing_clock(tab: Tab) -> None:
@@ -267,8 +267,8 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
     data = campaign(answers=9, periods=2, period_seconds=10**8, addresses=(browser.origin,))
     study, day = browser.study, 86_400
     tab.run([*begun(data), at(OPENS, "answer", known(data), "none")])
-    study.came.clear()
-    study.taken.clear()
+    study.received.clear()
+    study.stored.clear()
     outcomes = []
     tab.page.evaluate("() => import('/tests/web/device.mjs')")
     now = OPENS
@@ -284,11 +284,11 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
         if fault == "digest":
             tab.run([{"now": now}, at(now, "answer", known(data), "master")])
     assert outcomes == ["failed", "failed", "failed", "failed", "failed", "unknown_campaign", "sent"]
-    assert len(set(study.came)) == 2
+    assert len(set(study.received)) == 2
     assert [one["outcome"] for one in more] == ["sent"], "the later answer must be a separate upload"
     [sent], held = tab.run([{"now": now}, at(now, "send")])
     assert (sent, held["campaigns"][known(data)["bytes"]][0]) == ([], [])
-    assert len(set(study.taken)) == 3, "expected an enrolment and two reports, whatever was sent twice"
+    assert len(set(study.stored)) == 3, "expected an enrolment and two reports, whatever was sent twice"
     study.faults = ["refused", "500"]
     tab.run([{"now": now}, at(now, "answer", known(data), "primary")])
     for _ in range(2):

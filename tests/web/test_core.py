@@ -211,9 +211,9 @@ def test_answers_become_the_inputs_of_python() -> None:
     assert [fault for fault in run({"input": cases})["input"] if fault] == []
 
 
-def test_keys_of_one_upper_half_are_in_order() -> None:
-    """In order 126 of 4,000 arcs two sort keys differ only in their lower halves, and the key of the later input is
-    smaller."""
+def test_sort_keys_are_compared_with_all_their_bits() -> None:
+    """Sort keys of 64 bits are compared with all their bits: in order 126 of 4,000 arcs two keys differ only in their
+    lower halves, and the key of the later input is smaller."""
     keys = hashlib.shake_128(b"halftruth windows order" + (126).to_bytes(4, "big")).digest(8 * 4000)
     early, late = (int.from_bytes(keys[8 * x : 8 * x + 8], "big") for x in (934, 3083))
     assert late < early

@@ -66,7 +66,7 @@ def edited(payload: bytes, chance: random.Random, fields: tuple[int, ...]) -> by
 TOPICS = (*CASES["campaign"], *CASES["view"], *CASES["answer"])
 
 
-def judged(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple[int, ...] = ()) -> None:
+def compare_edited(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple[int, ...] = ()) -> None:
     chance = random.Random(seed)
     bases = dict.fromkeys(case["campaign"] for case in topics if "stage" not in case)
     payloads = [envelope.decode(bytes.fromhex(data)).unverified for data in bases if len(data) < 10_000]
@@ -91,13 +91,13 @@ def judged(count: int, seed: int, topics: Sequence[Case] = TOPICS, fields: tuple
 
 def test_browser_and_python_agree_on_edited_campaigns() -> None:
     """The browser and Python agree on the refusal or the levels of 200 edited campaigns."""
-    judged(200, seed=1)
+    compare_edited(200, seed=1)
 
 
 def test_browser_and_python_agree_on_edited_translations() -> None:
     """The browser and Python agree on 200 campaigns with a change in the domain or a translation, and show the same
     labels and units."""
-    judged(
+    compare_edited(
         200,
         3,
         [case for case in CASES["campaign"] if "asked" in case and has_translated_names(case)],
@@ -113,4 +113,4 @@ def has_translated_names(case: Case) -> bool:
 @pytest.mark.long
 def test_browser_and_python_agree_on_many_edited_campaigns() -> None:
     """The browser and Python agree on the refusal or the levels of 5,000 other edited campaigns."""
-    judged(5000, seed=2)
+    compare_edited(5000, seed=2)

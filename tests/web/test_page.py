@@ -31,7 +31,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 @pytest.fixture
 def visitor(browser: Chromium) -> Iterator[Visitor]:
     """A person in a new window without any study."""
-    browser.study.came.clear()
+    browser.study.received.clear()
     browser.study.faults = []
     with browser.private() as within:
         page = within.new_page()
@@ -68,11 +68,11 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     visitor.touch("bachelor")
     visitor.touch("Review before sending")
     visitor.heading("Review before sending")
-    assert visitor.browser.study.came == []
+    assert visitor.browser.study.received == []
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
     assert visitor.touches == 4
-    assert len(visitor.browser.study.came) == 1
+    assert len(visitor.browser.study.received) == 1
     assert "Units of your privacy budget spent so far: 1" in visitor.text
     assert "asks again on" in visitor.text
 
@@ -101,12 +101,12 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
     answering(visitor, campaigns.EDUCATION, "bachelor")
     visitor.touch("Make the report and show me every byte")
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
-    assert visitor.browser.study.came == []
+    assert visitor.browser.study.received == []
     shown = bytes.fromhex("".join(visitor.page.locator("p.code").all_inner_texts()))
     assert "was spent" in visitor.text
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
-    assert visitor.browser.study.came == [shown]
+    assert visitor.browser.study.received == [shown]
 
 
 @pytest.mark.parametrize(
@@ -117,8 +117,8 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
 def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches: int) -> None:
     """The page shows this device's questions after the consent is stored, one question a page.
 
-    Two questions take two touches more than one, and a class takes one more. The short form uses the form with classes,
-    which includes the other form.
+    A device that is asked two questions takes two touches more than one that is asked one, and a class takes one more.
+    The short form uses the form with classes, which includes the other form.
     """
     visitor.open(document(form))
     assert "Then you see the one or two questions that this device is asked." in visitor.text
@@ -250,7 +250,7 @@ def test_each_refusal_shows_its_reason(visitor: Visitor, state: str) -> None:
     assert not visitor.page.get_by_role("button", name="I agree").count()
     if state == "early":
         assert "Closed early by the organisation" in visitor.text
-    assert visitor.browser.study.came == []
+    assert visitor.browser.study.received == []
 
 
 def test_full_storage_is_not_charged(visitor: Visitor) -> None:
@@ -267,7 +267,7 @@ def test_full_storage_is_not_charged(visitor: Visitor) -> None:
     visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
     visitor.touch("Try again")
     visitor.heading("What is the highest level")
-    assert visitor.browser.study.came == []
+    assert visitor.browser.study.received == []
 
 
 def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> None:
@@ -310,7 +310,7 @@ def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visit
     assert "There is no internet connection." in visitor.text
     visitor.page.context.set_offline(False)
     visitor.heading("Your report has arrived.")
-    assert len(visitor.browser.study.came) == 1
+    assert len(visitor.browser.study.received) == 1
 
 
 def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
@@ -328,7 +328,7 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     with visitor.page.expect_download() as saved:
         visitor.touch("Save the report as a file")
     path = saved.value.path()
-    assert path.read_bytes() == visitor.browser.study.came[0]
+    assert path.read_bytes() == visitor.browser.study.received[0]
     visitor.page.reload()
     visitor.heading("Highest education")
     assert "2 messages were not sent yet" in visitor.text

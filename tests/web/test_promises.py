@@ -44,7 +44,7 @@ def test_draws_lengths_and_refusals_do_not_depend_on_the_answers(page: Page) -> 
     queue envelopes of the same lengths, and get the same refusals.
     """
     people = []
-    for number, one in enumerate(twin.ASKED):
+    for number, one in enumerate(twin.CAMPAIGNS):
         terms = open_campaign(one.data, twin.TRUST).terms
         # The values depend on the view.
         if isinstance(terms.domain, Form):
@@ -73,7 +73,7 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> Non
     used."""
     for data in (
         campaign(answers=3),
-        next(one.data for one in twin.ASKED if open_campaign(one.data, twin.TRUST).terms.transcript),
+        next(one.data for one in twin.CAMPAIGNS if open_campaign(one.data, twin.TRUST).terms.transcript),
     ):
         terms, known = open_campaign(data, twin.TRUST).terms, {"bytes": campaign_id(data).hex()}
         name = f"forgetting {terms.title}"
@@ -116,7 +116,7 @@ def test_each_report_goes_only_to_its_study(browser: Chromium, page: Page) -> No
             {"what": "answer", "given": [known[path], "master"]},
         ]
     study.faults = ["unknown_campaign"]
-    for name in ("came", "paths"):
+    for name in ("received", "paths"):
         getattr(study, name).clear()
     days = [OPENS, OPENS, OPENS + WEEK, OPENS + 2 * WEEK]
     sends = [{"now": now, "what": "send", "given": []} for now in days[1:]]
@@ -129,9 +129,9 @@ def test_each_report_goes_only_to_its_study(browser: Chromium, page: Page) -> No
     assert sorted(one["outcome"] for one in found[-3]) == ["sent", "unknown_campaign"]
     assert [one["outcome"] for one in found[-2]] == ["sent"]
     assert {tuple(waits) for waits, _ in held["campaigns"].values()} == {()}
-    assert len(study.came) == 3
+    assert len(study.received) == 3
     keys: dict[str, set[bytes]] = {path: set() for path in made}
-    for path, body in zip(study.paths, study.came, strict=True):
+    for path, body in zip(study.paths, study.received, strict=True):
         own, other = path.removesuffix("/v1/reports"), next(one for one in made if not path.startswith(one))
         assert campaign_id(made[own]) in body
         assert campaign_id(made[other]) not in body

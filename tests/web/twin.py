@@ -24,7 +24,7 @@ CHANCE = 4096
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnswerableCampaign:
     """A signed campaign, and its possible answers."""
 
     data: bytes
@@ -42,7 +42,7 @@ class Step:
 
     now: int
     what: str
-    campaign: Asked | None
+    campaign: AnswerableCampaign | None
     given: tuple[Any, ...]
     rand: bytes = field(repr=False)
 
@@ -56,7 +56,7 @@ class Step:
         return {"now": self.now, "what": what, "given": given, "rand": self.rand.hex()}
 
 
-def _asked() -> list[Asked]:
+def _answerable() -> list[AnswerableCampaign]:
     """Return the campaigns of the answer vectors, and two with six values: one answer a period and three answers a
     period."""
     found = {}
@@ -72,11 +72,11 @@ def _asked() -> list[Asked]:
                 role["level"] = case["level"]
         answers = tuple(answer["answer"] for answer in case["answers"])
         known = found.get(data)
-        found[data] = Asked(data, (known.answers if known else ()) + answers, role)
+        found[data] = AnswerableCampaign(data, (known.answers if known else ()) + answers, role)
     return [*found.values(), *CHOOSING]
 
 
-def _choosing() -> list[Asked]:
+def _choosing() -> list[AnswerableCampaign]:
     """Return campaigns for the same six values: with one and with three answers a period, with classes with priors,
     and for personal priors."""
     own = {"prior": {label: 1 + place for place, label in enumerate(LABELS)}}
@@ -86,11 +86,11 @@ def _choosing() -> list[Asked]:
         (of_own(), own),
         (of_own(title="At a level of one's own"), {**own, "level": exact.NANONATS // 2}),
     ]
-    return [Asked(data, ("none", "primary", "master"), role) for data, role in made]
+    return [AnswerableCampaign(data, ("none", "primary", "master"), role) for data, role in made]
 
 
 CHOOSING = _choosing()
-ASKED = _asked()
+CAMPAIGNS = _answerable()
 WRONG: tuple[dict[str, Any], ...] = (
     {"asClass": "strangers"}, {"asClass": "workers"}, {"prior": {"none": 1}}, {"prior": {"none": -1}},
     {"prior": {"nowhere": 1}}, {"prior": dict.fromkeys(LABELS, 3)}, {"level": 10**12}, {"level": 3 * 10**8},
@@ -117,7 +117,7 @@ def _caps(chance: random.Random) -> dict[str, Any]:
     return caps
 
 
-def _first(some: list[Asked], chooses: bool) -> list[tuple[str, Asked, tuple[Any, ...]]]:
+def _first(some: list[AnswerableCampaign], chooses: bool) -> list[tuple[str, AnswerableCampaign, tuple[Any, ...]]]:
     """Return the first steps: both campaigns are joined and agreed to, because most later steps would otherwise be
     refused.
 
@@ -133,7 +133,7 @@ def _first(some: list[Asked], chooses: bool) -> list[tuple[str, Asked, tuple[Any
     return [*joined, answered, ("join", one, ()), chosen, again, again, ("forget", one, ()), ("join", one, ()), chosen]
 
 
-def _choice_in(one: Asked) -> str:
+def _choice_in(one: AnswerableCampaign) -> str:
     return "choose_prior" if "prior" in one.role else "choose_class"
 
 
@@ -141,7 +141,7 @@ def steps(seed: int, length: int = 40) -> list[Step]:
     """Return the steps of a person with two campaigns, in any order, with a clock that may go back."""
     chance = random.Random(seed)
     chooses = seed % 3 == 0
-    some = [CHOOSING[2 + seed // 3 % 3], chance.choice(CHOOSING[:2])] if chooses else chance.sample(ASKED, 2)
+    some = [CHOOSING[2 + seed // 3 % 3], chance.choice(CHOOSING[:2])] if chooses else chance.sample(CAMPAIGNS, 2)
     terms = {one.id: open_campaign(one.data, TRUST).terms for one in some}
     caps = {"lifetime": 500 * exact.NANONATS} if seed % 6 == 0 else _caps(chance)
     found = [Step(OPENS, "tighten", None, (caps,), b"")]
@@ -202,15 +202,15 @@ class Twin:
             )
         )
 
-    def join(self, asked: Asked) -> None:
+    def join(self, asked: AnswerableCampaign) -> None:
         self.device.join(asked.data)
 
-    def consent(self, asked: Asked, role: dict[str, Any] | None = None) -> None:
+    def consent(self, asked: AnswerableCampaign, role: dict[str, Any] | None = None) -> None:
         role = role or {}
         level = exact.nats(role["level"]) if "level" in role else None
         self.device.consent(asked.id, as_class=role.get("asClass"), prior=role.get("prior"), level=level)
 
-    def answer(self, asked: Asked, text: str, reading: int | None) -> dict[str, Any]:
+    def answer(self, asked: AnswerableCampaign, text: str, reading: int | None) -> dict[str, Any]:
         value: Any = text
         if text in asked.answers:
             value = open_campaign(asked.data, TRUST).terms.domain.parse(text)
@@ -223,13 +223,13 @@ class Twin:
             "repeated": receipt.repeated,
         }
 
-    def forget(self, asked: Asked) -> None:
+    def forget(self, asked: AnswerableCampaign) -> None:
         self.device.forget(asked.id)
 
-    def choose_class(self, asked: Asked, level: int, history: dict[str, int] | None) -> str:
+    def choose_class(self, asked: AnswerableCampaign, level: int, history: dict[str, int] | None) -> str:
         return self.device.choose_class(asked.id, exact.nats(level), history)
 
-    def choose_prior(self, asked: Asked, level: int, history: dict[str, int] | None) -> dict[str, int]:
+    def choose_prior(self, asked: AnswerableCampaign, level: int, history: dict[str, int] | None) -> dict[str, int]:
         return self.device.choose_prior(asked.id, exact.nats(level), history)
 
     def set_clock(self, _: None) -> list[str]:
