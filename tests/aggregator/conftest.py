@@ -1,7 +1,8 @@
-"""The object store that several test files use, and studies in it and in folders."""
+"""The random numbers of a test, the object store that several test files use, and studies in it and in folders."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from aggregator.storage.places import Remote, below
@@ -9,6 +10,12 @@ from aggregator.study import Study
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.keys import SigningKey
 from tests.aggregator.object_store import BUCKET, object_store, prepared, using_store
+
+
+@pytest.fixture
+def rng():
+    """A generator with a fixed seed for each test, so no result depends on the order of tests."""
+    return np.random.default_rng(20260101)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ from aggregator.families.response.recipe import randomized_response
 from protocol.channels.bits.channel import Bits, S
 from protocol.exact import NANONATS
 
-RNG = np.random.default_rng(20260101)
 HALF = S // 2
 
 CHANNELS = {
@@ -39,11 +38,11 @@ def words(channel):
     return bits, law
 
 
-def test_forward_and_backward_multiply_with_the_response(channel):
+def test_forward_and_backward_multiply_with_the_response(channel, rng):
     """forward(p) = p R and backward(w) = R w, where R[x] is the mean of the bits over all words of x."""
     bits, law = words(channel)
     response, decoder = law @ bits, BitsDecoder(channel)
-    p, w = RNG.normal(size=channel.inputs), RNG.normal(size=channel.inputs)
+    p, w = rng.normal(size=channel.inputs), rng.normal(size=channel.inputs)
     np.testing.assert_allclose(decoder.forward(p), p @ response, atol=1e-12)
     np.testing.assert_allclose(decoder.backward(w), response @ w, atol=1e-12)
     assert not decoder.one_hot
@@ -51,23 +50,23 @@ def test_forward_and_backward_multiply_with_the_response(channel):
         decoder.forward_squares(p)
 
 
-def test_the_estimate_is_unbiased(channel):
+def test_the_estimate_is_unbiased(channel, rng):
     """A report's contribution to v . raw, with the intercept, has the mean v . p under every p."""
     bits, law = words(channel)
     decoder = BitsDecoder(channel)
-    p, v = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
+    p, v = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
     adds = bits @ decoder.adjoint(v) + decoder.intercept(v)
     assert p @ law @ adds == pytest.approx(p @ v)
     np.testing.assert_allclose(decoder.invert(p @ law @ bits), p, atol=1e-9)
-    share = RNG.uniform(size=channel.inputs)
+    share = rng.uniform(size=channel.inputs)
     assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share))
 
 
-def test_variances_are_those_of_all_words(channel):
+def test_variances_are_those_of_all_words(channel, rng):
     """variances and variance are the variances of one report's contribution, computed over all words."""
     bits, law = words(channel)
     decoder = BitsDecoder(channel)
-    p, v = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
+    p, v = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
     of_words, share = p @ law, p @ law @ bits
     adds = np.array([decoder.invert(word) for word in bits])
     each = of_words @ adds**2 - (of_words @ adds) ** 2
@@ -78,10 +77,10 @@ def test_variances_are_those_of_all_words(channel):
         assert decoder.variance(np.eye(channel.inputs)[x], share) == pytest.approx(each[x], abs=1e-9)
 
 
-def test_the_binomial_steps_give_the_raw_estimate(channel):
+def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + heights * counts / n is the raw estimate; a and b are the probabilities inside and outside the support."""
     decoder, n = BitsDecoder(channel), 1000
-    counts = RNG.integers(0, n, channel.inputs)
+    counts = rng.integers(0, n, channel.inputs)
     steps = decoder.binomial_steps(counts, n)
     np.testing.assert_allclose(
         steps.base + (steps.heights * steps.counts).sum(axis=0) / n, decoder.invert(counts / n), atol=1e-12
@@ -103,7 +102,7 @@ def test_ceiling_and_weight_equal_those_of_all_words(channel):
 
 @pytest.mark.parametrize("eps", [0.5, 1, 2])
 @pytest.mark.parametrize("k", [5, 40])
-def test_closed_forms_of_grr_rappor_and_oue(k, eps):
+def test_closed_forms_of_grr_rappor_and_oue(k, eps, rng):
     """With p and q of Gu et al. 2020, sec. III-C, the estimate is (c / n - q) / (p - q).
 
     For fixed people its variance is q (1-q) / (p-q)^2 + f (1-p-q) / (p-q): OUE's is 4 e^eps / (e^eps - 1)^2 + f,
@@ -117,7 +116,7 @@ def test_closed_forms_of_grr_rappor_and_oue(k, eps):
         (BitsDecoder(unary.rappor(k, level)), root / (root + 1), 1 / (root + 1)),
         (BitsDecoder(unary.oue(k, level)), 0.5, 1 / (E + 1)),
     ]
-    f = RNG.dirichlet(np.ones(k))
+    f = rng.dirichlet(np.ones(k))
     for decoder, p, q in cases:
         share = f * p + (1 - f) * q
         np.testing.assert_allclose(decoder.forward(f), share, rtol=1e-6)
@@ -129,11 +128,11 @@ def test_closed_forms_of_grr_rappor_and_oue(k, eps):
     assert oue == pytest.approx(4 * E / (E - 1) ** 2)
 
 
-def test_forty_thousand_bits_are_decoded_at_once():
+def test_forty_thousand_bits_are_decoded_at_once(rng):
     """For k = 40,000 the expected shares are decoded, and a query has a variance; a k x k array would need 12.8 GB."""
     channel = unary.oue(40_000, NANONATS)
     decoder = BitsDecoder(channel)
-    p = RNG.dirichlet(np.ones(channel.inputs))
+    p = rng.dirichlet(np.ones(channel.inputs))
     share = decoder.forward(p)
     np.testing.assert_allclose(decoder.invert(share), p, atol=1e-9)
     assert decoder.variance(np.ones(channel.inputs), share) > 0

@@ -21,7 +21,6 @@ from protocol.exact import NANONATS
 from protocol.notions import Block, HighLow, certify
 from tests.aggregator.matrix import dense
 
-RNG = np.random.default_rng(20260103)
 LEVELS = (NANONATS // 2, NANONATS, 4 * NANONATS)
 
 
@@ -73,7 +72,7 @@ def test_there_is_a_step_between_any_two_contributions_of_a_report(channel):
     assert steps.number.tolist() == [number - 1 for number in levels]
 
 
-def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
+def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel, rng):
     """Each report reaches a step 0 or 1 times, from the bottom up without a gap, and the counts of several reports add
     up."""
     decoder = decoder_of(channel)
@@ -84,7 +83,7 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
     for x in range(channel.inputs):
         used = np.flatnonzero(singles[0].heights[:, x])
         assert (np.diff(reached[:, used, x], axis=1) >= 0).all()  # the rows are the steps from the top down
-    counts = RNG.integers(0, 50, channel.outputs)
+    counts = rng.integers(0, 50, channel.outputs)
     steps = decoder.binomial_steps(counts, int(counts.sum()))
     some = steps.heights > 0
     assert np.array_equal(steps.counts[some], np.tensordot(counts, reached, 1)[some])
@@ -101,23 +100,23 @@ def test_every_step_counts_one_set_of_outputs_inside_the_one_below(channel):
     ],
     ids=["hadamard", "response", "uneven response", "table", "constant"],
 )
-def test_inner_decoders_take_shares_that_sum_to_less_than_one(inner):
+def test_inner_decoders_take_shares_that_sum_to_less_than_one(inner, rng):
     """A block with a tenth of the reports has a tenth of the estimate; its variances are share @ L^2 - (share @
     L)^2."""
     decoder = ConstantDecoder() if isinstance(inner, Constant) else decoder_of(inner)
-    L, share = left_inverse(decoder), RNG.dirichlet(np.ones(inner.outputs)) / 10
+    L, share = left_inverse(decoder), rng.dirichlet(np.ones(inner.outputs)) / 10
     np.testing.assert_allclose(dense(inner) @ L, np.eye(inner.inputs), atol=1e-9)
     np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
     np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, atol=1e-9)
     np.testing.assert_allclose(decoder.forward(np.full(inner.inputs, 0.01)).sum(), inner.inputs / 100)
 
 
-def test_many_equal_blocks_are_decoded_like_single_blocks():
+def test_many_equal_blocks_are_decoded_like_single_blocks(rng):
     """The estimate of twenty blocks with one inner channel is, for each block, the inner estimate from the block's
     shares."""
     channel = in_blocks([x // 5 for x in range(100)], NANONATS, hadamard)
     inner = decoder_of(hadamard(5, NANONATS))
-    share = RNG.dirichlet(np.ones(channel.outputs))
+    share = rng.dirichlet(np.ones(channel.outputs))
     expected = np.concatenate([inner.invert(part) for part in share.reshape(20, 8)])
     np.testing.assert_allclose(decoder_of(channel).invert(share), expected, atol=1e-12)
 
@@ -195,7 +194,7 @@ def test_the_cover_of_high_low_hadamard_is_the_published_one(sensitive, level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_each_block_gets_its_best_channel(level):
+def test_each_block_gets_its_best_channel(level, rng):
     """No single recipe for all blocks has less expected error than the best channel for each, for five random shares of
     the blocks."""
     blocks = [0] * 2 + [1] * 16 + [2] * 60 + [3]
@@ -203,7 +202,7 @@ def test_each_block_gets_its_best_channel(level):
     best = best_in_blocks(blocks, level, builders)
     assert certify(best, Block.over(level, blocks)).audited in (level - 1, level)
     for _ in range(5):
-        sizes = RNG.dirichlet(np.ones(4))
+        sizes = rng.dirichlet(np.ones(4))
         p = np.repeat(sizes / [2, 16, 60, 1], [2, 16, 60, 1])
         for build in builders:
             assert expected_mse(best, p) <= expected_mse(in_blocks(blocks, level, build), p) * (1 + 1e-9)

@@ -16,8 +16,6 @@ from protocol.exact import NANONATS
 from tests.aggregator.matrix import dense
 from tests.aggregator.test_estimate_blocks import CHANNELS as BLOCKS
 
-RNG = np.random.default_rng(20260101)
-
 
 def random_table(inputs, outputs, seed):
     rows = np.random.default_rng(seed).integers(1, 100, (inputs, outputs))
@@ -74,10 +72,10 @@ def left_inverse(channel):
 
 
 @pytest.mark.parametrize("order", [1, 2, 4, 32])
-def test_the_fast_transform_is_sylvesters_matrix(order):
+def test_the_fast_transform_is_sylvesters_matrix(order, rng):
     """walsh(v) = H v with H[r, c] = (-1)^popcount(r & c), exactly on integers, also for several vectors at once."""
     matrix = np.array([[(-1) ** (r & c).bit_count() for c in range(order)] for r in range(order)])
-    vectors = RNG.integers(-1000, 1000, (3, order))
+    vectors = rng.integers(-1000, 1000, (3, order))
     assert np.array_equal(walsh(vectors), vectors @ matrix)
     assert walsh(vectors).dtype == vectors.dtype
 
@@ -88,10 +86,10 @@ def test_the_transform_refuses_other_orders():
         walsh(np.zeros(6))
 
 
-def test_forward_and_backward_multiply_with_the_channel(channel):
+def test_forward_and_backward_multiply_with_the_channel(channel, rng):
     """forward(p) = p Q, backward(w) = Q w and forward_squares(p) = p Q^2 with Q from the channel's weights."""
     Q, decoder = dense(channel), decoder_of(channel)
-    p, w = RNG.normal(size=channel.inputs), RNG.normal(size=channel.outputs)
+    p, w = rng.normal(size=channel.inputs), rng.normal(size=channel.outputs)
     np.testing.assert_allclose(decoder.forward(p), p @ Q, atol=1e-9)
     np.testing.assert_allclose(decoder.backward(w), Q @ w, atol=1e-9)
     np.testing.assert_allclose(decoder.forward_squares(p), p @ Q**2, atol=1e-9)
@@ -102,11 +100,11 @@ def test_the_decoder_is_a_left_inverse(channel):
     np.testing.assert_allclose(dense(channel) @ left_inverse(channel), np.eye(channel.inputs), atol=1e-9)
 
 
-def test_all_forms_multiply_with_one_left_inverse(channel):
+def test_all_forms_multiply_with_one_left_inverse(channel, rng):
     """invert, adjoint, variances, query and weight use the same matrix L."""
     L, decoder = left_inverse(channel), decoder_of(channel)
-    share = RNG.dirichlet(np.ones(channel.outputs))
-    v = RNG.normal(size=channel.inputs)
+    share = rng.dirichlet(np.ones(channel.outputs))
+    v = rng.normal(size=channel.inputs)
     np.testing.assert_allclose(decoder.invert(share), share @ L, atol=1e-9)
     np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-9)
     np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, rtol=1e-9, atol=1e-9)
@@ -122,9 +120,9 @@ def test_no_output_is_more_probable_than_its_ceiling(channel):
         np.testing.assert_allclose(ceiling, largest)
 
 
-def test_the_binomial_steps_give_the_raw_estimate(channel):
+def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + sum of heights * counts / n is the raw estimate, and every count is between 0 and n."""
-    counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
+    counts = rng.multinomial(5000, rng.dirichlet(np.ones(channel.outputs)))
     decoder = decoder_of(channel)
     steps = decoder.binomial_steps(counts, int(counts.sum()))
     raw = steps.base + (steps.heights * steps.counts / steps.reports).sum(axis=0)
@@ -134,12 +132,12 @@ def test_the_binomial_steps_give_the_raw_estimate(channel):
     assert (steps.heights >= 0).all()
 
 
-def test_every_step_counts_one_set_of_outputs(channel):
+def test_every_step_counts_one_set_of_outputs(channel, rng):
     """Each report reaches a step 0 or 1 times, and the counts of several reports add up."""
     decoder = decoder_of(channel)
     singles = np.array([decoder.binomial_steps(report, 1).counts for report in np.eye(channel.outputs, dtype=np.int64)])
     assert set(np.unique(singles)) <= {0, 1}
-    counts = RNG.integers(0, 50, channel.outputs)
+    counts = rng.integers(0, 50, channel.outputs)
     assert np.array_equal(decoder.binomial_steps(counts, int(counts.sum())).counts, np.tensordot(counts, singles, 1))
 
 
@@ -181,10 +179,10 @@ def test_supports_have_the_known_probabilities():
     np.testing.assert_allclose(steps.outside[[1, 2, 4]], 0)
 
 
-def test_the_published_formulas_give_the_estimate_of_the_decoder():
+def test_the_published_formulas_give_the_estimate_of_the_decoder(rng):
     """Acharya et al. 2020, eq. 15-16 and 19, evaluated as printed, give the decoder's estimate."""
     for channel in (high_low(9, [1, 2, 5], NANONATS, hadamard), MIXED["blocks of unequal sizes"]):
-        counts = RNG.multinomial(1000, RNG.dirichlet(np.ones(channel.outputs)))
+        counts = rng.multinomial(1000, rng.dirichlet(np.ones(channel.outputs)))
         share = counts / counts.sum()
         pi, tau = channel.channels[0].truth / 2**64, channel.hidden / 2**128
         raw = decoder_of(channel).invert(share)
@@ -206,27 +204,27 @@ def test_the_published_formulas_give_the_estimate_of_the_decoder():
 
 
 @pytest.mark.parametrize("name", [*RESPONSE, "square table"])
-def test_a_square_channel_has_one_inverse(name):
+def test_a_square_channel_has_one_inverse(name, rng):
     """A channel with as many outputs as inputs has the same left inverse as its table, for any reference prior."""
     channel = CHANNELS[name]
     table = as_table(channel)
-    share = RNG.dirichlet(np.ones(channel.outputs))
-    for reference in (None, RNG.dirichlet(np.ones(channel.inputs)).tolist()):
+    share = rng.dirichlet(np.ones(channel.outputs))
+    for reference in (None, rng.dirichlet(np.ones(channel.inputs)).tolist()):
         np.testing.assert_allclose(
             decoder_of(table, reference).invert(share), decoder_of(channel).invert(share), atol=1e-9
         )
 
 
-def test_the_table_decoder_has_the_least_error_at_its_reference():
+def test_the_table_decoder_has_the_least_error_at_its_reference(rng):
     """No other left inverse of a table has less error at the reference prior; the shares of the estimate sum to one."""
     channel = TABLES["wide table"]
-    Q, reference = dense(channel), RNG.dirichlet(np.ones(channel.inputs))
+    Q, reference = dense(channel), rng.dirichlet(np.ones(channel.inputs))
     decoder = decoder_of(channel, reference.tolist())
     L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
     law = reference @ Q
     null = np.linalg.svd(Q)[2][channel.inputs :].T  # the columns span the null space: Q null = 0
     for _ in range(20):
-        other = L + null @ RNG.normal(size=(null.shape[1], channel.inputs)) / 10
+        other = L + null @ rng.normal(size=(null.shape[1], channel.inputs)) / 10
         assert (law @ other**2).sum() > (law @ L**2).sum()
     np.testing.assert_allclose(L.sum(axis=1), 1)
 

@@ -18,7 +18,6 @@ from aggregator.families.response.recipe import lip_response, randomized_respons
 from protocol.channels import Table
 from protocol.exact import NANONATS
 
-RNG = np.random.default_rng(20)
 ROWS = np.array([[8, 4, 3, 3, 2], [3, 8, 2, 4, 3], [2, 3, 9, 2, 4]]) / 20
 WIDE = Table.nearest([[Fraction(round(20 * cell), 20) for cell in row] for row in ROWS])
 CHANNELS = {
@@ -39,9 +38,9 @@ def even(k):
     return np.full(k, 1 / k)
 
 
-def drawn(decoder, p, n):
+def drawn(rng, decoder, p, n):
     law = decoder.forward(p)
-    return RNG.multinomial(n, law / law.sum()) / n
+    return rng.multinomial(n, law / law.sum()) / n
 
 
 def log_likelihood(decoder, share, p):
@@ -49,7 +48,7 @@ def log_likelihood(decoder, share, p):
     return share[seen] @ np.log(decoder.forward(p)[seen])
 
 
-def test_no_other_distribution_is_more_likely_by_more_than_the_gap(channel):
+def test_no_other_distribution_is_more_likely_by_more_than_the_gap(channel, rng):
     """No corner, no random distribution and no long run of plain steps is more likely than the estimate by more than
     the stated gap.
 
@@ -57,7 +56,7 @@ def test_no_other_distribution_is_more_likely_by_more_than_the_gap(channel):
     """
     decoder, n = decoder_of(channel), 2000
     p = 1 / np.arange(1, channel.inputs + 1) ** 2
-    share = drawn(decoder, p / p.sum(), n)
+    share = drawn(rng, decoder, p / p.sum(), n)
     fit = em(decoder, share, n, even(channel.inputs))
     assert fit.settled
     assert fit.gap <= NATS
@@ -67,15 +66,15 @@ def test_no_other_distribution_is_more_likely_by_more_than_the_gap(channel):
     slow = even(channel.inputs)
     for _ in range(3000):
         slow = posterior_mean(decoder, share, slow)
-    rivals = [slow, p / p.sum(), *RNG.dirichlet(np.ones(channel.inputs), 50)]
+    rivals = [slow, p / p.sum(), *rng.dirichlet(np.ones(channel.inputs), 50)]
     rivals += [0.99 * fit.share + 0.01 * corner for corner in np.eye(channel.inputs)]
     assert all(n * log_likelihood(decoder, share, rival) <= best + 1e-6 for rival in rivals)
 
 
-def test_the_posterior_mode_is_the_optimum_of_its_objective():
+def test_the_posterior_mode_is_the_optimum_of_its_objective(rng):
     """Under a Dirichlet prior a general optimiser finds nothing better than the posterior mode, and ends near it."""
     decoder, n, prior = decoder_of(WIDE), 3000, np.array([0.2, 0.5, 0.3])
-    share = drawn(decoder, np.array([0.7, 0.1, 0.2]), n)
+    share = drawn(rng, decoder, np.array([0.7, 0.1, 0.2]), n)
     fit = posterior_mode(decoder, share, n, prior)
 
     def objective(free):
@@ -90,10 +89,10 @@ def test_the_posterior_mode_is_the_optimum_of_its_objective():
     assert n * (-objective(free) - value) <= fit.gap <= NATS
 
 
-def test_a_search_of_one_step_has_not_converged():
+def test_a_search_of_one_step_has_not_converged(rng):
     """A search limited to one step, far from the maximum, reports one step and that it has not converged."""
     decoder, start = decoder_of(WIDE), np.array([0.6, 0.2, 0.2])
-    share = drawn(decoder, np.array([0.1, 0.1, 0.8]), 10_000)
+    share = drawn(rng, decoder, np.array([0.1, 0.1, 0.8]), 10_000)
     fit = em(decoder, share, 10_000, start, steps=1)
     assert not fit.settled
     assert fit.steps == 1
@@ -157,7 +156,7 @@ def test_values_with_the_same_outputs_are_not_identified():
     np.testing.assert_allclose(found.raw[:2], p[:2], atol=1e-9)
 
 
-def test_intervals_of_identified_values_have_their_coverage():
+def test_intervals_of_identified_values_have_their_coverage(rng):
     """The coverage of the 95% intervals of identified values is 93.5 to 96.5% over 2,000 batches, and the estimate is
     unbiased.
 
@@ -167,7 +166,7 @@ def test_intervals_of_identified_values_have_their_coverage():
     decoder, p, n = decoder_of(ALIKE), np.array([0.55, 0.02, 0.0, 0.43]), 2000
     found = []
     for _ in range(2000):
-        share = drawn(decoder, p, n)
+        share = drawn(rng, decoder, p, n)
         partial = identified_values(decoder, share, em(decoder, share, n, even(4)).share)
         low, high = normal(partial.raw, np.sqrt(partial.variance / n), 0.05)
         found.append([partial.raw[:2], (low <= p)[:2] & (p <= high)[:2]])

@@ -11,7 +11,6 @@ from protocol.domain import Grid
 from protocol.exact import NANONATS
 from tests.aggregator.matrix import dense
 
-RNG = np.random.default_rng(20260101)
 CHANNELS = {
     "discrete Laplace": discrete_laplace(9, NANONATS),
     "discrete Gaussian": discrete_gaussian(6, 1.0, 5 * NANONATS),
@@ -25,11 +24,11 @@ def channel(request):
     return request.param
 
 
-def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel):
+def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel, rng):
     """forward, forward_squares, backward, invert, adjoint, variances and ceiling equal those of the dense matrices."""
     decoder, law = NoiseDecoder(channel), dense(channel)
     inverse = np.linalg.inv(law)
-    p, w = RNG.dirichlet(np.ones(channel.inputs)), RNG.normal(size=channel.inputs)
+    p, w = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
     share = p @ law
     np.testing.assert_allclose(decoder.forward(p), share, rtol=1e-12)
     np.testing.assert_allclose(decoder.forward_squares(p), p @ law**2, rtol=1e-12)
@@ -42,10 +41,10 @@ def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel):
     assert (decoder.inputs, decoder.features) == (channel.inputs, channel.outputs)
 
 
-def test_the_binomial_steps_add_up_to_the_estimate(channel):
+def test_the_binomial_steps_add_up_to_the_estimate(channel, rng):
     """base + sum of heights * counts / n is the raw estimate."""
     decoder = NoiseDecoder(channel)
-    counts = RNG.integers(1, 1000, channel.outputs)
+    counts = rng.integers(1, 1000, channel.outputs)
     n = int(counts.sum())
     steps = decoder.binomial_steps(counts, n)
     raw = steps.base + (steps.heights * steps.counts).sum(axis=0) / n
@@ -72,7 +71,7 @@ def test_a_large_lattice_is_not_inverted(monkeypatch):
     assert decoder.forward(np.full(9, 1 / 9)).sum() == pytest.approx(1)
 
 
-def test_estimates_are_unbiased_within_their_errors(channel):
+def test_estimates_are_unbiased_within_their_errors(channel, rng):
     """With n = 2 * 10^5 reports every raw estimate is within 5 standard errors of the truth.
 
     The 30 comparisons of all channels fail with a probability of 2 * 10^-5. A failure means a biased estimate or a
@@ -81,6 +80,6 @@ def test_estimates_are_unbiased_within_their_errors(channel):
     decoder = NoiseDecoder(channel)
     p = np.arange(1, channel.inputs + 1) / sum(range(1, channel.inputs + 1))
     n = 2 * 10**5
-    share = RNG.multinomial(n, decoder.forward(p)) / n
+    share = rng.multinomial(n, decoder.forward(p)) / n
     se = np.sqrt(decoder.variances(share) / n)
     assert (np.abs(decoder.invert(share) - p) < 5 * se).all()

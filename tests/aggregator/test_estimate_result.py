@@ -24,7 +24,6 @@ from protocol.keys import SigningKey
 from protocol.notions import Information, Ldp
 from protocol.views import plain_views
 
-RNG = np.random.default_rng(7)
 PRIOR = (50, 30, 15, 5)
 
 
@@ -34,9 +33,9 @@ def terms(channel, notion=None, domain=None, minimum=100):
                     10**9, 2 * 10**9, 86400, 1, minimum, "open")  # fmt: skip
 
 
-def tally(channel, p, n, rejected=None, version=None):
+def tally(rng, channel, p, n, rejected=None, version=None):
     law = decoder_of(channel).forward(np.asarray(p, dtype=float))
-    return Tally(RNG.multinomial(n, law / law.sum()), n, rejected or {}, version)
+    return Tally(rng.multinomial(n, law / law.sum()), n, rejected or {}, version)
 
 
 LDP = terms(randomized_response(4, NANONATS))
@@ -47,15 +46,15 @@ SINGULAR = terms(
 )
 
 
-def test_a_standard_error_above_one_half_causes_a_warning():
+def test_a_standard_error_above_one_half_causes_a_warning(rng):
     """A standard error above 50% causes a warning, even if the shares look certain; a smaller one does not."""
     wide = terms(discrete_gaussian(12, 1.5, 6 * NANONATS), Ldp(6 * NANONATS), Buckets.of(range(12)))
-    found = estimate(wide, tally(wide.channel, [1 / 12] * 12, 200))
+    found = estimate(wide, tally(rng, wide.channel, [1 / 12] * 12, 200))
     unknown = int(np.count_nonzero(found.se > 0.5))
     assert found.se.max() > 1
     assert any(f"at {unknown} of 12 values the standard error is above 50%" in warning for warning in found.warnings)
     assert not any(
-        "standard error" in warning for warning in estimate(LDP, tally(LDP.channel, [0.25] * 4, 200)).warnings
+        "standard error" in warning for warning in estimate(LDP, tally(rng, LDP.channel, [0.25] * 4, 200)).warnings
     )
 
 
@@ -63,10 +62,10 @@ def test_a_standard_error_above_one_half_causes_a_warning():
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 1000])
-def test_projection_is_the_nearest_distribution(k):
+def test_projection_is_the_nearest_distribution(k, rng):
     """The projection p is a distribution, and (raw - p) . (q - p) <= 0 for every distribution q, so none is nearer."""
     for _ in range(20):
-        raw = RNG.normal(1 / k, 1 / np.sqrt(k), k)
+        raw = rng.normal(1 / k, 1 / np.sqrt(k), k)
         p = distribution.project(raw)
         assert p.min() >= 0
         assert p.sum() == pytest.approx(1)
@@ -90,7 +89,7 @@ def test_the_mmse_estimate_is_the_mean_posterior():
     np.testing.assert_allclose(distribution.posterior_mean(decoder_of(channel), counts / 100, P), by_hand)
 
 
-def test_a_wrong_prior_biases_the_mmse_estimate_and_not_the_mode():
+def test_a_wrong_prior_biases_the_mmse_estimate_and_not_the_mode(rng):
     """With the true prior the MMSE estimate is accurate; with a wrong one it stays off for any n, but the posterior
     mode does not.
 
@@ -100,7 +99,7 @@ def test_a_wrong_prior_biases_the_mmse_estimate_and_not_the_mode():
     right = decoder.forward(P)
     np.testing.assert_allclose(distribution.posterior_mean(decoder, right, P), P)
     truth = np.array([0.2, 0.3, 0.3, 0.2])
-    share = tally(LIP.channel, truth, 10**7).counts / 10**7
+    share = tally(rng, LIP.channel, truth, 10**7).counts / 10**7
     mean = distribution.posterior_mean(decoder, share, P)
     mode = likelihood.posterior_mode(decoder, share, 10**7, P).share
     assert np.abs(mean - truth).sum() > 0.1
@@ -112,9 +111,9 @@ def test_a_wrong_prior_biases_the_mmse_estimate_and_not_the_mode():
 # The estimate
 
 
-def test_the_json_of_an_estimate_has_the_documented_entries():
+def test_the_json_of_an_estimate_has_the_documented_entries(rng):
     """The JSON of an estimate has the entries that scripts read, plain numbers without NaN, and values in order."""
-    found = estimate(LDP, tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000, {"replayed": 3}, version=9))
+    found = estimate(LDP, tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000, {"replayed": 3}, version=9))
     document = json.loads(json.dumps(found.as_json(), allow_nan=False))
     assert {"campaign", "reports", "values", "rejected", "influence"} <= document.keys()
     assert [row["value"] for row in document["values"]] == ["v0", "v1", "v2", "v3"]
@@ -126,10 +125,10 @@ def test_the_json_of_an_estimate_has_the_documented_entries():
     assert sum(row["estimate"] for row in document["values"]) == pytest.approx(1)
 
 
-def test_an_estimate_is_consistent_with_its_raw_shares_and_intervals():
+def test_an_estimate_is_consistent_with_its_raw_shares_and_intervals(rng):
     """Raw shares are the decoder's, the consistent shares are their projection, and simultaneous intervals contain the
     single ones within 0 .. 1."""
-    counted = tally(LDP.channel, [0.7, 0.3, 0, 0], 300)
+    counted = tally(rng, LDP.channel, [0.7, 0.3, 0, 0], 300)
     found = estimate(LDP, counted)
     np.testing.assert_array_equal(found.raw, decoder_of(LDP.channel).invert(counted.counts / 300))
     np.testing.assert_array_equal(found.share, distribution.project(found.raw))
@@ -140,27 +139,27 @@ def test_an_estimate_is_consistent_with_its_raw_shares_and_intervals():
     assert found.method == "projection"
 
 
-def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk():
+def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk(rng):
     """The simultaneous intervals of all k values are the single intervals at alpha / k (Bonferroni)."""
-    counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
+    counted = tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
     together, alone = estimate(LDP, counted, level=0.96), estimate(LDP, counted, level=0.99)
     np.testing.assert_allclose(together.simultaneous_low, alone.low)
     np.testing.assert_allclose(together.simultaneous_high, alone.high)
 
 
-def test_a_wider_level_gives_wider_intervals():
+def test_a_wider_level_gives_wider_intervals(rng):
     """99% intervals contain the 90% intervals."""
-    counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
+    counted = tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
     wide, narrow = (estimate(LDP, counted, level=level) for level in (0.99, 0.9))
     assert (wide.low < narrow.low).all()
     assert (wide.high > narrow.high).all()
 
 
-def test_a_signed_campaign_is_named_by_its_id():
+def test_a_signed_campaign_is_named_by_its_id(rng):
     """The estimate of a signed campaign has its id."""
     key = SigningKey(bytes(range(32)))
     signed = open_campaign(seal_campaign(LDP, key), [key.public])
-    found = estimate(signed, tally(LDP.channel, [0.25] * 4, 500))
+    found = estimate(signed, tally(rng, LDP.channel, [0.25] * 4, 500))
     assert found.as_json()["campaign_id"] == signed.id.hex()
 
 
@@ -179,12 +178,12 @@ def test_a_tally_of_another_channel_is_a_value_error():
         estimate(LDP, Tally.of(np.array([1000, 0, 0])))
 
 
-def test_unknown_methods_and_methods_without_their_prior_are_refused():
+def test_unknown_methods_and_methods_without_their_prior_are_refused(rng):
     """An unknown method is refused with the known ones; mmse and map are refused without a prior.
 
     A confidence level that is not between 0 and 1 is a ValueError.
     """
-    counted = tally(LDP.channel, [0.25] * 4, 500)
+    counted = tally(rng, LDP.channel, [0.25] * 4, 500)
     with pytest.raises(MethodRefused, match="projection"):
         estimate(LDP, counted, method="guess")
     for method in ("mmse", "map"):
@@ -214,11 +213,11 @@ def test_methods_that_count_outputs_are_refused_where_bits_are_counted():
         (300, 10_000, "empirical-bayes"),
     ],
 )
-def test_the_default_method_depends_on_the_noise(k, n, method):
+def test_the_default_method_depends_on_the_noise(k, n, method, rng):
     """From 16 values on, the default is empirical Bayes if the noise is above a quarter of a uniform share, and the
     projection below."""
     asked = terms(hadamard(k, NANONATS))
-    counted = tally(asked.channel, np.full(k, 1 / k), n)
+    counted = tally(rng, asked.channel, np.full(k, 1 / k), n)
     found = estimate(asked, counted)
     assert found.method == method
     expected = {
@@ -228,14 +227,14 @@ def test_the_default_method_depends_on_the_noise(k, n, method):
     np.testing.assert_array_equal(found.share, expected[method])
 
 
-def test_every_method_estimates_a_distribution():
+def test_every_method_estimates_a_distribution(rng):
     """Each method but linear gives shares that are not negative, sum to one, and are within 2 percentage points of the
     truth.
 
     n = 10^6 and k = 4, so all shares are precise to .4%; the prior is the true distribution.
     """
     truth = np.array(PRIOR) / 100
-    counted = tally(LIP.channel, truth, 10**6)
+    counted = tally(rng, LIP.channel, truth, 10**6)
     for method in ("projection", "empirical-bayes", "em", "mmse", "map"):
         found = estimate(LIP, counted, method=method)
         assert found.share.min() >= 0
@@ -244,11 +243,11 @@ def test_every_method_estimates_a_distribution():
         assert not found.warnings
 
 
-def test_a_search_that_did_not_converge_warns(monkeypatch):
+def test_a_search_that_did_not_converge_warns(monkeypatch, rng):
     """If a search has not converged, the first warning says that it stopped."""
     monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
     asked = terms(hadamard(200, NANONATS))
-    found = estimate(asked, tally(asked.channel, np.full(200, 1 / 200), 5000), method="em")
+    found = estimate(asked, tally(rng, asked.channel, np.full(200, 1 / 200), 5000), method="em")
     assert "maximum-likelihood search stopped" in found.warnings[0]
 
 
@@ -282,9 +281,9 @@ def test_without_inverse_and_prior_em_is_the_default():
         estimate(asked, counted, method="empirical-bayes")
 
 
-def test_lip_campaigns_default_to_their_prior():
+def test_lip_campaigns_default_to_their_prior(rng):
     """The default method of a LIP campaign is MMSE, with intervals that do not use the prior."""
-    counted = tally(LIP.channel, np.array(PRIOR) / 100, 20_000)
+    counted = tally(rng, LIP.channel, np.array(PRIOR) / 100, 20_000)
     found = {method: estimate(LIP, counted, method=method) for method in (None, "mmse", "map", "projection", "linear")}
     assert found[None].method == "mmse"
     np.testing.assert_array_equal(found[None].share, found["mmse"].share)
@@ -294,9 +293,9 @@ def test_lip_campaigns_default_to_their_prior():
         assert not each.warnings
 
 
-def test_a_singular_lip_channel_is_estimated_without_error_bars():
+def test_a_singular_lip_channel_is_estimated_without_error_bars(rng):
     """If no unbiased estimate exists, MMSE and MAP still give shares, without error bars and with a warning."""
-    counted = tally(SINGULAR.channel, [1 / 3] * 3, 1000)
+    counted = tally(rng, SINGULAR.channel, [1 / 3] * 3, 1000)
     for method in ("mmse", "map"):
         found = estimate(SINGULAR, counted, method=method)
         assert "without error bars" in found.warnings[0]
@@ -312,10 +311,10 @@ def test_a_singular_lip_channel_is_estimated_without_error_bars():
 
 
 @pytest.mark.parametrize("asked", [LDP, LIP, terms(hadamard(6, NANONATS))])
-def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
+def test_forged_reports_move_a_share_by_no_more_than_stated(asked, rng):
     """If 10 of 1,010 reports are forged and equal, no expected raw share rises by more than the stated influence."""
     decoder, even = decoder_of(asked.channel), np.full(asked.domain.size, 1 / asked.domain.size)
-    honest = tally(asked.channel, even, 1000).counts
+    honest = tally(rng, asked.channel, even, 1000).counts
     found = estimate(asked, Tally.of(honest + 10 * np.eye(asked.channel.outputs, dtype=np.int64)[-1]))
     assert found.influence.share_of(10) == pytest.approx(10 * decoder.weight / 1010)
     gains = [
@@ -328,10 +327,10 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked):
     assert floods[2]["people"] == pytest.approx(11 * decoder.weight)
 
 
-def test_the_influence_of_any_number_of_forged_reports_is_stated():
+def test_the_influence_of_any_number_of_forged_reports_is_stated(rng):
     """The JSON has the influence of the requested number of forged reports after the usual numbers; more than all
     reports are refused."""
-    counted = tally(LDP.channel, [0.25] * 4, 1000)
+    counted = tally(rng, LDP.channel, [0.25] * 4, 1000)
     floods = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
     assert [flood["reports"] for flood in floods] == [1, 10, 37]
     assert floods[2]["share"] == pytest.approx(37 * decoder_of(LDP.channel).weight / 1000)
@@ -339,11 +338,11 @@ def test_the_influence_of_any_number_of_forged_reports_is_stated():
         estimate(LDP, counted, forged=1001)
 
 
-def test_a_tally_of_43750_values_is_estimated():
+def test_a_tally_of_43750_values_is_estimated(rng):
     """Estimated shares of 43,750 values sum to one, and no simultaneous interval ends below the single one."""
     channel = hadamard(43_750, NANONATS)
     asked = terms(channel, domain=Buckets(tuple(range(43_750)), 0))
-    found = estimate(asked, tally(channel, np.full(43_750, 1 / 43_750), 1_000_000))
+    found = estimate(asked, tally(rng, channel, np.full(43_750, 1 / 43_750), 1_000_000))
     assert found.share.sum() == pytest.approx(1)
     assert (found.simultaneous_high >= found.high).all()
 
@@ -351,15 +350,15 @@ def test_a_tally_of_43750_values_is_estimated():
 # Queries
 
 
-def simulated(asked, p, n, batches, ask):
-    return [ask(asked, tally(asked.channel, p, n)) for _ in range(batches)]
+def simulated(rng, asked, p, n, batches, ask):
+    return [ask(asked, tally(rng, asked.channel, p, n)) for _ in range(batches)]
 
 
 AGES = terms(hadamard(7, NANONATS), domain=Buckets.of([0, 20, 30, 40.5, 60, 80, 100]))
 AGE_SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.2, 0.1, 0.05])
 
 
-def test_means_are_unbiased_and_their_intervals_have_their_coverage():
+def test_means_are_unbiased_and_their_intervals_have_their_coverage(rng):
     """Over 1,000 batches the mean is unbiased within 4 standard errors, its se is right within 7%, and 95% intervals
     cover 93 to 97%.
 
@@ -367,16 +366,16 @@ def test_means_are_unbiased_and_their_intervals_have_their_coverage():
     biased mean or a wrong standard error.
     """
     true = float(AGE_SHARES @ [0, 20, 30, 40.5, 60, 80, 100])
-    answers = simulated(AGES, AGE_SHARES, 2000, 1000, query.mean)
+    answers = simulated(rng, AGES, AGE_SHARES, 2000, 1000, query.mean)
     found = np.array([answer.estimate for answer in answers])
     assert abs(found.mean() - true) < 4 * found.std() / np.sqrt(1000)
     assert np.mean([answer.se for answer in answers]) == pytest.approx(found.std(), rel=0.07)
     assert 0.93 <= np.mean([answer.low <= true <= answer.high for answer in answers]) <= 0.97
 
 
-def test_a_query_equals_the_product_with_the_raw_shares():
+def test_a_query_equals_the_product_with_the_raw_shares(rng):
     """If the left inverse is unique, the estimate of a query is a . raw plus the offset."""
-    counted = tally(LDP.channel, [0.4, 0.3, 0.2, 0.1], 3000)
+    counted = tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 3000)
     a = np.array([3.0, -1.0, 0.5, 2.0])
     answer = query.weighted(LDP, counted, a, offset=10)
     raw = decoder_of(LDP.channel).invert(counted.counts / 3000)
@@ -384,21 +383,21 @@ def test_a_query_equals_the_product_with_the_raw_shares():
     assert answer.mmse is None
 
 
-def test_the_mean_of_a_constant_has_no_error():
+def test_the_mean_of_a_constant_has_no_error(rng):
     """If all people have the same number, the mean is that number without error, for three mechanisms."""
     for asked in (LDP, AGES, LIP):
-        counted = tally(asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000)
+        counted = tally(rng, asked.channel, np.full(asked.domain.size, 1 / asked.domain.size), 1000)
         answer = query.weighted(asked, counted, [5.0] * asked.domain.size, offset=1)
         assert answer.estimate == pytest.approx(6)
         assert answer.se == pytest.approx(0, abs=1e-6)
 
 
-def test_a_constant_of_the_weights_may_move_to_the_offset():
+def test_a_constant_of_the_weights_may_move_to_the_offset(rng):
     """Weights a + c with offset -c have the same estimate and error as a.
 
     The error is less than three quarters of that of the decoder's adjoint without this freedom.
     """
-    counted = tally(AGES.channel, AGE_SHARES, 3000)
+    counted = tally(rng, AGES.channel, AGE_SHARES, 3000)
     a = np.array([0, 20, 30, 40.5, 60, 80, 100])
     plain, moved = query.weighted(AGES, counted, a), query.weighted(AGES, counted, a + 1000, offset=-1000)
     assert moved.estimate == pytest.approx(plain.estimate)
@@ -409,9 +408,9 @@ def test_a_constant_of_the_weights_may_move_to_the_offset():
     assert plain.se < 0.75 * naive
 
 
-def test_sums_scale_the_mean():
+def test_sums_scale_the_mean(rng):
     """A sum is the mean times the number of reports, or times the population."""
-    counted = tally(AGES.channel, AGE_SHARES, 3000)
+    counted = tally(rng, AGES.channel, AGE_SHARES, 3000)
     mean = query.mean(AGES, counted)
     for population in (None, 10_000):
         total = query.total(AGES, counted, population=population)
@@ -423,17 +422,17 @@ def test_sums_scale_the_mean():
     assert whole.estimate == pytest.approx(10 * query.weighted(AGES, counted, weights, offset=0.5).estimate)
 
 
-def test_negative_factors_keep_intervals_in_order():
+def test_negative_factors_keep_intervals_in_order(rng):
     """A negative factor swaps the ends of the interval, so that low is at most high."""
-    turned = query.mean(AGES, tally(AGES.channel, AGE_SHARES, 3000)).times(-1, "debt")
+    turned = query.mean(AGES, tally(rng, AGES.channel, AGE_SHARES, 3000)).times(-1, "debt")
     assert turned.low < turned.estimate < turned.high
     assert turned.se > 0
 
 
-def test_the_share_of_one_value_equals_that_of_the_histogram():
+def test_the_share_of_one_value_equals_that_of_the_histogram(rng):
     """The share of one value and its interval are those of the histogram; the number of people is the share times the
     population."""
-    counted = tally(LIP.channel, np.array(PRIOR) / 100, 3000)
+    counted = tally(rng, LIP.channel, np.array(PRIOR) / 100, 3000)
     found = estimate(LIP, counted)
     answer = query.survey(LIP, counted, 2)
     assert (answer.estimate, answer.low, answer.high) == (found.raw[2], found.low[2], found.high[2])
@@ -443,16 +442,16 @@ def test_the_share_of_one_value_equals_that_of_the_histogram():
         query.survey(LIP, counted, 4)
 
 
-def test_a_mean_needs_numbers():
+def test_a_mean_needs_numbers(rng):
     """A mean of labels is refused, and the error names the domains that have one."""
     with pytest.raises(query.NotANumber, match="a mean needs numbers"):
-        query.mean(LDP, tally(LDP.channel, [0.25] * 4, 500))
+        query.mean(LDP, tally(rng, LDP.channel, [0.25] * 4, 500))
 
 
-def test_weights_are_one_for_each_value():
+def test_weights_are_one_for_each_value(rng):
     """A number of weights other than the number of values is a ValueError."""
     with pytest.raises(ValueError, match="4 values"):
-        query.weighted(LDP, tally(LDP.channel, [0.25] * 4, 500), [1, 2])
+        query.weighted(LDP, tally(rng, LDP.channel, [0.25] * 4, 500), [1, 2])
 
 
 def test_no_interval_shrinks_to_a_point_at_the_border():

@@ -30,8 +30,6 @@ from protocol.errors import ChannelError
 from protocol.exact import NANONATS, exp_lower
 from tests.aggregator.matrix import dense
 
-RNG = np.random.default_rng(20260101)
-
 
 def geometry(size, order, dimension, level):
     cs, others = (order ** (dimension - 1) - 1) // (order - 1), order ** (dimension - 1)
@@ -84,24 +82,24 @@ def response(channel):
     return dense(channel) @ bits(channel) if channel.unary else dense(channel)
 
 
-def some_share(channel, p):
+def some_share(rng, channel, p):
     """Return the shares of the features in a multinomial sample of reports, and the shares of the words."""
-    law = RNG.multinomial(1000, p @ dense(channel) / (p @ dense(channel)).sum()) / 1000
+    law = rng.multinomial(1000, p @ dense(channel) / (p @ dense(channel)).sum()) / 1000
     return (law @ bits(channel) if channel.unary else law), law
 
 
-def test_forward_and_backward_multiply_with_the_response(channel):
+def test_forward_and_backward_multiply_with_the_response(channel, rng):
     """forward(p) = p R and backward(w) = R w, with R from the channel's weights, for any vectors."""
     R, decoder = response(channel), decoder_of(channel)
     assert (decoder.inputs, decoder.features) == R.shape == (channel.inputs, channel.features)
-    p, w = RNG.normal(size=decoder.inputs), RNG.normal(size=decoder.features)
+    p, w = rng.normal(size=decoder.inputs), rng.normal(size=decoder.features)
     np.testing.assert_allclose(decoder.forward(p), p @ R, atol=1e-12)
     np.testing.assert_allclose(decoder.backward(w), R @ w, atol=1e-12)
 
 
-def test_forward_squares_multiplies_with_the_squared_channel(one_hot):
+def test_forward_squares_multiplies_with_the_squared_channel(one_hot, rng):
     """For outputs counted whole, forward_squares(p) = p Q^2."""
-    p = RNG.normal(size=one_hot.inputs)
+    p = rng.normal(size=one_hot.inputs)
     np.testing.assert_allclose(decoder_of(one_hot).forward_squares(p), p @ dense(one_hot) ** 2, atol=1e-12)
 
 
@@ -113,20 +111,20 @@ def test_squares_of_output_probabilities_are_refused_for_subsets(subset):
         decoder_of(subset).forward_squares(np.ones(subset.inputs))
 
 
-def test_the_decoder_is_unbiased(channel):
+def test_the_decoder_is_unbiased(channel, rng):
     """invert maps the expected features to the truth, for all shares."""
-    p = RNG.dirichlet(np.ones(channel.inputs))
+    p = rng.dirichlet(np.ones(channel.inputs))
     np.testing.assert_allclose(decoder_of(channel).invert(p @ response(channel)), p, atol=1e-10)
 
 
-def test_all_forms_multiply_with_one_left_inverse(channel):
+def test_all_forms_multiply_with_one_left_inverse(channel, rng):
     """intercept, invert and adjoint give the same estimate; variances, variance and weight are those of one report's
     contribution to it.
 
     The references are sums over all outputs.
     """
     decoder = decoder_of(channel)
-    share, law = some_share(channel, RNG.dirichlet(np.ones(channel.inputs)))
+    share, law = some_share(rng, channel, rng.dirichlet(np.ones(channel.inputs)))
     features = bits(channel).astype(float) if channel.unary else np.eye(channel.outputs)
     seen = np.array([y for y in range(channel.outputs) if channel.emits(y)])
     L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
@@ -136,31 +134,31 @@ def test_all_forms_multiply_with_one_left_inverse(channel):
     mean = law @ added
     np.testing.assert_allclose(decoder.variances(share), law @ (added - mean) ** 2, rtol=1e-9, atol=1e-9)
     assert decoder.weight == pytest.approx(np.abs(added[seen]).max(), rel=1e-9)
-    v = RNG.normal(size=channel.inputs)
+    v = rng.normal(size=channel.inputs)
     assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share), abs=1e-9)
     if not channel.unary:
         assert decoder.variance(v, share) == pytest.approx(law @ (added @ v - mean @ v) ** 2, rel=1e-9)
 
 
-def test_shares_that_do_not_sum_to_one_have_the_same_decoder(one_hot):
+def test_shares_that_do_not_sum_to_one_have_the_same_decoder(one_hot, rng):
     """Shares that do not sum to one, such as those of a block, are decoded by the same left inverse."""
     decoder = decoder_of(one_hot)
-    share, _ = some_share(one_hot, RNG.dirichlet(np.ones(one_hot.inputs)))
+    share, _ = some_share(rng, one_hot, rng.dirichlet(np.ones(one_hot.inputs)))
     L = np.array([decoder.adjoint(unit) for unit in np.eye(one_hot.inputs)]).T
     np.testing.assert_allclose(decoder.invert(share / 3), share @ L / 3, atol=1e-10)
     expected = share @ L**2 / 3 - (share @ L / 3) ** 2
     np.testing.assert_allclose(decoder.variances(share / 3), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_the_variance_of_a_query_on_dependent_bits_is_exact(subset):
+def test_the_variance_of_a_query_on_dependent_bits_is_exact(subset, rng):
     """The shares of the bits determine the exact variance of one report's contribution to v . p, although the bits are
     dependent.
 
     This needs shares that the channel can produce.
     """
-    decoder, p = decoder_of(subset), RNG.dirichlet(np.ones(subset.inputs))
+    decoder, p = decoder_of(subset), rng.dirichlet(np.ones(subset.inputs))
     law = p @ dense(subset)
-    for v in (RNG.normal(size=subset.inputs), np.ones(subset.inputs), np.eye(subset.inputs)[1]):
+    for v in (rng.normal(size=subset.inputs), np.ones(subset.inputs), np.eye(subset.inputs)[1]):
         added = bits(subset) @ decoder.adjoint(v)
         expected = law @ (added - law @ added) ** 2
         assert decoder.variance(v, law @ bits(subset)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -184,9 +182,9 @@ def test_each_input_has_one_step_with_the_stated_probabilities(channel):
         np.testing.assert_allclose(np.delete(probability[:, x], x), steps.outside[0], atol=1e-12)
 
 
-def test_the_binomial_steps_give_the_raw_estimate(channel):
+def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + heights * counts / n is the raw estimate."""
-    share, _ = some_share(channel, RNG.dirichlet(np.ones(channel.inputs)))
+    share, _ = some_share(rng, channel, rng.dirichlet(np.ones(channel.inputs)))
     decoder = decoder_of(channel)
     steps = decoder.binomial_steps(np.rint(share * 1000).astype(np.int64), 1000)
     raw = steps.base + steps.heights[0] * steps.counts[0] / 1000
@@ -200,14 +198,14 @@ def test_no_feature_is_more_probable_than_its_ceiling(channel):
     assert np.isclose(ceiling, largest).any()
 
 
-def test_counts_are_summed_exactly(one_hot):
+def test_counts_are_summed_exactly(one_hot, rng):
     """Sums are exact for small counts, for all reports in one output, and for counts far above the precision of a float
     transform."""
     decoder = decoder_of(one_hot)
     x_reaches = dense(one_hot) == one_hot.inside / ONE
     one = np.zeros(one_hot.outputs, dtype=np.int64)
     one[one_hot.outputs // 2] = 2**52 + 1
-    for counts in (one, RNG.integers(0, 9, one_hot.outputs), RNG.integers(0, 2**50, one_hot.outputs)):
+    for counts in (one, rng.integers(0, 9, one_hot.outputs), rng.integers(0, 2**50, one_hot.outputs)):
         expected = [sum(int(n) for n, reached in zip(counts, row, strict=True) if reached) for row in x_reaches]
         assert decoder.binomial_steps(counts, int(counts.sum())).counts[0].tolist() == expected
 
@@ -219,7 +217,7 @@ def test_digits_of_counts_can_be_summed_exactly():
     assert math.sqrt(points) * LIMB < norm
 
 
-def test_many_values_are_decoded_without_a_matrix():
+def test_many_values_are_decoded_without_a_matrix(rng):
     """For k = 43,750 at eps = 2, 3.67 million reports of one value give its share within five standard errors, and no
     share to other values.
 
@@ -229,7 +227,7 @@ def test_many_values_are_decoded_without_a_matrix():
     decoder = decoder_of(channel)
     law = decoder.forward(np.eye(1, 43_750, 12_345)[0])
     assert law.sum() == pytest.approx(1)
-    counts = RNG.multinomial(3_670_000, np.maximum(law, 0) / law.sum())
+    counts = rng.multinomial(3_670_000, np.maximum(law, 0) / law.sum())
     started = time.perf_counter()
     raw = decoder.invert(counts / counts.sum())
     se = standard_errors(decoder, counts / counts.sum(), int(counts.sum()))
@@ -439,7 +437,7 @@ def test_many_values_need_no_triples(eps):
     assert 1 - 1e-9 <= ours / best <= 1.035
 
 
-def test_triples_of_many_values_are_decoded_without_a_matrix():
+def test_triples_of_many_values_are_decoded_without_a_matrix(rng):
     """For k = 4095 at eps = 4, 3.67 million reports of one value give its share within five standard errors, and no
     share to other values.
 
@@ -449,7 +447,7 @@ def test_triples_of_many_values_are_decoded_without_a_matrix():
     x, n = 1234, 3_670_000
     law = decoder.forward(np.eye(1, MAX_INPUTS, x)[0])
     assert law.sum() == pytest.approx(1)
-    counts = RNG.multinomial(n, law / law.sum())
+    counts = rng.multinomial(n, law / law.sum())
     started = time.perf_counter()
     raw, se = decoder.invert(counts / n), standard_errors(decoder, counts / n, n)
     low, high = intervals(decoder.binomial_steps(counts, n), raw, se, 1e-6)

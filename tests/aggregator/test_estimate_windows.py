@@ -12,8 +12,6 @@ from tests.aggregator.matrix import dense
 from tests.families.windows import random_windows
 from tests.protocol.test_windows import GRID, SEED
 
-RNG = np.random.default_rng(SEED)
-
 grid = pytest.mark.parametrize("channel", GRID.values(), ids=GRID)
 
 INVERTIBLE = {
@@ -25,11 +23,11 @@ invertible = pytest.mark.parametrize("channel", INVERTIBLE.values(), ids=INVERTI
 
 
 @grid
-def test_passes_equal_matrix_products(channel):
+def test_passes_equal_matrix_products(channel, rng):
     """forward multiplies with Q, forward_squares with Q^2 and backward with the transpose of Q."""
     Q, decoder = dense(channel), WindowsDecoder(channel)
     for _ in range(5):
-        p, w = RNG.dirichlet(np.full(channel.inputs, 0.3)), RNG.normal(size=channel.outputs)
+        p, w = rng.dirichlet(np.full(channel.inputs, 0.3)), rng.normal(size=channel.outputs)
         np.testing.assert_allclose(decoder.forward(p), p @ Q, rtol=1e-9, atol=1e-15)
         np.testing.assert_allclose(decoder.forward_squares(p), p @ Q**2, rtol=1e-7, atol=1e-15)
         np.testing.assert_allclose(decoder.backward(w), Q @ w, rtol=1e-9, atol=1e-12)
@@ -37,10 +35,10 @@ def test_passes_equal_matrix_products(channel):
 
 
 @grid
-def test_many_passes_at_once_equal_separate_passes(channel):
+def test_many_passes_at_once_equal_separate_passes(channel, rng):
     """A pass of several distributions at once, or of several weights for each output, equals the separate passes."""
     decoder = WindowsDecoder(channel)
-    laws, numbers = RNG.dirichlet(np.ones(channel.inputs), size=3), RNG.normal(size=(3, channel.outputs))
+    laws, numbers = rng.dirichlet(np.ones(channel.inputs), size=3), rng.normal(size=(3, channel.outputs))
     np.testing.assert_allclose(decoder.forward(laws), [decoder.forward(p) for p in laws], rtol=1e-12, atol=1e-18)
     np.testing.assert_allclose(
         decoder.backward(numbers), [decoder.backward(w) for w in numbers], rtol=1e-12, atol=1e-15
@@ -49,19 +47,19 @@ def test_many_passes_at_once_equal_separate_passes(channel):
 
 @pytest.mark.parametrize("held", [1, 2**20])
 @invertible
-def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatch):
+def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatch, rng):
     """Q L = 1, all forms multiply with one L, and L is Aitken's for the reference prior.
 
     This holds whether the columns of L are computed one by one or all at once.
     """
     monkeypatch.setattr(windows_decoder, "_HELD_CELLS", held)
     Q = dense(channel)
-    reference = RNG.dirichlet(np.ones(channel.inputs))
+    reference = rng.dirichlet(np.ones(channel.inputs))
     decoder = WindowsDecoder(channel, reference.tolist())
     marginal = reference @ Q
     weighed = np.divide(Q, marginal, out=np.zeros_like(Q), where=marginal > 0)
     L = weighed.T @ np.linalg.inv(weighed @ Q.T)
-    share, v = RNG.dirichlet(np.ones(channel.outputs)), RNG.normal(size=channel.inputs)
+    share, v = rng.dirichlet(np.ones(channel.outputs)), rng.normal(size=channel.inputs)
     scale = np.abs(L).max()
     np.testing.assert_allclose(Q @ np.array([decoder.adjoint(e) for e in np.eye(channel.inputs)]).T,
                                np.eye(channel.inputs), atol=1e-7 * scale)  # fmt: skip
@@ -74,9 +72,9 @@ def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatc
 
 
 @invertible
-def test_the_binomial_steps_give_the_raw_estimate(channel):
+def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     """base + sum of heights * counts / n is the raw estimate; every step counts one set of outputs."""
-    counts = RNG.multinomial(5000, RNG.dirichlet(np.ones(channel.outputs)))
+    counts = rng.multinomial(5000, rng.dirichlet(np.ones(channel.outputs)))
     decoder = WindowsDecoder(channel)
     steps = decoder.binomial_steps(counts, 5000)
     raw = steps.base + (steps.heights * steps.counts / 5000).sum(axis=0)
@@ -88,24 +86,24 @@ def test_the_binomial_steps_give_the_raw_estimate(channel):
     assert np.array_equal(steps.counts, np.tensordot(counts, singles, 1))
 
 
-def test_one_order_confuses_neighbours_and_several_do_not():
+def test_one_order_confuses_neighbours_and_several_do_not(rng):
     """With a single order of windows two neighbours within a cell have the same outputs; with several orders they do
     not."""
     narrow = Type(2, ONE // 8, ONE // 40, 0, ())
     with pytest.raises(NotInvertible, match="rank"):
         WindowsDecoder(Windows((1,) * 12, 5, 1, (), (), (narrow,))).invert(np.full(6, 1 / 6))
     several = WindowsDecoder(Windows((1,) * 12, 5, 8, (), (), (narrow,)))
-    p = RNG.dirichlet(np.ones(12))
+    p = rng.dirichlet(np.ones(12))
     np.testing.assert_allclose(several.invert(several.forward(p)), p, atol=1e-9)
 
 
-def test_a_large_domain_is_not_inverted_and_the_error_names_other_methods():
+def test_a_large_domain_is_not_inverted_and_the_error_names_other_methods(rng):
     """A channel of 50,000 inputs is not inverted, with an error that names other methods; its passes need no matrix."""
     channel = Windows(
         tuple(range(1, 50_001)), 1000, 2, (), (), (Type(300, ONE // 1200, ONE // 1200 - ONE // 4000, 0, ()),)
     )
     decoder = WindowsDecoder(channel)
-    p = RNG.dirichlet(np.ones(50_000))
+    p = rng.dirichlet(np.ones(50_000))
     assert decoder.forward(p).sum() == pytest.approx(1)
     np.testing.assert_allclose(decoder.backward(np.ones(channel.outputs)), 1)
     with pytest.raises(NotInvertible, match="'map'"):
