@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import suppress
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -23,6 +21,7 @@ from protocol.envelope import Kind, seal
 from protocol.errors import CampaignError, Uncertified
 from protocol.notions import Block, Classes, Geo, Graded, HighLow, Information, Ldp, Matrix, MutualInformation, Notion
 from protocol.views import Coarse, Districts, Map
+from tests.counted_work import instructions
 from tests.families import SHAPES
 from tests.families.wave import wave
 from tests.families.windows import random_windows
@@ -33,25 +32,6 @@ OPCODES = 45
 """The largest number of interpreter instructions for a counted step; a simple instruction takes about 10 ns."""
 AT_FIRST = 20_000
 """The largest number of interpreter instructions of an audit that do not depend on its steps."""
-
-
-def instructions(work: Any) -> int:
-    """Return the number of interpreter instructions that a call runs in Python code."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        count += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 SMALL = {name: asked for shapes in SHAPES.values() for name, asked in shapes.costly.items()}
