@@ -221,19 +221,19 @@ def test_many_values_are_decoded_without_a_matrix(rng):
     """For k = 43,750 at eps = 2, 3.67 million reports of one value give its share within five standard errors, and no
     share to other values.
 
-    It takes seconds even on a busy machine.
+    The decoding takes less than 10 seconds of processor time.
     """
     channel = projective(43_750, 2 * NANONATS)
     decoder = decoder_of(channel)
     law = decoder.forward(np.eye(1, 43_750, 12_345)[0])
     assert law.sum() == pytest.approx(1)
     counts = rng.multinomial(3_670_000, np.maximum(law, 0) / law.sum())
-    started = time.perf_counter()
+    started = time.process_time()
     raw = decoder.invert(counts / counts.sum())
     se = standard_errors(decoder, counts / counts.sum(), int(counts.sum()))
     steps = decoder.binomial_steps(counts, int(counts.sum()))
     low, high = intervals(steps, raw, se, 1e-6)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     assert abs(raw[12_345] - 1) < 5 * se[12_345]
     assert low[12_345] <= 1 <= high[12_345] + 1e-12
     # Each of 43,749 zeros is missed with probability 10^-6, so more than 3 misses have a probability below 10^-6.
@@ -441,17 +441,17 @@ def test_triples_of_many_values_are_decoded_without_a_matrix(rng):
     """For k = 4095 at eps = 4, 3.67 million reports of one value give its share within five standard errors, and no
     share to other values.
 
-    It takes seconds even on a busy machine.
+    The decoding takes less than 10 seconds of processor time.
     """
     decoder = decoder_of(triples(MAX_INPUTS, 4 * NANONATS))
     x, n = 1234, 3_670_000
     law = decoder.forward(np.eye(1, MAX_INPUTS, x)[0])
     assert law.sum() == pytest.approx(1)
     counts = rng.multinomial(n, law / law.sum())
-    started = time.perf_counter()
+    started = time.process_time()
     raw, se = decoder.invert(counts / n), standard_errors(decoder, counts / n, n)
     low, high = intervals(decoder.binomial_steps(counts, n), raw, se, 1e-6)
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10
     assert abs(raw[x] - 1) < 5 * se[x]
     # Each of 4,094 zeros is missed with probability 10^-6, so more than 2 misses have a probability below 10^-6.
     assert np.count_nonzero(np.delete((low > 0) | (high < 0), x)) <= 2

@@ -24,7 +24,7 @@ SHORT = {
     "signed-campaign": 2_000,
 }
 SLOWEST = 10.0
-"""Seconds within which any input is read or refused, on a machine that has much else to do."""
+"""The largest processor time for reading or refusing an input, in seconds."""
 
 
 def run_mutations(target: str, number: int, seed: int) -> None:
@@ -38,12 +38,12 @@ def run_mutations(target: str, number: int, seed: int) -> None:
             data += rng.randbytes(4 * rng.choice([1, 1, 2, 3]))
         else:
             data = mutated(data, rng)
-        began = time.monotonic()
+        began = time.process_time()
         try:
             TARGETS[target](data)
         except Exception as error:
             raise AssertionError(f"{target}: {data.hex()}") from error
-        assert time.monotonic() - began < SLOWEST, data.hex()
+        assert time.process_time() - began < SLOWEST, data.hex()
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -102,19 +102,19 @@ def bombs() -> dict[str, bytes]:
 
 
 def test_sizes_that_a_campaign_claims_are_not_allocated():
-    """Domains, notions and channels of 2^20 to 2^64 values in a few bytes are judged within 10 seconds and 16 MiB of
-    memory."""
+    """Domains, notions and channels of 2^20 to 2^64 values in a few bytes are accepted or refused within 10 seconds
+    of processor time and 16 MiB of memory."""
     claims = bombs()
     assert len(claims) > 30
     for name, payload in claims.items():
         tracemalloc.start()
-        began = time.monotonic()
+        began = time.process_time()
         try:
             TARGETS["campaign"](payload)
             assert tracemalloc.get_traced_memory()[1] < 2**24, name
         finally:
             tracemalloc.stop()
-        assert time.monotonic() - began < SLOWEST, name
+        assert time.process_time() - began < SLOWEST, name
 
 
 def test_depth_in_an_envelope_is_refused():

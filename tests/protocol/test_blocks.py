@@ -109,16 +109,17 @@ def test_the_cover_is_the_least_that_keeps_the_level(sensitive: int) -> None:
 
 
 def test_a_map_in_blocks_is_certified_quickly() -> None:
-    """43,750 cells in 1,750 blocks are decoded and certified under the block notion in less than 10 seconds."""
+    """43,750 cells in 1,750 blocks are decoded and certified under the block notion in less than 10 seconds of
+    processor time."""
     size, side, columns = 43_750, 5, 350
     blocks = [1 + x // columns // side * (columns // side) + x % columns // side for x in range(size)]
     made = in_blocks(NAT, blocks)
     assert len(made.channels) == 1750
     wire = codec.encode(made.encode())
-    begun = time.perf_counter()
+    begun = time.process_time()
     channel = channels.decode(codec.decode(wire, limit=2**20))
     certificate = notions.certify(channel, notions.Block.over(NAT, blocks))
-    assert time.perf_counter() - begun < 10
+    assert time.process_time() - begun < 10
     assert (certificate.audited, certificate.ldp) == (NAT, None)
     assert channel == made
     assert len(wire) < 80_000
