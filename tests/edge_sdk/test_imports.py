@@ -1,23 +1,9 @@
-"""The modules that a device loads."""
+"""The modules that a device loads only when it needs them; tests/test_architecture.py has those that it never loads."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-
-import pytest
-
-FOREIGN = "numpy", "scipy", "click", "rich", "nacl", "deltalake", "aggregator", "demo_app", "hypothesis"
-
-
-@pytest.mark.parametrize(
-    "statement", ["import edge_sdk", "import edge_sdk.__main__, edge_sdk.device, edge_sdk.campaigns.joined"]
-)
-def test_a_device_loads_no_numpy_and_no_desktop(statement):
-    """Importing the device loads no package that only the desk, the app or the tests need."""
-    code = f"{statement}\nimport sys\nprint([name for name in {FOREIGN!r} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
 
 
 def test_a_unit_loads_no_command_and_a_store_in_memory_no_rollback():
