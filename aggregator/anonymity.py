@@ -41,7 +41,7 @@ class Release:
         k: the number of rows of the smallest class; 0 without rows.
         smallest: the known columns of a smallest class.
         l: the smallest number of sensitive values in a class; None without a sensitive column.
-        poorest: the known columns of a class with ``l`` sensitive values.
+        least_diverse: the known columns of a class with ``l`` sensitive values.
     """
 
     rows: int
@@ -49,7 +49,7 @@ class Release:
     k: int
     smallest: dict[str, str]
     l: int | None  # noqa: E741  # the letter of l-diversity
-    poorest: dict[str, str]
+    least_diverse: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
@@ -59,7 +59,7 @@ class Release:
             "k": self.k,
             "smallest": self.smallest,
             "l": self.l,
-            "poorest": self.poorest,
+            "least_diverse": self.least_diverse,
         }
 
 
@@ -92,7 +92,7 @@ def judge_sheet(path: Path, known: Sequence[str], sensitive: str | None = None) 
     sizes = groups.column("_count").to_numpy()
     smallest = int(sizes.argmin())
     diversity = groups.column(f"{sensitive}_count_distinct").to_numpy() if sensitive is not None else None
-    poorest = smallest if diversity is None else int(diversity.argmin())
+    least_diverse = smallest if diversity is None else int(diversity.argmin())
 
     def row(place: int) -> dict[str, str]:
         cells = {name: groups.column(name)[place].as_py() for name in known}
@@ -103,8 +103,8 @@ def judge_sheet(path: Path, known: Sequence[str], sensitive: str | None = None) 
         groups.num_rows,
         int(sizes[smallest]),
         row(smallest),
-        None if diversity is None else int(diversity[poorest]),
-        {} if diversity is None else row(poorest),
+        None if diversity is None else int(diversity[least_diverse]),
+        {} if diversity is None else row(least_diverse),
     )
 
 
@@ -128,20 +128,20 @@ def judge_reports(channel: Channel, tally: Tally) -> Release:
     everything = range(channel.inputs)
     # If the denominator is above 0, every answer can give every possible output.
     if channel.loss(everything, everything).denominator:
-        fewest, poorest = channel.inputs, smallest
+        fewest, least_diverse = channel.inputs, smallest
     elif len(seen) * channel.inputs > MOST_STEPS:
         raise ReleaseError(
             "l-diversity cannot be computed: the channel is too large to find the answers that can give each output"
         )
     else:
-        fewest, poorest = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in seen)
+        fewest, least_diverse = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in seen)
     return Release(
         int(tally.counts.sum()),
         len(seen),
         int(tally.counts[smallest]),
         {"output": str(smallest)},
         fewest,
-        {"output": str(poorest)},
+        {"output": str(least_diverse)},
     )
 
 
@@ -190,12 +190,12 @@ def judge_views(channels: Sequence[Channel], tallies: Sequence[Tally]) -> Releas
     if not seen:
         return found[0]
     small = min(seen, key=lambda place: found[place].k)
-    poor = min(seen, key=lambda place: found[place].l or 0)
+    lowest = min(seen, key=lambda place: found[place].l or 0)
     return Release(
         sum(one.rows for one in found),
         sum(one.classes for one in found),
         found[small].k,
         {"view": str(small)} | found[small].smallest,
-        found[poor].l,
-        {"view": str(poor)} | found[poor].poorest,
+        found[lowest].l,
+        {"view": str(lowest)} | found[lowest].least_diverse,
     )

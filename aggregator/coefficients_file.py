@@ -7,7 +7,7 @@
 
 The file has a table with a weight for every class of the campaign. The file is not signed, and no device reads it.
 
-The sum that uses them: estimate.coefficients.
+``estimate.coefficients`` computes the sum.
 """
 
 from __future__ import annotations

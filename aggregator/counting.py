@@ -4,8 +4,8 @@ A query first chooses rows: those of one period, or those of each device's lates
 by view, and by output, bit, declared prior or group of devices. Every choice of rows can be combined with every way of
 counting. Only transcripts are read completely and in order.
 
-Estimates from tallies: estimate. The ingest that adds rows: intake. Tallies that several workers compute, each for a
-part of the keys: engines.
+``intake`` adds the rows, and ``estimate`` computes estimates from tallies. With ``engines``, several workers compute a
+tally, each for a part of the keys.
 """
 
 from __future__ import annotations

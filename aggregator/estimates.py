@@ -1,6 +1,7 @@
 """Tallies and estimates of the counted reports of a study.
 
-From rows to tallies: counting. From a tally to an estimate: estimate. Imports into a study: study.
+``counting`` computes tallies from rows, and ``estimate`` computes an estimate from a tally. ``study`` has the imports
+into a study.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Shows the content of a file: a campaign, a closing notice or a batch.
 
-No signature is verified here, so every line is only a claim of the file. Expected errors need the estimators: audit.
+No signature is verified here, so every line is only a claim of the file. ``author.audit`` computes expected errors,
+which need the estimators.
 """
 
 from __future__ import annotations
@@ -177,7 +178,7 @@ def require_envelope(data: bytes) -> int:
     return start
 
 
-def look_into(data: bytes) -> CampaignFile | ClosingFile | BatchFile:
+def read_content(data: bytes) -> CampaignFile | ClosingFile | BatchFile:
     """Return the unverified content of a file.
 
     Raises:

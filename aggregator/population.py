@@ -15,7 +15,7 @@ The analyst writes them as a TOML file, which is not signed and which no device 
 A margin names every class or value exactly once, either alone or in one group. The margin of a question that may be
 skipped describes the people who would answer it.
 
-The weights computed from margins: estimate.class_weights, estimate.form_weights.
+``estimate.class_weights`` and ``estimate.form_weights`` compute weights from margins.
 """
 
 from __future__ import annotations

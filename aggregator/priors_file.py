@@ -11,7 +11,7 @@ A person's answer is drawn from their prior (Jiang, Li, Tandon 2020, fig. 8), un
 answer. An optional column ``epsilon`` after the values is the level that the person declares, in nats and at most the
 campaign's; an empty cell means the campaign's level.
 
-The simulation that uses them: simulation.
+``simulation`` simulates devices with these priors.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A study has four append-only Delta tables. Any program that reads Delta tables can read it. Each counted report counts
 once and is never removed.
 
-Reading campaigns and keys: holdings. Estimates from counted reports: estimates. State of campaigns: status. Ingest of
-files: intake.
+``holdings`` reads campaigns and keys, ``estimates`` computes estimates from counted reports, ``status`` the state of
+campaigns, and ``intake`` ingests files.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def _coarsened(terms: Campaign, view: View, weights: Sequence[int]) -> list[int]
     return sums * max(1, len(terms.classes))
 
 
-def _whose(terms: Campaign) -> str:
+def _default_prior_name(terms: Campaign) -> str:
     """Return the name of the prior under which levels are computed by default."""
     notions = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
     known = [_prior_of(notion) is not None for notion in notions]
@@ -244,6 +244,6 @@ def audit(terms: Campaign, request: LevelsRequest | None = None, prior_name: str
         None if prior is None or terms.channel.unary else lip_mse(terms.channel, prior, reported),
         None if prior is None else lip_mse_bound(terms.notion.level, prior, reported),
         None if request is None else _table(terms, request),
-        None if request is None else prior_name or _whose(terms),
+        None if request is None else prior_name or _default_prior_name(terms),
         request,
     )

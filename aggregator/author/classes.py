@@ -28,7 +28,7 @@ choice:
     default = 1.0
     budgets = { HIV = 0.25 }
 
-The notion of a class: privacy_section. The choice of a channel: aggregator.planner.choice.
+``privacy_section`` reads the notion of a class, and ``aggregator.planner.choice`` chooses its channel.
 """
 
 from __future__ import annotations

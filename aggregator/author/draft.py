@@ -3,7 +3,8 @@
 A draft is read strictly into the ``Campaign`` that will be signed. Unknown keys are refused, numbers stay decimals
 until they become integers, and an error names the entry and what is expected.
 
-Question and values: domain_section. Notion and prior: privacy_section. Choice of a channel: aggregator.planner.choice.
+``domain_section`` reads the values of the question, ``privacy_section`` the notion and the prior, and
+``aggregator.planner.choice`` chooses the channel.
 """
 
 from __future__ import annotations

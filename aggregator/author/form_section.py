@@ -18,7 +18,7 @@ Without ``tables`` and ``outcome``, all pairs are asked, each of the same number
 asked alone. Each view has the best channel for its number of answers, at the whole level; with tables [classes.NAME], a
 view has such a channel for each class, at the level of the class.
 
-Views of a form: protocol.views.
+``protocol.views`` defines the views of a form.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
         )
     if is_wave(terms):
         yield from _mean_off(terms)
-    yield from _left_unsaid(terms)
+    yield from _missing_facts(terms)
     yield from _untranslated(terms)
 
 
@@ -119,7 +119,7 @@ def _mean_off(terms: Campaign) -> Iterator[str]:
             )
 
 
-def _left_unsaid(terms: Campaign) -> Iterator[str]:
+def _missing_facts(terms: Campaign) -> Iterator[str]:
     if not terms.addresses:
         yield (
             "the campaign has no address: each device then needs one when it joins, and no signature protects it. "

@@ -138,7 +138,7 @@ def _count(row: Sequence[str], counted: bool, where: str) -> int:
     return int(row[-1])
 
 
-def stranger(domain: Domain, text: str) -> str:
+def unknown_part(domain: Domain, text: str) -> str:
     """Return the part of ``text`` that is not a value of ``domain``: for a set, its first unknown item; otherwise all
     of it."""
     if isinstance(domain, Items):
@@ -178,7 +178,9 @@ def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[A
         answer = domain.parse(text)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise SheetError(f"{where}: {stranger(domain, text)[:40]!r} is not a value of the campaign: {error}") from None
+        raise SheetError(
+            f"{where}: {unknown_part(domain, text)[:40]!r} is not a value of the campaign: {error}"
+        ) from None
     try:
         number = exact.rational(row[-1])
     except ValueError:

@@ -8,7 +8,7 @@
 Without shares (``resolutions = [25, 5, 1]``) the planner chooses them, and with ``resolutions = "auto"`` the squares as
 well. Each view has its own channel; for the mechanism ``auto``, it is the best channel for the view's number of values.
 
-The choice of shares: aggregator.planner.resolutions. Views: protocol.views.
+``aggregator.planner.resolutions`` chooses the shares, and ``protocol.views`` defines views.
 """
 
 from __future__ import annotations

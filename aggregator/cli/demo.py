@@ -71,7 +71,7 @@ def _serve_page(folder: Path, *days: str) -> None:
         demonstration.write_page_inputs(folder, url(listening, None), *days)
         shell.say(f"Every file below is kept in {folder}, and every command can be repeated there.")
         with contextlib.chdir(folder):
-            _tell("An analyst writes a question that anybody may answer. Some simulated people already did.")
+            _explain("An analyst writes a question that anybody may answer. Some simulated people already did.")
             _run("keygen", "analyst")
             _sign("education")
             _run("simulate", "education.campaign", "--truth", "counts.csv", "--out", "batch.htr")
@@ -80,11 +80,11 @@ def _serve_page(folder: Path, *days: str) -> None:
             inbox.prepare(study.path)
             link = invite(study.campaign("education"), int(time.time()))
             running = server(application(study))
-            _tell("Answer on the page; stop with ctrl-C, and your report is counted with theirs.")
+            _explain("Answer on the page; stop with ctrl-C, and your report is counted with theirs.")
             shell.say(str(link))
             _open(str(link))
             serve(running, listening)
-            _tell("The uploads are counted.")
+            _explain("The uploads are counted.")
             _run("--study", "lib", "ingest")
             _run("--study", "lib", "estimate", "education", "--truth", "counts.csv")
 
@@ -109,24 +109,26 @@ def _answer(name: str, truth: str, batch: str, keys: str) -> None:
 
 
 def _author_and_answer() -> None:
-    _tell("An analyst writes a question and signs it as a campaign. The audit computes its privacy level.")
+    _explain("An analyst writes a question and signs it as a campaign. The audit computes its privacy level.")
     _run("keygen", "analyst", "--name", "Town library")
     _sign("education")
-    _tell("A poster invites people: a link and its QR code, the question and the privacy promise.")
+    _explain("A poster invites people: a link and its QR code, the question and the privacy promise.")
     _run("--study", "lib", "invite", "education", "--out", "poster.png")
-    _tell("48,842 people answer, each with their own key and random numbers. Devices perturb answers before they send.")
+    _explain(
+        "48,842 people answer, each with their own key and random numbers. Devices perturb answers before they send."
+    )
     _answer("education", "counts.csv", "batch.htr", "devices.pub")
 
 
 def _estimate(campaign: str) -> Estimate:
-    _tell("The true shares, and the shares estimated from the perturbed answers.")
+    _explain("The true shares, and the shares estimated from the perturbed answers.")
     words = ("estimate", campaign, "--truth", "counts.csv", "--plot", f"{campaign}.png")
     found: Estimate = _run("--study", "lib", *words)
     return found
 
 
 def _attack() -> None:
-    _tell("An attacker uploads copies, garbage, and altered, foreign, expired and surplus reports.")
+    _explain("An attacker uploads copies, garbage, and altered, foreign, expired and surplus reports.")
     signed = Study.open(Path("lib")).campaign("education")
     attack = demonstration.attack(signed, Path("batch.htr").read_bytes())
     Path("attack.htr").write_bytes(attack.batch)
@@ -143,7 +145,9 @@ def _attack() -> None:
 
 
 def _again_with_a_prior() -> None:
-    _tell("The same question, for the case that shares were published before: LIP, with these shares as public prior.")
+    _explain(
+        "The same question, for the case that shares were published before: LIP, with these shares as public prior."
+    )
     _sign("education-lip")
     _answer("education-lip", "counts.csv", "lip.htr", "lip.pub")
 
@@ -160,10 +164,12 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
 
 
 def _ask_a_number() -> None:
-    _tell("The same people are asked for a number: their age. Each report is a number that is probably near the age.")
+    _explain(
+        "The same people are asked for a number: their age. Each report is a number that is probably near the age."
+    )
     _sign("age")
     _answer("age", "ages.csv", "age.htr", "age.pub")
-    _tell(
+    _explain(
         "The estimated and the true shares of ages, with a picture. Then quantiles, the mean, and shares of age groups."
     )
     found: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
@@ -186,7 +192,7 @@ def _ask_a_number() -> None:
     )
 
 
-def _tell(text: str) -> None:
+def _explain(text: str) -> None:
     shell.say(f"\n{text}\n")
 
 

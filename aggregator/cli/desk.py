@@ -2,7 +2,8 @@
 
 Each command changes the study in one step, completely or not at all, and prints how many items were added or refused.
 
-Estimates from these data: estimate, changes, export. Repairs: upkeep.
+``estimate``, ``changes`` and ``export`` have the commands that estimate from these data, and ``upkeep`` those that
+maintain a study.
 """
 
 from __future__ import annotations

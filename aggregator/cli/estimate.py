@@ -3,8 +3,8 @@
 Options that cannot be combined are refused before anything is counted. Then the engine makes one tally, and every
 output of the command comes from that tally.
 
-Estimates by period, and their changes: changes. The estimators are imported when an estimate is made, so that the
-completion of an option stays fast.
+``changes`` prints estimates by period, and their changes. The estimators are imported when an estimate is made, so that
+the completion of an option stays fast.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from aggregator.cli.forms import (
     write_form_page,
 )
 from aggregator.cli.numbers import Number, WholeNumber
-from aggregator.cli.ranges import Over, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
+from aggregator.cli.ranges import CourseRequest, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
 from aggregator.estimate.names import POOLS
@@ -167,7 +167,7 @@ def estimate(
     chosen.require_compatible()
     name, ends = chosen.class_name, chosen.ends
 
-    from aggregator.cli.one_number import Wanted, one_number, print_answer
+    from aggregator.cli.one_number import NumberRequest, one_number, print_answer
     from aggregator.estimate.classes import signed_within
     from aggregator.population import read_population
     from aggregator.study import Study
@@ -192,10 +192,10 @@ def estimate(
     if chosen.by is None and chosen.ranges.named:
         return _in_order(chosen, signed, tally, margins)
     if chosen.numbers:
-        wanted = Wanted(
+        request = NumberRequest(
             chosen.value, chosen.mean, chosen.weights, chosen.offset, chosen.population, chosen.coefficients
         )
-        answer = one_number(wanted, signed.terms, tally, chosen.confidence, margins)
+        answer = one_number(request, signed.terms, tally, chosen.confidence, margins)
         print_answer(answer, chosen.form, signed.terms, name, tally.reports)
         return answer
     found = _distribution(chosen, signed, tally, margins, terms.classes, course)
@@ -243,9 +243,9 @@ def _course(
             )
         ranges, in_order = Ranges.usual(terms), True
     if in_order:
-        over = Over(str(chosen.by), chosen.period, chosen.periods, ends, chosen.steps)
+        request = CourseRequest(str(chosen.by), chosen.period, chosen.periods, ends, chosen.steps)
         course = estimate_course(
-            _drawn(ranges, chosen), study, engine, signed, over, chosen.method, chosen.confidence, name
+            _drawn(ranges, chosen), study, engine, signed, request, chosen.method, chosen.confidence, name
         )
         print_course(course, ranges, chosen.form, chosen.plot)
         return course

@@ -1,6 +1,6 @@
 """Options of `halftruth estimate` for forms: --question, or --cross for the table of two questions.
 
-The estimates: estimate.form_result. The tables: present.forms.
+``estimate.form_result`` computes the estimates, and ``present.forms`` makes the tables.
 """
 
 from __future__ import annotations

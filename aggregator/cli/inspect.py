@@ -10,7 +10,7 @@ import click
 
 from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
-from aggregator.inspection import CampaignFile, ClosingFile, certificate_facts, look_into, study_facts
+from aggregator.inspection import CampaignFile, ClosingFile, certificate_facts, read_content, study_facts
 from aggregator.present.listing import batch_table, certificate_table
 from protocol import keys
 from protocol.campaign import open_campaign
@@ -36,7 +36,7 @@ def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
     """
     data = file.read_bytes()
     try:
-        found = look_into(data)
+        found = read_content(data)
     except BadData as error:
         raise Failure(f"{file}: {error}", BAD_DATA) from None
     if isinstance(found, CampaignFile):

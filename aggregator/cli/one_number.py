@@ -23,7 +23,7 @@ from protocol.domain import Dates, Items, Line
 
 
 @dataclass(frozen=True)
-class Wanted:
+class NumberRequest:
     """The requested number: the share of a value, the mean, a weighted sum, or (by default) the sum.
 
     Attributes:
@@ -41,7 +41,7 @@ class Wanted:
 
 
 def one_number(
-    wanted: Wanted, terms: Campaign, tally: Tally, level: float, margins: Sequence[KnownMargin] = ()
+    request: NumberRequest, terms: Campaign, tally: Tally, level: float, margins: Sequence[KnownMargin] = ()
 ) -> query.Answer:
     """Return the requested number with its interval.
 
@@ -52,33 +52,33 @@ def one_number(
         BadData: the file of weights or coefficients does not fit the campaign.
         NotANumber, NotEnough, NotInvertible
     """
-    if wanted.coefficients is not None:
-        each = read_coefficients(wanted.coefficients, terms)
-        return sum_by_class(terms, tally, _numbers(wanted, terms), each, level=level)
-    if wanted.value is not None:
-        place = place_of(terms, wanted.value)
+    if request.coefficients is not None:
+        each = read_coefficients(request.coefficients, terms)
+        return sum_by_class(terms, tally, _numbers(request, terms), each, level=level)
+    if request.value is not None:
+        place = place_of(terms, request.value)
         answer = query.survey(terms, tally, place.number, resolution=place.resolution, level=level)
-        if wanted.population is None:
+        if request.population is None:
             return answer
-        return answer.times(wanted.population, answer.what.replace("share of", "people with", 1))
-    if wanted.mean:
+        return answer.times(request.population, answer.what.replace("share of", "people with", 1))
+    if request.mean:
         return query.mean(terms, tally, level=level, margins=margins)
-    if wanted.weights is None:
+    if request.weights is None:
         _require_sum(terms)
-        return query.total(terms, tally, population=wanted.population, level=level)
-    numbers = weights_of(wanted.weights, terms.domain)
-    return query.weighted_sum(terms, tally, numbers, offset=wanted.offset, population=wanted.population, level=level)
+        return query.total(terms, tally, population=request.population, level=level)
+    numbers = weights_of(request.weights, terms.domain)
+    return query.weighted_sum(terms, tally, numbers, offset=request.offset, population=request.population, level=level)
 
 
-def _numbers(wanted: Wanted, terms: Campaign) -> Floats:
+def _numbers(request: NumberRequest, terms: Campaign) -> Floats:
     """Return for each value of the domain the number that is summed over people."""
-    if wanted.weights is not None:
-        return weights_of(wanted.weights, terms.domain)
-    if wanted.value is None:
+    if request.weights is not None:
+        return weights_of(request.weights, terms.domain)
+    if request.value is None:
         _require_sum(terms)
         return np.array(query.points_of(terms))
     size = terms.domain.count if isinstance(terms.domain, Items) else terms.domain.size
-    one: Floats = np.eye(size)[place_of(terms, wanted.value).number]
+    one: Floats = np.eye(size)[place_of(terms, request.value).number]
     return one
 
 

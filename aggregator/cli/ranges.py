@@ -1,6 +1,6 @@
 """Options of `halftruth estimate` for ordered values: --quantiles, --cdf, --bins, --above, --between.
 
-The estimates: estimate.ordered. The tables: present.ordered.
+``estimate.ordered`` computes the estimates, and ``present.ordered`` makes the tables.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Ranges:
 
 
 @dataclass(frozen=True)
-class Over:
+class CourseRequest:
     """The periods or classes over which quantiles and ranges are estimated.
 
     Attributes:
@@ -135,7 +135,7 @@ def estimate_course(
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
-    over: Over,
+    request: CourseRequest,
     method: str | None,
     level: float,
     where: str | None,
@@ -149,12 +149,12 @@ def estimate_course(
         return estimate_ranges(ranges, side, tally, method, level, name)
 
     try:
-        if over.by == "class":
-            return by_class(signed, engine.tally(study, signed, over.period), ask)
-        spans = spans_of(study, signed, over.spans)
-        ends, counted = ends_of(over.ends, spans), engine.spans(study, signed, spans)
+        if request.by == "class":
+            return by_class(signed, engine.tally(study, signed, request.period), ask)
+        spans = spans_of(study, signed, request.spans)
+        ends, counted = ends_of(request.ends, spans), engine.spans(study, signed, spans)
         with shell.tracked("periods", counted, len(spans)) as tallies:
-            return by_period(signed, spans, tallies, ask, where=where, ends=ends, steps=over.steps)
+            return by_period(signed, spans, tallies, ask, where=where, ends=ends, steps=request.steps)
     except NotOrdered as error:
         raise Failure(str(error), BAD_DATA) from None
 

@@ -1,6 +1,6 @@
 """Cards with single-use codes, eight on an A4 page to be cut apart.
 
-Single-use codes: aggregator.receive.codes. Links: protocol.link.
+``aggregator.receive.codes`` makes the codes, and ``protocol.link`` defines links.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The content of a poster: the campaign's texts and its promise, in one language.
 
-Positions on the page: layout.
+``layout`` computes the positions on the page.
 """
 
 from __future__ import annotations

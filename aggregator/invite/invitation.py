@@ -1,6 +1,6 @@
 """The link of a campaign: the study's address, and the fingerprint of the author's key.
 
-Links: protocol.link. Printing: poster.
+``protocol.link`` defines links, and ``poster`` draws them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Texts may have any length, so the layout is computed with decreasing letter sizes until everything fits on the page. The
 remaining space is divided between the sections.
 
-Drawing: poster. Sizes of letters are in points (1/72 inch).
+Sizes of letters are in points (1/72 inch). ``poster`` draws the lines and boxes.
 """
 
 from __future__ import annotations

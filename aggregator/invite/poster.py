@@ -2,7 +2,7 @@
 
 SVG and PDF consist of lines and outlines of letters, so they are sharp at any size. No file loads other files.
 
-Texts: content. Positions: layout.
+``content`` has the texts, and ``layout`` computes their positions.
 """
 
 from __future__ import annotations

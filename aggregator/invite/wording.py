@@ -1,6 +1,6 @@
 """The fixed texts of a poster, in English and German: en.toml, de.toml.
 
-The promise's sentences: protocol.notions.sentences.
+``protocol.notions.sentences`` has the sentences of the promise.
 """
 
 from __future__ import annotations

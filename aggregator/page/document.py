@@ -4,7 +4,7 @@ The document is one file and runs one script, the linked modules of edge_sdk/web
 script and of the style. It allows no other script, no creation of markup from text, and no connections except to the
 study. The author's texts are in a block of JSON, escaped so that no text can end the block.
 
-The script: bundle. Serving the document: aggregator.receive. As a file: alone.
+``bundle`` links the script. ``aggregator.receive`` serves the document, and ``alone`` makes it a file.
 """
 
 from __future__ import annotations

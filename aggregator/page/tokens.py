@@ -5,7 +5,7 @@ means division after a word that is no keyword, a number, a text or a closing br
 expression. Therefore a statement that begins with a regular expression directly after ``if (...)`` or a block is
 misread; modules must avoid such statements.
 
-Linking tokens: bundle.
+``bundle`` links modules.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import Candidate
-from aggregator.planner.goals import CROWDS, MOST_PEOPLE, GoalErrors, length_of, people_for
+from aggregator.planner.goals import MOST_PEOPLE, SURVEYS, GoalErrors, length_of, people_for
 from aggregator.planner.ordered_error import simulated_error
 from protocol import exact
 from protocol.domain import Line
@@ -131,7 +131,7 @@ class _ClassPlanner:
         of_mean = None if mean is None else math.sqrt(mean / reports)
         if self._rounded:  # the distribution cannot be estimated from a few rounded numbers
             return GoalErrors(None, None, of_mean, None)
-        found, length = simulated_error(self._channels, reports, CROWDS), length_of(self._question)
+        found, length = simulated_error(self._channels, reports, SURVEYS), length_of(self._question)
         if math.isinf(found.distance):
             return GoalErrors(None, None, of_mean, None)
         return GoalErrors(found.decile * length, found.distance * length, of_mean, found.in_range)
@@ -158,7 +158,7 @@ class _ClassPlanner:
             return None
 
         def error(people: int) -> float:
-            found = simulated_error(self._channels, people, CROWDS)
+            found = simulated_error(self._channels, people, SURVEYS)
             return found.in_range if goal == "ranges" else found.decile * length
 
         return people_for(error, wanted, reports)

@@ -23,7 +23,7 @@ from aggregator.planner.ordered_error import OrderedError, simulated_error
 from protocol.domain import Line
 from protocol.notions import Information, MutualInformation, OwnPrior, TranscriptPrior
 
-CROWDS = 4
+SURVEYS = 4
 """Number of simulated surveys for each reference shape."""
 
 _MOST_POWER = 10
@@ -163,7 +163,7 @@ class _GoalPlanner:
         self._all_values = rounded.size == whole.size
 
     def _simulated(self, people: int) -> OrderedError:
-        return simulated_error(self._choice.channel, people, CROWDS)
+        return simulated_error(self._choice.channel, people, SURVEYS)
 
     def plan(self, goal: str, reports: int, wanted: Sequence[float]) -> GoalPlan:
         errors = self._errors(reports)

@@ -23,7 +23,7 @@ from aggregator.families.decoder import Floats, Integers, NotInvertible
 from aggregator.families.registry import decoder_of
 from protocol.channels import Channel
 
-CROWDS = 2
+SURVEYS = 2
 """Number of simulated surveys for each shape."""
 
 SEED = 20201
@@ -70,13 +70,13 @@ def reference_shapes(size: int) -> tuple[Floats, ...]:
 
 
 @lru_cache(maxsize=256)
-def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, crowds: int = CROWDS) -> OrderedError:
+def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, surveys: int = SURVEYS) -> OrderedError:
     """Return the expected errors of a channel with ordered inputs, or of several classes of people together.
 
     Args:
         channels: a channel, or a channel for each class; classes have equal size and equal shares.
         reports: n, the number of reports of all classes.
-        crowds: the number of simulated surveys for each shape.
+        surveys: the number of simulated surveys for each shape.
     Returns:
         The errors; infinite if a channel has no estimate of ordered values or of single values.
     """
@@ -89,7 +89,7 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, crowd
     wide = max(1, round(RANGE * size))
     generator = np.random.default_rng(SEED)
     distances, deciles, ranges = [], [], []
-    shapes = [shape for shape in reference_shapes(size) for _ in range(crowds)]
+    shapes = [shape for shape in reference_shapes(size) for _ in range(surveys)]
     found = [one.estimated(shapes, each, generator) for one in classes]
     for shape, *shares in zip(shapes, *found, strict=True):
         true, share = np.searchsorted(np.cumsum(shape), _DECILES), sum(shares) / len(classes)

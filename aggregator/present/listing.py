@@ -221,7 +221,9 @@ def release_table(release: Release) -> Table:
     rows = [("rows", f"{release.rows:,} in {release.classes:,} classes")]
     rows.append(("k", f"{release.k:,}" + (f", such as {like(release.smallest)}" if release.smallest else "")))
     if release.l is not None:
-        rows.append(("l", f"{release.l:,}" + (f", such as {like(release.poorest)}" if release.poorest else "")))
+        rows.append(
+            ("l", f"{release.l:,}" + (f", such as {like(release.least_diverse)}" if release.least_diverse else ""))
+        )
     return _pairs(rows)
 
 

@@ -109,14 +109,14 @@ def _odds(terms: Campaign) -> str:
     """Return a sentence that states the posterior probability that the plain LDP level allows."""
     level = terms.certificate.ldp or 0
     words = (
-        "Suppose somebody considers two answers equally likely. After a report they can be at most "
-        f"{_sure(level)} sure of one"
+        "Suppose an observer considers two answers equally likely: 50% each. A report raises the probability of either "
+        f"to at most {_larger(level)}"
     )
     if terms.most_draws > 1 and not terms.certificate.adds:
-        most = _sure(terms.worst_case)
-        words += f", and at most {most} after all reports of one device"
-        words += ", so they may be certain" if most == "100%" else ""
-    return f"{words}. Before, it was 50%."
+        most = _larger(terms.worst_case)
+        words += f", and all reports of one device raise it to at most {most}"
+        words += ", so they may reveal the answer" if most == "100%" else ""
+    return f"{words}."
 
 
 def _levels(audit: Audit) -> list[tuple[str, str]]:
@@ -163,6 +163,6 @@ def _factor(level: int) -> str:
     return exact.written(exact.factor_above(level))
 
 
-def _sure(level: int) -> str:
+def _larger(level: int) -> str:
     """Return the larger of two probabilities whose ratio is e^level, rounded up to a tenth of a percent."""
     return f"{exact.written(Fraction(math.ceil(1000 * exact.posterior_above(level)), 10))}%"

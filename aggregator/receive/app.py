@@ -4,7 +4,8 @@ An upload is answered once it is on the disk. Every refusal is one line of JSON,
 uploads are not verified here: this costs more than the rest of the request, no client waits for the result, and ingest
 verifies all signatures in parallel anyway. No request reads the study, because its public information is in memory.
 
-Only the bytes of an upload are stored, not its sender or its time. Sockets and signals: server.
+Only the bytes of an upload are stored, not its sender or its time. ``server`` has the sockets and
+signals.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ again, and the same code with another key is refused. The study alone does not s
 because a code has ``CODE_BITS`` random bits and cannot be guessed. An analyst who keeps the codes can test each of them
 against the hashes; the campaign's terms say so.
 
-Storing the admitted key's enrolment: inbox. The request: app.
+``app`` answers the request with a code, and ``inbox`` stores the enrolment of the admitted key.
 """
 
 from __future__ import annotations

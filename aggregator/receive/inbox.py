@@ -7,7 +7,7 @@ study.
 
 Enrolments admitted by codes wait in a separate folder, apart from the reports of the same upload.
 
-Parsing an upload: receipts. Counting it: aggregator.intake.
+``receipts`` parses an upload, and ``aggregator.intake`` counts its reports.
 """
 
 from __future__ import annotations

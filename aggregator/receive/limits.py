@@ -3,7 +3,7 @@
 A client is identified by a hash of its address with a salt of the day, in memory only. The first request of a new day
 deletes the salt and all buckets, so clients cannot be identified afterwards.
 
-The methods take the time as an argument. Answering a refused request: app.
+The methods take the time as an argument. ``app`` answers a refused request.
 """
 
 from __future__ import annotations

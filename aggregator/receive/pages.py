@@ -1,6 +1,6 @@
 """The pages of a study's campaigns, built and compressed once, and served from memory.
 
-Content and security policy of a page: aggregator.page.document.
+``aggregator.page.document`` makes the content and the security policy of a page.
 """
 
 from __future__ import annotations

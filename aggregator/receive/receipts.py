@@ -8,7 +8,7 @@ reports.
 Verifying a signature takes a tenth of a millisecond. So uploads are only parsed here and verified at ingest. The
 reports of a query are verified immediately, so a query has at most ``MOST_ASKED`` reports.
 
-Storing uploads: inbox. The counted reports: view.
+``inbox`` stores uploads, and ``view`` has the counted reports.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A connection carries one request. Each part of the request has a deadline, so a 
 connection for long. The cost of parsing is bounded: the bytes and lines of a head are limited, and so is the number of
 parts in which a body is read. No access log is written, and no address is stored.
 
-The requests: app.
+``app`` answers the requests.
 """
 
 from __future__ import annotations

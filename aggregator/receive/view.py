@@ -3,7 +3,7 @@
 A thread checks whether the study has changed, and reads the changes. So the study is read once for each commit, not for
 each request. Keys and counted outputs are read only for campaigns that a client has asked about.
 
-The answers: app, receipts.
+``app`` and ``receipts`` answer the requests.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ The storage engine does not sync commits to the disk. So this module syncs the d
 folders before it reports a commit. A power failure before that may leave a damaged commit; ``exists`` detects it, and
 rebuild repairs it from the archived batches.
 
-Meaning of the rows: registry, enrolments, ingest, study.
+``intake`` and ``study`` define the meaning of the rows.
 """
 
 from __future__ import annotations

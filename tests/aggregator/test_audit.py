@@ -461,7 +461,7 @@ def test_k_of_reports_is_the_count_of_the_rarest_output(tmp_path):
     assert judge_reports(split, Tally.of(counts)).l == 2
     counts[split.outputs - 1] = 50
     found = judge_reports(split, Tally.of(counts))
-    assert (found.k, found.l, found.poorest) == (2, 1, {"output": str(split.outputs - 1)})
+    assert (found.k, found.l, found.least_diverse) == (2, 1, {"output": str(split.outputs - 1)})
     assert judge_reports(split, Tally.of(counts * 0)).k == 0
 
 
@@ -477,7 +477,7 @@ def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):
 
     shown = call(path, "--known", "zip", "--sensitive", "illness", "--json")
     assert json.loads(shown) == {
-        "rows": 7, "classes": 3, "k": 2, "smallest": {"zip": "2"}, "l": 1, "poorest": {"zip": "2"},
+        "rows": 7, "classes": 3, "k": 2, "smallest": {"zip": "2"}, "l": 1, "least_diverse": {"zip": "2"},
     }  # fmt: skip
     assert "such as zip '2'" in call(path, "--known", "zip")
     assert "below 3" in call(path, "--known", "zip", "--at-least-k", 3, code=1)

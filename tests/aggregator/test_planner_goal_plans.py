@@ -56,10 +56,10 @@ def test_the_planned_people_have_the_wanted_error(plans):
         assert math.sqrt(mean.choice.mean_variance / people) <= wanted
         assert math.sqrt(mean.choice.mean_variance / (people - 1)) > wanted
     [(wanted, people)] = plans["ranges"].people_for.items()
-    found = simulated_error(plans["ranges"].choice.channel, people, crowds=6)
+    found = simulated_error(plans["ranges"].choice.channel, people, surveys=6)
     assert found.in_range == pytest.approx(wanted, rel=0.25)
     for wanted, people in plans["distribution"].people_for.items():
-        found = simulated_error(plans["distribution"].choice.channel, people, crowds=6)
+        found = simulated_error(plans["distribution"].choice.channel, people, surveys=6)
         assert found.decile * 15 == pytest.approx(wanted, rel=0.25)
 
 

@@ -269,7 +269,7 @@ def test_every_method_has_an_explanation():
 @pytest.mark.parametrize(
     ("terms", "words"),
     [
-        (draft('[privacy]\nnotion = "ldp"\nepsilon = 1.0'), ["2.8 times", "73.2% sure", "3 nats"]),
+        (draft('[privacy]\nnotion = "ldp"\nepsilon = 1.0'), ["2.8 times", "to at most 73.2%", "3 nats"]),
         (
             draft('[privacy]\nnotion = "high-low"\nepsilon = 1.0\nsensitive = ["a"]'),
             ["sensitive", "Answers that are not sensitive are not protected"],

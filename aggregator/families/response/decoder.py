@@ -33,21 +33,21 @@ class ResponseDecoder(Decoder):
         return self._cover @ w + self._truth * w
 
     def invert(self, share: Floats) -> Floats:
-        raw: Floats = (share - self._cover * share.sum()) / self._telling
+        raw: Floats = (share - self._cover * share.sum()) / self._checked_truth
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
-        return (v - self._cover @ v) / self._telling
+        return (v - self._cover @ v) / self._checked_truth
 
     def variances(self, share: Floats) -> Floats:
         own, others = (1 - self._cover) ** 2, self._cover**2
-        moment: Floats = (share * own + (share.sum() - share) * others) / self._telling**2
+        moment: Floats = (share * own + (share.sum() - share) * others) / self._checked_truth**2
         return moment - self.invert(share) ** 2
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # The outputs S_x of the step are {x}, with p* = c[x] + t and q* = c[x].
-        height = np.full((1, self.inputs), 1 / self._telling)
-        return BinomialSteps(-self._cover / self._telling, height, counts[np.newaxis], reports)
+        height = np.full((1, self.inputs), 1 / self._checked_truth)
+        return BinomialSteps(-self._cover / self._checked_truth, height, counts[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:
@@ -56,10 +56,10 @@ class ResponseDecoder(Decoder):
 
     @property
     def weight(self) -> float:
-        return float(np.maximum(1 - self._cover, self._cover).max() / self._telling)
+        return float(np.maximum(1 - self._cover, self._cover).max() / self._checked_truth)
 
     @property
-    def _telling(self) -> float:
+    def _checked_truth(self) -> float:
         if not self._truth:
             raise NotInvertible(
                 "the outputs do not depend on the answers, so nothing can be estimated; the author must choose a "
