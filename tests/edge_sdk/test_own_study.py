@@ -30,7 +30,7 @@ from tests.edge_sdk.test_send import (
     PERIOD,
     SECOND,
     Answer,
-    Network,
+    UploadNetwork,
     agreed,
     at,
     never,
@@ -160,7 +160,7 @@ def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, ope
 def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_device, tmp_path):
     """The envelopes of a campaign without an address stay in the queue, and the campaign is named. Its address can be
     given once, and changed only explicitly."""
-    device, network = open_device(), Network()
+    device, network = open_device(), UploadNetwork()
     joined = agreed(device, DATA, None)
     for url in (None, ELSEWHERE):
         sent = device.outbox.send(url, now=OPENS, opener=never)
@@ -172,7 +172,7 @@ def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_dev
     device.join(DATA, "https://study.example")
     with pytest.raises(AddressRefused, match=r"study\.example"):
         device.join(DATA, ELSEWHERE)
-    assert outcomes(device.outbox.send(now=OPENS, opener=Network(Answer(503)))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(503)))) == [Outcome.FAILED]
     device.set_address(joined, ELSEWHERE)
     assert device.outbox.send(now=OPENS, opener=network).envelopes == 1, "another address must be tried at once"
 
@@ -188,7 +188,7 @@ def test_a_signed_address_is_not_overruled(open_device):
     device.consent(joined)
     sent = device.outbox.send(ELSEWHERE, now=OPENS, opener=never)
     assert outcomes(sent) == [Outcome.ELSEWHERE]
-    assert device.outbox.send("https://study.example:443/", now=OPENS, opener=Network()).envelopes == 1
+    assert device.outbox.send("https://study.example:443/", now=OPENS, opener=UploadNetwork()).envelopes == 1
 
 
 def test_an_export_has_the_envelopes_of_one_campaign(open_device, tmp_path):
@@ -219,7 +219,7 @@ def test_an_invalid_receipt_counts_as_a_failed_attempt(open_device, refused):
     said = json.loads(receipt(b"".join(before)))
     said["refused"] = refused
     for wrong in (said, {**said, "refused": [], "envelopes": 3}, {**said, "refused": [], "digest": "00"}):
-        network = Network(Answer(200, json.dumps(wrong).encode()))
+        network = UploadNetwork(Answer(200, json.dumps(wrong).encode()))
         assert outcomes(device.outbox.send(now=OPENS + MOST_SECONDS, opener=network)) == [Outcome.FAILED]
         assert waiting(device) == before
         device._store.execute("DELETE FROM upload")
@@ -234,13 +234,13 @@ def test_only_refused_envelopes_stay_and_are_sent_again(open_device, place, cloc
         clock.now = OPENS + PERIOD * period
         device.answer(joined, LABELS[period])
     everything = waiting(device)
-    sent = device.outbox.send(now=OPENS, opener=Network(Answer(200, receipt(b"".join(everything), 1, 4))))
+    sent = device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(200, receipt(b"".join(everything), 1, 4))))
     assert [(one.outcome, one.envelopes) for one in sent.attempts] == [(Outcome.SENT, 3), (Outcome.UNKNOWN_CAMPAIGN, 2)]
     clock.now += PERIOD
     device.answer(joined, LABELS[5])
     later = waiting(device)[-1]
     device.close()
-    network = Network()
+    network = UploadNetwork()
     assert open_device(place).outbox.send(now=sent.again, opener=network).envelopes == 3
     assert network.bodies == [everything[1] + everything[4], later]
 
@@ -249,7 +249,7 @@ class Crash(BaseException):
     """Raised where the process of a test ends."""
 
 
-class Studies(Network):
+class Studies(UploadNetwork):
     """The studies of an ``Upload``, with a chosen behaviour for the next request."""
 
     def __init__(self, world: Upload, behaviour: str) -> None:
@@ -355,7 +355,7 @@ def test_a_crash_after_a_receipt_keeps_every_envelope(open_device, place, monkey
     with monkeypatch.context() as patch:
         patch.setattr(Outbox, "acknowledged", crash)
         with pytest.raises(KeyboardInterrupt):
-            device.outbox.send(now=OPENS, opener=Network(Answer(200, receipt(b"".join(before), 0))))
+            device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(200, receipt(b"".join(before), 0))))
     assert waiting(device) == before
 
 
