@@ -118,7 +118,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
 @click.option(
     "--metric",
     help="Unit of distance for geo-indistinguishability: steps or degrees (grid), numbers or steps (numbers and "
-    "dates), steps (ordered values). [default: the first]",
+    "dates), steps (ordered values). [default: the first in this list]",
 )
 @options.plot(
     "Draw the error rates of the best test that distinguishes two answers by one report, for the worst pair and for "

@@ -43,8 +43,9 @@ def reproduce(
 ) -> None:
     """Repeat the experiments of a PAPER and compare its results with ours.
 
-    Each experiment gives a figure with the paper's axes and the best valid mechanism added, and a table of the paper's
-    result, our result, and why they differ. The command writes PAPER.md, PAPER.json and a PNG for each figure to --out.
+    Each experiment gives a table: the paper's result, our result, and the reason for the difference. Most also give a
+    figure with the paper's axes, to which the best valid mechanism is added. The command writes PAPER.md, PAPER.json
+    and a PNG for each figure to --out.
 
     Some experiments need public data sets that are not part of halftruth. Without --data they are skipped; the command
     then names the source of each data set and ends with exit code 75. Results from a part of a data set are marked.

@@ -79,13 +79,13 @@ def simulate(
 
     Every simulated device has its own key and random numbers, and signs its report as a real device does. If the
     campaign accepts any device, the batch also contains the devices' enrolments. If it accepts enrolled devices only,
-    register the file of --keys with `halftruth enrol`. If the truth states no classes, each person's class is drawn
-    uniformly at random. If people declare priors of their own, the file of --priors gives them; otherwise everybody
-    declares the shares of --truth.
+    register the file of --keys with `halftruth enrol`. If the campaign has classes and --truth has no column class,
+    each person's class is drawn uniformly at random. In a campaign for people's own priors, everybody declares the
+    shares of --truth, or each person the prior in the file of --priors.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
-    probability 1 - CHANGE, and otherwise draws a new one from the truth (of their class), perhaps the same. A device
-    draws one output for each value, and repeats it when the value occurs again.
+    probability 1 - CHANGE, and otherwise draws an answer from the true shares (of their class), which may be the same
+    answer. A device draws one output for each value, and repeats this output when the value occurs again.
     """
     data = shell.campaign_file(file)
     terms = unverified_campaign(data)
