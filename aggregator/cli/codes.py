@@ -35,7 +35,9 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 
 @halftruth.command()
 @click.argument("campaign", type=CampaignName())
-@click.option("--count", type=WholeNumber(1, MOST_CODES), help="Number of codes to make. [default: make none, only count]")
+@click.option(
+    "--count", type=WholeNumber(1, MOST_CODES), help="Number of codes to make. [default: make none, only count]"
+)
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the cards, such as de. [default: the campaign's]")
 @click.option(
