@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,6 +17,8 @@ import numpy as np
 from aggregator.reproduce.data import DataFolder
 
 Part = TypeVar("Part")
+Key = TypeVar("Key")
+Number = TypeVar("Number", bound=float)
 
 ROLES = ("published", "illegal", "optimum", "ours", "ldp", "free", "server", "bound", "alone", "other")
 """The role of a curve, which determines its colour in every figure:
@@ -175,3 +177,8 @@ def parted(name: str, x: Sequence[float], y: Sequence[float], legal: Sequence[bo
         (Curve(f"{name}, not {notion} here", tuple(x), broken, "illegal"), not all(legal)),
     )
     return tuple(curve for curve, wanted in both if wanted)
+
+
+def series(found: Sequence[Mapping[Key, Number]]) -> dict[Key, list[Number]]:
+    """Return the numbers of each name over a sequence of points."""
+    return {name: [each[name] for each in found] for name in found[0]}

@@ -14,7 +14,8 @@ from aggregator.planner.padding import choose_padding
 from aggregator.reproduce import crowd
 from aggregator.reproduce.data import Baskets, DataFolder
 from aggregator.reproduce.experiment import Setting
-from aggregator.reproduce.idldp import EXPERIMENTS, points, sets, single, surveys, table
+from aggregator.reproduce.idldp import EXPERIMENTS, mechanisms, points, surveys, table
+from aggregator.reproduce.idldp.lengths import planned
 from aggregator.reproduce.idldp.surveys import ItemHolders
 from protocol import exact
 from protocol.channels.bits.channel import S
@@ -113,7 +114,7 @@ def by_person(people, length, channel, domain, x):
 def test_errors_of_sets_are_those_of_every_device(name, length):
     """Bias and variance of each item, in the class of budgets of its input, are the sums over all people."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(length), 60, 40, 4)))
-    terms = surveys.campaign(people.size, length, 1.0, single.RECIPES[name])
+    terms = surveys.campaign(people.size, length, 1.0, mechanisms.RECIPES[name])
     found = surveys.expected(people, length, terms.channel)
     assert found.parts.sum() == pytest.approx(1)
     # Input x has the budget of its class, so the budgets do not depend on the items.
@@ -140,8 +141,8 @@ def test_oue_and_rappor_do_not_depend_on_dummies():
     """OUE and RAPPOR have the same error with and without dummies, which ``exactly`` relies on."""
     people = ItemHolders.of(baskets(random_lists(np.random.default_rng(1), 50, 30, 4)))
     for name in ("OUE", "RAPPOR"):
-        channel = surveys.campaign(people.size, 3, 1.0, single.RECIPES[name]).channel
-        assert single.exactly(people, 3, 1.0, name).mse == pytest.approx(surveys.expected(people, 3, channel).mse)
+        channel = surveys.campaign(people.size, 3, 1.0, mechanisms.RECIPES[name]).channel
+        assert mechanisms.exactly(people, 3, 1.0, name).mse == pytest.approx(surveys.expected(people, 3, channel).mse)
 
 
 @pytest.mark.parametrize(("length", "name"), [(0, "IDUE"), (0, "OUE"), (2, "IDUE")])
@@ -154,8 +155,8 @@ def test_simulated_surveys_have_the_exact_error(length, name):
     """
     lists = random_lists(np.random.default_rng(1), 2000, 40, 3)
     people = ItemHolders.of(baskets(lists)) if length else ItemHolders.first(baskets(lists))
-    truth = single.exactly(people, length, 1.0, name)
-    found = single.repeated(people, length, 1.0, name, setting(repeats=400))
+    truth = mechanisms.exactly(people, length, 1.0, name)
+    found = mechanisms.repeated(people, length, 1.0, name, setting(repeats=400))
     squares = np.array([surveys.squared(each.raw, people) for each in found])
     assert abs(squares.mean() - truth.mse) < 4 * squares.std() / math.sqrt(len(squares))
     assert np.mean([surveys.relative(each.raw, people, 5) for each in found]) == pytest.approx(
@@ -256,8 +257,8 @@ def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
     chosen = set()
     for name in ("OUE", "IDUE"):
         for eps in (0.5, 5.0):
-            errors = [single.exactly(people, length, eps, name).mse for length in lengths]
-            length = sets.planned(people, people.sets(), eps, name, lengths, unbiased=True).length
+            errors = [mechanisms.exactly(people, length, eps, name).mse for length in lengths]
+            length = planned(people, people.sets(), eps, name, lengths, unbiased=True).length
             assert errors[lengths.index(length)] == pytest.approx(min(errors), rel=1e-3)
             chosen.add(length)
     assert len(chosen) > 1
@@ -269,7 +270,7 @@ def test_the_planners_padding_for_the_unbiased_estimate_is_the_exact_optimum():
         lengths,
         unbiased=True,
     )
-    assert sets.planned(people, people.sets(), 5.0, "OUE", lengths, unbiased=True) == direct
+    assert planned(people, people.sets(), 5.0, "OUE", lengths, unbiased=True) == direct
 
 
 def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
@@ -284,11 +285,11 @@ def test_the_planners_padding_for_the_default_estimate_is_the_best_in_surveys():
     for name in ("OUE", "IDUE"):
         found = {
             length: np.mean(
-                [surveys.squared(one.shrunk, people) for one in single.repeated(people, length, eps, name, setting)]
+                [surveys.squared(one.shrunk, people) for one in mechanisms.repeated(people, length, eps, name, setting)]
             )
             for length in lengths
         }
-        plan = sets.planned(people, people.sets(), eps, name, lengths, unbiased=False)
+        plan = planned(people, people.sets(), eps, name, lengths, unbiased=False)
         assert plan.method == "empirical-bayes"
         assert found[plan.length] <= 1.05 * min(found.values())
         assert plan.error * len(people) == pytest.approx(found[plan.length], rel=0.2)
@@ -332,11 +333,11 @@ def test_no_pair_of_sets_exceeds_the_bounds_of_theorem_4():
 
 def test_every_mechanism_of_the_figures_is_certified():
     """Every mechanism of the figures is that of a certified campaign, so its channel satisfies its stated budgets."""
-    for recipe in single.RECIPES.values():
+    for recipe in mechanisms.RECIPES.values():
         terms = surveys.campaign(40, 2, 1.0, recipe)
         certify(terms.channel, terms.notion)
     with pytest.raises(ValueError, match="bit vectors"):
-        single.bits(crowd.campaign(crowd.values(4), Graded.over([NAT] * 4), "hadamard").channel)
+        mechanisms.bits(crowd.campaign(crowd.values(4), Graded.over([NAT] * 4), "hadamard").channel)
 
 
 DATA = {"clothing", "retail", "kosarak"}
@@ -373,7 +374,7 @@ def test_errors_of_points_are_those_of_surveys():
     """
     people = ItemHolders.first(baskets(random_lists(np.random.default_rng(1), 2000, 40, 3)))
     truth = points.of_points(people, 1.0, np.random.default_rng(2))
-    found = single.repeated(people, 0, 1.0, points.LABEL, setting(repeats=150))
+    found = mechanisms.repeated(people, 0, 1.0, points.LABEL, setting(repeats=150))
     squares = np.array([surveys.squared(each.raw, people) for each in found])
     assert abs(squares.mean() - truth.mse) < 4 * squares.std() / math.sqrt(len(squares))
     relative = np.mean([surveys.relative(each.raw, people, 5) for each in found])

@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 
 from aggregator.author.audit import ask, audit
-from aggregator.reproduce import crowd, sok
+from aggregator.reproduce import crowd
 from aggregator.reproduce.data import DataFolder
 from aggregator.reproduce.experiment import Setting
+from aggregator.reproduce.sok import implications
+from aggregator.reproduce.sok.audits import ROWS, notions
+from aggregator.reproduce.sok.examples import DOMAIN, PRIOR, examples, halves
+from aggregator.reproduce.sok.implications import RELATIONS, relations
+from aggregator.reproduce.sok.tradeoffs import joint, utility
 from protocol import levels
 from protocol.channels import Table
 
-LAW = np.array(sok.PRIOR) / sum(sok.PRIOR)
+LAW = np.array(PRIOR) / sum(PRIOR)
 
 
 def setting(repeats=20):
@@ -29,13 +34,13 @@ def rows_of(channel):
 
 
 def audited(terms):
-    return audit(terms, ask(terms, prior=sok.PRIOR, epsilons=(crowd.level(0.5),), pufferfish=sok.halves()))
+    return audit(terms, ask(terms, prior=PRIOR, epsilons=(crowd.level(0.5),), pufferfish=halves()))
 
 
 @pytest.mark.parametrize("name", ["randomised response", "Hadamard", "geometric noise", "LIP", "mutual information"])
 def test_a_row_of_the_table_equals_brute_force(name):
     """Every level of a campaign equals the one computed from its cells by the notion's definition."""
-    terms = sok.examples()[name]
+    terms = examples()[name]
     rows = rows_of(terms.channel)
     marginal = LAW @ rows
     ratio = np.log(rows.max(axis=0) / rows.min(axis=0))
@@ -61,7 +66,7 @@ def test_a_row_of_the_table_equals_brute_force(name):
         ),
     }
     found = audited(terms)
-    by_name = {row.name: row for row in sok.ROWS}
+    by_name = {row.name: row for row in ROWS}
     for row, number in expected.items():
         assert float(by_name[row].found(found)) == pytest.approx(number, abs=6e-4), row
 
@@ -69,10 +74,10 @@ def test_a_row_of_the_table_equals_brute_force(name):
 def test_every_kind_of_promise_has_a_certified_campaign():
     """There are twelve certified campaigns of one domain; high-low, blocks and the truth once in 100 have an infinite
     LDP level."""
-    campaigns = sok.examples()
+    campaigns = examples()
     assert len(campaigns) == 12
-    assert {terms.domain for terms in campaigns.values()} == {sok.DOMAIN}
-    rows = {row.name: row for row in sok.ROWS}
+    assert {terms.domain for terms in campaigns.values()} == {DOMAIN}
+    rows = {row.name: row for row in ROWS}
     unbounded = {name for name, terms in campaigns.items()
                  if rows["eps-LDP (Def. 1)"].found(audited(terms)) == "infinite"}  # fmt: skip
     assert unbounded == {"high-low", "blocks", "truth once in 100"}
@@ -81,7 +86,7 @@ def test_every_kind_of_promise_has_a_certified_campaign():
 def test_the_truth_once_in_a_hundred_has_the_computed_levels():
     """A channel that tells the truth once in a hundred has I = H/100, leakage ln 1.05, delta 1/100 and no bound in
     the worst case."""
-    found = audited(sok.examples()["truth once in 100"]).as_json()
+    found = audited(examples()["truth once in 100"]).as_json()
     entropy = -float((LAW * np.log(LAW)).sum())
     assert found["levels"]["mutual-information"] == pytest.approx(entropy / 100, abs=1e-8)
     assert found["levels"]["maximal-leakage"] == pytest.approx(math.log(1.05), abs=1e-8)
@@ -91,9 +96,9 @@ def test_the_truth_once_in_a_hundred_has_the_computed_levels():
 
 def test_the_table_has_every_notion_and_every_campaign():
     """The table has a row for each notion of the paper, each with all twelve campaigns, and ends with the release."""
-    outcome = sok.notions(setting())
-    assert len(outcome.findings) == len(sok.ROWS) + 1
-    names = list(sok.examples())
+    outcome = notions(setting())
+    assert len(outcome.findings) == len(ROWS) + 1
+    names = list(examples())
     for finding in outcome.findings:
         assert all(name in finding.ours for name in names)
     release = outcome.findings[-1]
@@ -106,8 +111,8 @@ def test_the_table_has_every_notion_and_every_campaign():
 def test_a_false_relation_is_found(monkeypatch):
     """All of 20 random channels break a false relation and none breaks a true one, so the check of relations can
     fail."""
-    monkeypatch.setattr(sok, "RELATIONS", {"false": "ldp <= mutual-information", "true": "lip <= ldp"})
-    outcome = sok.relations(setting(20))
+    monkeypatch.setattr(implications, "RELATIONS", {"false": "ldp <= mutual-information", "true": "lip <= ldp"})
+    outcome = relations(setting(20))
     false, true = outcome.findings[:2]
     assert "broken by 20 of 20" in false.ours
     assert false.why == "it does not hold"
@@ -119,15 +124,15 @@ def test_random_channels_satisfy_the_relations_of_the_notions():
 
     The page tests more channels.
     """
-    outcome = sok.relations(setting(20))
-    assert all("broken by 0 of 20" in finding.ours for finding in outcome.findings[: len(sok.RELATIONS)])
+    outcome = relations(setting(20))
+    assert all("broken by 0 of 20" in finding.ours for finding in outcome.findings[: len(RELATIONS)])
 
 
 def test_a_constant_report_has_the_identifiability_of_the_prior():
     """The differential identifiability of a constant report is the prior's log odds; LDP, LIP and maximal leakage are
     zero."""
     silent = Table.nearest([[Fraction(1, 4), Fraction(3, 4)]] * 6)
-    found = levels.table(levels.structure_of(silent), levels.LevelsRequest(sok.PRIOR)).levels
+    found = levels.table(levels.structure_of(silent), levels.LevelsRequest(PRIOR)).levels
     assert found["differential-identifiability"].nats == pytest.approx(math.log(10), abs=1e-8)
     assert found["ldp"].nats == found["lip"].nats == 0
     assert found["maximal-leakage"].nats < 1e-8
@@ -136,7 +141,7 @@ def test_a_constant_report_has_the_identifiability_of_the_prior():
 def test_the_channel_for_mutual_information_has_the_least_error():
     """At one level of mutual information the channel designed for it has the least error, then LIP, LDP, and no
     report."""
-    outcome = sok.utility(setting())
+    outcome = utility(setting())
     first = outcome.findings[0]
     made, lip, ldp, alone = (float(word.rstrip(",;.")) for word in first.ours.split() if word[:2] == "0."
                              and len(word.rstrip(",;.")) == 5)  # fmt: skip
@@ -147,10 +152,10 @@ def test_the_channel_for_mutual_information_has_the_least_error():
 
 def test_a_channel_of_bits_is_expanded_to_words():
     """A channel of bits is expanded to the cells of its words, and any other channel is left unchanged."""
-    campaigns = sok.examples()
+    campaigns = examples()
     terms = campaigns["OUE"]
-    table = sok._joint(terms.channel)
+    table = joint(terms.channel)
     assert isinstance(table, Table)
     assert rows_of(table) == pytest.approx(rows_of(terms.channel), abs=1e-12)
     plain = campaigns["LIP"].channel
-    assert sok._joint(plain) is plain
+    assert joint(plain) is plain

@@ -5,12 +5,12 @@ a fixed assignment of the budgets to the items, the variance of an item's count 
 
     n (E phi_x(Y)^2 - p_x),   phi_x: addition of a report to the share of x, with mean 1 for x and 0 for other items
 
-``single`` has the figures.
+``synthetic`` and ``first_items`` have the figures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,19 +58,19 @@ def of_points(people: ItemHolders, eps: float, generator: np.random.Generator, p
     return OfPoints(people.counts, np.zeros(people.size), found, even, len(people), channel.output_bits)
 
 
-def in_few_bits(points: Sequence[OfPoints], unary: Sequence[Exact], size: int, levels: Sequence[float]) -> Finding:
+def in_few_bits(errors: Mapping[str, Sequence[float]], size: int, levels: Sequence[float]) -> Finding:
     """Return a finding with the ratio of the errors of graded projective response and of IDUE, by level.
 
     Args:
+        errors: the total errors of ``LABEL`` and of "IDUE", and the "bits" of a report, by level.
         size: the number of items, which is the number of bits of IDUE's reports.
     """
-    ratios = [ours.mse / theirs.mse for ours, theirs in zip(points, unary, strict=True)]
-    bits = sorted({one.bits for one in points})
+    ratios = [ours / theirs for ours, theirs in zip(errors[LABEL], errors["IDUE"], strict=True)]
     return Finding(
         "(budgets by item take a bit for each item)",
         "the ratio of the total errors of our graded projective response and of IDUE is "
         + ", ".join(f"{ratio:.2f} at {eps:g}" for ratio, eps in zip(ratios, levels, strict=True))
-        + f" nats, in {bits[0]} to {bits[-1]} bits instead of {size:,}",
+        + f" nats, in {min(errors['bits']):.0f} to {max(errors['bits']):.0f} bits instead of {size:,}",
         "the channel has two weights for each class of items, on a symmetric design; no published mechanism needs as "
         "few bits",
     )

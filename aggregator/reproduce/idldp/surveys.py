@@ -8,7 +8,7 @@ people, the contribution of a bit to the estimate has the variance
 For sets of one item and l = 1 this is eq. 7 of Gu et al. 2020. Budgets are assigned to the items at random, so an
 item's expected error is exactly the mean over the classes of budgets. Each simulated survey has a new assignment.
 
-``single`` and ``sets`` contain the experiments.
+``mechanisms`` names the mechanisms that the figures compare.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from __future__ import annotations
 from aggregator.reproduce.experiment import Experiment
 from aggregator.reproduce.lip.bits import example_1, figure_5, figure_6_cns, figure_9a
 from aggregator.reproduce.lip.districts import figure_8b_cns, figure_9b
+from aggregator.reproduce.lip.em_step import one_step
 from aggregator.reproduce.lip.histogram import figure_7
-from aggregator.reproduce.lip.legality import legality, numbers
-from aggregator.reproduce.lip.one_step import one_step
+from aggregator.reproduce.lip.legal_priors import legality, numbers
 from aggregator.reproduce.lip.own_priors import figure_8
 from aggregator.reproduce.lip.report_error import report_error
 from aggregator.reproduce.lip.rough_prior import rough_prior

@@ -14,14 +14,13 @@ from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import DISTRICTS
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.own_priors import UNIT, own_errors
 from aggregator.reproduce.lip.published import (
     BROKEN,
     EPSILON,
     ERROR,
     SPARSE,
-    by_name,
     compared,
     legal_from,
     published,
@@ -45,7 +44,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     whole = np.bincount(places.owner, places.count, minlength=people)
     # Each person gets one more check-in inside and one outside, because the notion allows no prior of zero.
     yes = np.clip(np.rint(UNIT * (inside + 1) / (whole + 2)), 1, UNIT - 1)
-    errors = by_name([own_errors(yes, eps) for eps in setting.track(SPARSE)])
+    errors = series([own_errors(yes, eps) for eps in setting.track(SPARSE)])
     p = yes / UNIT
     alone = math.sqrt(float((p * (1 - p)).mean()))
     panel = Panel(

@@ -17,14 +17,13 @@ from aggregator.families.response.recipe import published_lip_response, randomiz
 from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     BROKEN,
     EPSILON,
     ERROR,
     FULL,
     SPARSE,
-    by_name,
     legal_from,
     published,
     roots,
@@ -73,7 +72,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
     found: dict[str, list[dict[str, float]]] = {name: [] for name in LAWS}
     for name, eps in setting.track([(name, eps) for name in LAWS for eps in levels]):
         found[name].append(_of_prior(LAWS[name], eps))
-    errors = {name: by_name(each) for name, each in found.items()}
+    errors = {name: series(each) for name, each in found.items()}
     panels = tuple(_panel(name, levels, errors[name]) for name in LAWS)
     ratio = {
         eps: math.sqrt(errors["Zipf"]["best"][at] / errors["Zipf"]["best ldp"][at])

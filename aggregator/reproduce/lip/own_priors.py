@@ -16,13 +16,12 @@ from aggregator.estimate.personal import PersonalDecoder
 from aggregator.families.decoder import Floats, Integers
 from aggregator.families.response.recipe import lip_response
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     EPSILON,
     ERROR,
     SPARSE,
     bit,
-    by_name,
     claimed,
     compared,
     of_bit,
@@ -49,7 +48,7 @@ FEW, SOME, MANY = CROWDS
 
 
 @dataclass(frozen=True)
-class _Errors:
+class _OwnPriorErrors:
     """Errors of one person's bit by number of people, name as in ``own_errors``, and level in ``SPARSE``."""
 
     found: Mapping[int, Mapping[str, Sequence[float]]]
@@ -76,7 +75,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
             squares = _surveyed(yes[people], eps, setting)
             simulated[people].append(float(squares.mean()))
             off = max(off, standard_errors(squares, each["best"]))
-    errors = _Errors({people: by_name(of_level) for people, of_level in found.items()})
+    errors = _OwnPriorErrors({people: series(of_level) for people, of_level in found.items()})
     panels = tuple(_panel(people, errors.found[people], simulated[people]) for people in CROWDS)
     verdict = (
         "With people's own priors (uniform), legal LIP at 1 nat has "
@@ -87,7 +86,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
     return ExperimentResult(panels, _findings(errors, off, setting.repeats), verdict)
 
 
-def _findings(errors: _Errors, off: float, repeats: int) -> tuple[Finding, ...]:
+def _findings(errors: _OwnPriorErrors, off: float, repeats: int) -> tuple[Finding, ...]:
     """Return the findings of fig. 8.
 
     Args:

@@ -110,11 +110,6 @@ def published(
     return parted(name, levels, [error(channel) for channel in channels], legal, notion)
 
 
-def by_name(found: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """Return the numbers of each name over a sequence of points."""
-    return {name: [each[name] for each in found] for name in found[0]}
-
-
 def compared(x: tuple[float, ...], errors: Mapping[str, Sequence[float]], remark: str = "") -> tuple[Curve, ...]:
     """Return the curves of LDP, of the published channel and of the legal optimum, the last two also at half the level.
 

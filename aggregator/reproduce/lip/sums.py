@@ -12,14 +12,13 @@ import numpy as np
 
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     BROKEN,
     EPSILON,
     ERROR,
     FULL,
     SPARSE,
-    by_name,
     compared,
     keeps,
     spans,
@@ -52,9 +51,9 @@ def figure_6a(setting: Setting) -> ExperimentResult:
     ]
     found = []
     for eps in setting.track(levels):
-        each = by_name([_of_prior(prior, eps) for prior in priors])
+        each = series([_of_prior(prior, eps) for prior in priors])
         found.append({name: float(np.mean(numbers)) for name, numbers in each.items()} | {"worst": max(each["level"])})
-    errors = by_name(found)
+    errors = series(found)
     kept, worst = errors["protected"], errors["worst"]
     panel = Panel(
         f"{size} values, {people} people, random priors", EPSILON, ERROR,
@@ -101,7 +100,7 @@ def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
 def figure_6b(setting: Setting) -> ExperimentResult:
     eps = 1.0
     sizes = tuple(range(2, 21))
-    errors = by_name([_of_prior((1,) * size, eps) for size in setting.track(sizes)])
+    errors = series([_of_prior((1,) * size, eps) for size in setting.track(sizes)])
     true = errors["level"]
     x = tuple(float(size) for size in sizes)
     panel = Panel(

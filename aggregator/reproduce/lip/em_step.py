@@ -13,8 +13,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
-from aggregator.reproduce.lip.published import by_name
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from protocol import personal
 from protocol.campaign import Campaign
 from protocol.notions import Information, Ldp
@@ -61,7 +60,7 @@ def one_step(setting: Setting) -> ExperimentResult:
             if people == crowds[0]:
                 step = max(step, _step_apart(campaigns["lip"], prior, tallies["lip"]))
         means.append({name: float(np.mean(each)) for name, each in found.items()})
-    far = by_name(means)
+    far = series(means)
     x = tuple(float(people) for people in crowds)
     right = np.floor(law * 10**5).astype(np.int64)
     near = crowd.variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)

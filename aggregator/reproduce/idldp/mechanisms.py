@@ -1,0 +1,97 @@
+"""The mechanisms that the figures of Gu et al. 2020 compare, and what several figures have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from aggregator.families.decoder import Floats
+from aggregator.reproduce.data import Baskets, DataFolder
+from aggregator.reproduce.experiment import Curve, Setting
+from aggregator.reproduce.idldp.points import GRADED, LABEL
+from aggregator.reproduce.idldp.surveys import USUAL, Exact, ItemHolders, Parts, Simulated, campaign, expected, survey
+from protocol.channels import Bits, Channel
+
+ROLES = {"RAPPOR": "free", "OUE": "ldp", "IDUE": "published", "IDUE opt1": "other", "IDUE opt2": "other"}
+"""Name and role of each mechanism's curve."""
+
+RECIPES = {
+    "RAPPOR": "rappor", "OUE": "oue", "IDUE": "idue", "IDUE opt1": "idue-opt1", "IDUE opt2": "idue-opt2", LABEL: GRADED,
+}  # fmt: skip
+COMPARED = ("RAPPOR", "OUE", "IDUE")
+
+BAYES = "IDUE, empirical Bayes"
+PLAIN_BAYES = "OUE, empirical Bayes"
+SHRUNK = {"OUE": PLAIN_BAYES, "IDUE": BAYES}
+"""The mechanisms whose reports are also decoded by empirical Bayes, with the name of that estimate."""
+
+FLOOR = "lower bound of unbiased estimates from bits"
+SIMULATED = ", simulated"
+
+
+def read(data: DataFolder, name: str) -> Baskets:
+    """Return the data set of that name."""
+    return {"Clothing": data.clothing, "Retail": data.retail, "Kosarak": data.kosarak}[name]()
+
+
+def partly(people: ItemHolders) -> str:
+    """Return a remark if only a part of the data was read."""
+    return (
+        ""
+        if ", whole" in people.label
+        else "; only a part of the data is used, so the figures are not comparable with the paper's"
+    )
+
+
+def bits(channel: Channel) -> Bits:
+    """Return the channel as the channel of a unary encoding."""
+    if not isinstance(channel, Bits):
+        raise ValueError(f"a channel of bit vectors is expected, not {channel.family}")
+    return channel
+
+
+def repeated(
+    people: ItemHolders, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
+) -> list[Simulated]:
+    """Return simulated surveys, one for each repetition of the setting."""
+    terms = campaign(people.size, length, eps, RECIPES[name], parts)
+    return [survey(people, length, terms, setting.generator) for _ in range(setting.repeats)]
+
+
+def exactly(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> Exact:
+    """Return the exact errors of a mechanism. OUE and RAPPOR have the same integers with and without dummies."""
+    padded = 0 if name in ("RAPPOR", "OUE") else length
+    return expected(people, length, bits(campaign(people.size, padded, eps, RECIPES[name], parts).channel))
+
+
+def estimated(name: str, surveys: Sequence[Simulated]) -> dict[str, list[Floats]]:
+    """Return the unbiased estimates of surveys and, for the mechanisms in ``SHRUNK``, those of empirical Bayes, by name
+    of their curve."""
+    found = {name + SIMULATED: [each.raw for each in surveys]}
+    return found | ({SHRUNK[name]: [each.shrunk for each in surveys]} if name in SHRUNK else {})
+
+
+def shown(name: str, x: Iterable[float], y: Iterable[float], role: str, *, marks: bool = False) -> Curve:
+    """Return a curve with the points (x, y)."""
+    return Curve(name, tuple(map(float, x)), tuple(map(float, y)), role, marks)
+
+
+def lines(
+    x: Sequence[float],
+    found: Mapping[str, Sequence[float]],
+    exact: Iterable[str] = COMPARED,
+    simulated: Iterable[str] = ("IDUE",),
+) -> tuple[Curve, ...]:
+    """Return the curves of the mechanisms, of empirical Bayes and of graded projective response.
+
+    Args:
+        found: the errors by name of the curve.
+        exact: the mechanisms whose exact errors are shown.
+        simulated: the mechanisms whose simulated errors are shown.
+    """
+    return (
+        *(shown(name, x, found[name], ROLES[name]) for name in exact),
+        *(shown(name + SIMULATED, x, found[name + SIMULATED], ROLES[name], marks=True) for name in simulated),
+        shown(PLAIN_BAYES, x, found[PLAIN_BAYES], "server"),
+        shown(BAYES, x, found[BAYES], "ours"),
+        shown(LABEL, x, found[LABEL], "ours"),
+    )

@@ -1,0 +1,171 @@
+"""The padding that the planner chooses, for the unbiased estimate and for empirical Bayes, on three data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.idldp.lengths import CLOTHING, KOSARAK, RETAIL, planned
+from aggregator.reproduce.idldp.mechanisms import exactly, partly, repeated, shown
+from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, mean, squared
+
+PADDED = 2.0
+"""Levels in nats at which sentences compare paddings."""
+
+BAYES = "IDUE-PS, empirical Bayes"
+FURTHER, PLAIN_FURTHER = f"{BAYES}, its best l", "OUE-PS, empirical Bayes"
+
+
+@dataclass(frozen=True)
+class _Paddings:
+    """Squared errors and padding lengths by data set, name of the estimate, and level."""
+
+    levels: tuple[float, ...]
+    errors: dict[str, dict[str, list[float]]]
+    lengths: dict[str, dict[str, list[int]]]
+
+    def part(self, label: str, name: str, other: str, eps: float = PADDED) -> float:
+        """Return the ratio of the errors of two estimates."""
+        at = self.levels.index(eps)
+        return self.errors[label][name][at] / self.errors[label][other][at]
+
+    def by_level(self, label: str, name: str) -> str:
+        """Return words for the lengths of an estimate."""
+        lengths = self.lengths[label][name]
+        return ", ".join(f"{length} at {eps:g}" for length, eps in zip(lengths, self.levels, strict=True))
+
+
+def padding(setting: Setting) -> ExperimentResult:
+    """Compare IDUE-PS and OUE-PS on the three data sets, each with the planner's padding for its estimate."""
+    levels = (1.0, 2.0, 4.0) if setting.quick else (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
+    every = {which.name: which for which in (CLOTHING, RETAIL, KOSARAK)}
+    crowds = {name: which.read(setting.data) for name, which in every.items()}
+    sets = {name: people.sets() for name, people in crowds.items()}
+    errors: dict[str, list[dict[str, float]]] = {label: [] for label in every}
+    chosen: dict[str, list[dict[str, int]]] = {label: [] for label in every}
+    for label, eps in setting.track([(label, eps) for label in every for eps in levels]):
+        lengths = every[label].lengths(quick=setting.quick)
+        each, used = _padded(crowds[label], sets[label], eps, lengths, setting)
+        errors[label].append(each)
+        chosen[label].append(used)
+    found = _Paddings(
+        levels,
+        {label: series(each) for label, each in errors.items()},
+        {label: series(each) for label, each in chosen.items()},
+    )
+    part = found.part
+    panels = tuple(
+        Panel(
+            f"{label}{', a part' if partly(people) else ''}, {people.size:,} items", EPSILON, MSE,
+            (
+                shown("IDUE-PS, l of the 90th percentile", levels, found.errors[label]["percentile"], "other"),
+                shown("OUE-PS, planner's l", levels, found.errors[label]["OUE-PS"], "ldp"),
+                shown("IDUE-PS, planner's l", levels, found.errors[label]["IDUE-PS"], "published"),
+                shown(f"{BAYES}, planner's l", levels, found.errors[label][BAYES], "ours"),
+                shown(FURTHER, levels, found.errors[label][FURTHER], "optimum"),
+                shown(f"{PLAIN_FURTHER}, same l", levels, found.errors[label][PLAIN_FURTHER], "server"),
+                shown("every count estimated as 0", levels, [_of_zero(people)] * len(levels), "alone"),
+            ),
+            log_y=True,
+        )
+        for label, people in crowds.items()
+    )  # fmt: skip
+    verdict = (
+        f"For sets at {PADDED:g} nats, padded for least error, IDUE-PS has "
+        + ", ".join(f"{part(label, 'IDUE-PS', 'OUE-PS'):.0%} ({label})" for label in crowds)
+        + " of OUE-PS's squared error; empirical Bayes, with the padding that the planner chooses for it, has "
+        + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%}" for label in crowds)
+        + " of IDUE-PS's."
+    )
+    label = "; ".join(people.label for people in crowds.values())
+    return ExperimentResult(panels, _findings_of_padding(crowds, found, setting.repeats), verdict, label)
+
+
+def _padded(
+    people: ItemHolders, sets: Sequence[tuple[int, ...]], eps: float, lengths: tuple[int, ...], setting: Setting
+) -> tuple[dict[str, float], dict[str, int]]:
+    """Return the squared error and the padding length of each estimate."""
+    errors, chosen = {}, {"percentile": _percentile(people)}
+    for name in ("OUE", "IDUE"):
+        length = planned(people, sets, eps, name, lengths, unbiased=True).length
+        errors[f"{name}-PS"], chosen[f"{name}-PS"] = exactly(people, length, eps, name).mse, length
+    errors["percentile"] = exactly(people, chosen["percentile"], eps, "IDUE").mse
+    shrunk = {length: _shrunk(people, length, eps, "IDUE", setting) for length in lengths}
+    furthest = min(shrunk, key=shrunk.__getitem__)
+    length = planned(people, sets, eps, "IDUE", lengths, unbiased=False).length
+    errors |= {BAYES: shrunk[length], FURTHER: shrunk[furthest]}
+    errors[PLAIN_FURTHER] = _shrunk(people, furthest, eps, "OUE", setting)
+    return errors, chosen | {BAYES: length, FURTHER: furthest, PLAIN_FURTHER: furthest}
+
+
+def _percentile(people: ItemHolders) -> int:
+    """Return the 90th percentile of the sizes of the sets, at least 1."""
+    return max(1, round(float(np.percentile(people.sizes, 90))))
+
+
+def _of_zero(people: ItemHolders) -> float:
+    """Return the squared error of estimating every count as 0."""
+    return float((people.counts.astype(np.float64) ** 2).sum() / len(people))
+
+
+def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, repeats: int) -> tuple[Finding, ...]:
+    part, by_level = found.part, found.by_level
+
+    def to_zero(label: str, name: str) -> float:
+        return found.errors[label][name][found.levels.index(1.0)] / _of_zero(crowds[label])
+
+    return (
+        *(
+            Finding(
+                f"(the padding of least error is left open) {label}",
+                f"the planner's l for IDUE-PS is {by_level(label, 'IDUE-PS')} nats. At {PADDED:g} nats IDUE-PS then "
+                f"has {part(label, 'IDUE-PS', 'percentile'):.1%} of its squared error with the 90th percentile, "
+                f"{_percentile(people)}, and {part(label, 'IDUE-PS', 'OUE-PS'):.0%} of the error of OUE-PS with the "
+                "planner's l for OUE-PS",
+                "the noise grows with the square of l, and with thousands of items it outweighs the bias"
+                + partly(people),
+            )
+            for label, people in crowds.items()
+        ),
+        Finding(
+            "(the estimate is the unbiased one)",
+            f"relative to the unbiased estimate's squared error at {PADDED:g} nats, empirical Bayes, the default, "
+            "with the planner's l for it has "
+            + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds),
+            "empirical Bayes reduces the noise of rare items, so a larger l is better, which leaves out fewer items: "
+            + "; ".join(f"{by_level(label, BAYES)} ({label})" for label in crowds),
+        ),
+        Finding(
+            "(the planner predicts the error of empirical Bayes)",
+            "the best padding for empirical Bayes in simulated surveys, among those tried, is "
+            + "; ".join(f"{by_level(label, FURTHER)} ({label})" for label in crowds)
+            + f". At {PADDED:g} nats it has "
+            + ", ".join(f"{part(label, FURTHER, BAYES):.0%} ({label})" for label in crowds)
+            + " of the squared error at the planner's l",
+            "the planner uses no survey, only the sets and the expected noise; the least of several simulated errors "
+            "is also smaller by chance",
+        ),
+        Finding(
+            "IDUE-PS has less error than OUE-PS",
+            f"with empirical Bayes for both and that best padding, its part of OUE-PS's error at {PADDED:g} nats is "
+            + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds),
+            f"these are means of {repeats} surveys, and depend on which of the few large counts have the "
+            "smallest budget; the padding and the estimate make far larger differences than the mechanism",
+        ),
+        Finding(
+            "(the error is not compared with that of an estimate of zero)",
+            "at 1 nat the unbiased counts of IDUE-PS have, with the planner's l, "
+            + ", ".join(f"{to_zero(label, 'IDUE-PS'):.2g} ({label})" for label in crowds)
+            + " times the squared error of estimating every count as 0; empirical Bayes with the planner's l for "
+            "it has " + ", ".join(f"{to_zero(label, BAYES):.2g}" for label in crowds),
+            "the total over thousands of items is mostly the noise of the many rare items",
+        ),
+    )
+
+
+def _shrunk(people: ItemHolders, length: int, eps: float, name: str, setting: Setting) -> float:
+    """Return the simulated total squared error of empirical Bayes."""
+    return mean([squared(each.shrunk, people) for each in repeated(people, length, eps, name, setting)])

@@ -1,0 +1,62 @@
+"""Example campaigns for six numbers: one for every kind of promise."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from aggregator.reproduce import crowd
+from aggregator.reproduce.crowd import level
+from protocol.campaign import Campaign
+from protocol.channels import Table
+from protocol.domain import Buckets
+from protocol.levels import Pufferfish, Scenario
+from protocol.notions import Block, Geo, HighLow, Information, Ldp, MinId, MutualInformation, Notion
+from protocol.views import plain_views
+
+DOMAIN = Buckets.of([0, 1, 2, 3, 4, 5])
+"""Six numbers, so that values have distances."""
+
+PRIOR = (40, 25, 15, 10, 6, 4)
+
+RARELY = Fraction(1, 100)
+"""Probability with which the last example reports the true value."""
+
+
+def halves() -> Pufferfish:
+    """Return Pufferfish privacy for two secrets (the answer is below 3, or not) in two scenarios: the prior, and a
+    uniform distribution."""
+    laws = {"prior": PRIOR, "even": (1,) * len(PRIOR)}
+    scenarios = tuple(
+        Scenario(name, ((*law[:3], 0, 0, 0), (0, 0, 0, *law[3:]))) for name, law in laws.items()
+    )  # fmt: skip
+    return Pufferfish(("low", "high"), ((0, 1),), scenarios)
+
+
+def rarely() -> Table:
+    """Return a channel that reports the answer in 1 of 100 cases, and otherwise a constant."""
+    size = len(PRIOR)
+    return Table.nearest([[RARELY * (x == y) for y in range(size)] + [1 - RARELY] for x in range(size)])
+
+
+def examples() -> dict[str, Campaign]:
+    """Return a campaign for every kind of promise, at 1 nat if the promise has a level."""
+    one, size = level(1), len(PRIOR)
+    settings: dict[str, tuple[Notion, str]] = {
+        "randomised response": (Ldp(one), "randomized-response"),
+        "Hadamard": (Ldp(one), "hadamard"),
+        "OUE": (Ldp(one), "oue"),
+        "ID-LDP": (MinId.over([one, one, *[2 * one] * (size - 2)]), "idue"),
+        "geometric noise": (Geo.between(one, 1, [0], list(range(size))), "geometric"),
+        "high-low": (HighLow(one, size, (0, 1)), "randomized-response"),
+        "blocks": (Block.over(one, [0, 0, 0, 1, 1, 1]), "randomized-response"),
+        "LIP": (Information(one, PRIOR), "lip-table"),
+        "random sampling": (Information(one, PRIOR), "random-sampling"),
+        "OUE-LIP": (Information(one, PRIOR), "oue-lip"),
+        "mutual information": (MutualInformation(one, PRIOR), "mutual-information"),
+    }
+    found = {name: crowd.campaign(DOMAIN, notion, mechanism) for name, (notion, mechanism) in settings.items()}
+    notion = MutualInformation(one, PRIOR)
+    found["truth once in 100"] = Campaign(
+        "Reproduction", "Which?", "", "A paper", DOMAIN, notion, "table", plain_views(rarely()), 0, 1, 1, 1, 1, "open"
+    )
+    return found

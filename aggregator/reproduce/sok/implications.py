@@ -1,0 +1,101 @@
+"""The paper's implications between notions, on random channels and priors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from aggregator.families.response.recipe import random_sampling
+from aggregator.reproduce.crowd import level
+from aggregator.reproduce.experiment import ExperimentResult, Finding, Setting
+from protocol import levels
+from protocol.channels import Table
+from protocol.levels import Pufferfish, Scenario
+
+RELATIONS: Mapping[str, str] = {
+    "eps-LDP implies eps-LIP": "lip <= ldp",
+    "eps-LIP implies 2 eps-LDP": "ldp <= 2 lip",
+    "eps-LIP implies eps-MIP": "mutual-information <= lip",
+    "MIP below maximal leakage": "mutual-information <= maximal-leakage",
+    "maximal leakage below LDP": "maximal-leakage <= ldp",
+}
+
+
+def relations(setting: Setting) -> ExperimentResult:
+    """Test the paper's implications between notions on random channels and priors."""
+    broken = dict.fromkeys(RELATIONS, 0)
+    near = dict.fromkeys(RELATIONS, 0.0)
+    odds, fish, ball, sampled = 0.0, 0.0, 0.0, 0.0
+    for _ in setting.track(range(setting.repeats)):
+        size, outputs = (int(n) for n in setting.generator.integers(2, 6, 2))
+        rows = setting.generator.dirichlet(np.full(outputs, setting.generator.choice([0.7, 5.0, 50.0])), size) + 1e-4
+        table = Table.nearest([[Fraction(cell) / sum(map(Fraction, row)) for cell in row] for row in rows.tolist()])
+        prior = tuple((1 + 10**6 * setting.generator.dirichlet(np.ones(size))).astype(int).tolist())
+        structure = levels.structure_of(table)
+        single = tuple(tuple(int(x == secret) for x in range(size)) for secret in range(size))
+        every = Pufferfish(
+            tuple(f"v{x}" for x in range(size)),
+            tuple((x, y) for x in range(size) for y in range(x)),
+            (Scenario("certain", single),),
+        )
+        found = levels.table(structure, levels.LevelsRequest(prior, radius=Fraction(1), pufferfish=every)).levels
+        at = {key: one.nats or 0.0 for key, one in found.items()}
+        for claim, sides in RELATIONS.items():
+            low, high = sides.split(" <= ")
+            bound = 2 * at["lip"] if high == "2 lip" else at[high]
+            broken[claim] += at[low] > bound + 2e-9  # both levels are rounded up to nanonats
+            near[claim] = max(near[claim], at[low] / bound)
+        spread = math.log(max(prior) / min(prior))
+        odds = max(odds, at["differential-identifiability"] - (at["ldp"] + spread))
+        fish = max(fish, abs(at["pufferfish"] - at["ldp"]))
+        ball = max(ball, abs(at["lip-ball"] - at["ldp"]))
+        sampled = max(sampled, _apart(prior))
+    findings = (
+        *(
+            Finding(
+                claim,
+                f"{sides}: broken by {broken[claim]} of {setting.repeats:,} random channels and priors; the left side "
+                f"is at most {near[claim]:.0%} of the right side",
+                "no difference" if not broken[claim] else "it does not hold",
+            )
+            for claim, sides in RELATIONS.items()
+        ),
+        Finding(
+            "Pufferfish with a large enough set of priors is context-free",
+            f"if every value is a separate secret, its level is that of LDP, up to {fish:.0e} nats",
+            "no difference",
+        ),
+        Finding(
+            "LIP bounds what an output adds under the prior",
+            f"its largest level over all priors is the level of LDP, up to {ball:.0e} nats",
+            "the ball of radius 1 around any prior is all priors: the advantage of LIP comes from knowing one prior",
+        ),
+        Finding(
+            "differential identifiability is like LDP, with a prior",
+            f"it exceeds LDP by at most the log odds of the most and the least likely value (by {odds:.0e} more at the "
+            "most), and it contains those odds even if a report reveals nothing",
+            "no channel can keep a bound below the odds of the prior; LIP measures only what the report adds",
+        ),
+        Finding(
+            "random sampling translates into randomised response",
+            "random sampling is a randomised response: with the prior as cover weights, both have the same "
+            f"probabilities, up to {sampled:.0e}",
+            "no difference; for a uniform prior it is k-ary randomised response itself",
+        ),
+    )
+    verdict = (
+        f"In {setting.repeats:,} random channels mutual information was never above LIP, LIP never above LDP, and LDP "
+        "never above twice LIP: a promise of LDP or LIP bounds the others."
+    )
+    return ExperimentResult((), findings, verdict)
+
+
+def _apart(prior: Sequence[int]) -> float:
+    """Return the largest difference between the cells of the random sampling channel and the paper's formula."""
+    channel, law = random_sampling(prior, level(1)), np.array(prior) / sum(prior)
+    rows = np.array([[channel.weight(x, y) for y in range(len(law))] for x in range(len(law))]) / 2**channel.scale
+    reveal = rows[0, 0] - rows[1, 0]
+    return float(np.abs(rows - reveal * np.eye(len(law)) - (1 - reveal) * law).max())
