@@ -1,6 +1,6 @@
-"""Print the figures of all benchmarks beside their targets: `make bench`.
+"""Print the figures of the benchmarks that need no data set and no other library: `make bench`.
 
-`python -m benchmarks NAME ...` runs only the named benchmarks.
+Targets are in brackets. `python -m benchmarks NAME ...` runs only the named benchmarks.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ BENCHMARKS = {
 
 
 def main() -> None:
-    """Run the benchmarks named on the command line, or all."""
+    """Run the benchmarks named on the command line, or all of ``BENCHMARKS``."""
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"\n{name}", flush=True)
         for what, measured in BENCHMARKS[name]():

@@ -100,5 +100,5 @@ def run() -> list[tuple[str, str]]:
         ("a reading, from the clock to the disk", f"{found['seconds'] / READINGS * 1e3:.2f} ms"),
         ("wakes for each reading [at most 1.1]", f"{found['wakes'] / READINGS:.3f}"),
         ("bytes for each reading, in bundles of 168", f"{found['bytes'] / READINGS:.2f}"),
-        ("the store's files after that", f"{found['store'] / 1024:.0f} KiB"),
+        ("size of the store's files after these readings", f"{found['store'] / 1024:.0f} KiB"),
     ]

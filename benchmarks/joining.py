@@ -59,8 +59,8 @@ def most_expensive() -> dict[str, Callable[[], Asked]]:
         "graded, lip, 600 values in 8 classes": lambda: (Information(MOST, _prior(600)), _graded(600, 2, 10, 8)),
         "subset, pairwise, 62 values": lambda: (_matrix(62), _subset(62, 31)),
         "triples, lip, 4,095 values": lambda: (Information(MOST, _prior(4095)), _triples(4095)),
-        "response, lip, 7,000 covers": lambda: (Information(MOST, _prior(7000)), _response(7000)),
-        "bits, minid, 64 classes of 65,536": lambda: (_minid(2**16, 64), _bits(2**16, 64)),
+        "response, lip, 7,000 cover weights": lambda: (Information(MOST, _prior(7000)), _response(7000)),
+        "bits, minid, 64 classes of 65,536 values": lambda: (_minid(2**16, 64), _bits(2**16, 64)),
         "bits, lip, 700 classes": lambda: (Information(MOST, _prior(700)), _bits(700, 700)),
         "bits, ldp, 3,500 classes": lambda: (Ldp(MOST), _bits(3500, 3500)),
         "blocks, block, 800,000 values": lambda: _in_blocks(800_000),
@@ -72,10 +72,10 @@ def most_expensive() -> dict[str, Callable[[], Asked]]:
         "noise, geo, 1,020 points": lambda: (Geo.between(MOST, 1, [0], range(1020)), _noise(1, 1020)),
         "noise, geo, 27 x 27 points": lambda: (Geo.between(MOST, 1, range(27), range(27)), _noise(27, 27)),
         "windows, lip, 43,750 values": lambda: (Information(MOST, _prior(43_750)), _windows(43_750, 8192, 8, 25)),
-        "windows, lip, few and narrow": lambda: (Information(MOST, _prior(200)), _windows(200, 4096, 8, 12)),
+        "windows, lip, 200 values": lambda: (Information(MOST, _prior(200)), _windows(200, 4096, 8, 12)),
         "windows, lip with a ball": lambda: (Information(MOST, _prior(2000), 10**8), _windows(2000, 2048, 8, 2)),
         "windows, ldp, 256 orders: refused": lambda: (Ldp(MOST), _windows(2, 65_535, 256, 1)),
-        "classes, 64 of a table": lambda: _classes(64, 20, 20),
+        "table, 64 classes of people": lambda: _classes(64, 20, 20),
     }
 
 

@@ -32,18 +32,18 @@ SIDE = 5
 
 GRID = Grid(25_000_000, 51_000_000, -130_000_000, -60_000_000, 2_000_000)
 
-HEADS = ("notion", "what a report may reveal", "mechanism", "people", "cells / 5 x 5")
+HEADS = ("notion", "pairs of cells with a level above 1 nat", "mechanism", "people", "cells / 5 x 5")
 
 
 def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
-    """Yield (name, facts that a report reveals, notion, mechanism) for each notion."""
-    yield "ldp", "nothing", Ldp(NANONATS), AUTO
-    yield "block", "the square of 5 x 5", Block.over(NANONATS, square), AUTO
+    """Yield (name, pairs of cells with a level above 1 nat, notion, mechanism) for each notion."""
+    yield "ldp", "none", Ldp(NANONATS), AUTO
+    yield "block", "in different squares", Block.over(NANONATS, square), AUTO
     for cells in (1, SIDE):
         geo = Geo.between(NANONATS, cells, range(GRID.rows), range(GRID.columns))
-        name = "geo, 1 nat per cell" if cells == 1 else f"geo, 1 nat per {cells} cells"
+        name, apart = ("cell", "1 cell") if cells == 1 else (f"{cells} cells", f"{cells} cells")
         for mechanism in (AUTO, "planar")[:cells]:  # for one cell, both mechanisms are the same
-            yield name, "the wider surroundings", geo, mechanism
+            yield f"geo, 1 nat per {name}", f"more than {apart} apart", geo, mechanism
 
 
 def measured(people: Floats) -> Iterator[tuple[str, ...]]:
@@ -62,7 +62,7 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
         for _ in range(SURVEYS):
             shares = tree_shares(resolutions.tree, resolutions.views(truth, rng))
             found.append(resolutions.variations(truth, shares))
-        yield "ldp", "nothing", "views of 5 x 5 and 1", f"{n:,}", means(found)
+        yield "ldp", "none", "views of 5 x 5 and 1", f"{n:,}", means(found)
     for name, shows, notion, mechanism in questions(square.tolist()):
         made, channel = chosen(mechanism, Question(GRID, notion))
         decoder = decoder_of(channel)

@@ -126,7 +126,7 @@ def by_tree(p: Floats, n: int) -> Estimator:
 
 
 def _one_hot(size: int) -> Channel:
-    """Return the best channel whose outputs are single symbols, so that a whole survey is one multinomial draw."""
+    """Return the best channel whose outputs are not sets, so that a whole survey is one multinomial draw."""
     asked = Question(values(size), Ldp(NANONATS))
     return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
 
@@ -184,7 +184,7 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
     laws = [
         ("age, 17 to 90 years", ages / ages.sum(), int(ages.sum()), ("0.0075", "0.5", "")),
         ("hours a week, 1 to 99", hours / hours.sum(), int(hours.sum()), ("0.012", "", "")),
-        ("the same, more people", hours / hours.sum(), 100_000, ("", "", "")),
+        ("hours a week, more people", hours / hours.sum(), 100_000, ("", "", "")),
         ("Beta(2, 5), 1,024 numbers", beta(1024), 10_000, ("0.0135", "", "0.019")),
     ]
     for what, p, n, aims in laws:

@@ -128,10 +128,12 @@ def most_expensive(address: Address, signed: SignedCampaign, reports: bytes) -> 
         ),
         "reports: 4 KiB, byte by byte": lambda: send_slowly(address, crumbs, step=1),
         "reports: 256 KiB in chunks of a byte": lambda: send_slowly(address, chunks),
-        "a head of 60 lines": lambda: send_slowly(address, lines + b"a: b\r\n" * 57 + b"\r\n"),
-        "a head of 40,000 lines": lambda: send_slowly(address, lines + b"a: b\r\n" * 40_000 + b"\r\n"),
-        "a head of 8,000 bytes, byte by byte": lambda: send_slowly(address, lines + b"a: " + b"b" * 7_900, step=1),
-        "for comparison: nothing, for ten seconds": lambda: time.sleep(10),
+        "a request header of 60 lines": lambda: send_slowly(address, lines + b"a: b\r\n" * 57 + b"\r\n"),
+        "a request header of 40,000 lines": lambda: send_slowly(address, lines + b"a: b\r\n" * 40_000 + b"\r\n"),
+        "a request header of 8,000 bytes, byte by byte": lambda: send_slowly(
+            address, lines + b"a: " + b"b" * 7_900, step=1
+        ),
+        "for comparison: no request, for ten seconds": lambda: time.sleep(10),
         "the campaigns": lambda: send(address, "GET", "/v1/campaigns"),
         "a campaign": lambda: send(address, "GET", f"/v1/campaigns/{signed.id.hex()}"),
     }
@@ -148,7 +150,7 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
             if status == http.client.OK and b"false" in body:
                 raise RuntimeError("the service did not find all counted reports")
             for what, request in requests.items():
-                times = 1 if "byte by byte" in what or "nothing" in what else repeats
+                times = 1 if "byte by byte" in what or "no request" in what else repeats
                 before = processor_seconds(process)
                 for _ in range(times):
                     request()

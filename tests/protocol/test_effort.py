@@ -117,7 +117,11 @@ def test_a_pairwise_audit_ends_at_the_first_pair_above_its_bound() -> None:
 def test_the_papers_campaigns_are_within_the_limit() -> None:
     """LIP on projective geometry over 1,023 values, LIP on windows over 43,750 values, and 65,536 bits with 64 budgets
     are each within the limits of steps and of stored numbers."""
-    for name in ("projective, lip, 1,023 values", "windows, lip, 43,750 values", "bits, minid, 64 classes of 65,536"):
+    for name in (
+        "projective, lip, 1,023 values",
+        "windows, lip, 43,750 values",
+        "bits, minid, 64 classes of 65,536 values",
+    ):
         notion, channel = joining.most_expensive()[name]()
         assert notion.steps(channel) <= MOST_STEPS
         assert channel.held <= MOST_HELD
