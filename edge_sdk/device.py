@@ -1,14 +1,16 @@
 """The device: all operations of an app on a store, from opening it to forgetting a campaign.
 
-Every method is one decision of the person or of the device's owner. Opening, caps, answers and forgetting are defined
-here. The other methods are inherited:
+Each method that changes the store carries out one decision of the person or of the device's owner. Opening, caps,
+answers and forgetting are defined here. The other methods are inherited:
 
-    campaigns/membership    join, accept, terms, addresses, close_early
-    campaigns/agreements    consent, choose_class, choose_prior, enrolment, present_code
-    campaigns/trust         trust_author, distrust_author
+    session                 close
+    campaigns/membership    join, accept, campaigns, campaign, terms, parse, addresses, set_address, close_early
+    campaigns/agreements    consented, consent, choose_class, declaration, choose_prior, enrolment, present_code
+    campaigns/trust         trusted, trust_author, distrust_author
     disclosure/disclosures  preview, exposure, transcript, prior
 
-campaigns/consent implements consent, and answers/answering the answers. The tables are in records and store/sqlite.
+campaigns/consent implements consent, and answers/answering the answers. store/schema contains the tables, and records
+lists the class that owns each of them.
 """
 
 from __future__ import annotations
@@ -117,7 +119,7 @@ class Device(Membership, Disclosures):
         try:
             return opened()
         except (StoreRestored, StoreDamaged):
-            # Rarely needed, so loaded here.
+            # Imported here, because few processes call this method.
             from edge_sdk.rollback.recovery import adopt
 
             adopt(folder, urandom, int(clock()), key_store)
@@ -281,7 +283,7 @@ class Device(Membership, Disclosures):
         Returns:
             Values by a short description. The wording is for people and may change.
         """
-        # Rarely needed, so loaded here.
+        # Imported here, because few processes call this method.
         from edge_sdk.doctor import facts
 
         return facts(self.records, self._now())

@@ -20,7 +20,7 @@ class ConsentMissing(HalftruthError):
 
 
 class QuotaReached(HalftruthError):
-    """The given answer of this period is used, or all of them are."""
+    """The given reading of the period was answered or skipped before, or all readings of the period were."""
 
 
 class UnknownCampaign(HalftruthError):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from edge_sdk.answers.memo import Kept
+from edge_sdk.answers.memo import MemoRow
 from edge_sdk.campaigns.joined import Joined
 from edge_sdk.campaigns.role import priors_of
 from edge_sdk.device import Device
@@ -222,7 +222,7 @@ def given(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
     return sorted(values, key=lambda one: (one.period, one.slot), reverse=True)
 
 
-def _given(joined: Joined, queued: set[bytes], x: int, kept: Kept, times: int) -> GivenAnswer:
+def _given(joined: Joined, queued: set[bytes], x: int, kept: MemoRow, times: int) -> GivenAnswer:
     report = joined.report(kept.period, kept.slot, kept.packed)
     domain = joined.campaign.domain
     label = "" if isinstance(domain, Items) and x >= domain.count else joined.label(x)

@@ -29,7 +29,7 @@ def require_affordable(steps: int, held: int) -> None:
     for asked, most, what in ((steps, MOST_STEPS, "take"), (held, MOST_HELD, "hold")):
         if asked > most:
             unit = "steps" if what == "take" else "numbers in memory"
-            # Python refuses to print an integer of thousands of digits, and nobody would read it.
+            # Python refuses to print an integer of more than 4,300 digits.
             amount = f"{asked:,}" if asked < MOST_SHOWN else f"more than {MOST_SHOWN:,}"
             raise Uncertified(
                 f"the audit of this campaign would {what} {amount} {unit}, and at most {most:,} are allowed: choose a "

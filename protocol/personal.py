@@ -33,7 +33,7 @@ ONE = 1 << EXP_BITS
 def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
     """Return the best LIP channel whose outputs are its inputs; for two values, the optimum over all channels.
 
-    With truth T and cover c, the lifts of symbol m are (c_m + T) / (c_m + P_m T) on itself and c_m / (c_m + P_m T)
+    With truth T and cover c, the lifts of output m are (c_m + T) / (c_m + P_m T) for input m and c_m / (c_m + P_m T)
     elsewhere. Both lie in [e^-eps, e^eps] exactly when c_m >= T max(P_m, 1 - e^eps P_m) / (e^eps - 1). Taking equality
     and T + sum c = 1:
 

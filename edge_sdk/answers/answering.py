@@ -21,7 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from edge_sdk.answers.conditions import require_answerable
-from edge_sdk.answers.memo import Kept
+from edge_sdk.answers.memo import MemoRow
 from edge_sdk.answers.results import Receipt
 from edge_sdk.answers.transcripts import following
 from edge_sdk.budget.ledger import EntryKind
@@ -95,7 +95,7 @@ def give(
             records.ledger.add(campaign, EntryKind.CHARGE, now, cost)
         records.consents.answered(campaign, now, terms.opens + period * terms.period_seconds)
         packed = kept.packed if kept else drawn
-        records.memo.keep(campaign, x, Kept(packed, period, slot))
+        records.memo.keep(campaign, x, MemoRow(packed, period, slot))
         if terms.transcript:
             records.transcripts.add(campaign, period, packed)
             records.readings.pass_to(campaign, period, number)

@@ -14,8 +14,8 @@ from edge_sdk.store.sqlite import Store
 
 
 @dataclass(frozen=True)
-class Kept:
-    """The packed output of one value, and the slot of its latest report."""
+class MemoRow:
+    """The packed output of one value, and the period and slot of its latest report."""
 
     packed: bytes
     period: int
@@ -28,12 +28,12 @@ class Memo:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def recall(self, campaign: int, x: int) -> Kept | None:
+    def recall(self, campaign: int, x: int) -> MemoRow | None:
         """Return the output drawn for ``x``; None before the first draw."""
         row = self.store.row("SELECT y, period, slot FROM memo WHERE campaign = ? AND x = ?", campaign, x)
-        return None if row is None else Kept(*row)
+        return None if row is None else MemoRow(*row)
 
-    def keep(self, campaign: int, x: int, kept: Kept) -> None:
+    def keep(self, campaign: int, x: int, kept: MemoRow) -> None:
         """Store the output of ``x`` and the slot of its report, and add one to the number of reports of ``x``."""
         self.store.execute(
             "INSERT INTO memo VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO UPDATE "
@@ -45,10 +45,10 @@ class Memo:
             kept.slot,
         )
 
-    def entries(self, campaign: int) -> list[tuple[int, Kept, int]]:
+    def entries(self, campaign: int) -> list[tuple[int, MemoRow, int]]:
         """Return (input, output and slot, number of reports) for each value that was given."""
         rows = self.store.rows("SELECT x, y, period, slot, times FROM memo WHERE campaign = ?", campaign)
-        return [(int(x), Kept(bytes(packed), period, slot), int(times)) for x, packed, period, slot, times in rows]
+        return [(int(x), MemoRow(bytes(packed), period, slot), int(times)) for x, packed, period, slot, times in rows]
 
     def counts(self, campaign: int) -> dict[int, int]:
         """Return the number of reports of each value that was given."""

@@ -241,7 +241,7 @@ class Joined:
     def most_outputs(self) -> int:
         """The maximum number of outputs in one report."""
         emptiest = len(Report(self.signed.id, MAX_PERIOD, MAX_SLOT, MAX_ANSWERS_PER_PERIOD, b"").encode())
-        # A length of up to 2^16 bytes takes one byte more than a length of zero.
+        # The length of fewer than 2^16 bytes takes at most one byte more than that of an empty byte string.
         room = MAX_PAYLOAD[Kind.REPORT] - emptiest - 1
         return min(MAX_ANSWERS_PER_PERIOD, 8 * room // self.campaign.output_bits)
 
@@ -261,7 +261,8 @@ class Joined:
         if self.role.prior is not None or not size:
             return length
         # A weight of 2^16 or more takes five bytes, and weights whose sum is 2^20 include at most 16 of these; any
-        # other weight takes at most three bytes. A level adds an array of one byte and a number of up to nine.
+        # other weight takes at most three bytes. A level adds the head of an array (one byte) and a number (at most
+        # nine bytes).
         return length + 10 + 3 + 3 * size + 2 * min(size, 16)
 
     def enrolment(self) -> bytes:

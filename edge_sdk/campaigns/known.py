@@ -152,7 +152,7 @@ class Campaigns:
             OutsideSchedule, ClosedEarly
         """
         if now >= joined.campaign.closes:
-            # It raises OutsideSchedule.
+            # This call raises the error that states how long ago the campaign closed.
             joined.campaign.period_at(now)
         require_not_closed(joined, self.closed_early(joined.signed.id), now)
 

@@ -87,7 +87,7 @@ def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing
         UnknownCampaign: this device has not joined it.
     """
     if campaign_id is not None:
-        # It raises UnknownCampaign if the campaign is not joined.
+        # This call refuses a campaign that is not joined.
         device.campaign(campaign_id)
     return tuple(
         Outgoing(one.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))

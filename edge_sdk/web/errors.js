@@ -3,7 +3,7 @@
  * device raises. No error text contains a person's value, prior or key.
  */
 
-/** The base class of all errors; the text names the expected form, the fault and the remedy. */
+/** The base class of all errors; the text names the fault, and the remedy if it is not obvious. */
 export class HalftruthError extends Error {
   get name() {
     return this.constructor.name;
@@ -117,7 +117,7 @@ export class BudgetRefused extends HalftruthError {}
 /** The person has not agreed to this campaign. */
 export class ConsentMissing extends HalftruthError {}
 
-/** The given answer of this period is used, or all of them are. */
+/** The given reading of the period was answered or skipped before, or all its readings were. */
 export class QuotaReached extends HalftruthError {}
 
 /** The campaign is not joined. */

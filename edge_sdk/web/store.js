@@ -24,7 +24,7 @@ import { importDeviceSecret } from "./keys.js";
  * @property {Entry[]} ledger
  * @property {Map<number, number>} used by period, the number of used slots: filled or skipped
  * @property {{period: number, slot: number, x: number}[]} readings the input in each slot of the latest period
- * @property {Map<number, Drawn>} memo by input
+ * @property {Map<number, MemoRow>} memo by input
  * @property {[number, number][]} transcript period and output of each report, in a campaign with transcripts
  * @property {Uint8Array[]} outbox waiting envelopes, in order
  * @property {string} code the code that admits the device; "" if the study has admitted it, or needs no code
@@ -42,7 +42,7 @@ import { importDeviceSecret } from "./keys.js";
  * @property {number} floor a time that is past unless the clock ran ahead: that of the consent, or the start of the
  *   period of the latest answer
  * @typedef {{number: number, time: number, kind: "reserve" | "charge" | "release" | "carry", nanonats: bigint}} Entry
- * @typedef {{output: number | bigint, period: number, slot: number, times: number}} Drawn
+ * @typedef {{output: number | bigint, period: number, slot: number, times: number}} MemoRow
  * @typedef {object} Upload
  * @property {number} envelopes of the upload in flight; 0 before the first attempt
  * @property {number} failures attempts that were not acknowledged

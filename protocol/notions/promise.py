@@ -1,7 +1,7 @@
 """The promise of a notion to a person: its kind, its bounds as exact decimals rounded up, and its limits.
 
-The device's terms, the app in each language, the desk's audit and the HTML page all render this object. No other module
-computes or rounds a bound.
+The device's terms, the app in each language, the desk's audit and the HTML page all render this object. No other
+Python module computes or rounds the bounds of a promise.
 
 The module sentences contains the wording, and notion the certificate.
 """

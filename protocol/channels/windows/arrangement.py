@@ -52,7 +52,7 @@ class Single:
 
 
 class Arrangement(Channel):
-    """The parts of a windows channel, which ``Windows`` defines."""
+    """A windows channel without its checks and its sampling; ``Windows`` adds both, and describes the attributes."""
 
     arcs: tuple[int, ...]
     cells: int

@@ -126,7 +126,7 @@ def _witness(channel: Arrangement, choose: Callable[..., int], kinds: Kinds, y: 
 
 
 def _extremes(keys: Sequence[int], masses: Sequence[int], *, least: bool) -> Iterable[tuple[int, int]]:
-    """Return, for each different key, the position of the least or the largest mass."""
+    """Return (key, position of its least mass, or of its largest if ``least`` is False) for each different key."""
     if keys.count(keys[0]) == len(keys):
         extreme = min(masses) if least else max(masses)
         return [(keys[0], masses.index(extreme))]
