@@ -59,7 +59,10 @@ class Closing:
             CampaignError
         """
         if self.closes >= terms.closes:
-            raise CampaignError(f"a notice must take effect before {terms.title!r} closes, and this one does not")
+            raise CampaignError(
+                f"a notice must take effect before {terms.title!r} closes at UTC second {terms.closes}, not at "
+                f"{self.closes}"
+            )
 
 
 def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> bytes:

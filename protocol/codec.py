@@ -164,7 +164,7 @@ def _read(data: bytes, at: int, depth: int) -> tuple[Value, int]:
         _require(data, at, width)
         number = int.from_bytes(data[at : at + width], "big", signed=True)
         if number > largest:
-            raise CodecError("a number is not in its shortest form")
+            raise CodecError("a number must be in its shortest form")
         return number, at + width
     if marker in _BYTES:
         length, at = _number(data, at, _BYTES[marker])
@@ -193,7 +193,7 @@ def _number(data: bytes, at: int, form: tuple[int, int]) -> tuple[int, int]:
     _require(data, at, width)
     number = int.from_bytes(data[at : at + width], "big")
     if number < smallest:
-        raise CodecError("a number is not in its shortest form")
+        raise CodecError("a number must be in its shortest form")
     return number, at + width
 
 
@@ -202,7 +202,7 @@ def _text(data: bytes, at: int, length: int) -> tuple[str, int]:
     try:
         return data[at : at + length].decode("utf-8"), at + length
     except UnicodeDecodeError:
-        raise CodecError("a text is not UTF-8") from None
+        raise CodecError("a text must be UTF-8") from None
 
 
 def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], int]:
@@ -306,8 +306,11 @@ def integers(value: Value, what: str, error: type[Exception], low: int = 0, high
 
 def require_increasing(entries: Sequence[Any], what: str, error: type[Exception]) -> None:
     """Refuse entries that do not increase: each one must be above the one before it."""
-    if any(after <= before for before, after in pairwise(entries)):
-        raise error(f"{what} must be in increasing order, each once, and these are not")
+    for number, (before, after) in enumerate(pairwise(entries), start=1):
+        if after <= before:
+            raise error(
+                f"{what} must be in increasing order, each once; entry {number + 1} is not above entry {number}"
+            )
 
 
 def require_first_use(places: Sequence[int], count: int, what: str, error: type[Exception]) -> None:

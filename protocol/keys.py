@@ -50,7 +50,7 @@ def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
     """
     y = int.from_bytes(encoded, "little") & (2**255 - 1)
     if y >= FIELD:
-        raise error(f"{what} is not canonical: its y is not below 2^255 - 19")
+        raise error(f"{what} is not canonical: its y must be below 2^255 - 19")
     if y in SMALL_ORDER_Y:
         raise error(f"{what} is a point of small order, under which forgeries verify")
 
@@ -108,7 +108,7 @@ def verify(public: bytes, signature: bytes, message: bytes) -> None:
     if len(signature) != SIGNATURE_BYTES:
         raise SignatureRefused(f"a signature must be {SIGNATURE_BYTES} bytes, not {len(signature)}")
     if int.from_bytes(signature[32:], "little") >= ORDER:
-        raise SignatureRefused("the signature's S is not below the group order")
+        raise SignatureRefused("the signature's S must be below the group order (SPEC 2.1)")
     require_point(signature[:32], "the signature's R", SignatureRefused)
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)

@@ -236,7 +236,7 @@ def unpack(packed: bytes, count: int, bits: int) -> tuple[int, ...]:
     number = int.from_bytes(packed, "big")
     padding = 8 * length - bits * count
     if number & ((1 << padding) - 1):
-        raise ReportError("the padding after the last output is not zero")
+        raise ReportError(f"the {padding} padding bits after the last output must be zero")
     number >>= padding
     if count == 1:
         return (number,)

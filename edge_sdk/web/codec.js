@@ -97,13 +97,9 @@ export function encode(value) {
  * @param {Forms} forms @param {number | bigint} length @param {Uint8Array[]} parts
  */
 function head(forms, length, parts) {
-  const [marker, [width]] = Object.entries(forms).findLast(([, [, least]]) => length >= least) ?? absurd();
+  // Every number in range has a form, but the types do not show it.
+  const [marker, [width]] = /** @type {any} */ (Object.entries(forms).findLast(([, [, least]]) => length >= least));
   parts.push(concat([Number(marker)], bigEndian(length, width)));
-}
-
-/** Never called: every number in range has a form, but the types do not show it. @returns {never} */
-function absurd() {
-  throw new RangeError("no form can encode this length");
 }
 
 /**
@@ -130,7 +126,7 @@ function write(value, depth, parts) {
     if (value >= -32 && value < 128) parts.push(Uint8Array.of(Number(value) & 255));
     else if (value > 0) head(UNSIGNED, value, parts);
     else {
-      const [marker, [width]] = Object.entries(NEGATIVE).findLast(([, [, least]]) => -value >= least) ?? absurd();
+      const [marker, [width]] = /** @type {any} */ (Object.entries(NEGATIVE).findLast(([, [, least]]) => -value >= least));
       parts.push(concat([Number(marker)], bigEndian(BigInt.asUintN(8 * width, BigInt(value)), width)));
     }
   } else throw new TypeError(`the wire carries integers, text, bytes and arrays, not ${typeof value}`);
@@ -175,7 +171,7 @@ export class Reader {
     this.require(width);
     let number = 0;
     for (const end = this.at + width; this.at < end; this.at++) number = number * 256 + this.data[this.at];
-    if (number < least) throw new CodecError("a number is not in its shortest form");
+    if (number < least) throw new CodecError("a number must be in its shortest form");
     return number;
   }
 
@@ -233,7 +229,7 @@ export class Reader {
     const [width, least] = form;
     const raw = width < 8 ? this.number([width, 0]) : toBig(this.take(width));
     const number = NEGATIVE[marker] ? BigInt.asIntN(8 * width, BigInt(raw)) : raw;
-    if ((NEGATIVE[marker] ? -number : number) < least) throw new CodecError("a number is not in its shortest form");
+    if ((NEGATIVE[marker] ? -number : number) < least) throw new CodecError("a number must be in its shortest form");
     return Number.isSafeInteger(Number(number)) ? Number(number) : number;
   }
 
@@ -242,7 +238,7 @@ export class Reader {
     try {
       return strictUtf8.decode(this.take(length));
     } catch (error) {
-      throw error instanceof CodecError ? error : new CodecError("a text is not UTF-8");
+      throw error instanceof CodecError ? error : new CodecError("a text must be UTF-8");
     }
   }
 }
@@ -276,14 +272,6 @@ export const readable = (text) => !UNREADABLE.test(text);
  * @returns {string}
  */
 export const trimmed = (text) => text.replace(BLANKS, "");
-
-/**
- * True for a readable text that is not empty, not too long and without blanks at its ends.
- * @param {string} text @param {number} [most]
- * @returns {boolean}
- */
-export const isName = (text, most = 200) =>
-  text !== "" && [...text].length <= most && readable(text) && text === trimmed(text);
 
 // The functions below check decoded fields. They throw the error class that they are given; `what` names the field.
 
@@ -337,6 +325,18 @@ export function text(value, what, error) {
 }
 
 /**
+ * Require a readable text that is not empty, not too long and without blanks at its ends.
+ * @param {any} value @param {string} what @param {Refusal} error @param {number} [most]
+ * @returns {string}
+ */
+export function requireName(value, what, error, most = 200) {
+  const name = text(value, what, error);
+  if (!name || [...name].length > most || !readable(name) || name !== trimmed(name))
+    throw new error(`${what} must be 1 to ${most} readable characters without blanks at its ends, not ${JSON.stringify(name.slice(0, 40))}`);
+  return name;
+}
+
+/**
  * Require a byte string, of exactly `length` bytes if that is given.
  * @param {any} value @param {string} what @param {Refusal} error @param {number} [length]
  * @returns {Uint8Array}
@@ -353,7 +353,8 @@ export function octets(value, what, error, length) {
  * @template {number | bigint | string} T @param {T[]} entries @param {string} what @param {Refusal} error
  */
 export function requireIncreasing(entries, what, error) {
-  if (entries.some((one, i) => i > 0 && one <= entries[i - 1])) throw new error(`${what} must be in increasing order, each once, and these are not`);
+  const place = entries.findIndex((one, i) => i > 0 && one <= entries[i - 1]);
+  if (place > 0) throw new error(`${what} must be in increasing order, each once; entry ${place + 1} is not above entry ${place}`);
 }
 
 /**

@@ -42,7 +42,7 @@ async function supported(promise) {
  */
 function requirePoint(encoded, what, error) {
   const y = toBig(encoded.slice().reverse()) & (2n ** 255n - 1n);
-  if (y >= FIELD) throw new error(`${what} is not canonical: its y is not below 2^255 - 19`);
+  if (y >= FIELD) throw new error(`${what} is not canonical: its y must be below 2^255 - 19`);
   if (SMALL.includes(y)) throw new error(`${what} is a point of small order, under which forgeries verify`);
 }
 
@@ -81,7 +81,7 @@ export async function requireSignature(publicKey, message, signature) {
   requirePublic(publicKey);
   if (signature.length !== 64) throw new SignatureRefused(`a signature must be 64 bytes, not ${signature.length}`);
   if (toBig(signature.slice(32).reverse()) >= ORDER)
-    throw new SignatureRefused("the signature's S is not below the group order");
+    throw new SignatureRefused("the signature's S must be below the group order (SPEC 2.1)");
   requirePoint(signature.slice(0, 32), "the signature's R", SignatureRefused);
   let good = false;
   try {

@@ -1,7 +1,7 @@
 /** The texts of a campaign: their limits, and their translations (SPEC 7.1). */
 
 import { requireLink } from "./address.js";
-import { array, isName, readable, requireIncreasing, text, trimmed } from "./codec.js";
+import { array, readable, requireIncreasing, requireName, text, trimmed } from "./codec.js";
 import { CampaignError } from "./errors.js";
 
 /**
@@ -32,13 +32,8 @@ export function requireText(value, what, most) {
 }
 
 /** Require labels, units or names of classes. @param {any} value @param {string} what @returns {string[]} */
-function namesFrom(value, what) {
-  const names = array(value, what, CampaignError).map((name) => text(name, `one of ${what}`, CampaignError));
-  for (const name of names)
-    if (!isName(name))
-      throw new CampaignError(`each of ${what} must be 1 to 200 readable characters without blanks at its ends, and one is not`);
-  return names;
-}
+const namesFrom = (value, what) =>
+  array(value, what, CampaignError).map((name) => requireName(name, `one of ${what}`, CampaignError));
 
 /** Require the names of classes. @param {any} value @returns {string[]} */
 export function classesFrom(value) {

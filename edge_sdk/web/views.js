@@ -2,7 +2,7 @@
 
 import { channelFrom } from "./channels/index.js";
 import { keyOf } from "./channels/key.js";
-import { array, big, concat, integer, integers, isName, requireFirstUse, text, toBig } from "./codec.js";
+import { array, big, concat, integer, integers, requireFirstUse, requireName, toBig } from "./codec.js";
 import { Grid } from "./domain/domain.js";
 import { Form } from "./domain/form.js";
 import { Items } from "./domain/items.js";
@@ -92,12 +92,10 @@ function districts(wire) {
   const runs = runsFrom(parts[1], 0, ViewError);
   let size = 0;
   const ends = runs.map(([, length]) => (size += length));
-  const names = array(parts[2], "the names of districts", ViewError).map((one) => text(one, "a name", ViewError));
+  const names = array(parts[2], "the names of districts", ViewError).map((one) => requireName(one, "a district's name", ViewError));
   const count = new Set(runs.map(([district]) => district)).size;
   if (count < 2 || count >= size) throw new ViewError(`a map must have at least 2 districts and fewer districts than inputs, not ${count} for ${size} inputs`);
   if (names.length && names.length !== count) throw new ViewError(`${count} districts must have ${count} names or none, not ${names.length}`);
-  if (!names.every((name) => isName(name)))
-    throw new ViewError("a district's name must be 1 to 200 readable characters without blanks at its ends, and one is not");
   if (new Set(names).size < names.length) throw new ViewError("two districts have the same name: rename one");
   const inputs = (/** @type {Domain} */ domain) => {
     if (single(domain).size !== size)

@@ -60,7 +60,8 @@ class FormQuestion:
             raise DomainError(f"a question's name must be 1 to 40 characters of a-z, 0-9 and _, not {self.name[:40]!r}")
         if not self.text or len(self.text) > MAX_QUESTION or not codec.readable(self.text) or self.text.isspace():
             raise DomainError(
-                f"the text of question {self.name!r} must be 1 to {MAX_QUESTION} readable characters, not only blanks"
+                f"the text of question {self.name!r} must be 1 to {MAX_QUESTION} readable characters, not only blanks; "
+                f"this one has {len(self.text)}: {self.text[:40]!r}"
             )
         if self.domain.kind not in _SINGLE:
             raise DomainError(

@@ -129,9 +129,8 @@ class Buckets(Line):
     def __post_init__(self) -> None:
         require_size(len(self.scaled))
         codec.require_increasing(self.scaled, "bucket edges", DomainError)
-        if any(abs(edge) >= MAX_SCALED for edge in self.scaled):
-            raise DomainError("a bucket edge must be below 2^62 in units of its last decimal place, and one is not")
         _require_places(self.places, self.scaled, "bucket edges")
+        _require_small(self.scaled, self.places, "a bucket edge")
 
     @classmethod
     def of(cls, edges: Sequence[Number]) -> Buckets:
@@ -343,16 +342,25 @@ def _day(answer: Answer) -> int:
 
 def _require_steps(low: int, high: int, step: int, places: int) -> None:
     if low >= high:
-        raise DomainError("the lowest number of the range must be below the highest, and it is not")
+        first, last = (decimal_of(Fraction(end, 10**places)) for end in (low, high))
+        raise DomainError(f"the lowest number of the range must be below the highest, and {first} is not below {last}")
     if step <= 0:
         raise DomainError(f"the step must be above zero, not {decimal_of(Fraction(step, 10**places))}")
     if (high - low) % step:
         raise DomainError(
             f"the step must divide the range without remainder, and {decimal_of(Fraction(step, 10**places))} does not"
         )
-    if max(abs(low), abs(high)) >= MAX_SCALED:
-        raise DomainError("an end of the range must be below 2^62 in units of its last decimal place, and one is not")
+    _require_small((low, high), places, "an end of the range")
     require_size((high - low) // step + 1)
+
+
+def _require_small(scaled: Sequence[int], places: int, what: str) -> None:
+    for one in scaled:
+        if abs(one) >= MAX_SCALED:
+            raise DomainError(
+                f"{what} must be below 2^62 / 10^{places} in size, not {decimal_of(Fraction(one, 10**places))}: choose "
+                "smaller numbers, or fewer decimal places"
+            )
 
 
 def _require_places(places: int, scaled: Sequence[int], what: str) -> None:
@@ -364,12 +372,15 @@ def _require_places(places: int, scaled: Sequence[int], what: str) -> None:
 
 def _scaled(numbers: Sequence[Number], what: str) -> tuple[tuple[int, ...], int]:
     """Return the numbers times 10^places, as integers, with the smallest such number of places."""
-    try:
-        exactly = [exact.rational(number) for number in numbers]
-    except ValueError:
-        raise DomainError(f"{what} must be finite decimal numbers, and one is not") from None
+    exactly = []
+    for number in numbers:
+        try:
+            exactly.append(exact.rational(number))
+        except ValueError:
+            raise DomainError(f"{what} must be finite decimal numbers, not {str(number)[:40]!r}") from None
     for places in range(MAX_PLACES + 1):
-        scaled = [number * 10**places for number in exactly]
-        if all(number.denominator == 1 for number in scaled):
-            return tuple(number.numerator for number in scaled), places
-    raise DomainError(f"{what} must have at most {MAX_PLACES} decimal places, and one has more")
+        scaled = [one * 10**places for one in exactly]
+        if all(one.denominator == 1 for one in scaled):
+            return tuple(one.numerator for one in scaled), places
+    longest = max(zip(exactly, numbers, strict=True), key=lambda pair: pair[0].denominator)[1]
+    raise DomainError(f"{what} must have at most {MAX_PLACES} decimal places: round {str(longest)[:40]!r}")

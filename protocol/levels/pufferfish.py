@@ -73,11 +73,14 @@ class Pufferfish:
                 raise NotionError(
                     f"the distributions of {name} must have equal numbers of values, not {min(sizes)} and {max(sizes)}"
                 )
-            if any(mass < 0 for law in scenario.joint for mass in law):
-                raise NotionError(f"{name} has a negative weight: weights must be at least 0")
+            if (lowest := min((mass for law in scenario.joint for mass in law), default=0)) < 0:
+                raise NotionError(f"a weight of {name} must be at least 0, not {lowest}")
         if not any(any(scenario.joint[s]) and any(scenario.joint[o]) for scenario in self.scenarios
                    for s, o in self.pairs):  # fmt: skip
-            raise NotionError("no scenario allows both secrets of a pair, so nothing would be protected")
+            raise NotionError(
+                "no scenario allows both secrets of a pair, so nothing would be protected: give both a weight in one "
+                "scenario"
+            )
 
 
 @dataclass(frozen=True)

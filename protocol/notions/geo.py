@@ -68,8 +68,8 @@ class Geo(Pairwise):
                     raise NotionError(f"a gap must occur at least once, not {count} times")
             if any(gap == after for (gap, _), (after, _) in pairwise(axis)):
                 raise NotionError("neighbouring entries have the same gap: write them as one entry with their count")
-            if sum(gap * count for gap, count in axis) > MAX_EXTENT:
-                raise NotionError("two points of an axis are more than 2^62 apart")
+            if (extent := sum(gap * count for gap, count in axis)) > MAX_EXTENT:
+                raise NotionError(f"the gaps of an axis must sum to at most 2^62, not to {extent}")
         if not 2 <= self.rows * self.columns <= MAX_POINTS:
             raise NotionError(f"geo must have 2 to {MAX_POINTS} points, not {self.rows * self.columns}")
         if not 1 <= self.unit <= MAX_EXTENT:

@@ -66,7 +66,7 @@ class Graded(Pairwise):
         codec.require_increasing(self.unbounded, "pairs without a bound", NotionError)
         largest = max((bound for _, _, bound in self.bounds()), default=None)
         if largest is None:
-            raise NotionError(f"{self.name} bounds no pair of values, so it would protect nothing")
+            raise NotionError(f"{self.name} bounds no pair of values, so it would protect nothing: bound at least one")
         if self.level != largest:
             raise NotionError(
                 f"the declared level must be {exact.in_nats(largest)}, the largest bound of a pair, not "

@@ -78,7 +78,7 @@ class Pairwise(Notion):
             if witness is None or nearness > nearest:
                 nearest, witness = nearness, loss
         if worst is None or witness is None or worst.level is None:
-            raise NotionError(f"{self.name} bounds no pair of values, so it would protect nothing")
+            raise NotionError(f"{self.name} bounds no pair of values, so it would protect nothing: bound at least one")
         return True, worst.level, witness
 
 
@@ -281,7 +281,10 @@ class Matrix(Pairwise):
             row[cell] = 0
         largest = max(max(row) for row in rows)
         if largest == 0:
-            raise NotionError(f"{self.name} bounds no two inputs of a view, so it would protect nothing")
+            raise NotionError(
+                f"{self.name} bounds no two inputs of a view, so it would protect nothing: bound values of two of its "
+                "groups, or choose other groups"
+            )
         return Matrix(largest, tuple(map(tuple, rows)))
 
     def encode(self) -> codec.Value:

@@ -191,7 +191,7 @@ export class Blocks extends Channel {
     return worst;
   }
 
-  /** Infinite, because the output of an open input, or of one of several blocks, rules out all other inputs. */
+  /** Infinite: the output of an open input rules out all other inputs, and that of a block all inputs of other blocks. */
   priorLoss() {
     return new Worst().look(1n, 0n);
   }

@@ -41,7 +41,7 @@ export class Windows extends Channel {
     const outputs = singles.length + 1 + types.length * orders * cells;
     super(wire, k, outputs, 128 + Math.log2(orders), 17);
     if (k < 2 || k > MAX_VALUES) throw new ChannelError(`a channel must have 2 to ${MAX_VALUES} inputs, not ${k}`);
-    if (length === Infinity) throw new ChannelError("the arcs sum to more than 2^53");
+    if (length === Infinity) throw new ChannelError("the arcs must sum to at most 2^53");
     if (orders & (orders - 1)) throw new ChannelError(`the number of orders of a windows channel must be a power of two, at most 256, not ${orders}`);
     if (outputs < 2 || outputs > 2 ** 24)
       throw new ChannelError(`a windows channel must have 2 to 2^24 outputs, not ${outputs}`);
@@ -89,8 +89,8 @@ export class Windows extends Channel {
       this.ends.set(kind, cumulative(taken));
     }
     const least = [RARE, ...heavies.keys()].map((kind) => this.restOf(kind));
-    if ([...least, ...singles.map(({ own, other }) => this.restOf(LOW) - own + other)].some((rest) => rest < 0n))
-      throw new ChannelError("the weights of an input sum to more than 2^64");
+    const rest = smallest([...least, ...singles.map(({ own, other }) => this.restOf(LOW) - own + other)]);
+    if (rest < 0n) throw new ChannelError(`the weights of an input must sum to at most 2^64, not to ${2n ** 64n - rest}`);
     const beside = 2 * k + 8 * singles.length;
     const wide =
       length && 2 * Number((BigInt(largest(arcs)) * BigInt(cells) + BigInt(length) - 1n) / BigInt(length)) + 1;

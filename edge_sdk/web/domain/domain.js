@@ -1,6 +1,6 @@
 /** The interface of domains, and the domains of labels and of places (SPEC 4). */
 
-import { array, integers, isName, text, trimmed } from "../codec.js";
+import { array, integers, requireName, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";
 import { floorDiv, rational } from "../exact.js";
 import { MAX_VALUES } from "../runs.js";
@@ -39,10 +39,7 @@ export function requireSize(size) {
  * @returns {string[]}
  */
 export function labelsFrom(value) {
-  const labels = array(value, "the values", DomainError).map((label) => text(label, "a value", DomainError));
-  for (const label of labels)
-    if (!isName(label))
-      throw new DomainError("a value must be 1 to 200 readable characters without blanks at its ends, and one is not");
+  const labels = array(value, "the values", DomainError).map((label) => requireName(label, "a value", DomainError));
   if (new Set(labels).size < labels.length) throw new DomainError("a value is listed more than once");
   return labels;
 }

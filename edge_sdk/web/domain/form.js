@@ -100,7 +100,7 @@ function question(wire, domainFrom) {
   const parts = array(wire, "a question", DomainError, 4);
   const name = text(parts[0], "a question's name", DomainError);
   if (!/^[a-z0-9_]{1,40}$/.test(name))
-    throw new DomainError("a question's name must be 1 to 40 characters of a-z, 0-9 and _, and one is not");
+    throw new DomainError(`a question's name must be 1 to 40 characters of a-z, 0-9 and _, not ${JSON.stringify(name.slice(0, 40))}`);
   const asked = text(parts[1], "a question's text", DomainError);
   if ([...asked].length > 500 || !readable(asked) || !trimmed(asked))
     throw new DomainError(`the text of question "${name}" must be 1 to 500 readable characters, not only blanks`);

@@ -1,6 +1,6 @@
 /** Domains of numbers: bucket edges, evenly spaced numbers, days (SPEC 4). */
 
-import { array, big, integer, isName, requireIncreasing, text, toBig, trimmed } from "../codec.js";
+import { array, big, integer, requireIncreasing, requireName, toBig, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";
 import { decimal, numberOf, requireSize } from "./domain.js";
 
@@ -88,7 +88,7 @@ const flag = (value, what) => integer(value, what, DomainError, 0, 1) === 1;
  * @returns {number}
  */
 function countOf(low, high, step, places = 0) {
-  if (low >= high) throw new DomainError("the lowest number of the range must be below the highest, and it is not");
+  if (low >= high) throw new DomainError(`the lowest number of the range must be below the highest, and ${decimal(low, places)} is not below ${decimal(high, places)}`);
   if (step <= 0n) throw new DomainError(`the step must be above zero, not ${decimal(step, places)}`);
   if ((high - low) % step) throw new DomainError(`the step must divide the range without remainder, and ${decimal(step, places)} does not`);
   return requireSize((high - low) / step + 1n);
@@ -109,9 +109,7 @@ export function numberRange(wire) {
   const [low, high, step] = [first, last, by].map(scaled);
   const few = placesFrom(places, [low, high, step]);
   const size = countOf(low, high, step, few);
-  const unit = text(named, "a unit", DomainError);
-  if (unit && !isName(unit, 20))
-    throw new DomainError("a unit must be at most 20 readable characters without blanks at its ends, and this one is not");
+  const unit = named === "" ? "" : requireName(named, "a unit", DomainError, 20);
   const at = (/** @type {number} */ x) => low + BigInt(x) * step;
   return new Line("number", size, at, few, flag(random, "rounding"), flag(clamp, "clamp"), unit);
 }

@@ -26,7 +26,8 @@ function axisFrom(value) {
     if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis must have at most ${MOST_POINTS} gaps`);
     for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
   }
-  if (found[found.length - 1] > FARTHEST) throw new NotionError("two points of an axis are more than 2^62 apart");
+  const extent = found[found.length - 1];
+  if (extent > FARTHEST) throw new NotionError(`the gaps of an axis must sum to at most 2^62, not to ${extent}`);
   return found;
 }
 

@@ -43,7 +43,7 @@ class Pairwise extends Notion {
       const level = requireKept(channel.loss(apart[c], apart[d]), bound);
       if (level > audited) audited = level;
     }
-    if (audited < 0n) throw new NotionError(`${this.name} bounds no pair of values, so it would protect nothing`);
+    if (audited < 0n) throw new NotionError(`${this.name} bounds no pair of values, so it would protect nothing: bound at least one`);
     return audited;
   }
 }
@@ -136,7 +136,7 @@ function matrix(wire, level, rows) {
       if (z !== w && (coarse[z][w] < 0n || one < coarse[z][w])) coarse[z][w] = one;
     }
     const found = largest(coarse.flat());
-    if (found === 0n) throw new NotionError("pairwise bounds no pair of values, so it would protect nothing");
+    if (found === 0n) throw new NotionError("pairwise bounds no pair of values, so it would protect nothing: bound at least one");
     return matrix([wire[0], found, coarse], levelFrom(found), coarse);
   };
   return notion;
@@ -188,7 +188,7 @@ function gradedOf(wire, level, budgets, classes, open) {
       if (!open.has(64 * c + d) && (c !== d || classes[c].length > 1)) bounds.push([c, d, bound]);
     }),
   );
-  if (!bounds.length) throw new NotionError(`${wire[0]} bounds no pair of values, so it would protect nothing`);
+  if (!bounds.length) throw new NotionError(`${wire[0]} bounds no pair of values, so it would protect nothing: bound at least one`);
   const found = largest(bounds.map(([, , bound]) => bound));
   if (level !== null && level !== found) throw new NotionError(`the declared level must be the largest bound of a pair, ${found} nanonats, not ${level}`);
   const notion = new Pairwise(wire, found, classes, bounds);

@@ -247,11 +247,12 @@ class Blocks(Channel):
         return PAIR_STEPS
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """Return an infinite loss: an output of an open input, or of a block, rules out all other inputs."""
+        """Return an infinite loss: the output of an open input rules out all other inputs, and an output of a block all
+        inputs of other blocks."""
         if self.members[OPEN]:
             own = self.members[OPEN][0]
             return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])
-        return Loss(1, 0, self.members[2][0], None, _likeliest(self.channels[0], [0])[1])
+        return Loss(1, 0, self.members[2][0], None, _largest_cell(self.channels[0], [0])[1])
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:
         worst = Loss(1, 1, first[0], second[0], 0)
@@ -288,7 +289,7 @@ class Blocks(Channel):
             return Loss(found.numerator, found.denominator, x, other, offset + found.y)
         # An open input gives these outputs with the cover weight, and an input of another block never gives them. A
         # channel with several blocks has the cover weight 0, so the cover weight is right in both cases.
-        place, y = _likeliest(inner, places)
+        place, y = _largest_cell(inner, places)
         return Loss(_weight(inner, place, y), self.cover, self.members[block][place], second[0], offset + y)
 
     def encode(self) -> codec.Value:
@@ -319,14 +320,14 @@ class Blocks(Channel):
 
 def largest_weight(inner: Channel) -> int:
     """Return 2^128 times the largest probability with which any input of ``inner`` gives any output."""
-    return _weight(inner, *_likeliest(inner, range(inner.inputs)))
+    return _weight(inner, *_largest_cell(inner, range(inner.inputs)))
 
 
 def _weight(inner: Channel, x: int, y: int) -> int:
     return inner.weight(x, y) << BLOCKS_SCALE - inner.scale
 
 
-def _likeliest(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
+def _largest_cell(inner: Channel, inputs: Sequence[int]) -> tuple[int, int]:
     """Return the (input, output) pair with the largest weight among ``inputs``."""
     if isinstance(inner, Hadamard):
         return inputs[0], 0  # column 0 is +1 in every row

@@ -65,9 +65,12 @@ class Table(Channel):
         rounded = []
         for x, row in enumerate(rows):
             if any(cell < 0 for cell in row):
-                raise ChannelError(f"row {x} of the table has a negative probability")
+                raise ChannelError(f"a probability in row {x} of the table must be at least 0, not {float(min(row)):g}")
             if sum(row) != 1:
-                raise ChannelError(f"the probabilities of row {x} of the table must sum to exactly 1, and they do not")
+                raise ChannelError(
+                    f"the probabilities of row {x} of the table must sum to exactly 1; their sum differs by "
+                    f"{float(sum(row) - 1):.1e}"
+                )
             cells = [-(-cell.numerator * 2**TABLE_SCALE // cell.denominator) for cell in row]
             largest = cells.index(max(cells))
             cells[largest] += (1 << TABLE_SCALE) - sum(cells)

@@ -116,10 +116,10 @@ class Windows(Arrangement):
                     "the weights of a single's output must satisfy 0 <= other <= own, not other = "
                     f"{single.other} and own = {single.own}"
                 )
-        if min(self._rest_of(kind) for kind in (_RARE, *range(len(self.heavies)))) < 0 or any(
-            self._rest_of(_LOW) < single.own - single.other for single in self.singles
-        ):
-            raise ChannelError("the weights of an input sum to more than 2^64")
+        rests = [self._rest_of(kind) for kind in (_RARE, *range(len(self.heavies)))]
+        rests += [self._rest_of(_LOW) - single.own + single.other for single in self.singles]
+        if min(rests) < 0:
+            raise ChannelError(f"the weights of an input must sum to at most 2^64, not to {ONE - min(rests)}")
 
     def _require_kinds(self, listed: Sequence[int]) -> None:
         """Refuse an input that is not exactly one of rare (it has an arc), heavy or single."""
