@@ -26,7 +26,7 @@ def printed(*words: object, code: int = 0) -> str:
     return result.output if code else result.stdout
 
 
-def wrong_words(part: str) -> list[tuple[list[str], int]]:
+def invalid_command_lines(part: str) -> list[tuple[list[str], int]]:
     """Return the invalid command lines of one section of wrong.toml, each with its exit code."""
     found = tomllib.loads(Path(__file__).with_name("wrong.toml").read_text(encoding="utf-8"))[part]
     return [(shlex.split(line), int(code)) for code, lines in found.items() for line in lines]

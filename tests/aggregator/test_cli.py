@@ -12,7 +12,7 @@ import pytest
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.shell import halftruth
 from protocol import keys
-from tests.aggregator.command import require_one_clear_line, run, wrong_words
+from tests.aggregator.command import invalid_command_lines, require_one_clear_line, run
 
 DRAFT = """
 title = "Highest education"
@@ -220,7 +220,7 @@ def test_simulate_with_a_seed_repeats_its_bytes_and_warns(session, tmp_path):
     assert batches[0] == batches[1]
 
 
-@pytest.mark.parametrize(("words", "code"), wrong_words("cli"))
+@pytest.mark.parametrize(("words", "code"), invalid_command_lines("cli"))
 def test_invalid_input_causes_a_short_message(session, tmp_path, words, code):
     """Invalid input ends with its exit code, a short message and no traceback, and writes no file."""
     campaign = (session / "education.campaign").read_bytes()

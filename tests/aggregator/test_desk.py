@@ -46,7 +46,7 @@ from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
-from tests.aggregator.command import require_one_clear_line, run, wrong_words
+from tests.aggregator.command import invalid_command_lines, require_one_clear_line, run
 from tests.aggregator.forked import dask_processes
 
 AUTHOR = SigningKey(bytes([9]) * 32)
@@ -971,7 +971,7 @@ def test_short_commands_print_their_facts_as_json(tmp_path):
     assert json.loads(run(*study, "revoke", tmp_path / "k.pub", "--json").stdout)["revoked"] == 12
 
 
-@pytest.mark.parametrize(("words", "code"), wrong_words("desk"))
+@pytest.mark.parametrize(("words", "code"), invalid_command_lines("desk"))
 def test_invalid_input_causes_a_short_message(desk, tmp_path, words, code):
     """Invalid input to an analyst's command ends with its exit code and a short error, and writes no file."""
     study = Study.open(desk / "lib")

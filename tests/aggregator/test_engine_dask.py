@@ -202,7 +202,7 @@ def viewed(study):
 # The memory of workers
 
 
-def watch(least, block):
+def count_work(least, block):
     """On a worker: remember single envelopes, and count the verified signatures and the data files read."""
     if not hasattr(signatures, "sound_open"):
         signatures.sound_open, slots.Slots.sound_rows = signatures.crypto_sign_open, slots.Slots._rows
@@ -220,7 +220,7 @@ def watch(least, block):
     signatures.crypto_sign_open, slots.Slots._rows = opened, read
 
 
-def noted():
+def work_since():
     """On a worker: return the counts since the last call."""
     seen = Counter(signatures.seen)
     signatures.seen.clear()
@@ -231,9 +231,9 @@ def noted():
 def watched(dask):
     """The engine, and a function that returns the sum of its workers' counts and resets them."""
     usual = signatures.LEAST, signatures.BLOCK_BYTES
-    dask.workers.client.run(watch, 1, 512)
-    yield dask, lambda: sum(dask.workers.client.run(noted).values(), Counter())
-    dask.workers.client.run(watch, *usual)
+    dask.workers.client.run(count_work, 1, 512)
+    yield dask, lambda: sum(dask.workers.client.run(work_since).values(), Counter())
+    dask.workers.client.run(count_work, *usual)
 
 
 def test_a_known_file_is_not_verified_again(watched, study, tmp_path):
@@ -318,7 +318,7 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
 # The division of files
 
 
-def cut(path, size):
+def ranges_of(path, size):
     """Return the ranges of a file that readers of pieces of ``size`` bytes find."""
     guesses = [(guess, ranges.survey(guess)) for guess in ranges.nominal(path, path.stat().st_size, size)]
     return [where for where, _ in ranges.stitched(guesses, ranges.survey)]
@@ -328,10 +328,10 @@ def envelopes_of(chunk_data, found):
     return [chunk_data[a:b] for a, b in zip(found.begin, found.end, strict=True)]
 
 
-def agree(path, size):
+def require_same_ranges(path, size):
     """Assert that the ranges of a file are adjacent, and contain the envelopes and the garbage of the whole file."""
     data = path.read_bytes()
-    whole, found = frames(data, final=True), cut(path, size)
+    whole, found = frames(data, final=True), ranges_of(path, size)
     assert [one.begin for one in found[1:]] == [one.stop for one in found[:-1]]
     assert (found[0].begin, found[-1].stop) == (0, len(data))
     read = [ranges.read(where) for where in found]
@@ -341,7 +341,7 @@ def agree(path, size):
         assert all(one.begin + begin < (one.begin // size + 1) * size for begin in there.begin)
 
 
-def around(payload):
+def report_around(payload):
     """Return a report envelope whose payload contains the given bytes."""
     return envelope.seal(envelope.Kind.REPORT, fleet.device(0, PLAIN), payload)
 
@@ -354,12 +354,12 @@ def test_ranges_of_a_file_contain_the_same_envelopes_as_the_file(tmp_path_factor
     inner = report(1, PLAIN)
     parts = [report(n % 10, PLAIN) for n in range(12)]
     # Add envelopes within payloads, and heads that claim the bytes after them.
-    parts += [around(inner * 3), inner[: rng.randrange(5, 30)], b"\x95" * 3, b"\x95\x01\x03\xc4\x08" * 2]
+    parts += [report_around(inner * 3), inner[: rng.randrange(5, 30)], b"\x95" * 3, b"\x95\x01\x03\xc4\x08" * 2]
     parts += [b"\x95\x01\x01\xc4\x08" + bytes(8) + b"\xc6" + (10**6).to_bytes(4, "big"), OPEN.data]
     rng.shuffle(parts)
     path = tmp_path_factory.mktemp("cut") / "batch.htr"
     path.write_bytes(b"".join(part if rng.random() < 0.8 else mutated(part, rng) for part in parts))
-    agree(path, size)
+    require_same_ranges(path, size)
 
 
 @pytest.mark.parametrize("size", range(40, 300, 20))
@@ -368,17 +368,17 @@ def test_a_range_that_begins_at_a_false_head_is_corrected(tmp_path, monkeypatch,
 
     The head claims the bytes up to the middle of a later envelope.
     """
-    one, two = report(1, PLAIN), around(b"\xc4\x40" + bytes(84))
+    one, two = report(1, PLAIN), report_around(b"\xc4\x40" + bytes(84))
     until = one + two[: two.index(b"\xc4\x40" + bytes(84)) + 66]
     head = one[:13] + bytes([0xC4, len(until)])
-    trap = around(bytes(20) + head) + one + two
+    trap = report_around(bytes(20) + head) + one + two
     hidden = trap.index(head)
     assert frames(trap[hidden:], final=True).end[0] == trap.index(until) + len(until) - hidden
     monkeypatch.setattr(ranges, "_LOOKAHEAD", 16)  # too few bytes for the last envelope of a range
     path = tmp_path / "batch.htr"
     for shift in range(0, size, 9):
         path.write_bytes(b"?" * shift + trap * 4)
-        agree(path, size)
+        require_same_ranges(path, size)
 
 
 # Shards
@@ -546,7 +546,7 @@ def many(study, tmp_path, number=200):
     return file
 
 
-def spoil(flag, how):
+def fail_once(flag, how):
     """On a worker: fail in the first piece that is read after the file ``flag`` exists."""
     if not hasattr(ranges, "sound"):
         ranges.sound = ranges.gather
@@ -565,10 +565,10 @@ def spoil(flag, how):
     ranges.gather = gather
 
 
-def struck(engine, study, tmp_path, how):
+def ingest_with_failure(engine, study, tmp_path, how):
     """Ingest ``many`` while one worker fails, and assert that every report is counted once."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
-    engine.workers.client.run(spoil, str(flag), how)
+    engine.workers.client.run(fail_once, str(flag), how)
     flag.touch()
     result = engine.ingest(study, [file], now=NOW)
     assert len(list(tmp_path.glob("flag.[0-9]*"))) == 1
@@ -578,7 +578,7 @@ def struck(engine, study, tmp_path, how):
 
 def test_the_work_of_a_killed_worker_is_counted_once(dask, study, tmp_path):
     """If a worker is killed in the middle of a piece, its work is done again and every report is counted once."""
-    struck(dask, study, tmp_path, "die")
+    ingest_with_failure(dask, study, tmp_path, "die")
 
 
 @pytest.mark.long
@@ -590,7 +590,7 @@ def test_the_work_of_a_stopped_worker_is_counted_once(study, tmp_path):
     with dask_processes(2, heartbeat=3) as started, Client(started) as client, (
         client.as_current()
     ):  # fmt: skip
-        struck(Cluster(Workers(client), piece_bytes=PIECE, round_outputs=80), study, tmp_path, "stop")
+        ingest_with_failure(Cluster(Workers(client), piece_bytes=PIECE, round_outputs=80), study, tmp_path, "stop")
         client.wait_for_workers(2, timeout=60)
         workers = list(client.run(os.getpid).values())
         os.kill(workers[0], signal.SIGSTOP)
@@ -616,7 +616,7 @@ def test_workers_that_write_results_to_disk_give_the_same_result(study, tmp_path
     assert rows(study) == rows(other)
 
 
-def drive(address, study, file, moment, die, pipe):
+def ingest_until_killed(address, study, file, moment, die, pipe):
     """Ingest in a driver that kills itself before or after one of its commits; send the number of accepted reports."""
     real, commits = tables.write_deltalake, 0
 
@@ -640,7 +640,7 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
     """If the driver is killed with kill -9 just before or after the second round's commit, a second run counts every
     report once."""
     file = many(study, tmp_path)
-    process, _ = start_process(drive, address, study.path, file, 2, die)
+    process, _ = start_process(ingest_until_killed, address, study.path, file, 2, die)
     process.join(60)
     assert process.exitcode == -signal.SIGKILL
     before = len(rows(study))
@@ -653,7 +653,7 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
 def test_two_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
     """If a local and two Dask drivers ingest the same file at once, every report is counted once in total."""
     file = many(study, tmp_path)
-    process, pipe = start_process(drive, address, study.path, file, 0, "never")
+    process, pipe = start_process(ingest_until_killed, address, study.path, file, 0, "never")
     local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)
     by_dask = dask.ingest(study, [file], now=NOW)
     theirs = next_message(pipe)
@@ -727,7 +727,7 @@ def test_workers_that_are_all_lost_are_waited_for(dask, study, tmp_path, monkeyp
 def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
     """A file that the workers cannot find stops the ingest with an error that names it, and no report is counted."""
     file, flag = many(study, tmp_path), tmp_path / "flag"
-    dask.workers.client.run(blind, str(flag))
+    dask.workers.client.run(hide_files, str(flag))
     flag.touch()
     try:
         with pytest.raises(EngineError, match=r"cannot find .*many.htr"):
@@ -737,7 +737,7 @@ def test_a_file_that_only_the_driver_has_is_an_error(dask, study, tmp_path):
     assert rows(study) == {}
 
 
-def blind(flag):
+def hide_files(flag):
     """On a worker: pretend that no file exists while ``flag`` exists."""
     real = ranges.part
 

@@ -93,7 +93,7 @@ def test_the_constraint_on_the_sum_reduces_the_variance(channel, most):
     assert decoder.variances(law).sum() <= most * decoder.plain.variances(law).sum()
 
 
-def asked(domain, channel):
+def terms_of(domain, channel):
     return Campaign(
         "T", "Q?", "", "O", domain, Ldp(2 * NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
     )
@@ -110,7 +110,7 @@ def test_the_plan_states_the_error_of_the_estimate():
             if isinstance(one, str) or mechanism.name not in ("oue", "rappor"):
                 continue
             counts = np.rint(10**9 * decoder_of(one.channel).forward(np.full(6, 1 / 6))).astype(np.int64)
-            found = estimate(asked(domain, one.channel), Tally(counts, 10**9), method="linear")
+            found = estimate(terms_of(domain, one.channel), Tally(counts, 10**9), method="linear")
             assert 10**9 * (found.se**2).sum() == pytest.approx(one.raw_mse, rel=1e-6)
             assert found.influence.people_per_report == pytest.approx(one.weight)
 

@@ -53,7 +53,7 @@ def test_single_shares_and_uneven_numbers_are_refused_with_an_alternative() -> N
     alternative."""
     decoder = decoder_of(WAVES["wave"])
     share = np.full(decoder.features, 1 / decoder.features)
-    for asked in (
+    for call in (
         lambda: decoder.invert(share),
         lambda: decoder.variances(share),
         lambda: decoder.binomial_steps(np.ones(decoder.features, dtype=np.int64), decoder.features),
@@ -61,7 +61,7 @@ def test_single_shares_and_uneven_numbers_are_refused_with_an_alternative() -> N
         lambda: decoder.adjoint(np.arange(decoder.inputs) ** 2.0),
     ):
         with pytest.raises(NotInvertible, match="'smooth'"):
-            asked()
+            call()
 
 
 @pytest.mark.parametrize("level", [NANONATS // 100, NANONATS // 2, NANONATS, 2 * NANONATS, 8 * NANONATS])
@@ -79,7 +79,7 @@ def test_the_window_is_as_wide_as_published(level: int) -> None:
         assert all(b < 1 or b == half or math.gcd(2 * b + 1, k - 1) > 1 for b in skipped)
 
 
-def asked(channel, numbers) -> Campaign:
+def terms_of(channel, numbers) -> Campaign:
     domain = Buckets.of(numbers)
     return Campaign(
         "T", "Q?", "", "O", domain, Ldp(NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
@@ -100,7 +100,7 @@ def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
         _, channel = chosen(name, question)
         law = np.maximum(decoder_of(channel).forward(p), 0)
         found = [
-            estimate(asked(channel, range(k)), Tally.of(generator.multinomial(n, law / law.sum()))) for _ in range(8)
+            estimate(terms_of(channel, range(k)), Tally.of(generator.multinomial(n, law / law.sum()))) for _ in range(8)
         ]
         distances.append(np.mean([np.abs(np.cumsum(one.share - p)).sum() / (k - 1) for one in found]))
         if name == "wave":
@@ -122,7 +122,7 @@ def test_the_mean_is_unbiased_and_has_the_stated_error() -> None:
     numbers = [10 + 5 * x for x in range(k)]
     channel, p = wave(k, NANONATS), generator.dirichlet(np.ones(k))
     law, truth = decoder_of(channel).forward(p), float(p @ numbers)
-    answers = [query.mean(asked(channel, numbers), Tally.of(generator.multinomial(n, law))) for _ in range(400)]
+    answers = [query.mean(terms_of(channel, numbers), Tally.of(generator.multinomial(n, law))) for _ in range(400)]
     means, errors = np.array([one.raw for one in answers]), np.array([one.se for one in answers])
     assert np.mean(errors) == pytest.approx(means.std(), rel=0.2)
     assert abs(means.mean() - truth) < 4 * means.std() / 20

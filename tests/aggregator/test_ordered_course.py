@@ -35,7 +35,7 @@ PARTS = (0.25, 0.5, 0.75)
 K = 16
 
 
-def asked(notion=None, channel=None, classes=(), domain=None, periods=1, minimum=9):
+def terms_of(notion=None, channel=None, classes=(), domain=None, periods=1, minimum=9):
     now = int(time.time())
     views = plain_views(channel or wave(K, 2 * NANONATS))
     terms = Campaign(
@@ -66,7 +66,7 @@ def read(signed, tally, where):
 
 def covered(surveys, generator, kept, people=1000):
     """Return the coverage of each change's interval if the fraction ``kept`` of the devices repeat their output."""
-    signed = asked()
+    signed = terms_of()
     decoder, before = decoder_of(signed.terms.channel), law(5)
     after = kept * before + (1 - kept) * law(8)
     truth = changes(before, after)
@@ -130,7 +130,7 @@ CHANNELS = tuple(randomized_response(K, one.level) for one in CLASSES.notions)
 
 def between_classes(surveys, generator, people=1000):
     """Return the coverage of each interval of a difference between two classes."""
-    signed = asked(CLASSES, Blocks(0, ((1, K), (2, K)), CHANNELS), ("staff", "guests"))
+    signed = terms_of(CLASSES, Blocks(0, ((1, K), (2, K)), CHANNELS), ("staff", "guests"))
     laws = law(5), law(8)
     truth, hits = changes(*laws), np.zeros(4)
     for _ in range(surveys):
@@ -197,7 +197,7 @@ def test_steps_are_the_changes_from_each_span_to_the_next():
 
     The picture has a panel for each of the other spans. Too many spans for a picture are refused.
     """
-    signed = asked()
+    signed = terms_of()
     decoder, generator = decoder_of(signed.terms.channel), np.random.default_rng(8)
     spans = [Span(period, period) for period in range(4)]
     tallies = [Tally.of(generator.multinomial(n, decoder.forward(law(5)))) for n in (200, 200, 5, 200)]
@@ -257,14 +257,14 @@ def lib(tmp_path_factory):
     """A study of a campaign for dates with 400 people in each of two periods, and of another campaign with 200
     people."""
     folder, now = tmp_path_factory.mktemp("course"), int(time.time())
-    signed = asked(domain=Dates.of("2026-01-01", "2026-01-16"), periods=2)
+    signed = terms_of(domain=Dates.of("2026-01-01", "2026-01-16"), periods=2)
     study = Study.create(folder / "lib")
     study.import_campaign(signed.data, [KEY.public], "way")
     for period, days in enumerate((("2026-01-02", "2026-01-07"), ("2026-01-09", "2026-01-14"))):
         (sent,) = simulate(signed.terms, signed.id, Truth(days, (200, 200)), range(period, period + 1), seed=period)
         (folder / f"{period}.htr").write_bytes(sent.reports)
         assert ingest(study, [folder / f"{period}.htr"], now=now).accepted == 400
-    other = asked(domain=Dates.of("2026-01-01", "2026-01-16"))
+    other = terms_of(domain=Dates.of("2026-01-01", "2026-01-16"))
     study.import_campaign(other.data, [KEY.public], "again")
     (sent,) = simulate(other.terms, other.id, Truth(("2026-01-05",), (200,)), range(1), seed=5)
     (folder / "again.htr").write_bytes(sent.reports)

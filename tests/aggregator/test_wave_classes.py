@@ -40,7 +40,7 @@ K = 16
 PARTS = (0.25, 0.5, 0.75)
 
 
-def asked(channels, notion, classes=(), periods=1):
+def terms_of(channels, notion, classes=(), periods=1):
     now = int(time.time())
     channel = (
         Blocks(0, tuple((block, K) for block in range(1, len(channels) + 1)), channels) if classes else channels[0]
@@ -54,7 +54,7 @@ def asked(channels, notion, classes=(), periods=1):
 
 def of_classes(*levels, names="abcdefgh", periods=1):
     channels = tuple(wave(K, level) for level in levels)
-    return asked(channels, Classes.of(tuple(map(Ldp, levels))), names[: len(levels)], periods)
+    return terms_of(channels, Classes.of(tuple(map(Ldp, levels))), names[: len(levels)], periods)
 
 
 def law(middle, width=3.0):
@@ -81,12 +81,12 @@ def test_each_class_is_estimated_like_a_separate_campaign():
         (wave(K, NANONATS), randomized_response(K, NANONATS)),
     ):
         level = 2 * NANONATS
-        signed = asked(channels, Classes.of((Ldp(NANONATS), Ldp(level))), ("a", "b"))
+        signed = terms_of(channels, Classes.of((Ldp(NANONATS), Ldp(level))), ("a", "b"))
         tally = drawn(signed, (900, 400), (law(4), law(9)), generator)
         whole, shares = estimate(signed, tally).share, []
         for place, name in enumerate(signed.terms.classes):
             counts = np.split(tally.counts, [channels[0].outputs])[place]
-            apart = asked(channels[place : place + 1], Ldp((NANONATS, level)[place]))
+            apart = terms_of(channels[place : place + 1], Ldp((NANONATS, level)[place]))
             alone = ordered(apart, Tally.of(counts), quantiles=PARTS, cdf=True, above=14, mean=True)
             terms, part = within(signed.terms, tally, name)
             found = ordered(terms, part, quantiles=PARTS, cdf=True, above=14, mean=True, where=name)
@@ -218,7 +218,7 @@ def test_a_class_without_reports_does_not_change_the_estimate():
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (800, 0), (law(4), law(9)), np.random.default_rng(6))
-    alone = asked((wave(K, NANONATS),), Ldp(NANONATS))
+    alone = terms_of((wave(K, NANONATS),), Ldp(NANONATS))
     same = ordered(alone, Tally.of(tally.counts[: alone.terms.channel.outputs]), quantiles=PARTS, above=14)
     assert ordered(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
     with pytest.raises(HalftruthError, match="nobody in group 'b'"):

@@ -45,7 +45,7 @@ from tests.edge_sdk.test_form_classes import together
 from tests.edge_sdk.test_forms import GERMAN as GERMAN_FORM
 from tests.edge_sdk.test_forms import MAPS as FORM_MAPS
 from tests.edge_sdk.test_forms import NAMES as FORM_NAMES
-from tests.edge_sdk.test_forms import NAT, asking, in_german
+from tests.edge_sdk.test_forms import NAT, form_campaign, in_german
 from tests.edge_sdk.test_roles import NAMES, made, of_classes, of_levels, of_own
 from tests.edge_sdk.test_transcript import made as of_transcripts
 from tests.edge_sdk.test_views import dice_of
@@ -365,7 +365,7 @@ def member(folder, data, view):
 def test_a_form_is_answered_question_by_question(tmp_path, view):
     """The terms have all questions; the asked ones are named only after consent. Their answers give one text, one
     preview and one report; the history and the exposure show them separately."""
-    data = asking()
+    data = form_campaign()
     model = member(tmp_path / "store", data, view)
     terms = joined(model, tmp_path, data)
     assert [one.name for one in terms.questions] == list(terms.card.questions) == ["vote", "age", "home"]
@@ -416,7 +416,7 @@ def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
 def test_the_bytes_sent_for_a_form_do_not_depend_on_the_answer(tmp_path):
     """If a person answers a question or leaves it out, the device is asked the same questions and sends the same number
     of bytes, in every view."""
-    data, sizes = asking(), set()
+    data, sizes = form_campaign(), set()
     typed = ({"vote": "yes", "age": "skipped", "home": "0.5,1.5"}, {"vote": "no", "age": "18", "home": "0,0"})
     for view, names in enumerate(FORM_NAMES):
         for number, answers in enumerate(typed):

@@ -17,7 +17,7 @@ from protocol.views import Coarse
 from tests.demo_app.screen import DESKTOP, PATIENCE, PHONE, SHOTS, Screen, ScreenError, display
 from tests.demo_app.test_session import settle, tap
 from tests.edge_sdk.conftest import AUTHOR, WEEK, campaign
-from tests.edge_sdk.test_forms import FORM, asking, in_german
+from tests.edge_sdk.test_forms import FORM, form_campaign, in_german
 from tests.edge_sdk.test_roles import NAMES, of_classes, of_own
 from tests.edge_sdk.test_views import dice_of
 
@@ -172,7 +172,7 @@ def test_a_form_is_answered_page_by_page(number, tmp_path, shape):
     """A form is announced as a form. After consent its questions appear one on each page. Going back keeps typed
     answers and omissions, also past the page with the asked questions. All pages fit."""
     size, language, look, letters = SHAPES[shape]
-    data = asking(opens=now() - DAY, periods=2)
+    data = form_campaign(opens=now() - DAY, periods=2)
     with Device.open(tmp_path / "phone", [AUTHOR.public], BudgetPolicy(lifetime=24.0), urandom=dice_of(data, 2)) as one:
         one.join(data, "https://study.example")
     options = ["--store", tmp_path / "phone", "--language", language, *look]
@@ -380,7 +380,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
     dialogs = "__import__('demo_app.widgets.dialogs').widgets.dialogs"
     with Device.open(folder, [AUTHOR.public]) as device:
         ids = {device.terms(campaign_id).title: campaign_id for campaign_id in device.campaigns}
-        form = device.join(asking(opens=now() - DAY, periods=2)).campaign_id
+        form = device.join(form_campaign(opens=now() - DAY, periods=2)).campaign_id
         device.consent(form)
     education = ids["Education"]
     ways = [f"app.visit('{name}')" for name in ("history", "outbox", "budget", "settings", "campaigns")]

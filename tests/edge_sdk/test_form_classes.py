@@ -15,7 +15,7 @@ from protocol.campaign import open_campaign, seal_campaign
 from protocol.channels import Blocks
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
-from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, NAT, WHOLE, asking
+from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, NAT, WHOLE, form_campaign
 from tests.edge_sdk.test_views import dice_of
 from tests.vectors.generate import in_classes
 
@@ -26,7 +26,7 @@ each = pytest.mark.parametrize(("view", "place"), list(itertools.product(range(l
 
 def together(*levels: int) -> bytes:
     """Return the form with the given levels for members and guests."""
-    alone = (open_campaign(asking(level=level), [AUTHOR.public]).terms for level in levels)
+    alone = (open_campaign(form_campaign(level=level), [AUTHOR.public]).terms for level in levels)
     return seal_campaign(in_classes(*alone), AUTHOR)
 
 
@@ -34,7 +34,7 @@ DATA = together(*LEVELS)
 SIGNED = open_campaign(DATA, [AUTHOR.public])
 
 
-def asked_of(view: int, whole: dict[str, object]) -> dict[str, object]:
+def answers_in(view: int, whole: dict[str, object]) -> dict[str, object]:
     return {name: whole[name] for name in NAMES[view]}
 
 
@@ -49,7 +49,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         dice = dice_of(DATA, view)
         device = open_device(urandom=dice)
         campaign_id = agreed(device, DATA, as_class=CLASSES[place])
-        sealed = device.answer(campaign_id, asked_of(view, whole)).envelope
+        sealed = device.answer(campaign_id, answers_in(view, whole)).envelope
         [y] = Report.decode(envelope.decode(sealed).unverified).outputs(SIGNED.terms, view)
         assert y == channel.sample(place * inputs + z, dice.given[-1])
         assert isinstance(channel, Blocks)
@@ -58,7 +58,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         lengths.add(len(sealed))
         drawn.add(len(dice.given[-1]))
         [one] = given(device, campaign_id)
-        assert FORM.parse(one.label) == asked_of(view, whole)
+        assert FORM.parse(one.label) == answers_in(view, whole)
         report = next(one for one in outgoing(device) if one.data == sealed)
         [meaning] = output_meanings(device, report)
         assert meaning.size == inputs
@@ -76,7 +76,7 @@ def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, vie
     cost = SIGNED.terms.certificate_of(place, view).cost
     assert cost <= LEVELS[place]
     assert device.budget.reserved_nanonats == cost * SIGNED.terms.draws_of(view)
-    answer = asked_of(view, WHOLE)
+    answer = answers_in(view, WHOLE)
     sent = []
     for period in range(4):
         clock.now = OPENS + period * WEEK
@@ -145,7 +145,7 @@ def test_the_promise_is_that_of_the_class(open_device, view: int, place: int) ->
     assert terms.asked_names == NAMES[view]
     assert terms.cost_nanonats == SIGNED.terms.cost_of(place)
     assert terms.worst_case_nanonats == SIGNED.terms.worst_case_of(place)
-    preview = device.preview(campaign_id, asked_of(view, WHOLE))
+    preview = device.preview(campaign_id, answers_in(view, WHOLE))
     assert preview.cost_nanonats == SIGNED.terms.certificate_of(place, view).cost
     odds = exact.factor_above(SIGNED.terms.certificate_of(place, view).audited)
     assert preview.fits_true <= odds * preview.fits_other

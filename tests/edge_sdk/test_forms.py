@@ -41,13 +41,13 @@ each_view = pytest.mark.parametrize("view", range(len(MAPS)))
 GERMAN = Texts("de", "Stadt", "Haben Sie gewählt?\nWie alt sind Sie?\nWo wohnen Sie?", labels=("nein", "ja", "Jahre"))
 
 
-def asking(**changes) -> bytes:
+def form_campaign(**changes) -> bytes:
     return campaign(domain=FORM, maps=MAPS, **changes)
 
 
 def in_german(**changes) -> bytes:
     """Return the same campaign with its questions, labels and unit in German."""
-    own = open_campaign(asking(**changes), [AUTHOR.public]).terms
+    own = open_campaign(form_campaign(**changes), [AUTHOR.public]).terms
     return seal_campaign(replace(own, language="en", translations=(GERMAN,)), AUTHOR)
 
 
@@ -69,7 +69,7 @@ def member(open_device):
 def test_the_report_depends_only_on_the_asked_answers(member, view):
     """For each answer to the asked questions the report contains the output that Q_j draws for f_j(x), where x is any
     complete answer that agrees with them: for each key the channel is Q_j o f_j."""
-    data = asking()
+    data = form_campaign()
     terms = open_campaign(data, [AUTHOR.public]).terms
     view_channel = terms.views[view]
     places = MAPS[view].places
@@ -93,7 +93,7 @@ def test_the_report_depends_only_on_the_asked_answers(member, view):
 def test_the_asked_questions_are_shown_only_after_consent(open_device, view):
     """Before consent, the terms and the preview describe the whole form, are the same for every view, and do not depend
     on an answer. After consent the terms name the questions of this device."""
-    data = asking()
+    data = form_campaign()
     device = open_device(urandom=dice_of(data, view))
     terms = device.join(data)
     campaign_id = terms.campaign_id
@@ -119,7 +119,7 @@ def test_the_asked_questions_are_shown_only_after_consent(open_device, view):
 def test_invalid_answers_to_a_form_are_not_charged(member, view):
     """A question that is not asked, a missing answer to one that cannot be skipped, and an answer outside its domain
     are refused with the question's name, in every way of answering; nothing is stored, charged or queued."""
-    device, campaign_id, _ = member(asking(enrolment="enrolled"), view)
+    device, campaign_id, _ = member(form_campaign(enrolment="enrolled"), view)
     right = {name: WHOLE[name] for name in NAMES[view]}
     unasked = next(name for name in WHOLE if name not in NAMES[view])
     needed = next(name for name in NAMES[view] if name != "age")
@@ -149,7 +149,7 @@ def test_invalid_answers_to_a_form_are_not_charged(member, view):
 def test_exposure_is_of_the_asked_questions(member, clock, view):
     """Exposure is bounded over the inputs of the view. The campaign of another form adds its worst case, because the
     answer does not concern its questions."""
-    device, campaign_id, _ = member(asking(), view)
+    device, campaign_id, _ = member(form_campaign(), view)
     right = {name: WHOLE[name] for name in NAMES[view]}
     device.answer(campaign_id, right)
     exposure = device.exposure(campaign_id)
@@ -157,7 +157,7 @@ def test_exposure_is_of_the_asked_questions(member, clock, view):
     assert (exposure.worst.x, exposure.worst.other) != (None, None)
     with pytest.raises(NotInDomain):
         exposure.about(WHOLE)
-    second = agreed(device, asking(title="Again"))
+    second = agreed(device, form_campaign(title="Again"))
     device.answer(second, {name: WHOLE[name] for name in device.terms(second).asked_names})
     both = device.exposure(campaign_id)
     assert NAT <= both.about(right).nanonats <= both.worst.nanonats == 2 * NAT
@@ -191,7 +191,7 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
 def test_the_preview_before_consent_is_the_worst_case_of_the_views(member, open_device):
     """Before consent, the previewed belief and cost of a report are the largest of any view, and the number of bytes is
     the same for all."""
-    data = asking()
+    data = form_campaign()
     views = []
     for view in range(len(MAPS)):
         device, campaign_id, _ = member(data, view)
@@ -228,7 +228,7 @@ def test_an_app_gets_the_parts_of_every_question(open_device):
     """An app gets all questions of a form in order, also before consent; each has the kind, the labels, the ends and
     the cells of a question of its own."""
     device = open_device()
-    found = questions(device, device.join(asking()).campaign_id)
+    found = questions(device, device.join(form_campaign()).campaign_id)
     assert [(one.name, one.text, one.kind, one.skippable) for one in found] == [
         (one.name, one.text, one.domain.kind, one.skippable) for one in FORM.questions
     ]
@@ -243,7 +243,7 @@ def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
     the exit code of bad data; several arguments for a single answer are wrong usage."""
     monkeypatch.chdir(tmp_path)
     opens = int(time.time()) - 60
-    (tmp_path / "form.campaign").write_bytes(asking(opens=opens, level=NAT // 10))
+    (tmp_path / "form.campaign").write_bytes(form_campaign(opens=opens, level=NAT // 10))
     (tmp_path / "plain.campaign").write_bytes(campaign(opens=opens, level=NAT // 10))
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
 

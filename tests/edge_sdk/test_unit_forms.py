@@ -23,7 +23,7 @@ from protocol.envelope import Kind, read_batch
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS
 from tests.edge_sdk.test_daemon import EVERY, PERIOD, PLAIN, READINGS, World, begun, load_average, written
-from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, asking
+from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, form_campaign
 from tests.edge_sdk.test_views import SECRETS, dice_of
 
 pytestmark = pytest.mark.slow
@@ -48,7 +48,7 @@ FILES = {name: f'file = "{name}"' for name in FORM.places}
 
 
 def form(**changes: object) -> bytes:
-    return asking(**({"period_seconds": PERIOD, "answers": READINGS} | changes))
+    return form_campaign(**({"period_seconds": PERIOD, "answers": READINGS} | changes))
 
 
 class FormWorld(World):

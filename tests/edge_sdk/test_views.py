@@ -31,7 +31,7 @@ SECRETS = {}
 """A seed of the dice, for each campaign and view, whose device has that view."""
 
 
-def asking(**changes) -> bytes:
+def campaign_with_views(**changes) -> bytes:
     return campaign(maps=MAPS, enrolment="enrolled", **changes)
 
 
@@ -74,7 +74,7 @@ def output(data: bytes, sealed: bytes, view: int) -> int:
 def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
     """For every answer, the report contains exactly the output that Q_j draws for f_j(x) from the random bytes of the
     operating system: for each key the channel is Q_j o f_j."""
-    data = asking()
+    data = campaign_with_views()
     terms = open_campaign(data, [AUTHOR.public]).terms
     view_channel = terms.views[view]
     for x, label in enumerate(LABELS):
@@ -89,7 +89,7 @@ def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
 def test_the_view_of_a_device_never_changes(open_device, clock, place):
     """The view is the same before and after every answer, after a restart, and after forgetting and joining again, so
     it does not depend on an answer, period or draw."""
-    data, seen = asking(), set()
+    data, seen = campaign_with_views(), set()
     for label in LABELS:
         with open_device(place) as device:
             campaign_id = device.join(data).campaign_id
@@ -109,7 +109,7 @@ def test_the_view_of_a_device_never_changes(open_device, clock, place):
 def test_all_answers_of_a_district_have_one_output(member, clock, view):
     """Over all answers, one output is drawn and charged for each input of the view, and all answers of a district have
     the same output. The cost is that of the view, and the memo stores only the view's inputs."""
-    data = asking(periods=40)
+    data = campaign_with_views(periods=40)
     device, campaign_id, _ = member(data, view)
     terms = open_campaign(data, [AUTHOR.public]).terms
     outputs: dict[int, set[int]] = {}
@@ -130,7 +130,7 @@ def test_all_answers_of_a_district_have_one_output(member, clock, view):
 def test_a_retry_with_another_answer_of_the_district_is_the_same_bytes(member, view):
     """A slot stores the view's input: another answer with the same input is a retry, and an answer with another input
     is refused."""
-    data = asking()
+    data = campaign_with_views()
     device, campaign_id, _ = member(data, view)
     first = device.answer(campaign_id, LABELS[0])
     domain = Values(LABELS)
@@ -148,7 +148,7 @@ def test_a_retry_with_another_answer_of_the_district_is_the_same_bytes(member, v
 def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, value, view):
     """For every answer and every view, random bytes are requested in the same sizes and order, and the report has the
     same length and cost."""
-    device, campaign_id, dice = member(asking(), view)
+    device, campaign_id, dice = member(campaign_with_views(), view)
     receipt = device.answer(campaign_id, value)
     assert dice.asked == [32, DITHER_BYTES, 8]
     assert (len(receipt.envelope), receipt.cost) == (106, 1.0)
@@ -158,7 +158,7 @@ def test_the_manner_of_answering_is_the_same_for_every_value_and_view(member, va
 @each_view
 def test_sending_with_a_view_does_not_depend_on_the_answers(member, view):
     """After any earlier answers, the same periods have reports, and the budget has room for the same campaigns."""
-    data, seen = asking(periods=8), set()
+    data, seen = campaign_with_views(periods=8), set()
     other = campaign("Another question", level=NAT // 2)
     for history in [["none"] * 8, [*LABELS, "none", "primary"], ["none", "primary"] * 4, ["none", "master"] * 4]:
         clock = Clock()
@@ -181,7 +181,7 @@ def test_sending_with_a_view_does_not_depend_on_the_answers(member, view):
 def test_consent_reserves_the_cost_of_the_view_of_the_device(member, clock, view):
     """Consent reserves the draws of the device's view; the terms state the campaign's worst case. Forgetting counts
     every answer as a new value, and at most as many as the view has inputs."""
-    data = asking(periods=40)
+    data = campaign_with_views(periods=40)
     device, campaign_id, _ = member(data, view)
     inputs = (6, 3, 2)[view]
     terms = device.terms(campaign_id)
@@ -199,7 +199,7 @@ def test_consent_reserves_the_cost_of_the_view_of_the_device(member, clock, view
 def test_a_cap_is_compared_with_the_costliest_view(open_device, view):
     """The decision to participate, and the words of a refusal, are the same for every view: at joining, and at consent
     after the caps were lowered."""
-    data = asking(periods=40)
+    data = campaign_with_views(periods=40)
     device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=5.5))
     with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
         device.join(data)
@@ -225,7 +225,7 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         "itself.",
         "This device is asked for the group of answers that contains your answer, one of 2, not for the answer itself.",
     )
-    data = asking()
+    data = campaign_with_views()
     for view, sentence in enumerate(expected):
         device, campaign_id, _ = member(data, view)
         terms, view_channel = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).terms.views[view]
@@ -272,7 +272,7 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
 def test_exposures_of_districts_and_other_campaigns_add_up(open_device, clock):
     """Two answers within a district are not distinguished at all. For other pairs, the exposure adds to that of a
     campaign about the same values that asks for the answer itself."""
-    data = asking()
+    data = campaign_with_views()
     device = open_device(urandom=dice_of(data, 1))
     plain = campaign("Plain", level=NAT // 2)
     for one in (data, plain):
@@ -287,7 +287,7 @@ def test_exposures_of_districts_and_other_campaigns_add_up(open_device, clock):
 @each_view
 def test_readings_of_a_view_are_bundled(member, tmp_path, view):
     """Collected readings are sent in one report, in the width of the widest view, with one charge for each district."""
-    data = asking(answers=12)
+    data = campaign_with_views(answers=12)
     device, campaign_id, _ = member(data, view)
     terms = open_campaign(data, [AUTHOR.public]).terms
     for label in LABELS * 2:
@@ -313,15 +313,15 @@ def test_the_permission_to_follow_covers_the_same_coarsenings_only(open_device):
         return device.records.campaigns.find(device.campaigns[0])
 
     for view, then in itertools.product(range(len(MAPS)), repeat=2):
-        assert continues(joined(asking(), view), joined(campaign(maps=MAPS, **later), then))
+        assert continues(joined(campaign_with_views(), view), joined(campaign(maps=MAPS, **later), then))
     for maps in (MAPS[:2], MAPS[::-1], MAPS[:1]):
-        assert not continues(joined(asking(), 0), joined(campaign(maps=maps, **later), 0))
+        assert not continues(joined(campaign_with_views(), 0), joined(campaign(maps=maps, **later), 0))
 
 
 def test_a_check_requires_room_for_every_view(tmp_path):
     """Before a unit has a store, its view is not known: the check names no view, and requires in every run that the
     caps have room for each view."""
-    (tmp_path / "c.campaign").write_bytes(asking(periods=40, addresses=("https://study.example",)))
+    (tmp_path / "c.campaign").write_bytes(campaign_with_views(periods=40, addresses=("https://study.example",)))
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
     text = (
         'campaign = "c.campaign"\ntrust = ["analyst.pub"]\nstore = "store"\nconsent = true\n[budget]\n'
@@ -353,7 +353,7 @@ def test_a_single_coarse_view_mentions_no_other_view(open_device):
 def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys):
     """The commands terms, preview and audit state this device's question; consent prints the reserved amount."""
     monkeypatch.chdir(tmp_path)
-    data = asking(opens=int(time.time()) - 60)
+    data = campaign_with_views(opens=int(time.time()) - 60)
     (tmp_path / "c.campaign").write_bytes(data)
     (tmp_path / "analyst.pub").write_text(public_line(AUTHOR.public))
 

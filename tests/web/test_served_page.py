@@ -40,7 +40,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
         yield started
 
 
-def asked_now(**changes: Any) -> SignedCampaign:
+def campaign_open_now(**changes: Any) -> SignedCampaign:
     """Return a campaign that is open now and takes any key."""
     terms = open_campaign(campaign(opens=NOW - 100), [AUTHOR.public]).terms
     return open_campaign(seal_campaign(replace(terms, **changes), AUTHOR), [AUTHOR.public])
@@ -105,7 +105,7 @@ def page(browser: Chromium) -> Iterator[Page]:
         yield within.new_page()
 
 
-def asked_at(service: Service, signed: SignedCampaign) -> str:
+def import_campaign_at(service: Service, signed: SignedCampaign) -> str:
     """Import a campaign, wait until the service has it, and return its link."""
     service.study.import_campaign(signed.data, [AUTHOR.public], "it")
     link = f"{service.origin}/s/{signed.id.hex()}"
@@ -139,8 +139,8 @@ def answer(page: Page, value: str) -> None:
 
 def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Service) -> None:
     """People in separate windows follow the link and answer; the study accepts every report."""
-    signed = asked_now()
-    link = asked_at(service, signed)
+    signed = campaign_open_now()
+    link = import_campaign_at(service, signed)
     for value in ("bachelor", "none"):
         with browser.private() as within:
             tab = within.new_page()
@@ -161,8 +161,8 @@ def test_a_page_opened_as_a_file_uploads_to_the_signed_address(
     browser: Chromium, service: Service, page: Page, tmp_path: Path
 ) -> None:
     """A page opened from the disk, without an origin, uploads to the address that its author signed."""
-    signed = asked_now(addresses=(service.origin,))
-    asked_at(service, signed)
+    signed = campaign_open_now(addresses=(service.origin,))
+    import_campaign_at(service, signed)
     (tmp_path / "page.html").write_text(page_file(signed, NOW), encoding="utf-8")
     found = complaints(page)
     with page.expect_request("**/v1/reports") as asked:
@@ -177,8 +177,8 @@ def test_a_page_opened_as_a_file_uploads_to_the_signed_address(
 def test_a_changed_script_or_style_is_refused(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
     """If one byte of the script or the style is changed in transit, or of the script in a file, the browser refuses the
     changed part. A page without its script has no button, and as a file says that it did not load completely."""
-    signed = asked_now(addresses=(service.origin,))
-    link = asked_at(service, signed)
+    signed = campaign_open_now(addresses=(service.origin,))
+    link = import_campaign_at(service, signed)
     page.goto(link)
     page.get_by_role("button", name="I agree").wait_for()
     made = page_file(signed, NOW)
@@ -208,9 +208,9 @@ def test_a_changed_script_or_style_is_refused(browser: Chromium, service: Servic
 
 def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: Service, page: Page) -> None:
     """Without a network, or while the service fails, the report waits, and the same bytes arrive later."""
-    signed = asked_now()
+    signed = campaign_open_now()
     page.clock.install()
-    page.goto(asked_at(service, signed))
+    page.goto(import_campaign_at(service, signed))
     sent: list[bytes | None] = []
     page.on("request", lambda request: sent.append(request.post_data_buffer) if request.method == "POST" else None)
     page.context.set_offline(True)
@@ -232,8 +232,8 @@ def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: Servi
 def test_a_code_admits_one_browser(browser: Chromium, service: Service) -> None:
     """If two browsers follow the same link with a code, the first one's report is counted, and the second shows why its
     report is not."""
-    signed = asked_now(enrolment="enrolled")
-    asked_at(service, signed)
+    signed = campaign_open_now(enrolment="enrolled")
+    import_campaign_at(service, signed)
     [code] = Codes(service.study.path).make(signed.id, 1)
     link = str(Link(service.origin, signed.id, fingerprint(AUTHOR.public), code))
     for title, refused in (("Your report has arrived.", 0), ("Your report waits on this device", 1)):
