@@ -1,5 +1,5 @@
-"""Floods of hostile bytes: memory is bounded by a chunk, time is proportional to the bytes, and a key counts for its
-quota.
+"""Floods of hostile bytes: memory is bounded by a chunk, time is proportional to the bytes, and a key counts for at
+most its quota.
 
 A flood four times as long has the same peak memory and about four times the processor time. If anything were stored for
 each envelope, or compared with each earlier one, memory would be four times or time sixteen times as large.
@@ -161,7 +161,7 @@ def test_every_forged_key_counts_as_a_person_if_any_key_is_accepted(tmp_path):
 @pytest.mark.long
 def test_a_gibibyte_of_false_lengths_and_zeros_is_refused_in_64_mib(tmp_path):
     """1 GiB of false claims of 1 MiB and of zero bytes is refused as one malformed run, within 64 MiB of memory and two
-    minutes."""
+    minutes of processor time."""
     study = fleet.study(tmp_path / "study", PLAIN)
     file = tmp_path / "flood.htr"
     with file.open("wb") as opened:
