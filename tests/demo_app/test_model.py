@@ -41,6 +41,7 @@ from protocol.texts import Texts
 from protocol.views import Coarse, Districts
 from tests.demo_app.screen import ROOT
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
+from tests.edge_sdk.fake_connection import FakeConnection
 from tests.edge_sdk.test_form_classes import together
 from tests.edge_sdk.test_forms import GERMAN as GERMAN_FORM
 from tests.edge_sdk.test_forms import MAPS as FORM_MAPS
@@ -59,7 +60,7 @@ DATA = campaign()
 MICRO = 10**6
 
 
-class FakeStudy:
+class FakeStudy(FakeConnection):
     """A replacement for the network: a study that accepts all uploads, and lists its campaigns."""
 
     def __init__(self, *campaigns: bytes) -> None:
@@ -67,14 +68,9 @@ class FakeStudy:
         self.stored: list[bytes] = []
         self.down = False
         self.has_campaign = True
-        self.response = b""
         self.closing = b""
         self.author = AUTHOR.public
-        self.status = 200
         self.paths: list[str] = []
-
-    def __call__(self, to: object) -> FakeStudy:
-        return self
 
     def request(self, method: str, path: str, body: bytes = b"", headers: object = None) -> None:
         self.paths.append(path)
@@ -105,18 +101,6 @@ class FakeStudy:
                 "refused": [] if self.has_campaign else list(range(count)),
             }
             self.response = json.dumps(said).encode()
-
-    def getresponse(self) -> FakeStudy:
-        return self
-
-    def read(self, most: int) -> bytes:
-        return self.response[:most]
-
-    def getheader(self, name: str) -> None:
-        return None
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture

@@ -29,38 +29,26 @@ from protocol.campaign import campaign_id
 from protocol.errors import CampaignError, HalftruthError, NotYet
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
+from tests.edge_sdk.fake_connection import FakeConnection
 
 URL = "http://127.0.0.1:9/study/"
 FIRST, SECOND = campaign(), campaign("Second", enrolment="enrolled")
 LISTED = {"id": "0f" * 16, "title": "Education", "opens": 1, "closes": 2, "enrolment": "open"}
 
 
-class DownloadNetwork:
+class DownloadNetwork(FakeConnection):
     """A replacement for a connection that records the requests and returns prepared answers."""
 
-    def __init__(self, said: object = b"", status: int = 200) -> None:
-        self.said = said if isinstance(said, bytes | Exception) else json.dumps(said).encode()
+    def __init__(self, prepared: object = b"", status: int = 200) -> None:
+        self.prepared = prepared if isinstance(prepared, bytes | Exception) else json.dumps(prepared).encode()
         self.status = status
         self.asked: list[tuple[str, str, bytes | None]] = []
-        self.at: Address | None = None
-
-    def __call__(self, to: Address) -> DownloadNetwork:
-        self.at = to
-        return self
 
     def request(self, method: str, path: str, body: bytes | None = None, headers: object = None) -> None:
         self.asked.append((method, path, body))
-        if isinstance(self.said, Exception):
-            raise self.said
-
-    def getresponse(self) -> DownloadNetwork:
-        return self
-
-    def read(self, most: int) -> bytes:
-        return self.said[:most]
-
-    def close(self) -> None:
-        pass
+        if isinstance(self.prepared, Exception):
+            raise self.prepared
+        self.response = self.prepared
 
 
 @pytest.fixture

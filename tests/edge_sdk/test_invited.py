@@ -23,6 +23,7 @@ from protocol.keys import AuthorKey, SigningKey, fingerprint
 from protocol.link import Link
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, OPENS, campaign
+from tests.edge_sdk.fake_connection import FakeConnection
 
 HERE = "https://study.example/a"
 STRANGER = SigningKey(bytes(32))
@@ -35,7 +36,7 @@ def link_to(data, address=HERE, author=AUTHOR.public, **parts):
     return Link(address, campaign_id(data), fingerprint(author), **parts)
 
 
-class Answering:
+class Answering(FakeConnection):
     """A study that answers each path with a status and bytes; 404 elsewhere. ``asked`` has the requested paths."""
 
     def __init__(self, data, author=AUTHOR.public, below="/a"):
@@ -43,23 +44,10 @@ class Answering:
         self.answers = {path: (200, data), f"{path}/author": (200, author)}
         self.asked = []
 
-    def __call__(self, to):
-        self.to = to
-        return self
-
     def request(self, method, path, body=None, headers=None):
         assert method == "GET"
-        self.asked.append((self.to.host, path))
-        self.status, self.said = self.answers.get(path, (404, b""))
-
-    def getresponse(self):
-        return self
-
-    def read(self, most):
-        return self.said[:most]
-
-    def close(self):
-        pass
+        self.asked.append((self.at.host, path))
+        self.status, self.response = self.answers.get(path, (404, b""))
 
 
 @pytest.fixture

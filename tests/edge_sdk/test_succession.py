@@ -17,24 +17,24 @@ from protocol.campaign import Campaign, campaign_id
 from protocol.keys import SigningKey
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
+from tests.edge_sdk.fake_connection import FakeConnection
 from tests.edge_sdk.test_daemon import EVERY, PERIOD, PLAIN, load_average, world, written
 
 __all__ = ["world"]
 URL = "https://study.example"
 
 
-class Offering:
+class Offering(FakeConnection):
     """A replacement for the network: a study that offers the given campaigns."""
 
     def __init__(self, *campaigns: bytes, unreachable: str = "") -> None:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
         self.unreachable = unreachable
-        self.status = 200
 
     def __call__(self, to: Address) -> Offering:
         if to.host == self.unreachable:
             raise ConnectionRefusedError
-        return self
+        return super().__call__(to)
 
     def request(self, method: str, path: str, *rest: object) -> None:
         name = path.rpartition("/")[2]
@@ -42,16 +42,7 @@ class Offering:
             {"id": one, "title": "Next", "opens": OPENS, "closes": OPENS + 100 * WEEK, "enrolment": "open"}
             for one in self.campaigns
         ]
-        self.said = self.campaigns.get(name) or json.dumps({"campaigns": listed}).encode()
-
-    def getresponse(self) -> Offering:
-        return self
-
-    def read(self, most: int) -> bytes:
-        return self.said[:most]
-
-    def close(self) -> None:
-        pass
+        self.response = self.campaigns.get(name) or json.dumps({"campaigns": listed}).encode()
 
 
 def test_a_unit_follows_only_a_permitted_successor(open_device, clock):
