@@ -84,7 +84,7 @@ def view_name(domain: Domain, view: View) -> str:
     if isinstance(map_, Coarse) and isinstance(domain, Grid):
         return f"{inputs:,} squares of {map_.factor} x {map_.factor} cells"
     if isinstance(map_, Coarse):
-        return f"{inputs:,} stretches of {map_.factor} values"
+        return f"{inputs:,} groups of {map_.factor} neighbouring values"
     return f"{inputs:,} {map_.name}"
 
 

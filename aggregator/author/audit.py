@@ -210,9 +210,7 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
     weights = [Fraction(0)] * domain.size
     for answer, count, where in read_sheet(path, domain, "count"):
         if count <= 0:
-            raise SheetError(
-                f"{where}: the count is not above zero, and a prior needs a count above zero for each value"
-            )
+            raise SheetError(f"{where}: a prior needs a count above zero for each value")
         weights[domain.index(answer, bytes(DITHER_BYTES))] += count
     missing = next((x for x, weight in enumerate(weights) if not weight), None)
     if missing is not None:

@@ -135,9 +135,9 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
     edges = None
     if "pairs" in section:
         pairs = section.list_of("pairs", list, "pairs of budgets whose values are protected from each other")
-        if any(len(pair) != 2 for pair in pairs):
+        if wrong := [pair for pair in pairs if len(pair) != 2]:
             raise DraftError(
-                "[privacy] pairs has an entry that is not a pair of budgets; write for example [[1.0, 2.0], [1.0, 1.0]]"
+                f"[privacy] pairs must be pairs of budgets, such as [[1.0, 2.0], [1.0, 1.0]], not {shown(wrong[0])}"
             )
         edges = [(_nats("pairs", first), _nats("pairs", second)) for first, second in pairs]
     return Graded.over(budgets, name, edges)
@@ -256,13 +256,14 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     if any(share <= 0 for share in shares):
         place = next(place for place, share in enumerate(shares) if share <= 0)
         raise DraftError(
-            f"[{section.name}] {key}: entry {place + 1} is not above zero. LIP promises nothing about a value of prior "
-            "zero; give it a small share"
+            f"[{section.name}] {key}: entry {place + 1} is not above zero. Notions with a prior promise nothing about "
+            "a value of prior zero; give it a small share"
         )
     counts = all(share.denominator == 1 for share in shares)
     if key == "counts" and not counts:
+        place = next(place for place, share in enumerate(shares) if share.denominator != 1)
         raise DraftError(
-            f"[{section.name}] counts must be whole numbers of people, and one is not; for shares, write weights = "
+            f"[{section.name}] counts: entry {place + 1} is not a whole number of people; for shares, write weights = "
             "instead of counts ="
         )
     if not counts:
@@ -284,13 +285,13 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
     weights = [0] * domain.size
     for answer, number, where in read_sheet(path, domain, "count"):
         if number.denominator != 1 or number < 1:
-            raise DraftError(f"{where}: the count is not a whole number above zero, as a prior needs")
+            raise DraftError(f"{where}: a prior needs a whole count above zero for each value")
         weights[domain.index(answer, bytes(DITHER_BYTES))] += number.numerator
     missing = next((x for x, weight in enumerate(weights) if not weight), None)
     if missing is not None:
         raise DraftError(
-            f"{path.name} has no count for {shown(domain.label(missing))}. LIP promises nothing about a value of prior "
-            "zero; give it a small count"
+            f"{path.name} has no count for {shown(domain.label(missing))}. Notions with a prior promise nothing about "
+            "a value of prior zero; give it a small count"
         )
     return tuple(weights)
 

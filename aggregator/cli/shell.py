@@ -325,7 +325,7 @@ def require_new(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """Write a file atomically: it appears complete or not at all, and never replaces an existing file.
+    """Context manager: write a file atomically; it appears complete or not at all, and replaces no existing file.
 
     Raises:
         Failure: ``path`` exists.

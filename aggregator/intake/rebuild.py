@@ -178,7 +178,7 @@ class _Rebuilding:
             self._warn(f"the new study has only these campaigns: {names}; give missing ones with --campaign")
 
     def take_reports(self, *, afresh: bool) -> None:
-        """Copy the counted reports."""
+        """Copy the counted reports, unless ``afresh``."""
         if afresh:
             self.incomplete.append(REPORTS)
             return
@@ -215,7 +215,7 @@ class _Rebuilding:
         tables.add(self.path / KEYS, self.revocations)
 
     def take_refusals(self, *, afresh: bool) -> None:
-        """Copy the recorded refusals to the new study."""
+        """Read the recorded refusals, unless ``afresh``; ``count`` adds them to the new study."""
         if afresh:
             self.incomplete.append(REJECTS)
         else:

@@ -92,7 +92,7 @@ def _box(grid: Grid, figure: Figure) -> str:
 
 
 def _rectangles(inside: NDArray[np.bool_]) -> list[tuple[int, int, int, int]]:
-    """Yield rectangles (column, row, columns, rows) that cover the cells: runs within a row, each joined with equal
+    """Return rectangles (column, row, columns, rows) that cover the cells: runs within a row, each joined with equal
     runs above it."""
     open_: dict[tuple[int, int], int] = {}
     found = []

@@ -116,7 +116,7 @@ def district_name(domain: Domain, resolution: str) -> str:
         return resolution
     if isinstance(domain, Grid):
         return "cells" if resolution == FINEST else f"squares of {resolution}x{resolution}"
-    return "values" if resolution == FINEST else f"stretches of {resolution}"
+    return "values" if resolution == FINEST else f"groups of {resolution} values"
 
 
 def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:

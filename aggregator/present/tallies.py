@@ -97,8 +97,10 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     enough = devices >= terms.minimum_reports
     whole = sum(counted.reports.values())
     if not enough.any():
+        parts = ["period", *["class"] * bool(terms.classes), *["view"] * (len(terms.views) > 1)]
+        part = "period" if len(parts) == 1 else f"combination of {' and '.join(parts)}"
         raise NotEnough(
-            f"no period of {terms.title!r} has reports of {terms.minimum_reports:,} devices, its minimum: ingest more "
+            f"no {part} of {terms.title!r} has reports of {terms.minimum_reports:,} devices, its minimum: ingest more "
             "reports. Nothing was written"
         )
     kept = enough[which]

@@ -1,11 +1,11 @@
 """The requests: uploads in, receipts, campaigns and their pages out.
 
-An upload is answered once it is on the disk. Every refusal is one line of JSON, {"error", "stage"}. Signatures of
-uploads are not verified here: this costs more than the rest of the request, no client waits for the result, and ingest
-verifies all signatures in parallel anyway. No request reads the study, because its public information is in memory.
+An upload is answered once it is on the disk. A refusal is one line of JSON, {"error", "stage"}; for the path of a
+page it is an HTML page. Signatures of uploads are not verified here: this costs more than the rest of the request, no
+client needs the result, and ingest verifies all signatures in parallel anyway. No request reads the study's tables,
+because the public information in them is in memory.
 
-Only the bytes of an upload are stored, not its sender or its time. ``server`` has the sockets and
-signals.
+Only the bytes of an upload are stored, not its sender or its time. ``server`` has the sockets and signals.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A copy of the study's public information in memory, so that no request reads the study.
+"""A copy of the study's public information in memory, so that no request reads the study's tables.
 
-A thread checks whether the study has changed, and reads the changes. So the study is read once for each commit, not for
-each request. Keys and counted outputs are read only for campaigns that a client has asked about.
+A thread checks whether the study has changed, and reads the changes. So the tables are read once for each commit,
+not for each request. Keys and counted outputs are read only for campaigns that a client has asked about.
 
 ``app`` and ``receipts`` answer the requests.
 """

@@ -124,5 +124,5 @@ def test_the_table_of_classes_and_views_is_printed(tmp_path: Path) -> None:
     draft.write_text(HEAD + DRAFTS["minid, classes, views"])
     text = run("plan", draft).stdout
     assert "careful" in text
-    assert "3 stretches of 4 values" in text
+    assert "3 groups of 4 neighbouring values" in text
     assert "idue" not in text
