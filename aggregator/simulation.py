@@ -270,7 +270,7 @@ def simulate(
     From one period to the next a person keeps their answer with probability 1 - ``change``; otherwise they draw a new
     one from the truth (of their class, if the truth states classes), which may be the same. So each period has the same
     expected shares. Like a real device, a simulated one draws once for each value and repeats that output whenever the
-    value is the same.
+    value is the same; with transcripts it draws for every report.
 
     Args:
         terms: the campaign's terms.
@@ -341,7 +341,7 @@ def histories(
 ) -> NDArray[np.int64]:
     """Return the (people, periods) index of the group whose answer each person gives in each period.
 
-    A person only moves between groups of the same class and declared prior, because a device never changes these two.
+    A person only moves between groups of the same class and declaration, because a device never changes these two.
     """
     held = np.repeat(order[:, np.newaxis], periods, axis=1)
     generator = np.random.default_rng(None if seed is None else [seed, periods, 1])

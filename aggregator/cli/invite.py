@@ -45,7 +45,8 @@ def invite(
     """Invite people to CAMPAIGN, a campaign of the study or a signed campaign's file.
 
     Print the link and its QR code; with --out, draw a poster of one A4 page with both. The link contains the study's
-    address, the campaign's id and the author's key; a person needs nothing else to join.
+    address, the campaign's id and the fingerprint of the author's key. A person needs nothing else to join, except a
+    code if the campaign accepts enrolled devices only.
     """
     known = signed.named_campaign(ctx, what, author)
     campaign = known.campaign

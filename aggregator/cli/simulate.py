@@ -85,7 +85,8 @@ def simulate(
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
     probability 1 - CHANGE, and otherwise draws an answer from the true shares (of their class), which may be the same
-    answer. A device draws one output for each value, and repeats this output when the value occurs again.
+    answer. A device draws one output for each value, and repeats this output when the value occurs again; in a campaign
+    with transcripts it draws an output for every report.
     """
     data = shell.campaign_file(file)
     terms = unverified_campaign(data)

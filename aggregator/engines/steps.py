@@ -138,7 +138,7 @@ def probe(path: Place, identity: str) -> tuple[str, str]:
         if str(tables.snapshot(path / CAMPAIGNS).metadata().id) != identity:
             trouble = "there is another study at this path"
     except StudyError:
-        trouble = "there is no study at this path"
+        trouble = "its tables are missing there, or cannot be read"
     return metadata.version("halftruth"), trouble
 
 

@@ -176,6 +176,7 @@ def kept(study: Place) -> list[Path]:
 def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -> None:
     """Archive ingested uploads as mixed batches, so that the next ingest does not read them.
 
+    Files above ``PILE_BYTES`` and files with other bytes are not uploads of a device, and are archived as they are.
     After a crash the uploads still wait, and may be archived too; if they are ingested again, each report counts once.
 
     Args:

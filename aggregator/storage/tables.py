@@ -153,8 +153,8 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
         answer = places.answer_of(error)
         if answer is not None and _BEYOND_END not in answer:
             raise StudyError(
-                f"the study {path.parent} cannot be read or written: {answer}. This step counted nothing; correct the "
-                "problem, and run the command again"
+                f"the study {path.parent} cannot be read or written: {answer}. This step counted nothing; remove the "
+                "cause, and run the command again"
             ) from error
         reason = str(error).partition("\n")[0].partition(": Error performing")[0].rstrip(".")
         if ("Unsupported" in reason and "version" in reason) or "Cannot cast schema" in reason:
@@ -164,8 +164,8 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
         if unread and ("(os error" not in reason or "(os error 2)" in reason):
             raise Damaged(path, f"cannot be read ({reason})") from error
         raise StudyError(
-            f"the study {path.parent} cannot be read or written: {reason}. This step counted nothing; free space or "
-            "correct the permissions, and run the command again"
+            f"the study {path.parent} cannot be read or written: {reason}. This step counted nothing; remove the "
+            "cause, such as a full disk or missing permissions, and run the command again"
         ) from error
 
 

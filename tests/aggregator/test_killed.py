@@ -341,7 +341,7 @@ def test_a_full_or_read_only_disk_is_an_error_and_changes_nothing(prepared, befo
     for folder in [study, *(one for one in study.rglob("*") if one.is_dir())]:
         folder.chmod(0o755)
     assert kind == "StudyError"
-    assert "free space or correct the permissions" in text
+    assert "such as a full disk or missing permissions" in text
     assert contents(study) == here
     WRITING[name](study)
     assert (contents(study) == here) is (name == "compact")
