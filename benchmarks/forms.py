@@ -112,7 +112,7 @@ def variation(found: Floats, true: Floats) -> float:
     return float(np.abs(found.ravel() - true).sum()) / 2
 
 
-def nine(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str, ...]], dict[str, float]]:
+def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str, ...]], dict[str, float]]:
     """Return the rows of the table of nine questions, and the figures for the text beside it, by name."""
     pairs = tuple(combinations(range(len(sizes)), 2))
     cells = {
@@ -201,7 +201,7 @@ def main() -> None:
         names = [name for name in data.files if f"{name}_names" in data.files]
         codes = [data[name].astype(np.int64) for name in names]
         sizes = [len(data[f"{name}_names"]) for name in names]
-    rows, beside = nine(codes, sizes)
+    rows, beside = nine_questions(codes, sizes)
     print(beside)
     page.write(
         "forms", Path(__file__).with_suffix(".md"), **beside,

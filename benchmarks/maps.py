@@ -104,7 +104,7 @@ def shapes(folder: Path) -> dict[str, Floats]:
     }
 
 
-def evened(folder: Path) -> Iterator[tuple[str, ...]]:
+def uniform_to_clustered(folder: Path) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of maps from uniform to clustered, for several trees."""
     for factors in TREES:
         for n in AIMS:
@@ -125,7 +125,10 @@ def main() -> None:
     folder = page.folder_with(FILE, ": see SOURCES in aggregator.reproduce.data")
     wanted = {
         "views": (("true shares", "people", "asked", "cells / 5 x 5 / 25 x 25", "at most"), measured(folder)),
-        "shapes": (("true shares", "cells on a side", "people", "projected", "estimated"), evened(folder)),
+        "shapes": (
+            ("true shares", "cells on a side", "people", "projected", "estimated"),
+            uniform_to_clustered(folder),
+        ),
         "notions": (map_notions.HEADS, map_notions.measured(true_shares(folder, "users"))),
     }
     tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}

@@ -197,7 +197,7 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
             yield (what, f"{n:,}", name, *cells)
 
 
-def rivals() -> Iterator[tuple[str, ...]]:
+def wave_and_hierarchy() -> Iterator[tuple[str, ...]]:
     """Yield the rows of the table of the planner's reference shapes: wave and hierarchy, by number of people."""
     for n in (10_000, 100_000, 1_000_000):
         found = []
@@ -243,7 +243,7 @@ def means() -> Iterator[tuple[str, ...]]:
                *(f"{one:.2f}" for one in cells[4:]))  # fmt: skip
 
 
-def many() -> str:
+def decoding_time() -> str:
     """Return the seconds of processor time to decode 100,000 numbers from 10^6 people."""
     decoder, p = decoder_of(wave(MANY, NANONATS)), beta(MANY)
     counts = counted(decoder.forward(p), 10**6, np.random.default_rng(1))
@@ -258,12 +258,15 @@ def main() -> None:
     folder = page.folder_with(FILE, ", the UCI Adult data set")
     wanted = {
         "shares": (("numbers", "people", "estimator", "W1", "deciles", "40% ranges"), distributions(folder)),
-        "rivals": (("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"), rivals()),
+        "rivals": (
+            ("people", "W1, wave", "W1, hierarchy", "40% ranges, wave", "40% ranges, hierarchy"),
+            wave_and_hierarchy(),
+        ),
         "means": (("nats", "Duchi", "piecewise", "hybrid", "edges", "rounding", "64 edges", "wave"),
                   means()),
     }  # fmt: skip
     tables = {name: page.table(heads, page.shown(rows)) for name, (heads, rows) in wanted.items()}
-    page.write("numbers", Path(__file__).with_suffix(".md"), surveys=SURVEYS, seconds=many(), **tables)
+    page.write("numbers", Path(__file__).with_suffix(".md"), surveys=SURVEYS, seconds=decoding_time(), **tables)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 
-# Type checkers treat it as true. Importing it from typing would cost time.
+# Type checkers take this name as true; an import of typing would cost time.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:

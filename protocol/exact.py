@@ -1,11 +1,11 @@
 """Exact arithmetic: levels as integers, rational bounds of e^level, decimals without floats.
 
 A privacy level is an integer number of nanonats (10^-9 nat), so levels add and compare without rounding. A ratio of
-probabilities provably keeps a level if it is at most a rational LOWER bound of e^level. An upper bound would prove
-nothing; it only shows how tight the lower bound is.
+probabilities provably keeps a level if it is at most a rational LOWER bound of e^level. An upper bound would not prove
+this; it serves factors and posteriors that are shown to people and must not be too low.
 
-Floats appear twice and decide nothing: in ``rough_log``, as a guess that integers then correct, and in ``nats``, for
-display.
+Floats appear twice: in ``rough_log``, as a guess that integers then correct or to choose the witness that is shown, and
+in ``nats``, for display. They do not decide whether a level is kept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The commands for joined campaigns, from consent to forgetting.
 
-Each command calls one method of ``Device`` and returns the result by name. No error repeats a value.
+Each command uses the methods of ``Device`` and returns the result by name. No error repeats a value.
 
 __main__ defines the parsers. The commands for joining are in the module joining, those for the store and the unit in
 upkeep.

@@ -1,6 +1,6 @@
 """The commands for joining: trusted authors, campaigns and links.
 
-Each command calls one method of ``Device`` and returns the result by name.
+Each command uses the methods of ``Device`` and returns the result by name.
 
 __main__ defines the parsers. The commands for joined campaigns are in the module commands.
 """

@@ -140,7 +140,7 @@ class Exposure:
         x = self.map.index(self.domain, answer, self.dither)
         if isinstance(self.domain, Form) and any(law.map != self.map for law in self._draws):
             # Another campaign may have asked questions that this answer leaves out, so only the bound for all answers
-            # holds.
+            # is valid.
             return self.worst
         return self.value(x)
 

@@ -84,8 +84,8 @@ export function revealed(channel, level, counts, x) {
  */
 function fits(channel, x) {
   const outputs = [...Array(channel.outputs).keys()];
-  const likeliest = outputs.reduce((most, y) => (channel.weight(x, y) > most ? channel.weight(x, y) : most), 0n);
-  const fitting = outputs.filter((y) => channel.weight(x, y) === likeliest);
+  const largest = outputs.reduce((most, y) => (channel.weight(x, y) > most ? channel.weight(x, y) : most), 0n);
+  const fitting = outputs.filter((y) => channel.weight(x, y) === largest);
   const d = 1n << BigInt(channel.scale);
   const often = Array.from({ length: channel.inputs }, (_, input) => total(fitting.map((y) => channel.weight(input, y))));
   const fitsOther = often.filter((_, input) => input !== x).reduce((one, other) => (one < other ? one : other));

@@ -75,7 +75,7 @@ export const keyId = async (publicKey) => (await sha256(publicKey)).slice(0, 8);
  * @param {Uint8Array} publicKey @param {Uint8Array} message @param {Uint8Array} signature
  * @returns {Promise<void>}
  * @throws {KeyRefused} the key must not be used at all
- * @throws {SignatureRefused} lengths, S >= L, R not canonical or of small order, or the equation does not hold
+ * @throws {SignatureRefused} a wrong length, S >= L, R not canonical or of small order, or the equation does not hold
  */
 export async function requireSignature(publicKey, message, signature) {
   requirePublic(publicKey);

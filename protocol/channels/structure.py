@@ -166,9 +166,9 @@ class Structure:
             if other is None:
                 continue
             profile = list(self.profile(x, other))
-            likeliest = max(mine for mine, _, count in profile if count)
-            truth = sum(mine * count for mine, _, count in profile if mine == likeliest)
-            fit = sum(theirs * count for mine, theirs, count in profile if mine == likeliest)
+            largest = max(mine for mine, _, count in profile if count)
+            truth = sum(mine * count for mine, _, count in profile if mine == largest)
+            fit = sum(theirs * count for mine, theirs, count in profile if mine == largest)
             wrong = fit if wrong is None else min(wrong, fit)
         return truth, wrong or 0, 1 << self.profile_scale
 
@@ -183,8 +183,8 @@ class Structure:
         self.require_steps(steps, "listing its rows and the weights of the output")
         found = []
         for kind in kinds:
-            likeliest = max(weight for weight, count in self.row(kind[0]) if count)
-            found += [x for x in kind if self.channel.weight(x, y) == likeliest]
+            largest = max(weight for weight, count in self.row(kind[0]) if count)
+            found += [x for x in kind if self.channel.weight(x, y) == largest]
         return sorted(found)
 
     def marginals(self, law: Sequence[int]) -> Sequence[int]:

@@ -56,10 +56,12 @@ class Items(Domain):
     def __post_init__(self) -> None:
         if not 1 <= self.padding <= MAX_PADDING:
             raise DomainError(f"the padding of sets must lie in 1 .. {MAX_PADDING}, not {self.padding}")
-        if self.count < 1 or self.size > MAX_VALUES:
+        if self.count < 1:
+            raise DomainError("a domain of items must have at least one item, and this one has none")
+        if self.size > MAX_VALUES:
             raise DomainError(
-                f"items and padding together must be 2 to {MAX_VALUES}, with at least one item; not {self.count} items "
-                f"with padding {self.padding}"
+                f"items and padding together must be at most {MAX_VALUES}, not {self.count} items with padding "
+                f"{self.padding}"
             )
         if isinstance(self.labels, int):
             return

@@ -47,11 +47,10 @@ class Pufferfish:
 
     def __post_init__(self) -> None:
         count = len(self.secrets)
-        if count < 2 or len(set(self.secrets)) < count:
-            raise NotionError(
-                f"Pufferfish must have at least two secrets with different names, not {count} with "
-                f"{len(set(self.secrets))} names"
-            )
+        if count < 2:
+            raise NotionError(f"Pufferfish must have at least two secrets, not {count}")
+        if len(set(self.secrets)) < count:
+            raise NotionError("two secrets have the same name: rename one")
         if not self.pairs or not self.scenarios:
             raise NotionError(
                 f"Pufferfish must have at least one pair of secrets and one scenario, not {len(self.pairs)} and "

@@ -36,10 +36,11 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "pairwise": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
         "pair, at most {factor} times.",
-        "pairwise.less": "Some pairs of answers are not protected, or only in one direction: a report may be up to "
-        "{overall} times as likely with one answer of such a pair as with the other.",
-        "pairwise.none": "Some pairs of answers are not protected, or only in one direction: a report may show for "
-        "certain which answer of such a pair is yours.",
+        "pairwise.less": "These figures are for the protected pairs. Some pairs of answers are not protected, or only "
+        "in one direction: a report may be up to {overall} times as likely with one answer of such a pair as with the "
+        "other.",
+        "pairwise.none": "These figures are for the protected pairs. Some pairs of answers are not protected, or only "
+        "in one direction: a report may show for certain which answer of such a pair is yours.",
         "geo": "Answers near yours hide your answer best: a report is at most {factor} times as likely with your "
         "answer as with an answer one unit of distance away, and the factor is smaller for nearer answers. A report "
         "may reveal that you are far from a place.",
@@ -94,10 +95,12 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "pairwise": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten "
         "geschützten Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der "
         "anderen; beim am schwächsten geschützten höchstens {factor}-mal.",
-        "pairwise.less": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Ein Bericht kann "
-        "mit einer Antwort eines solchen Paars bis zu {overall}-mal so wahrscheinlich sein wie mit der anderen.",
-        "pairwise.none": "Manche Paare von Antworten sind nicht oder nur in einer Richtung geschützt: Ein Bericht kann "
-        "mit Sicherheit zeigen, welche Antwort eines solchen Paars Ihre ist.",
+        "pairwise.less": "Diese Zahlen gelten für die geschützten Paare. Manche Paare von Antworten sind nicht oder "
+        "nur in einer Richtung geschützt: Ein Bericht kann mit einer Antwort eines solchen Paars bis zu "
+        "{overall}-mal so wahrscheinlich sein wie mit der anderen.",
+        "pairwise.none": "Diese Zahlen gelten für die geschützten Paare. Manche Paare von Antworten sind nicht oder "
+        "nur in einer Richtung geschützt: Ein Bericht kann mit Sicherheit zeigen, welche Antwort eines solchen Paars "
+        "Ihre ist.",
         "geo": "Antworten nahe bei Ihrer verbergen Ihre Antwort am besten: Ein Bericht ist mit Ihrer Antwort höchstens "
         "{factor}-mal so wahrscheinlich wie mit einer Antwort, die eine Einheit entfernt ist; bei näheren Antworten "
         "ist der Faktor kleiner. Ein Bericht kann verraten, dass Sie von einem Ort weit entfernt sind.",

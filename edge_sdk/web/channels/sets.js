@@ -151,12 +151,12 @@ export class Triples extends Support {
    */
   extremeOutputs(prior) {
     const total = sum(prior);
-    let [rarest, likeliest, least, most] = [0, 0, total, 0];
+    let [rarest, mostFrequent, least, most] = [0, 0, total, 0];
     for (let y = 2; y < this.outputs; y++) {
       const mass = this.members(y).reduce((before, x) => before + (prior[x] ?? 0), 0);
       if (mass > 0 && mass < least) [least, rarest] = [mass, y];
-      if (mass < total && mass > most) [most, likeliest] = [mass, y];
+      if (mass < total && mass > most) [most, mostFrequent] = [mass, y];
     }
-    return [0, 1, rarest, likeliest];
+    return [0, 1, rarest, mostFrequent];
   }
 }

@@ -254,7 +254,7 @@ export class Windows extends Channel {
         const base = (heavy + type.low * lows + outside * rareMass) << 64n;
         const flat = everything.flat(type);
         // Among the windows with the same largest coverage of an arc, the least probable one is the worst.
-        const [rarest, likeliest] = [new Map(), new Map()];
+        const [rarest, mostFrequent] = [new Map(), new Map()];
         const [whole, bare] = [reach.widest <= span, reach.widest <= this.cells - span];
         let [least, most] = [masses[span] - masses[0], 0n];
         let [low, high] = [Number(least) + near, -near];
@@ -267,13 +267,13 @@ export class Windows extends Channel {
           const covered = whole ? POINTS : reach.most(j, span);
           const missed = bare ? POINTS : reach.most((j + span) % this.cells, this.cells - span);
           if (!whole && !(rarest.get(covered) <= held)) rarest.set(covered, held);
-          if (!bare && !(likeliest.get(missed) >= held)) likeliest.set(missed, held);
+          if (!bare && !(mostFrequent.get(missed) >= held)) mostFrequent.set(missed, held);
         }
         if (whole) rarest.set(POINTS, least);
-        if (bare) likeliest.set(POINTS, most);
+        if (bare) mostFrequent.set(POINTS, most);
         for (const [covered, held] of rarest)
           worst.look(largest([(outside << 64n) + slope * covered, ...flat]) * total, base + slope * held);
-        for (const [missed, held] of likeliest)
+        for (const [missed, held] of mostFrequent)
           worst.look(base + slope * held, smallest([(inside << 64n) - slope * missed, ...flat]) * total);
       }
     }

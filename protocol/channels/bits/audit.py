@@ -127,13 +127,13 @@ class BitsStructure(Structure):
             masses[number] += mass
         rest = sum((mass * share for mass, share in zip(masses, missing, strict=True)), Fraction())
         # Within a class, the posterior grows with the prior, so the input with the largest prior is sufficient.
-        likeliest: dict[int, int] = {}
+        most_frequent: dict[int, int] = {}
         for x in inputs:
             number = self.channel.class_of[x]
-            if number not in likeliest or prior[x] > prior[likeliest[number]]:
-                likeliest[number] = x
+            if number not in most_frequent or prior[x] > prior[most_frequent[number]]:
+                most_frequent[number] = x
         best = Fraction()
-        for number, x in likeliest.items():
+        for number, x in most_frequent.items():
             a, b = self._chances(x)
             if not b:
                 return 1, 1  # b is 0, so only x sets this bit

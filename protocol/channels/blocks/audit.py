@@ -50,12 +50,12 @@ class BlocksStructure(Structure):
     def fits(self, x: int) -> tuple[int, int, int]:
         block, place = self.channel.block_of[x], self.channel.place_of[x]
         row = list(self.row(x))
-        likeliest = max(weight for weight, count in row if count)
-        outputs = sum(count for weight, count in row if weight == likeliest)
+        largest = max(weight for weight, count in row if count)
+        outputs = sum(count for weight, count in row if weight == largest)
         # Blocks share no output. An open input gives its own output, and each output of block 1 with the cover weight.
         wrong = []
         if block == OPEN:
-            hides = self.channel.channels[0].outputs if likeliest == self.channel.cover else 0
+            hides = self.channel.channels[0].outputs if largest == self.channel.cover else 0
             wrong = [self.channel.cover * hides if len(self.inner) == 1 else 0]
         else:
             if len(self.channel.members[block]) > 1:
@@ -64,7 +64,7 @@ class BlocksStructure(Structure):
                 wrong.append(0)
             if self.channel.members[OPEN]:
                 wrong.append(self.channel.cover * outputs if block == 1 else 0)
-        return likeliest * outputs, min(wrong), ONE
+        return largest * outputs, min(wrong), ONE
 
     def profile(self, x: int, other: int) -> Profile:
         block, other_block = self.channel.block_of[x], self.channel.block_of[other]

@@ -165,9 +165,9 @@ class GradedProjective(Channel):
             mass = self.masses_of(prior, number)
             whole = sum(map(prior.__getitem__, members))
             rarest = min((y for y, of_class in enumerate(mass) if of_class), key=marginals.__getitem__)
-            likeliest = max((y for y, of_class in enumerate(mass) if of_class < whole), key=marginals.__getitem__)
+            most_frequent = max((y for y, of_class in enumerate(mass) if of_class < whole), key=marginals.__getitem__)
             up = Loss(self.inside[number] * total, marginals[rarest], -1, None, rarest)
-            down = Loss(marginals[likeliest], self.outside[number] * total, -1, None, likeliest)
+            down = Loss(marginals[most_frequent], self.outside[number] * total, -1, None, most_frequent)
             for candidate, preferred in ((up, True), (down, False)):
                 if candidate.worse_than(worst):
                     y = candidate.y

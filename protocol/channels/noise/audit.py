@@ -30,10 +30,10 @@ class NoiseStructure(Structure):
 
     def fits(self, x: int) -> tuple[int, int, int]:
         row = [self.channel.weight(x, y) for y in range(self.channel.outputs)]
-        likeliest = max(row)
-        columns = [self.channel.column(y) for y, weight in enumerate(row) if weight == likeliest]
+        largest = max(row)
+        columns = [self.channel.column(y) for y, weight in enumerate(row) if weight == largest]
         others = (sum(column[other] for column in columns) for other in range(self.channel.inputs) if other != x)
-        return likeliest * len(columns), min(others), 1 << self.channel.scale
+        return largest * len(columns), min(others), 1 << self.channel.scale
 
     def profile(self, x: int, other: int) -> Profile:
         return ((column[x], column[other], 1) for column in self._columns)

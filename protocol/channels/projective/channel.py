@@ -97,12 +97,14 @@ class ProjectiveGeometry(SupportChannel):
         # Prior weights are positive, so an output with mass 0 is preferred by no input, and one with the total mass by
         # all.
         rarest = min((y for y in range(self.outputs) if mass[y]), key=mass.__getitem__)
-        likeliest = max((y for y in range(self.outputs) if mass[y] < total), key=mass.__getitem__)
+        most_frequent = max((y for y in range(self.outputs) if mass[y] < total), key=mass.__getitem__)
         gap = self.inside - self.outside
         preferring = next(x for x in range(self.inputs) if self.geometry.orthogonal(x, rarest))
-        avoiding = next(x for x in range(self.inputs) if not self.geometry.orthogonal(x, likeliest))
+        avoiding = next(x for x in range(self.inputs) if not self.geometry.orthogonal(x, most_frequent))
         up = Loss(self.inside * total, self.outside * total + gap * mass[rarest], preferring, None, rarest)
-        down = Loss(self.outside * total + gap * mass[likeliest], self.outside * total, avoiding, None, likeliest)
+        down = Loss(
+            self.outside * total + gap * mass[most_frequent], self.outside * total, avoiding, None, most_frequent
+        )
         return down if down.worse_than(up) else up
 
     def encode(self) -> codec.Value:

@@ -51,11 +51,11 @@ class ResponseStructure(Structure):
         whole, own = 1 << channel.scale, channel.cover_of(x) + channel.truth
         if len(channel.cover) == 1:
             return (own, channel.cover[0], whole) if channel.truth else (whole, whole, whole)
-        likeliest = max(own, *(weight for y, weight in enumerate(channel.cover) if y != x))
-        outputs = [y for y, weight in enumerate(channel.cover) if y != x and weight == likeliest]
+        largest = max(own, *(weight for y, weight in enumerate(channel.cover) if y != x))
+        outputs = [y for y, weight in enumerate(channel.cover) if y != x and weight == largest]
         # Other inputs give output x with its cover weight only. An input in ``outputs`` gives its own output with more.
-        truth = likeliest * (len(outputs) + (own == likeliest))
-        wrong = truth - (channel.truth if own == likeliest else 0)
+        truth = largest * (len(outputs) + (own == largest))
+        wrong = truth - (channel.truth if own == largest else 0)
         return truth, wrong + (channel.truth if len(outputs) == channel.inputs - 1 else 0), whole
 
     @property

@@ -157,14 +157,14 @@ class Triples(SupportChannel):
         A triple without any input, or one that contains all inputs, changes no posterior and is skipped.
         """
         total = sum(prior)
-        rarest = likeliest = 0
+        rarest = most_frequent = 0
         least, most = total, 0
         for y, mass in enumerate(self._masses(prior)):
             if y > 1 and 0 < mass < least:
                 least, rarest = mass, y
             if y > 1 and most < mass < total:
-                most, likeliest = mass, y
-        return rarest, likeliest
+                most, most_frequent = mass, y
+        return rarest, most_frequent
 
     def _masses(self, prior: Sequence[int]) -> Iterator[int]:
         """Return the prior mass of each triple, in order."""

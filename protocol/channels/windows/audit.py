@@ -187,9 +187,9 @@ class WindowsStructure(Structure):
 
     def fits(self, x: int) -> tuple[int, int, int]:
         row = [part for part in self._row(x) if part[1]]
-        likeliest = max(weight for weight, _, _ in row)
-        truth = sum(weight * count for weight, count, _ in row if weight == likeliest)
-        wrong = sum(least * count for weight, count, least in row if weight == likeliest)
+        largest = max(weight for weight, _, _ in row)
+        truth = sum(weight * count for weight, count, _ in row if weight == largest)
+        wrong = sum(least * count for weight, count, least in row if weight == largest)
         return truth, wrong, 1 << self.channel.scale
 
     def _row(self, x: int) -> list[tuple[int, int, int]]:
@@ -269,11 +269,11 @@ class WindowsStructure(Structure):
         places = {x: place for place, x in enumerate(channel.heavies)}
         for order in range(channel.orders if channel.types else 0):
             # Of the inputs whose arcs touch the same cells, the one with the largest prior has the largest posterior.
-            likeliest: dict[_Arc, int] = {}
+            most_frequent: dict[_Arc, int] = {}
             for x, arc in self._arcs(order):
-                if x in asked and (arc not in likeliest or prior[x] > prior[likeliest[arc]]):
-                    likeliest[arc] = x
-            touched = [(x, arc, self._points(order, x, arc)) for arc, x in likeliest.items()]
+                if x in asked and (arc not in most_frequent or prior[x] > prior[most_frequent[arc]]):
+                    most_frequent[arc] = x
+            touched = [(x, arc, self._points(order, x, arc)) for arc, x in most_frequent.items()]
             for number, each in enumerate(channel.types):
                 start = self._start(number, order)
                 seen = marginals[start : start + channel.cells]
