@@ -202,7 +202,7 @@ def test_table_1_on_a_part_of_the_data_is_labelled_as_such(folder):
     (each,) = (one for one in EXPERIMENTS if one.name == "table1")
     outcome = each.run(Setting(folder, np.random.default_rng(1), 1, True, lambda _: None))
     assert outcome.data.startswith("Gowalla (u5628), a part of it")
-    assert "not the paper's numbers" in outcome.findings[0].why
+    assert "not comparable with the paper's" in outcome.findings[0].why
     assert "a part of Gowalla" in outcome.verdict
     projected = next(curve for curve in outcome.panels[0].curves if curve.name == "Hadamard, projected")
     assert projected.x == (1, 35, 875, 1750)
