@@ -9,24 +9,24 @@ _GONE = (
     (
         "en",
         "No survey here",
-        "This link leads to no survey on this server. Copy the whole link, or ask the person who gave it to you.",
+        "This link leads to no survey on this server. Copy the whole link, or ask the person who gave you the link.",
     ),
     (
         "de",
         "Hier ist keine Umfrage",
-        "Dieser Link führt zu keiner Umfrage dieses Servers. Kopieren Sie den ganzen Link, oder fragen Sie, wer ihn "
-        "Ihnen gegeben hat.",
+        "Dieser Link führt zu keiner Umfrage dieses Servers. Kopieren Sie den ganzen Link, oder fragen Sie die "
+        "Person, die Ihnen den Link gegeben hat.",
     ),
 )
 _LATER = (
     (
         "en",
-        "Not now",
+        "Please try again soon",
         "The survey has too many visitors, or is briefly not available. Load this page again in a minute.",
     ),
     (
         "de",
-        "Im Moment nicht",
+        "Bitte versuchen Sie es gleich noch einmal",
         "Die Umfrage hat zu viele Besucher, oder sie ist kurz nicht erreichbar. Laden Sie diese Seite in einer Minute "
         "neu.",
     ),

@@ -64,7 +64,7 @@ def form_page(
     sections: list[tuple[str, str, Sequence[Html]]] = [
         ("questions", "Questions", [part for found in questions for part in _question(found, form)]),
         ("associations", "Which questions are associated", _associations(ranked)),
-        ("classes", "Classes of people", by_class),
+        ("classes", "Groups of people", by_class),
         ("tables", "Tables of two questions", [part for found in ranked for part in _table(found)]),
         ("method", "How the numbers were made", _method(level, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
@@ -146,7 +146,7 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
         tag("p", "Two questions are associated if the answers to one depend on the answers to the other. Each pair "
             "that was asked together is tested. If no association is found, the reports may be too few to show "
             f"it. Number of tests: {len(rows)}. Where there is no association, about one test in twenty finds one by "
-            "chance."),
+            "chance. The number p is the probability of a result at least as strong if there is no association."),
         scrolled("The most significant come first.", ("questions", "associated", "p", "reports"), rows),
     ]  # fmt: skip
 

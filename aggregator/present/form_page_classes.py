@@ -45,7 +45,7 @@ def classes_section(
     if not parts:
         return []
     words = (
-        "The class of a person is public. Each class is estimated from its own reports, without weights. A difference "
+        "The group of a person is public. Each group is estimated from its own reports, without weights. A difference "
         f"in bold is significant: its {100 * level:.4g}% interval for all values of the question together does not "
         "contain zero."
     )
@@ -92,4 +92,4 @@ def _associations(classes: Sequence[str], tests: Sequence[tuple[tuple[str, ...],
             words = "-" if test is None else f"{'yes' if test.significant else 'not found'} (p = {test.p_value:.3g})"
             cells.append(tag("td", words))
         rows.append(tag("tr", tag("th", " and ".join(names), scope="row", dir="auto"), *cells))
-    return scrolled("Which questions are associated within each class", ("questions", *classes), rows)
+    return scrolled("Which questions are associated within each group", ("questions", *classes), rows)

@@ -94,7 +94,7 @@ def page(
         tag("blockquote", tag("p", terms.question, class_="text", dir="auto")),
         *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
         tag("p", subtitle(found, found.size)),
-        *([tag("p", f"Only people of the class {found.where}.", dir="auto")] if found.where is not None else []),
+        *([tag("p", f"Only people of the group {found.where}.", dir="auto")] if found.where is not None else []),
         *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.words}.", dir="auto")]),
     )
     return html_page(terms, header, _warnings(found, truth, read), sections)
@@ -111,7 +111,7 @@ def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
     """Return the section on changes between periods or differences between classes: anchor, title and parts."""
     if isinstance(course, Trend):
         return "course", "Over the periods", course_section(course)
-    return "course", "By class" if course.by == "class" else "Over the periods", ordered_course_section(course)
+    return "course", "By group" if course.by == "class" else "Over the periods", ordered_course_section(course)
 
 
 def html_page(

@@ -99,7 +99,8 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
     rows = [("reports", *(f"{side.reports:,}" for side in course.sides))]
     for name in next(iter(cells.values())):
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
-    words = f"{'Each class' if course.by == 'class' else 'Each period'}{f', in {unit}' if unit else ''}; in brackets"
+    each = "Each group of people" if course.by == "class" else "Each period"
+    words = f"{each}{f', in {unit}' if unit else ''}; in brackets"
     parts.append(sheet(f"{words} {level} intervals.", ("", *(side.words for side in course.sides)), rows))
     for one in numbers.differences:
         sides = f"{one.after.words} less {one.before.words}"

@@ -56,9 +56,9 @@ def method_section(found: Estimate) -> list[Html]:
             "too low if there are many such sets."
         )
     if found.pool == "precision":
-        entries["Classes"] = (
-            "each class is weighted by the precision of its estimate. That is valid if all classes have the same "
-            "shares; a test found no difference."
+        entries["Groups"] = (
+            "the estimate of each group of people is weighted by its precision. That is valid if all groups have the "
+            "same shares; a test found no difference."
         )
     if found.weighting is not None:
         entries["Weights"] = (
@@ -69,8 +69,8 @@ def method_section(found: Estimate) -> list[Html]:
     if found.note is not None:
         entries["Numbers"] = f"{found.note}."
     return [
-        tag("p", "Each device changed its answer at random before sending it (see Privacy). A single report reveals "
-        "little. All reports together give the shares, with the errors shown here."),
+        tag("p", "Each device changed its answer at random before sending it (see “What people were promised”). A "
+        "single report reveals little. All reports together give the shares, with the errors shown here."),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in entries.items())),
         *([] if found.weighting is None else weights_tables(found.weighting)),
         tag("p", "The intervals include the random noise and the random choice of people. They cannot show whether "

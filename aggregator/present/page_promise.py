@@ -30,7 +30,7 @@ def promise_section(audit: Audit) -> list[Html]:
     notion = terms.notion
     parts = []
     if isinstance(notion, Classes):
-        parts.append(tag("p", "Each person belongs to a class, which is public. The promise to each class:"))
+        parts.append(tag("p", "Each person belongs to a group, which is public. The promise to each group:"))
         kept = enumerate(zip(terms.classes, terms.certificates, strict=True))
         parts.append(
             tag(
@@ -50,8 +50,9 @@ def promise_section(audit: Audit) -> list[Html]:
         parts.append(tag("blockquote", tag("p", Promise.of(notion, terms.certificate).text())))
     if isinstance(notion, OwnPrior):
         parts.append(
-            tag("p", "Each device computes and certifies a channel from its declared prior, or uses the campaign's "
-            "channel if that gives better estimates. The levels below are those of the campaign's channel.")
+            tag("p", "Each device computes its channel, the probabilities of its reports for each answer, from its "
+            "declared prior, and certifies it. If the campaign's channel gives better estimates, the device uses "
+            "that. The levels below are those of the campaign's channel.")
         )  # fmt: skip
     elif isinstance(notion, TranscriptPrior):
         parts.append(
@@ -63,6 +64,12 @@ def promise_section(audit: Audit) -> list[Html]:
         )
     elif terms.certificate.ldp is not None:
         parts.append(tag("p", _odds(terms)))
+    parts.append(
+        tag("p", f"Levels are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats are a factor of "
+        f"{_factor(2 * exact.NANONATS)}. With plain LDP (local differential privacy), a report is at most that "
+        "factor times as likely with one answer as with another. With LIP (local information privacy), a report makes "
+        "an answer at most that factor times as likely as before.")
+    )  # fmt: skip
     parts.append(pairs(_levels(audit)))
     return [*parts, *_tests(terms)]
 

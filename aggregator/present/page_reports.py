@@ -52,7 +52,7 @@ def refused_section(rejected: Mapping[str, int]) -> list[Html]:
     ]
     return [
         tag("p", f"{sum(counted.values()):,} were refused. Each is listed under the first check that it failed."),
-        sheet("Refused reports by reason", ("reason", "reports", "they were"), rows),
+        sheet("Refused reports by reason", ("reason", "reports", "explanation"), rows),
     ]
 
 
@@ -68,7 +68,7 @@ def forged_section(found: Estimate) -> list[Html]:
     return [
         tag("p", "A forged report, from somebody with a valid key, changes the unbiased estimate of a value by up to "
         f"{weight:,.1f} people."),
-        sheet("In the worst case", ("forged reports", "count for people", "move a share by"), rows),
+        sheet("In the worst case", ("forged reports", "change of a count, in people", "change of a share"), rows),
         tag("p", "If the counts are unlikely to come from honest devices alone, there is a warning at the top of "
         "this page. No report is removed for that reason."),
     ]  # fmt: skip
@@ -86,7 +86,7 @@ def campaign_section(terms: Campaign, reports: int, period: int | None, where: s
         start = terms.opens + period * terms.period_seconds
         end = min(start + terms.period_seconds, terms.closes)
         counted = f"period {period}, from {time_text(start)} to {time_text(end)}"
-    of_class = "" if where is None else f", of the class {where}"
+    of_class = "" if where is None else f", of the group {where}"
     who = "devices whose keys were enrolled" if terms.enrolment == "enrolled" else "any device (open enrolment)"
     return [
         pairs([

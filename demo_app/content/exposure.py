@@ -43,6 +43,8 @@ class ExposureSummary:
         level: upper bound on the level between any two answers, nats; None if there is no bound.
         sure: the highest posterior probability of one of two answers with equal prior probability.
         forgotten: the charges of forgotten campaigns in nats; the other numbers do not include them.
+        repeats: True if one of the campaigns repeats its output while the answer stays the same, so that another
+            output shows a change of the answer. Campaigns with transcripts draw an output for every report.
     """
 
     title: str
@@ -51,6 +53,7 @@ class ExposureSummary:
     level: float | None = field(repr=False)
     sure: Fraction = field(repr=False)
     forgotten: float = field(repr=False)
+    repeats: bool = field(repr=False)
 
     @classmethod
     def of(cls, device: Device, campaign_id: bytes) -> ExposureSummary:
@@ -66,6 +69,7 @@ class ExposureSummary:
             level,
             exposure.highest_posterior,
             exposure.forgotten_nanonats / NANONATS,
+            any(one.drawn and device.campaign(one.campaign_id).transcript is None for one in exposure.campaigns),
         )
 
 

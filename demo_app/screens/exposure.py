@@ -39,7 +39,7 @@ class ExposureView(PageView):
                 colour="alert" if level is None else "text",
                 name="together",
             ),
-            words(say("exposure.seen"), "small", "muted"),
+            words(say("exposure.seen"), "small", "muted", name="seen") if summary.repeats else None,
         )
         yield card(
             words(say("exposure.bet"), "small", "muted"),

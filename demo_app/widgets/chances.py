@@ -1,8 +1,9 @@
 """Pictures of probabilities: how many of 100 reports fit an answer, and the posterior before and after a report.
 
 People understand counts of people better than probabilities. So a probability is 100 dots, filled for the reports that
-fit and hollow for the others, with the counts in words. The count for a true answer means nothing without the count for
-a wrong answer, so the widget shows both. A prior or posterior probability is a bar with its number beside it.
+fit and hollow for the others, with the counts in words. A line explains "fit". The count for a true answer means
+nothing without the count for a wrong answer, so the widget shows both. A prior or posterior probability is a bar with
+its number beside it.
 
 ``Device.preview`` computes the probabilities.
 """
@@ -53,6 +54,10 @@ Builder.load_string("""
     size_hint_y: None
     height: self.minimum_height
     spacing: look.space
+    Words:
+        text: say("chances.fits")
+        role: "small"
+        colour: "muted"
     Counted:
         filled: root.filled
         caption: root.truth_text
@@ -210,10 +215,10 @@ class Chances(BoxLayout):
 
     def __init__(self, **properties: Any) -> None:
         super().__init__(**properties)
-        self.bind(fits_true=self._tell, fits_other=self._tell)
-        self._tell()
+        self.bind(fits_true=self._update, fits_other=self._update)
+        self._update()
 
-    def _tell(self, *_: object) -> None:
+    def _update(self, *_: object) -> None:
         self.filled = ceil(100 * self.fits_true)
         self.hidden = floor(100 * self.fits_other)
         rare = 0 < 100 * self.fits_true < 1
@@ -237,10 +242,10 @@ class Portion(BoxLayout):
 
     def __init__(self, **properties: Any) -> None:
         super().__init__(**properties)
-        self.bind(share=self._tell)
-        self._tell()
+        self.bind(share=self._update)
+        self._update()
 
-    def _tell(self, *_: object) -> None:
+    def _update(self, *_: object) -> None:
         percent = 100 * self.share
         if 0 < percent < 1:
             self.caption = say("belief.rare")

@@ -5,8 +5,11 @@ The label stays visible above the typed text. An error is shown in words, not on
 
 from __future__ import annotations
 
+from typing import Any
+
 from kivy.lang import Builder
 from kivy.properties import BooleanProperty, ObjectProperty, StringProperty
+from kivy.uix.behaviors import FocusBehavior
 from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.textinput import TextInput
 
@@ -40,6 +43,7 @@ Builder.load_string("""
     height: self.minimum_height
     spacing: look.hair
     Words:
+        id: named
         text: root.label
         role: "small"
         colour: "muted"
@@ -124,6 +128,15 @@ class Field(BoxLayout):
 
     def on_enter(self) -> None:
         """Do nothing; Kivy calls this when Enter is pressed."""
+
+    def on_touch_down(self, touch: Any) -> bool:
+        """Focus the text input if its label is touched, because the label alone looks like a part of the field."""
+        if self.ids.named.collide_point(*touch.pos) and not touch.is_mouse_scrolling:
+            self.ids.typed.focus = True
+            # Otherwise the end of the touch would remove the focus, because it is outside the text input.
+            FocusBehavior.ignored_touch.append(touch)
+            return True
+        return bool(super().on_touch_down(touch))
 
 
 class NotAnAnswer(Exception):

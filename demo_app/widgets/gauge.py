@@ -142,10 +142,10 @@ class Gauge(BoxLayout):
     def __init__(self, **properties: Any) -> None:
         super().__init__(**properties)
         for followed in ("spent", "reserved", "cap"):
-            self.fbind(followed, self._tell)
-        self._tell()
+            self.fbind(followed, self._update)
+        self._update()
 
-    def _tell(self, *_: object) -> None:
+    def _update(self, *_: object) -> None:
         remaining = max(0.0, self.cap - self.spent - self.reserved)
         self.spent_text = say("gauge.spent", nats=above(self.spent))
         self.reserved_text = say("gauge.reserved", nats=above(self.reserved))

@@ -416,15 +416,15 @@ class GridMap(BoxLayout):
         self.dispatch("on_cell", row, column)
 
     def _show(self, *_: object) -> None:
-        self._tell()
+        self._update()
         if self.chosen is not None:
             self.ids.surface.show_cell()
 
     def _prepare(self, *_: object) -> None:
         self.ids.surface.show_all()
-        self._tell()
+        self._update()
 
-    def _tell(self) -> None:
+    def _update(self) -> None:
         size = _degrees(self.step)
         if self.chosen is None:
             self.caption = say("map.ask", step=size)

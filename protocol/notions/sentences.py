@@ -13,9 +13,9 @@ MARKS = {"en": (".", ","), "de": (",", ".")}
 
 SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
     "en": {
-        "class": "Your report shows openly which class of people you belong to.",
-        "classes": "Your report shows openly which class of people you belong to. Each class has its own promise, "
-        "which you see after you have chosen your class.",
+        "class": "Your report shows openly which group of people you belong to.",
+        "classes": "Your report shows openly which group of people you belong to. Each group has its own promise, "
+        "which you see after you have chosen your group.",
         "ldp": "A report is at most {factor} times as likely with your answer as with any other.",
         "high-low": (
             "If your answer is the sensitive one, a report is at most {factor} times as likely with it as with any "
@@ -30,9 +30,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "answer is not sensitive, and which answer it is.",
         "block": "Within a group of answers, a report is at most {factor} times as likely with your answer as with "
         "another answer of the group. A report may reveal the group that your answer is in.",
-        "block.less": "Between two groups, a report may be up to {overall} times as likely with an answer of one as "
-        "with an answer of the other.",
-        "block.none": "A report may reveal the group for certain.",
+        "block.less": "Between two groups of answers, a report may be up to {overall} times as likely with an answer "
+        "of one as with an answer of the other.",
+        "block.none": "A report may reveal the group of your answer for certain.",
         "pairwise": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
         "pair, at most {factor} times.",
@@ -52,23 +52,23 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "avgid": "How well two answers are protected from each other depends on the pair: for the best protected "
         "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
         "pair, at most {factor} times. A pair has the mean of the protection of its two answers.",
-        "lip": "To an observer who expects you to answer like the people asked, a report makes any answer at most "
-        "{factor} times as likely as before, and at least 1/{factor} times.",
+        "lip": "To an observer who expects you to answer like the people in this survey, a report makes any answer at "
+        "most {factor} times as likely as before, and at least 1/{factor} times.",
         "ball": "To an observer whose expectation is wrong for up to {people} of 100 people, a report makes any answer "
         "at most {ball} times as likely as before, and at least 1/{ball} times.",
         "own-lip": "You declare openly how likely each answer is for you. To an observer who believes your "
         "declaration, a report makes any answer at most {factor} times as likely as before, and at least 1/{factor} "
         "times.",
         "transcript-lip": "Each report takes your earlier reports in this survey into account. To an observer who "
-        "expected you to answer like the people asked, each report makes any answer at most {factor} times as likely "
-        "as just before, and at least 1/{factor} times. An observer of another such survey with the same question may "
-        "learn more.",
+        "expected you to answer like the people in this survey, each report makes any answer at most {factor} times as "
+        "likely as just before, and at least 1/{factor} times. An observer of another such survey with the same "
+        "question may learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
         "mutual-information": "On average over all people and reports, a report makes the true answer at most {factor} "
-        "times as likely as before to an observer who expects people to answer like those asked. The average is the "
-        "geometric mean: of the two factors 4 and 1 it is 2, the root of 4 times 1. A single report may reveal more, "
-        "even your answer: this is not a promise to each person.",
+        "times as likely as before to an observer who expects people to answer like those in this survey. The average "
+        "is the geometric mean: of the two factors 4 and 1 it is 2, the square root of 4 times 1. A single report may "
+        "reveal more, even your answer: this is not a promise to each person.",
         "mutual-information.none": "A report may rule some answers out for certain.",
     },
     "de": {
@@ -89,9 +89,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "zeigen, dass Ihre Antwort nicht heikel ist, und welche Antwort es ist.",
         "block": "Innerhalb einer Gruppe von Antworten ist ein Bericht mit Ihrer Antwort höchstens {factor}-mal so "
         "wahrscheinlich wie mit einer anderen Antwort der Gruppe. Ein Bericht kann die Gruppe Ihrer Antwort verraten.",
-        "block.less": "Zwischen zwei Gruppen kann ein Bericht mit einer Antwort der einen bis zu {overall}-mal so "
-        "wahrscheinlich sein wie mit einer Antwort der anderen.",
-        "block.none": "Ein Bericht kann die Gruppe mit Sicherheit verraten.",
+        "block.less": "Zwischen zwei Gruppen von Antworten kann ein Bericht mit einer Antwort der einen bis zu "
+        "{overall}-mal so wahrscheinlich sein wie mit einer Antwort der anderen.",
+        "block.none": "Ein Bericht kann die Gruppe Ihrer Antwort mit Sicherheit verraten.",
         "pairwise": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten "
         "geschützten Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der "
         "anderen; beim am schwächsten geschützten höchstens {factor}-mal.",
@@ -125,9 +125,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "dieser Art mit derselben Frage beobachtet, kann mehr erfahren.",
         "everybody": "Was auch immer jemand erwartet: Ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",
-        "mutual-information": "Im Mittel über alle Menschen und Berichte macht ein Bericht die wahre Antwort "
-        "höchstens {factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Menschen antworten wie "
-        "die Befragten. Gemeint ist das geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Wurzel aus "
+        "mutual-information": "Im Mittel über alle Menschen und Berichte macht ein Bericht die wahre Antwort höchstens "
+        "{factor}-mal so wahrscheinlich wie zuvor für jemanden, der erwartet, dass Menschen antworten wie die "
+        "Befragten. Gemeint ist das geometrische Mittel: Für die zwei Faktoren 4 und 1 ist es 2, die Quadratwurzel aus "
         "4 mal 1. Ein einzelner Bericht kann mehr verraten, sogar Ihre Antwort: Das ist kein Versprechen an jeden "
         "Einzelnen.",
         "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",

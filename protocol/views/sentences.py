@@ -26,10 +26,10 @@ SENTENCES: dict[str, dict[str, str]] = {
         "the answer itself.",
         "question": "This device is asked one of {count} questions: {names}.",
         "questions": "This device is asked two of {count} questions: {names}.",
-        "others": "Other devices are asked other questions. The device's key for this survey decides the question, "
-        "never an answer.",
+        "others": "Other devices are asked other questions. The device's key for this survey decides the question; "
+        "your answers do not.",
         "chosen": "Other devices may be asked for more or less detail. The device's key for this survey decides the "
-        "detail, never an answer.",
+        "detail; your answers do not.",
     },
     "de": {
         "cell": "Dieses Gerät wird nach dem Quadrat gefragt, in dem Sie sind.",
@@ -45,9 +45,9 @@ SENTENCES: dict[str, dict[str, str]] = {
         "question": "Dieses Gerät bekommt eine von {count} Fragen: {names}.",
         "questions": "Dieses Gerät bekommt zwei von {count} Fragen: {names}.",
         "others": "Andere Geräte bekommen andere Fragen. Der Schlüssel des Geräts für diese Umfrage entscheidet, "
-        "welche, nie eine Antwort.",
+        "welche; Ihre Antworten entscheiden das nicht.",
         "chosen": "Andere Geräte werden vielleicht genauer oder weniger genau gefragt. Der Schlüssel des Geräts für "
-        "diese Umfrage entscheidet das, nie eine Antwort.",
+        "diese Umfrage entscheidet das; Ihre Antworten entscheiden es nicht.",
     },
 }
 """By language and key."""

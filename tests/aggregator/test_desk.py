@@ -602,7 +602,7 @@ def test_the_page_of_a_class_names_the_class(desk, tmp_path):
         where = () if name is None else ("--where", f"class={name}")
         in_study(desk, "estimate", "classes", *where, "--report", out)
         text = out.read_text(encoding="utf-8")
-        assert (name is None) or f"Only people of the class {name}." in text
+        assert (name is None) or f"Only people of the group {name}." in text
         digests.add(re.search(r"inputs, SHA-256</dt><dd[^>]*><code>(\w+)", text).group(1))
     assert len(digests) == 3
 

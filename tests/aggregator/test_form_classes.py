@@ -585,7 +585,7 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     assert found.cross("form", "home", "vote", where="members").where == "members"
     printed(*words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "Classes of people" in page
+    assert "Groups of people" in page
     assert "guests less members" in page
     for row in alone[1]["values"]:
         assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in page

@@ -277,7 +277,7 @@ def test_results_of_all_people_and_of_each_class_are_shown(lib, tmp_path):
         page, picture = tmp_path / f"{by}.html", tmp_path / f"{by}.png"
         run("--study", lib, "estimate", "way", "--by", by, "--report", page, "--plot", picture)
         text = page.read_text(encoding="utf-8")
-        assert ("By class" in text, "Over the periods" in text) == (by == "class", by == "period")
+        assert ("By group" in text, "Over the periods" in text) == (by == "class", by == "period")
         assert all(word in text for word in ("Differences, ", "median", "Deciles"))
         assert picture.read_bytes().startswith(b"\x89PNG")
     within_town = json.loads(

@@ -615,13 +615,15 @@ def test_no_class_is_chosen_without_priors(model, tmp_path, data):
 
 @pytest.mark.parametrize(("data", "each"), [(DATA, False), (of_transcripts(), True)], ids=["memo", "transcript"])
 def test_the_terms_say_whether_the_same_answer_costs_again(model, tmp_path, clock, data, each):
-    """The terms say that every report is charged exactly if the same answer costs again in the next period."""
+    """The terms say that every report is charged exactly if the same answer costs again in the next period. Otherwise
+    the output is repeated, and the exposure says that another output shows a change."""
     terms = joined(model, tmp_path, data)
     assert terms.each_costs is each
     model.consent(of(terms))
     first = model.answer(of(terms), "bachelor")
     clock.now += WEEK
     assert model.answer(of(terms), "bachelor").cost == (first.cost if each else 0)
+    assert model.exposure(of(terms)).repeats is not each
 
 
 def test_exposures_of_campaigns_about_the_same_values_add_up(model, tmp_path):

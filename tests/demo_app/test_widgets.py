@@ -98,6 +98,15 @@ def test_a_field_contains_the_typed_text(gallery: Screen) -> None:
     assert events(gallery) == [["address", "https://study.example"]]
 
 
+def test_a_touch_of_a_label_focuses_its_field(gallery: Screen) -> None:
+    """After a touch of the label above a field, typed text is the field's text."""
+    show(gallery, "actions")
+    gallery.tap("address", (0.1, 0.95))
+    assert gallery.read("address", "focused")
+    gallery.type("https")
+    assert gallery.read("address", "text") == "https"
+
+
 def test_the_bars_raise_navigation_events(gallery: Screen) -> None:
     """A destination and the arrow back raise events."""
     show(gallery, "actions")
@@ -311,7 +320,8 @@ def test_pictures_have_a_text_alternative(gallery: Screen) -> None:
     } <= set(texts)
     # The first number is rounded up from 62.1, and the second one down from 28.9.
     assert "Of 100 people with this answer, 63 send a report that fits this answer." in texts
-    assert "Of 100 people with any other answer, at least 28 also send a report that fits this answer." in texts
+    wrong = "Of 100 people with any other answer, at least 28 also send a report that fits this answer."
+    assert gallery.read("chances:wrong", "text") == wrong
     assert gallery.read("belief:before", "caption") == "25%"
     assert gallery.read("belief:after", "caption") == "48%"
 

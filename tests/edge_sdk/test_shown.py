@@ -168,7 +168,7 @@ def test_a_promise_is_of_the_persons_class(open_device):
     device.consent(classes, as_class="students")
     promise = device.terms(classes).promise
     assert (promise.kind, promise.of_class) == ("lip", True)
-    assert promise.text().startswith("Your report shows openly which class of people you belong to.")
+    assert promise.text().startswith("Your report shows openly which group of people you belong to.")
 
 
 @pytest.mark.parametrize(("data", "fits"), [(of_classes(), True), (of_levels(), False), (of_own(), False)])

@@ -58,7 +58,7 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     amount and the date of the next question."""
     visitor.open(document(campaigns.WEEKLY), f"#k={PRINT}")
     for words in (
-        "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "costs 1 of your",
+        "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "each new answer: 1",
         "privacy@library.example", "deleted after one year", "127.0.0.1", "Clearing site data deletes the ledger",
         "100 people with this answer, 36 send", "at least 12 also send", "36%",
     ):  # fmt: skip
@@ -103,7 +103,7 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
     assert visitor.browser.study.received == []
     shown = bytes.fromhex("".join(visitor.page.locator("p.code").all_inner_texts()))
-    assert "was spent" in visitor.text
+    assert "budget that were spent: 1" in visitor.text
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
     assert visitor.browser.study.received == [shown]
@@ -124,7 +124,7 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches:
     assert "Then you see the one or two questions that this device is asked." in visitor.text
     assert "questions are for you" not in visitor.text
     if form == campaigns.FORM_CLASSES:
-        visitor.touch("open (at most 2)")
+        visitor.touch("open (units of your budget: at most 2)")
     visitor.touch("I agree")
     visitor.page.get_by_text("2 of the 3 questions are for you").wait_for()
     assert "no answer changes the selection" in visitor.text
@@ -201,7 +201,7 @@ def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
     data, answer, counted = FORMS[form]
     visitor.open(document(data))
     if form == "class":
-        visitor.touch("open (at most 2)")
+        visitor.touch("open (units of your budget: at most 2)")
     visitor.touch("I agree")
     visitor.page.wait_for_selector(".stay")
     answer(visitor)
@@ -225,7 +225,7 @@ SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
   return own.call(this, form, key, name, ...rest);
 };"""
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
-    "forged": (edited(campaigns.EDUCATION), {}, "The signature is not right."),
+    "forged": (edited(campaigns.EDUCATION), {}, "The signature is not valid."),
     "false promise": (campaigns.FALSE_PROMISE, {}, "This survey does not keep its promise."),
     "no campaign": (b"nothing", {}, "This survey cannot be trusted."),
     "wrong link": (campaigns.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),

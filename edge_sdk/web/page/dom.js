@@ -50,7 +50,7 @@ export const p = (words, look = "") => el(`p.${look}`, {}, words);
 export const more = (title, ...parts) => el("details.card", {}, el("summary", {}, title), parts);
 
 /** The container of the screen, and an invisible paragraph that screen readers read aloud when it changes. */
-const [screen, heard] = [el("div"), el("p.heard", { role: "status" })];
+const [screen, announced] = [el("div"), el("p.announced", { role: "status" })];
 
 /**
  * Show a screen in place of the previous one, and move the focus to its heading.
@@ -61,9 +61,9 @@ export function show(title, parts, foot, lang) {
   const heading = el("h1", { tabindex: -1, id: "asked", lang: lang || null }, title);
   screen.replaceChildren(heading, ...el("div", {}, ...parts).childNodes, foot || "");
   const main = /** @type {HTMLElement} */ (document.getElementById("page"));
-  if (!screen.parentNode) main.replaceChildren(screen, heard);
+  if (!screen.parentNode) main.replaceChildren(screen, announced);
   else heading.focus();
-  heard.textContent = "";
+  announced.textContent = "";
   document.title = title;
   scrollTo(0, 0);
 }
@@ -72,6 +72,6 @@ export function show(title, parts, foot, lang) {
 export const busy = (now) => document.getElementById("page")?.setAttribute("aria-busy", String(now));
 
 /** Have a screen reader read words aloud. @param {string} words */
-export function hear(words) {
-  heard.textContent = words;
+export function announce(words) {
+  announced.textContent = words;
 }

@@ -95,7 +95,7 @@ export class Visit {
   async next() {
     const campaign = await this.terms();
     const ended = Date.now() / 1000 >= Math.min(campaign.closes, campaign.closedEarly ?? Infinity);
-    if (!campaign.consented && !ended) return this.see(() => terms(this));
+    if (!campaign.consented && !ended) return this.open(() => terms(this));
     return (await this.waits()).length || !campaign.left ? this.own() : this.question();
   }
 
@@ -107,7 +107,7 @@ export class Visit {
   }
 
   /** Make a screen the current one, and show it. @param {() => Promise<any>} screen */
-  see(screen) {
+  open(screen) {
     this.screen = screen;
     return screen();
   }
@@ -119,22 +119,22 @@ export class Visit {
   }
 
   own() {
-    return this.see(() => own(this));
+    return this.open(() => own(this));
   }
 
   /** @param {number} [place] @param {{[name: string]: any}} [answers] */
   question(place, answers) {
     this.made = false;
-    return this.see(() => question(this, place, answers));
+    return this.open(() => question(this, place, answers));
   }
 
   /** @param {any} value @param {{[name: string]: any}} answers */
   review(value, answers) {
-    return this.see(() => review(this, value, answers));
+    return this.open(() => review(this, value, answers));
   }
 
   sending() {
-    return this.see(() => sending(this));
+    return this.open(() => sending(this));
   }
 
   /** Consent, with the uniform prior if one must be declared. @param {string} [asClass] */
@@ -149,7 +149,7 @@ export class Visit {
     await this.device.forget(this.id);
     this.consented = false;
     const again = () => this.do(() => this.begin());
-    await this.see(async () => this.show(say("page.forgotten"), [p(say("page.forgotten_how")), button(say("terms.title"), again, "plain")]));
+    await this.open(async () => this.show(say("page.forgotten"), [p(say("page.forgotten_how")), button(say("terms.title"), again, "plain")]));
   }
 
   /** Draw, charge and queue the report. @param {any} value */
@@ -200,7 +200,7 @@ export class Visit {
     };
     const link = button(say("page.switch"), () => this.do(turn), "plain");
     link.lang = other;
-    const place = (/** @type {string} */ words, /** @type {() => Promise<any>} */ go) => button(say(words), () => this.do(() => this.see(go)), "plain");
+    const place = (/** @type {string} */ words, /** @type {() => Promise<any>} */ go) => button(say(words), () => this.do(() => this.open(go)), "plain");
     return el("nav.foot", { "aria-label": say("page.places") }, this.consented && [place("terms.title", () => terms(this)), place("page.own", () => own(this))], link);
   }
 }

@@ -46,7 +46,7 @@ export function reveals(title, how, { before, after, fitsTrue, fitsOther }) {
     const fits = Number(ceilDiv(100n * fitsTrue.n, fitsTrue.d));
     const also = Number((100n * fitsOther.n) / fitsOther.d);
     const rare = fitsTrue.n > 0n && 100n * fitsTrue.n < fitsTrue.d;
-    parts.push(people(fits, say(rare ? "chances.rare" : "chances.truth", { count: fits })));
+    parts.push(p(say("chances.fits"), "small"), people(fits, say(rare ? "chances.rare" : "chances.truth", { count: fits })));
     parts.push(people(also, say(also ? "chances.wrong" : "chances.unfit", { count: also })));
   }
   parts.push(...portion(say("belief.before"), before, ""), ...portion(say("belief.after"), after, "strong"));

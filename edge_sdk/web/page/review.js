@@ -3,7 +3,7 @@
 import { REPORT, decodeEnvelope } from "../envelope.js";
 import { hex } from "../codec.js";
 import { above, date, number, say } from "./say.js";
-import { button, card, el, hear, p } from "./dom.js";
+import { announce, button, card, el, p } from "./dom.js";
 import { labelsOf } from "./choices.js";
 import { position } from "./map.js";
 import { questionsOf } from "./question.js";
@@ -46,7 +46,7 @@ export async function review(visit, value, answers) {
     if (charged) price.textContent = say("review.cost_now", { cost: above(charged) });
     change.remove();
     bytes.replaceChildren(...(await sent(visit)));
-    hear(/** @type {string} */ (bytes.querySelector("h2")?.textContent));
+    announce(/** @type {string} */ (bytes.querySelector("h2")?.textContent));
   }), "plain");
   bytes.append(make, p(say("page.show_how"), "small"));
   visit.show(say("review.title"), [
