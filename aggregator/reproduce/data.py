@@ -16,24 +16,21 @@ Original files may be compressed with gzip.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import json
-import zipfile
-import zlib
-from array import array
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocol.errors import BadData, NotYet
-
-Integers = NDArray[np.int64]
+from aggregator.families.decoder import Floats, Integers
+from aggregator.reproduce.formats import (
+    UnreadableData,
+    check_ins,
+    compact,
+    grid_sheet,
+    lists,
+    rentals,
+)
+from protocol.errors import NotYet
 
 GRID_ROWS, GRID_COLUMNS = 125, 350
 """The grid over the United States: latitude 25 to 50, longitude -130 to -60, in cells of a fifth of a degree."""
@@ -41,18 +38,9 @@ GRID_ROWS, GRID_COLUMNS = 125, 350
 DISTRICTS = 36
 """Number of districts of the world in each direction, 5 degrees of latitude by 10 of longitude each."""
 
-_LINES = 100_000
-"""The number of check-ins that are converted at once."""
-
 
 class MissingData(NotYet):
     """A data set is not in the data folder, or no folder was given."""
-
-
-class UnreadableData(BadData):
-    """A file does not contain the data set that its name indicates."""
-
-    stage = "data set"
 
 
 @dataclass(frozen=True)
@@ -209,10 +197,10 @@ class DataFolder:
         """
         path = self.file("clothing")
         if path.suffix == ".npz":
-            arrays = _arrays(path, "user", "item", "rating")
+            arrays = compact(path, "user", "item", "rating")
             user, item, rated = arrays["user"], arrays["item"], arrays["rating"] > 0
         else:
-            user, item, rated = _rentals(path)
+            user, item, rated = rentals(path)
         order = np.argsort(user[rated], kind="stable")
         _, sizes = np.unique(user[rated], return_counts=True)
         whole = len(user) == SOURCES["clothing"].records
@@ -224,14 +212,14 @@ class DataFolder:
         2011)."""
         path = self.file("gowalla-grid")
         if path.suffix != ".gz" or "us_grid" not in path.name:
-            _, _, latitude, longitude = _check_ins(path)
+            _, _, latitude, longitude = check_ins(path)
             row = np.floor((latitude - 25) * 5 + 1e-9).astype(np.int64)
             column = np.floor((longitude + 130) * 5 + 1e-9).astype(np.int64)
             inside = (row >= 0) & (row < GRID_ROWS) & (column >= 0) & (column < GRID_COLUMNS)
             cell = row[inside] * GRID_COLUMNS + column[inside]
             counts = np.bincount(cell, minlength=GRID_ROWS * GRID_COLUMNS)
         else:
-            counts = _grid_sheet(path)
+            counts = grid_sheet(path, GRID_ROWS, GRID_COLUMNS)
         whole = int(counts.sum()) == SOURCES["gowalla-grid"].records
         name = _part("Gowalla" if path.name in _CHECK_INS else f"Gowalla ({path.name.split('_')[1]})", whole)
         return CheckIns(counts, f"{name}, {int(counts.sum()):,} check-ins in the United States", whole)
@@ -240,7 +228,7 @@ class DataFolder:
         """Return the districts of each user's last and earlier check-ins (Cho, Myers, Leskovec 2011)."""
         path = self.file("gowalla-last")
         if path.suffix == ".npz":
-            arrays = _arrays(path, "last_district", "early_offsets", "early_district", "early_count")
+            arrays = compact(path, "last_district", "early_offsets", "early_district", "early_count")
             last, whole = arrays["last_district"].astype(np.int64), False
             ends = arrays["early_offsets"].astype(np.int64)
             owner = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
@@ -249,7 +237,7 @@ class DataFolder:
                 raise UnreadableData(f"{path.name}: its owners, districts and counts differ in number")
             records, name = len(last) + int(count.sum()), f"Gowalla ({path.stem.split('_')[-1]})"
         else:
-            user, seconds, latitude, longitude = _check_ins(path)
+            user, seconds, latitude, longitude = check_ins(path)
             last, owner, district, count = _by_user(user, seconds, _districts(latitude, longitude))
             records, name = len(user), "Gowalla"
             whole = records == SOURCES["gowalla-last"].records
@@ -259,12 +247,12 @@ class DataFolder:
     def _baskets(self, name: str) -> Baskets:
         path, source = self.file(name), SOURCES[name]
         if path.suffix == ".npz":
-            arrays = _arrays(path, "offsets", "items")
+            arrays = compact(path, "offsets", "items")
             offsets, items = arrays["offsets"].astype(np.int64), arrays["items"].astype(np.int64)
             if offsets[0] or offsets[-1] != len(items) or (np.diff(offsets) < 0).any():
                 raise UnreadableData(f"{path.name}: its offsets must rise from 0 to {len(items)}, the number of items")
         else:
-            offsets, items = _lists(path)
+            offsets, items = lists(path)
         whole = len(items) == source.records
         label = f"{_part(source.title, whole)}, {len(offsets) - 1:,} baskets with {len(items):,} items in them"
         return Baskets(offsets, items, label, whole)
@@ -274,107 +262,7 @@ def _part(title: str, whole: bool) -> str:
     return f"{title}, whole" if whole else f"{title}, a part of it"
 
 
-def _arrays(path: Path, *names: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays called ``names`` from a file in compact form."""
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            return {name: arrays[name] for name in names}
-    except (ValueError, KeyError, OSError, zipfile.BadZipFile) as error:
-        raise UnreadableData(f"{path.name} is not a compact form with {', '.join(names)}: {error}") from None
-
-
-@contextmanager
-def _text(path: Path) -> Iterator[IO[str]]:
-    """Context manager that yields an open text file, which may be compressed with gzip."""
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-        try:
-            yield file
-        except (UnicodeDecodeError, EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise UnreadableData(f"{path.name} cannot be read: {error}") from None
-
-
-def _lists(path: Path) -> tuple[Integers, Integers]:
-    """Return the offsets and the items of the baskets in a FIMI file, whose lines are item ids separated by blanks.
-    Empty lines are skipped."""
-    items, ends = array("q"), array("q", [0])
-    with _text(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                items.extend(map(int, line.split()))
-            except ValueError:
-                raise UnreadableData(
-                    f"{path.name}, line {number}: a word is no item id; expected numbers with blanks between"
-                ) from None
-            if len(items) > ends[-1]:
-                ends.append(len(items))
-    if len(ends) < 2:
-        raise UnreadableData(f"{path.name} has no baskets")
-    if min(items) < 0:
-        raise UnreadableData(f"{path.name} has the item id {min(items)}: item ids begin at 0")
-    return np.array(ends, dtype=np.int64), np.array(items, dtype=np.int64)
-
-
-def _rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
-    """Return the user, the item and whether there is a rating of each line, from a file with one JSON object per line:
-    ``user_id``, ``item_id``, and ``rating``, which may be null."""
-    user, item, rated = array("q"), array("q"), []
-    with _text(path) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                record = json.loads(line)
-                user.append(int(record["user_id"]))
-                item.append(int(record["item_id"]))
-                rated.append(record.get("rating") is not None)
-            except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
-                raise UnreadableData(
-                    f"{path.name}, line {number}: expected a JSON object with user_id, item_id and rating"
-                ) from None
-    if not user:
-        raise UnreadableData(f"{path.name} has no rentals")
-    _, codes = np.unique(np.array(item), return_inverse=True)
-    return np.array(user, dtype=np.int64), codes.astype(np.int64), np.array(rated)
-
-
-def _check_ins(path: Path) -> tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]:
-    """Return the user, the time in seconds, the latitude and the longitude of each line.
-
-    A line has user, ISO time, latitude, longitude and place, separated by tabs.
-    """
-    parts: list[tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]] = []
-    with _text(path) as file:
-        rows: list[list[str]] = []
-        for line in file:
-            rows.append(line.split("\t"))
-            if len(rows) == _LINES:
-                parts.append(_columns(rows, path, len(parts)))
-                rows = []
-        if rows:
-            parts.append(_columns(rows, path, len(parts)))
-    if not parts:
-        raise UnreadableData(f"{path.name} has no check-ins")
-    user, seconds, latitude, longitude = zip(*parts, strict=True)
-    return np.concatenate(user), np.concatenate(seconds), np.concatenate(latitude), np.concatenate(longitude)
-
-
-def _columns(
-    rows: list[list[str]], path: Path, part: int
-) -> tuple[Integers, Integers, NDArray[np.float64], NDArray[np.float64]]:
-    try:
-        user, time, latitude, longitude, _ = zip(*rows, strict=True)
-        stamps = np.array([stamp.removesuffix("Z") for stamp in time], dtype="datetime64[s]")
-        where = np.array([latitude, longitude], dtype=np.float64)
-        if not np.isfinite(where).all():
-            raise ValueError("a latitude or longitude is not a finite number")
-        return np.array(user, dtype=np.int64), stamps.astype(np.int64), where[0], where[1]
-    except ValueError:
-        first = part * _LINES + 1
-        raise UnreadableData(
-            f"{path.name}, lines {first} to {first + len(rows) - 1}: expected user, time such as 2010-10-19T23:55:27Z, "
-            "latitude, longitude and place, with tabs between"
-        ) from None
-
-
-def _districts(latitude: NDArray[np.float64], longitude: NDArray[np.float64]) -> Integers:
+def _districts(latitude: Floats, longitude: Floats) -> Integers:
     row = np.clip(np.floor((latitude + 90) / 5), 0, DISTRICTS - 1)
     column = np.clip(np.floor((longitude + 180) / 10), 0, DISTRICTS - 1)
     cells: Integers = (row * DISTRICTS + column).astype(np.int64)
@@ -396,20 +284,3 @@ def _by_user(user: Integers, seconds: Integers, district: Integers) -> tuple[Int
     owner = np.repeat(np.arange(len(owners)), np.diff(np.append(starts, len(user))))[before]
     pairs, count = np.unique(owner * DISTRICTS**2 + district[order][before], return_counts=True)
     return last, pairs // DISTRICTS**2, pairs % DISTRICTS**2, count.astype(np.int64)
-
-
-def _grid_sheet(path: Path) -> Integers:
-    """Return the check-ins of each cell from a CSV file with the columns row, col, checkins and users, which omits
-    empty cells."""
-    counts = np.zeros(GRID_ROWS * GRID_COLUMNS, dtype=np.int64)
-    with _text(path) as file:
-        rows = csv.DictReader(file)
-        try:
-            for row in rows:
-                place = int(row["row"]), int(row["col"])
-                if not (0 <= place[0] < GRID_ROWS and 0 <= place[1] < GRID_COLUMNS):
-                    raise ValueError("outside the grid")
-                counts[place[0] * GRID_COLUMNS + place[1]] += int(row["checkins"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise UnreadableData(f"{path.name}, line {rows.line_num}: row, col and checkins: {error}") from None
-    return counts

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from aggregator.reproduce import experiments
-from aggregator.reproduce.data import DataFolder, MissingData, UnreadableData
+from aggregator.reproduce.data import DataFolder, MissingData
 from aggregator.reproduce.experiment import Curve, Experiment, ExperimentResult, Finding, Panel
+from aggregator.reproduce.formats import UnreadableData
 
 DIGITS = 9
 """Significant digits of numbers in a document; further digits differ between libraries and processors."""

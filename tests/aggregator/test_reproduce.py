@@ -23,9 +23,10 @@ from aggregator.families.sets.recipe import subset_selection, triples
 from aggregator.families.windows.recipe import windows
 from aggregator.present.table import total_variation
 from aggregator.reproduce import PAPERS, crowd, document, experiments, page
-from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFolder, MissingData, UnreadableData
+from aggregator.reproduce.data import DISTRICTS, GRID_COLUMNS, SOURCES, DataFolder, MissingData
 from aggregator.reproduce.draw import draw
 from aggregator.reproduce.experiment import STEPS, Curve, Experiment, ExperimentResult, Finding, Panel, Setting, parted
+from aggregator.reproduce.formats import UnreadableData
 from protocol.notions import Information, Ldp
 from tests.aggregator.command import run
 

@@ -6,6 +6,8 @@ The noise of a report affects only the values of the report's block.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +35,14 @@ from protocol.notions import Ldp
 PEOPLE = tuple(1000 * 2**i for i in range(10))
 
 
+class _Last(NamedTuple):
+    """The distances with the most people: LDP, the most blocks with Hadamard, and our best channel and estimate."""
+
+    ldp: float
+    hadamard: float
+    bayes: float
+
+
 def figure_2(setting: Setting) -> ExperimentResult:
     domain = crowd.values(VALUES)
     plain = CampaignReader(crowd.campaign(domain, Ldp(level(EPS)), "hadamard"))
@@ -45,50 +55,60 @@ def figure_2(setting: Setting) -> ExperimentResult:
         (f"{BLOCKS[-1]} blocks, best inside, empirical Bayes", "ours", best, "empirical-bayes"),
     ]
     everything = laws(setting.generator)
-    work = [(law, line) for law in everything for line in range(len(lines))]
-    found: dict[tuple[str, int], list[float]] = {}
-    for law, line in setting.track(work):
-        _, _, reader, method = lines[line]
+    found: dict[str, list[list[float]]] = {law: [] for law in everything}
+    for law, (_, _, reader, method) in setting.track([(law, line) for law in everything for line in lines]):
         truth = everything[law]
-        found[law, line] = [
+        found[law].append([
             float(np.mean([
                 total_variation(reader.shares(reader.drawn(truth, people, setting.generator), method), truth)
                 for _ in range(setting.repeats)
             ]))
             for people in PEOPLE
-        ]  # fmt: skip
+        ])  # fmt: skip
     x = tuple(float(people) for people in PEOPLE)
     panels = tuple(
         Panel(
             law, "people", TV,
-            tuple(Curve(name, x, tuple(found[law, at]), role) for at, (name, role, _, _) in enumerate(lines)),
+            tuple(Curve(name, x, tuple(far), role) for (name, role, _, _), far in zip(lines, of_law, strict=True)),
             log_x=True,
         )
-        for law in everything
+        for law, of_law in found.items()
     )  # fmt: skip
-    pairs = [
-        (law, m, found[law, 0][at], found[law, 1 + place][at])
-        for law in everything for place, m in enumerate(BLOCKS) for at in range(len(PEOPLE))
-    ]  # fmt: skip
-    worse = [(law, m) for law, m, ldp, ours in pairs if ours >= ldp]
-    steps = [
-        found[law, 2 + place][at] < found[law, 1 + place][at]
-        for law in everything for place in range(len(BLOCKS) - 1) for at in range(len(PEOPLE))
-    ]  # fmt: skip
-    last = {law: (found[law, 0][-1], found[law, len(BLOCKS)][-1], found[law, len(lines) - 1][-1]) for law in everything}
     ratios = [expected_mse(plain.terms.channel) / expected_mse(inside[m].terms.channel) for m in BLOCKS]
-    geometric, *_, permuted = everything
-    curves = [(found[law, len(lines) - 2][at], found[law, len(lines) - 1][at])
-              for law in everything for at in range(len(PEOPLE))]  # fmt: skip
-    behind = [bayes - projected for projected, bayes in curves if bayes > projected]
+    last = {law: _Last(ldp[-1], hadamard[-1], bayes[-1]) for law, (ldp, *_, hadamard, _, bayes) in found.items()}
+    findings = _findings(found, last, ratios)
+    zipf = last[list(everything)[1]]
+    verdict = (
+        f"If the block may be known, use notion `block`: with {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} values, 1 "
+        f"nat and {PEOPLE[-1]:,} people (Zipf distribution) the estimate is {zipf.hadamard:.3f} from the truth instead "
+        f"of LDP's {zipf.ldp:.3f}, and {zipf.bayes:.3f} with the best channel in each block and empirical Bayes."
+    )
+    return ExperimentResult(panels, findings, verdict)
+
+
+def _findings(found: dict[str, list[list[float]]], last: dict[str, _Last], ratios: list[float]) -> tuple[Finding, ...]:
+    """Return the findings of fig. 2.
+
+    Args:
+        found: the distances by distribution, line of the figure, and number of people.
+        last: the distances with the most people.
+        ratios: the ratio of the errors of LDP and of each number of blocks.
+    """
+    better, steps, behind = [], [], []
+    for ldp, *inside, best, bayes in found.values():
+        better += [ours < theirs for line in inside for theirs, ours in zip(ldp, line, strict=True)]
+        steps += [more < fewer for two in pairwise(inside) for fewer, more in zip(*two, strict=True)]
+        behind += [ours - theirs for theirs, ours in zip(best, bayes, strict=True)]
+    farther = [more for more in behind if more > 0]
+    geometric, *_, permuted = last.values()
     printed = (1 - DECAY) ** np.arange(VALUES) * DECAY
-    findings = (
+    return (
         Finding(
             "with blocks, accuracy is consistently better than under LDP",
-            f"at {len(pairs) - len(worse)} of {len(pairs)} points drawn ({len(PEOPLE)} numbers of people, "
-            f"{len(BLOCKS)} of blocks, {len(everything)} distributions); with {PEOPLE[-1]:,} people LDP and "
+            f"at {sum(better)} of {len(better)} points drawn ({len(PEOPLE)} numbers of people, "
+            f"{len(BLOCKS)} of blocks, {len(found)} distributions); with {PEOPLE[-1]:,} people LDP and "
             f"{BLOCKS[-1]} blocks have distances of "
-            + "; ".join(f"{ldp:.3f} and {ours:.3f} ({law})" for law, (ldp, ours, _) in last.items()),
+            + "; ".join(f"{one.ldp:.3f} and {one.hadamard:.3f} ({law})" for law, one in last.items()),
             "no difference. Reports reveal the blocks, so the two promises are not the same",
         ),
         Finding(
@@ -111,9 +131,9 @@ def figure_2(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "spreading the heavy values over many blocks is another case, Geo(λ)*",
-            f"with {BLOCKS[-1]} blocks and {PEOPLE[-1]:,} people the distance is {last[permuted][1]:.3f}, and "
-            f"{last[geometric][1]:.3f} where the heavy values share a few blocks; LDP has {last[permuted][0]:.3f} "
-            f"and {last[geometric][0]:.3f}",
+            f"with {BLOCKS[-1]} blocks and {PEOPLE[-1]:,} people the distance is {permuted.hadamard:.3f}, and "
+            f"{geometric.hadamard:.3f} where the heavy values share a few blocks; LDP has {permuted.ldp:.3f} "
+            f"and {geometric.ldp:.3f}",
             "the noise of a block grows with the number of its people: if the heavy values are in few blocks, the "
             "reports show that the others are nearly empty",
         ),
@@ -121,20 +141,13 @@ def figure_2(setting: Setting) -> ExperimentResult:
             "(the paper does not state how the unbiased estimates become a distribution)",
             "they are projected on the simplex here; with the best channel in each block and empirical Bayes the "
             "distance is "
-            + "; ".join(f"{ours:.3f} instead of {theirs:.3f} ({law})" for law, (_, theirs, ours) in last.items()),
+            + "; ".join(f"{one.bayes:.3f} instead of {one.hadamard:.3f} ({law})" for law, one in last.items()),
             "these are two gains: the channel improves every unbiased estimate, and the estimator uses the shape of "
-            f"the distribution; empirical Bayes is nearer at {len(curves) - len(behind)} of {len(curves)} points"
-            + (f", and farther by at most {max(behind):.2f}, where few people answer"
-               if behind else ""),
+            f"the distribution; empirical Bayes is nearer at {len(behind) - len(farther)} of {len(behind)} points"
+            + (f", and farther by at most {max(farther):.2f}, where few people answer"
+               if farther else ""),
         ),
     )  # fmt: skip
-    zipf = last[list(everything)[1]]
-    verdict = (
-        f"If the block may be known, use notion `block`: with {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} values, 1 "
-        f"nat and {PEOPLE[-1]:,} people (Zipf distribution) the estimate is {zipf[1]:.3f} from the truth instead "
-        f"of LDP's {zipf[0]:.3f}, and {zipf[2]:.3f} with the best channel in each block and empirical Bayes."
-    )
-    return ExperimentResult(panels, findings, verdict)
 
 
 def block_gains(setting: Setting) -> ExperimentResult:
@@ -178,6 +191,32 @@ def block_gains(setting: Setting) -> ExperimentResult:
         ),
         log_y=True,
     )  # fmt: skip
+    saved = {m: error[1, "best", 1.0] / error[m, "best", 1.0] for m in BLOCKS}
+    lost = {eps: error[BLOCKS[0], "hadamard", eps] / error[BLOCKS[0], "best", eps] for eps in (1.0, 4.0)}
+    verdict = (
+        f"With m blocks, the number of people needed is smaller by a factor of m or more ({saved[BLOCKS[-1]]:.0f} for "
+        f"{BLOCKS[-1]} at 1 nat); Hadamard response within the blocks needs {lost[1.0] - 1:.0%} more people at 1 nat "
+        f"and {lost[4.0]:.0f} times as many at 4 (blocks of {VALUES // BLOCKS[0]}), so let `auto` choose."
+    )
+    findings = _findings_of_gains(error, bits, saved, constants, bounded)
+    return ExperimentResult((errors, gain), findings, verdict)
+
+
+def _findings_of_gains(
+    error: dict[tuple[int, str, float], float],
+    bits: dict[tuple[int, str], int],
+    saved: dict[int, float],
+    constants: list[float],
+    bounded: list[float],
+) -> tuple[Finding, ...]:
+    """Return the findings about the gain of blocks.
+
+    Args:
+        error, bits: the error and the largest size of a report, by number of blocks, channel and level.
+        saved: the gain of each number of blocks at 1 nat.
+        constants: the number of people needed as a multiple of the order of Theorem 4.
+        bounded: the expected distance as a part of the bound of eq. 20.
+    """
     beside = {
         m: max(
             error[m, "best", eps]
@@ -186,8 +225,7 @@ def block_gains(setting: Setting) -> ExperimentResult:
         )
         for m in (1, *BLOCKS)
     }  # fmt: skip
-    saved = {m: error[1, "best", 1.0] / error[m, "best", 1.0] for m in BLOCKS}
-    findings = (
+    return (
         Finding(
             "Theorem 4: the number of people is of the order of the sum of k_j^2 / (alpha^2 eps^2)",
             f"{min(constants):.2f} to {max(constants):.2f} times that, by the exact variances, for up to 1 nat, 1 to "
@@ -227,10 +265,3 @@ def block_gains(setting: Setting) -> ExperimentResult:
             "the factor is larger than m, since there are better channels for small blocks than for large blocks",
         ),
     )
-    lost = {eps: error[BLOCKS[0], "hadamard", eps] / error[BLOCKS[0], "best", eps] for eps in (1.0, 4.0)}
-    verdict = (
-        f"With m blocks, the number of people needed is smaller by a factor of m or more ({saved[BLOCKS[-1]]:.0f} for "
-        f"{BLOCKS[-1]} at 1 nat); Hadamard response within the blocks needs {lost[1.0] - 1:.0%} more people at 1 nat "
-        f"and {lost[4.0]:.0f} times as many at 4 (blocks of {VALUES // BLOCKS[0]}), so let `auto` choose."
-    )
-    return ExperimentResult((errors, gain), findings, verdict)

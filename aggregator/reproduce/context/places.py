@@ -6,6 +6,7 @@ People may reveal their district; the place inside the district is protected.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context.reader import EPS, TV, CampaignReader
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, SOURCES
+from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, SOURCES, CheckIns
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.domain import Domain
 from protocol.notions import Block, Ldp, Notion
@@ -24,6 +25,9 @@ GRIDS = ((1, 1), (5, 7), (25, 35), (25, 70))
 """The grids of Table 1: numbers of parts of latitude and of longitude. The grid with one part of each is plain LDP."""
 
 PAPERS_TV = (0.591, 0.298, 0.108, 0.082)
+
+WHOLE = SOURCES["gowalla-grid"].records
+"""The number of check-ins of all of Gowalla on the grid."""
 
 MAP_STEPS = 60
 """The number of steps of the search for the posterior mode over the grid; a step takes a tenth of a second."""
@@ -51,10 +55,57 @@ def _named(grid: tuple[int, int]) -> str:
     return "LDP" if grid == (1, 1) else f"({grid[0]}, {grid[1]})"
 
 
+@dataclass(frozen=True)
+class _GridErrors:
+    """Errors of the estimated distributions of check-ins.
+
+    Attributes:
+        far: the total variation distance by grid, channel and method.
+        error: the exact squared error by grid and channel.
+        many: by grid, the distance of Hadamard response with as many check-ins as all of Gowalla.
+    """
+
+    far: dict[tuple[tuple[int, int], str, str], float]
+    error: dict[tuple[tuple[int, int], str], float]
+    many: list[float]
+
+    def curve(self, name: str, method: str) -> tuple[float, ...]:
+        """Return the distances by grid."""
+        return tuple(self.far[grid, name, method] for grid in GRIDS)
+
+
 def table_1(setting: Setting) -> ExperimentResult:
     places = setting.data.check_ins_on_grid()
+    found = _on_grids(places, setting)
+    curve = found.curve
+    x = tuple(float(rows * columns) for rows, columns in GRIDS)
+
+    panel = Panel(
+        f"{int(places.counts.sum()):,} check-ins, {len(places.counts):,} cells, 1 nat", "blocks", TV,
+        (
+            Curve("Hadamard, projected", x, curve("hadamard", "projection"), "published"),
+            Curve("best channel, projected", x, curve("best", "projection"), "optimum"),
+            Curve("Hadamard, empirical Bayes", x, curve("hadamard", "empirical-bayes"), "ours"),
+            Curve("best channel, empirical Bayes", x, curve("best", "empirical-bayes"), "ours"),
+            Curve(f"Hadamard, projected, {WHOLE:,} drawn from the same distribution", x, tuple(found.many), "other",
+                  marks=True),
+        ),
+        log_x=True, log_y=True,
+    )  # fmt: skip
+    low, high = (curve("hadamard", "projection")[at] for at in (0, -1))
+    ours = curve("best", "empirical-bayes")[-1]
+    verdict = (
+        f"If everybody may know the district ({GRIDS[-1][0]} x {GRIDS[-1][1]} of them) and only the cell within it is "
+        f"private, the map of check-ins is {high:.3f} from the truth instead of LDP's {low:.3f} at 1 nat (a part of "
+        f"Gowalla), and {ours:.3f} with our channels and empirical Bayes."
+    )
+    if places.whole:
+        verdict = verdict.replace("a part of Gowalla", "all of Gowalla")
+    return ExperimentResult((panel,), _findings(places, found), verdict, places.label)
+
+
+def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
     domain, truth = crowd.values(len(places.counts)), places.counts / places.counts.sum()
-    whole = SOURCES["gowalla-grid"].records
     work = [(grid, mechanism) for grid in GRIDS for mechanism in ("hadamard", "best")]
     far: dict[tuple[tuple[int, int], str, str], float] = {}
     error: dict[tuple[tuple[int, int], str], float] = {}
@@ -72,26 +123,13 @@ def table_1(setting: Setting) -> ExperimentResult:
         if name == "hadamard":
             if not setting.quick or grid in (GRIDS[0], GRIDS[-1]):  # slow: a step takes a tenth of a second
                 far[grid, name, "map"] = total_variation(reader.shares(tallies[0], "map", MAP_STEPS), truth)
-            counted = reader.drawn(truth, whole, setting.generator)
+            counted = reader.drawn(truth, WHOLE, setting.generator)
             many.append(total_variation(reader.shares(counted, "projection"), truth))
-    x = tuple(float(rows * columns) for rows, columns in GRIDS)
+    return _GridErrors(far, error, many)
 
-    def curve(name: str, method: str) -> tuple[float, ...]:
-        return tuple(far[grid, name, method] for grid in GRIDS)
 
-    panel = Panel(
-        f"{int(places.counts.sum()):,} check-ins, {len(places.counts):,} cells, 1 nat", "blocks", TV,
-        (
-            Curve("Hadamard, projected", x, curve("hadamard", "projection"), "published"),
-            Curve("best channel, projected", x, curve("best", "projection"), "optimum"),
-            Curve("Hadamard, empirical Bayes", x, curve("hadamard", "empirical-bayes"), "ours"),
-            Curve("best channel, empirical Bayes", x, curve("best", "empirical-bayes"), "ours"),
-            Curve(
-                f"Hadamard, projected, {whole:,} drawn from the same distribution", x, tuple(many), "other", marks=True
-            ),
-        ),
-        log_x=True, log_y=True,
-    )  # fmt: skip
+def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
+    far, error, many, curve = found.far, found.error, found.many, found.curve
 
     def said(numbers: Iterable[float]) -> str:
         return ", ".join(f"{number:.3f}" for number in numbers)
@@ -103,9 +141,9 @@ def table_1(setting: Setting) -> ExperimentResult:
         if places.whole
         else "the data have other people and fewer places, so the figures are not comparable with the paper's"
     )
-    findings = (
+    return (
         Finding(
-            f"{', '.join(map(_named, GRIDS))}: {said(PAPERS_TV)}, of {whole:,} check-ins",
+            f"{', '.join(map(_named, GRIDS))}: {said(PAPERS_TV)}, of {WHOLE:,} check-ins",
             f"{said(curve('hadamard', 'projection'))}, of {int(places.counts.sum()):,} check-ins in {used:,} cells",
             theirs,
         ),
@@ -118,7 +156,7 @@ def table_1(setting: Setting) -> ExperimentResult:
             "the ratio of the distances depends less on the data than each distance does",
         ),
         Finding(
-            f"with {whole:,} check-ins",
+            f"with {WHOLE:,} check-ins",
             f"{said(many)}, with as many drawn from our distribution" if not places.whole else said(many),
             f"our distribution has people in {used:,} cells; the distance grows with the number of cells in use",
         ),
@@ -137,16 +175,6 @@ def table_1(setting: Setting) -> ExperimentResult:
             f"a uniform prior puts people into empty cells; its search is stopped after {MAP_STEPS} steps",
         ),
     )  # fmt: skip
-    low, high = far[GRIDS[0], "hadamard", "projection"], far[GRIDS[-1], "hadamard", "projection"]
-    ours = far[GRIDS[-1], "best", "empirical-bayes"]
-    verdict = (
-        f"If everybody may know the district ({GRIDS[-1][0]} x {GRIDS[-1][1]} of them) and only the cell within it is "
-        f"private, the map of check-ins is {high:.3f} from the truth instead of LDP's {low:.3f} at 1 nat (a part of "
-        f"Gowalla), and {ours:.3f} with our channels and empirical Bayes."
-    )
-    if places.whole:
-        verdict = verdict.replace("a part of Gowalla", "all of Gowalla")
-    return ExperimentResult((panel,), findings, verdict, places.label)
 
 
 def figure_3(setting: Setting) -> ExperimentResult:

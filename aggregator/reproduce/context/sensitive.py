@@ -46,7 +46,6 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
                 if eps <= 1:
                     needed = people_needed(CampaignReader(made["hadamard"]), law, 0.1)
                     constants.append(needed * 0.1**2 / (sensitive**2 / eps**2 + VALUES / eps))
-    worth = max(error[s, p, "projective", eps] / error[s, p, "order", eps] for s, p in HIGH_LOW for eps in LEVELS)
     lines = (
         ("LDP, projective", "ldp", "ldp"),
         ("high-low, Hadamard", "hadamard", "published"),
@@ -66,7 +65,28 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
         )
         for sensitive, part in HIGH_LOW
     )  # fmt: skip
-    findings = (
+    first, at = HIGH_LOW[0], {eps: error[*HIGH_LOW[0], "projective", eps] for eps in FEW}
+    verdict = (
+        f"If only {first[0]} of {VALUES:,} values are sensitive and {first[1]:.0%} of the people have one of "
+        f"them, use notion `high-low`: at 1 nat plain LDP has {error[*first, 'ldp', 1.0] / at[1.0]:.0f} times "
+        "the squared error; projective geometry instead of Hadamard matters at large levels (the error at 4 nats "
+        f"is smaller by a factor of {error[*first, 'hadamard', 4.0] / at[4.0]:.1f})."
+    )
+    return ExperimentResult(panels, _findings(error, bits, constants), verdict)
+
+
+def _findings(
+    error: dict[tuple[int, float, str, float], float], bits: dict[str, int], constants: list[float]
+) -> tuple[Finding, ...]:
+    """Return the findings about high-low LDP.
+
+    Args:
+        error: the squared errors by number of sensitive values, share of the people, channel and level.
+        bits: the largest size of a report by channel.
+        constants: the number of people needed as a multiple of the order of Theorem 3.
+    """
+    worth = max(error[s, p, "projective", eps] / error[s, p, "order", eps] for s, p in HIGH_LOW for eps in LEVELS)
+    return (
         Finding(
             "Theorem 3: the number of people is of the order of s^2 / (alpha^2 eps^2) + k / (alpha^2 eps)",
             f"{min(constants):.2f} to {max(constants):.2f} times that, by the exact variances of the Hadamard channel, "
@@ -113,11 +133,3 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
             "no difference",
         ),
     )
-    first, at = HIGH_LOW[0], {eps: error[*HIGH_LOW[0], "projective", eps] for eps in FEW}
-    verdict = (
-        f"If only {first[0]} of {VALUES:,} values are sensitive and {first[1]:.0%} of the people have one of "
-        f"them, use notion `high-low`: at 1 nat plain LDP has {error[*first, 'ldp', 1.0] / at[1.0]:.0f} times "
-        "the squared error; projective geometry instead of Hadamard matters at large levels (the error at 4 nats "
-        f"is smaller by a factor of {error[*first, 'hadamard', 4.0] / at[4.0]:.1f})."
-    )
-    return ExperimentResult(panels, findings, verdict)

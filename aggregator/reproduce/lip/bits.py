@@ -24,10 +24,10 @@ from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Pa
 from aggregator.reproduce.lip.published import (
     BROKEN,
     EPSILON,
-    ERROR,
     FULL,
     bit,
     claimed,
+    error_panel,
     legal_from,
     of_bit,
     published,
@@ -177,7 +177,7 @@ def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, fre
         Curve("legal optimum", x, tuple(root(lip_response(prior, level(eps))) for eps in x), "optimum"),
         Curve("prior alone", x, (math.sqrt(prior_mse(prior) / 2),) * len(x), "alone"),
     ]
-    return Panel(title, EPSILON, ERROR, tuple(curves), log_y=True)
+    return error_panel(title, *curves)
 
 
 def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:

@@ -14,14 +14,13 @@ from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import DISTRICTS
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Setting, series
 from aggregator.reproduce.lip.own_priors import UNIT, own_errors
 from aggregator.reproduce.lip.published import (
     BROKEN,
-    EPSILON,
-    ERROR,
     SPARSE,
     compared,
+    error_panel,
     legal_from,
     published,
     roots,
@@ -47,11 +46,11 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     errors = series([own_errors(yes, eps) for eps in setting.track(SPARSE)])
     p = yes / UNIT
     alone = math.sqrt(float((p * (1 - p)).mean()))
-    panel = Panel(
-        f"{people:,} users, one district", EPSILON, ERROR,
-        (*compared(SPARSE, errors, " for all"), Curve("prior alone", SPARSE, (alone,) * len(SPARSE), "alone")),
-        log_y=True,
-    )  # fmt: skip
+    panel = error_panel(
+        f"{people:,} users, one district",
+        *compared(SPARSE, errors, " for all"),
+        Curve("prior alone", SPARSE, (alone,) * len(SPARSE), "alone"),
+    )
     at_one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors.items()}
     best, ldp = math.sqrt(at_one["best"]), math.sqrt(at_one["ldp"])
     findings = (
@@ -118,20 +117,16 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     def root(channel: Channel) -> float:
         return math.sqrt(max(population_error(channel, prior, truth), 0.0))
 
-    panel = Panel(
-        f"last check-in of {int(held.sum()):,} users, {size} districts", EPSILON, ERROR,
-        (
-            Curve("k-ary LDP, MMSE", levels, tuple(root(randomized_response(size, level(eps))) for eps in levels),
-                  "ldp"),
-            Curve("best LDP, MMSE", levels, roots(ldp), "ldp"),
-            *published("published LIP", levels, prior, root),
-            *published("published LIP at eps/2", levels, prior, root, part=0.5),
-            Curve("our best legal LIP at eps/2", levels, roots(half), "ours"),
-            Curve("our best legal LIP", levels, roots(best), "optimum"),
-            Curve("prior alone", levels, (alone,) * len(levels), "alone"),
-        ),
-        log_y=True,
-    )  # fmt: skip
+    panel = error_panel(
+        f"last check-in of {int(held.sum()):,} users, {size} districts",
+        Curve("k-ary LDP, MMSE", levels, tuple(root(randomized_response(size, level(eps))) for eps in levels), "ldp"),
+        Curve("best LDP, MMSE", levels, roots(ldp), "ldp"),
+        *published("published LIP", levels, prior, root),
+        *published("published LIP at eps/2", levels, prior, root, part=0.5),
+        Curve("our best legal LIP at eps/2", levels, roots(half), "ours"),
+        Curve("our best legal LIP", levels, roots(best), "optimum"),
+        Curve("prior alone", levels, (alone,) * len(levels), "alone"),
+    )
     at = {eps: place for place, eps in enumerate(levels)}
     one = published_lip_response(prior, level(1))
 

@@ -20,10 +20,9 @@ from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     BROKEN,
-    EPSILON,
-    ERROR,
     FULL,
     SPARSE,
+    error_panel,
     legal_from,
     published,
     roots,
@@ -95,21 +94,18 @@ def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]])
         return math.sqrt(max(lip_mse(channel, prior), 0.0))
 
     one = tuple(2 * math.exp(eps / 2) / (math.exp(eps) - 1) for eps in levels)
-    return Panel(
-        f"{SIZE} values, {name} prior", EPSILON, ERROR,
-        (
-            Curve("OUE (LDP), unbiased, all values", levels, roots(errors["oue"]), "free"),
-            Curve("OUE, one value, as the paper counts", levels, one, "free"),
-            Curve("k-ary LDP, MMSE", levels, roots(errors["ldp"]), "ldp"),
-            Curve("best LDP, MMSE", levels, roots(errors["best ldp"]), "ldp"),
-            *published("published LIP", levels, prior, root),
-            *published("published LIP at eps/2", levels, prior, root, part=0.5),
-            Curve("our best legal LIP", levels, roots(errors["best"]), "optimum"),
-            Curve("lower bound of legal LIP", levels, roots(errors["bound"]), "bound"),
-            Curve("prior alone", levels, (math.sqrt(prior_mse(prior)),) * len(levels), "alone"),
-        ),
-        log_y=True,
-    )  # fmt: skip
+    return error_panel(
+        f"{SIZE} values, {name} prior",
+        Curve("OUE (LDP), unbiased, all values", levels, roots(errors["oue"]), "free"),
+        Curve("OUE, one value, as the paper counts", levels, one, "free"),
+        Curve("k-ary LDP, MMSE", levels, roots(errors["ldp"]), "ldp"),
+        Curve("best LDP, MMSE", levels, roots(errors["best ldp"]), "ldp"),
+        *published("published LIP", levels, prior, root),
+        *published("published LIP at eps/2", levels, prior, root, part=0.5),
+        Curve("our best legal LIP", levels, roots(errors["best"]), "optimum"),
+        Curve("lower bound of legal LIP", levels, roots(errors["bound"]), "bound"),
+        Curve("prior alone", levels, (math.sqrt(prior_mse(prior)),) * len(levels), "alone"),
+    )
 
 
 def _far(setting: Setting) -> dict[str, tuple[float, float]]:

@@ -18,12 +18,11 @@ from aggregator.families.response.recipe import lip_response
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
-    EPSILON,
-    ERROR,
     SPARSE,
     bit,
     claimed,
     compared,
+    error_panel,
     of_bit,
     roots,
     standard_errors,
@@ -154,7 +153,7 @@ def _panel(people: int, errors: Mapping[str, Sequence[float]], simulated: Sequen
     )
     if sum(not math.isnan(root) for root in server) > 1:
         curves = (*curves, Curve("trusted server", SPARSE, server, "server"))
-    return Panel(f"N = {people:,}, priors uniform in 0 .. 1", EPSILON, ERROR, curves, log_y=True)
+    return error_panel(f"N = {people:,}, priors uniform in 0 .. 1", *curves)
 
 
 def _of_server(p: Floats, eps: float, local: float) -> float:

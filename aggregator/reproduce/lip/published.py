@@ -15,7 +15,7 @@ from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
 from aggregator.families.decoder import Floats
 from aggregator.families.response.recipe import published_lip_response, randomized_response
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, parted
+from aggregator.reproduce.experiment import Curve, Panel, parted
 from protocol import exact
 from protocol.channels import Channel, Table
 
@@ -127,6 +127,11 @@ def compared(x: tuple[float, ...], errors: Mapping[str, Sequence[float]], remark
         Curve("legal optimum at eps/2", x, roots(errors["best half"]), "ours"),
         Curve("legal optimum", x, roots(errors["best"]), "optimum"),
     )
+
+
+def error_panel(title: str, *curves: Curve) -> Panel:
+    """Return a panel of errors by level."""
+    return Panel(title, EPSILON, ERROR, curves, log_y=True)
 
 
 def spans(chosen: Sequence[float], levels: Sequence[float]) -> str:

@@ -15,11 +15,11 @@ from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     BROKEN,
-    EPSILON,
     ERROR,
     FULL,
     SPARSE,
     compared,
+    error_panel,
     keeps,
     spans,
     true_level,
@@ -55,14 +55,11 @@ def figure_6a(setting: Setting) -> ExperimentResult:
         found.append({name: float(np.mean(numbers)) for name, numbers in each.items()} | {"worst": max(each["level"])})
     errors = series(found)
     kept, worst = errors["protected"], errors["worst"]
-    panel = Panel(
-        f"{size} values, {people} people, random priors", EPSILON, ERROR,
-        (
-            *compared(levels, errors),
-            Curve("prior alone", levels, (math.sqrt(_mean_variance(priors)),) * len(levels), "alone"),
-        ),
-        log_y=True,
-    )  # fmt: skip
+    panel = error_panel(
+        f"{size} values, {people} people, random priors",
+        *compared(levels, errors),
+        Curve("prior alone", levels, (math.sqrt(_mean_variance(priors)),) * len(levels), "alone"),
+    )
     at = {eps: place for place, eps in enumerate(levels)}
     halves = [eps for eps, half, ldp in zip(levels, errors["best half"], errors["ldp"], strict=True) if half < ldp]
     findings = (
