@@ -1,6 +1,6 @@
 """Checks of the components that the aggregator needs on this machine.
 
-Each check uses the real component once, in a temporary folder.
+Signatures and storage are used once, in a temporary folder. Of libraries, only the version is read.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _storage_commits() -> str:
 def _dask() -> str:
     """Return the versions of the optional engine for several machines, or a text on how to install it."""
     try:
-        return f"dask {metadata.version('dask')}, distributed {metadata.version('distributed')}: --engine dask works"
+        return f"dask {metadata.version('dask')}, distributed {metadata.version('distributed')}, for --engine dask"
     except metadata.PackageNotFoundError:
         return "not installed, and needed for --engine dask only: pip install 'halftruth[aggregator,dask]'"
 
@@ -95,7 +95,7 @@ def _dask() -> str:
 def _object_stores() -> str:
     """Return the version of the optional library for places in buckets, or a text on how to install it."""
     try:
-        return f"obstore {metadata.version('obstore')}: s3:// places work, with the AWS_ variables of the environment"
+        return f"obstore {metadata.version('obstore')}, for s3:// places, with the AWS_ variables of the environment"
     except metadata.PackageNotFoundError:
         return "not installed, and needed for s3:// places only: pip install 'halftruth[aggregator,s3]'"
 

@@ -51,7 +51,7 @@ def demo(out: Path, page: bool) -> None:
         _serve_page(folder, *days)
         return
     demonstration.write_inputs(folder, *days)
-    shell.say(f"Every file below is kept in {folder}, and every command can be repeated there.")
+    shell.say(f"The commands below run in {folder}, and their files are kept there.")
     with contextlib.chdir(folder):
         _author_and_answer()
         without = _estimate("education")
@@ -69,9 +69,11 @@ def _serve_page(folder: Path, *days: str) -> None:
     """Make a study with a page, and serve it on this machine until interrupted."""
     with bind("127.0.0.1:0") as listening:
         demonstration.write_page_inputs(folder, url(listening, None), *days)
-        shell.say(f"Every file below is kept in {folder}, and every command can be repeated there.")
+        shell.say(f"The commands below run in {folder}, and their files are kept there.")
         with contextlib.chdir(folder):
-            _explain("An analyst writes a question that anybody may answer. Some simulated people already did.")
+            _explain(
+                "An analyst writes a question that anybody may answer. Some simulated people have already answered."
+            )
             _run("keygen", "analyst")
             _sign("education")
             _run("simulate", "education.campaign", "--truth", "counts.csv", "--out", "batch.htr")
