@@ -2,7 +2,7 @@
 
 ``channel`` defines the base class of all families, and ``structure`` the base class of their audits. Each folder is one
 family: its channel, which authors write and devices sample, and its structure, with which an audit avoids visiting
-every cell. ``FAMILIES`` is the only list of all families; add a new family there.
+every cell. ``FAMILIES`` lists all families; docs/CONTRIBUTING.md names all files that a new family adds or changes.
 """
 
 from __future__ import annotations
