@@ -14,7 +14,7 @@ import { expAbove } from "./promise.js";
 const MOST_CELLS = 2 ** 16;
 
 /**
- * A report fits an answer if no other report is more likely under this answer.
+ * A report fits an answer if no other report is more likely under this answer; a word fits the answers whose bit is set.
  * @typedef {object} Revealed
  * @property {Fraction} before the probability of the answer for an observer who knows this person's earlier answers
  * @property {Fraction} after the highest probability of the answer for this observer after one report
@@ -75,19 +75,7 @@ export function revealed(channel, level, counts, x) {
     }
     look({ n: before.n * lift.n, d: lift.d });
   }
-  return { before, after, ...(small ? fits(channel, x ?? 0) : { fitsTrue: null, fitsOther: null }) };
-}
-
-/**
- * The probability that a report fits input x if x is true, and its minimum if another input is true.
- * @param {Channel} channel @param {number} x
- */
-function fits(channel, x) {
-  const outputs = [...Array(channel.outputs).keys()];
-  const largest = outputs.reduce((most, y) => (channel.weight(x, y) > most ? channel.weight(x, y) : most), 0n);
-  const fitting = outputs.filter((y) => channel.weight(x, y) === largest);
-  const d = 1n << BigInt(channel.scale);
-  const often = Array.from({ length: channel.inputs }, (_, input) => total(fitting.map((y) => channel.weight(input, y))));
-  const fitsOther = often.filter((_, input) => input !== x).reduce((one, other) => (one < other ? one : other));
-  return { fitsTrue: { n: often[x], d }, fitsOther: { n: fitsOther, d } };
+  if (!small && !channel.unary) return { before, after, fitsTrue: null, fitsOther: null };
+  const [truth, wrong, d] = channel.fits(x ?? 0);
+  return { before, after, fitsTrue: { n: truth, d }, fitsOther: { n: wrong, d } };
 }

@@ -69,6 +69,11 @@ export class Bits extends Channel {
     return BigInt(word);
   }
 
+  /** @param {number} x @returns {[bigint, bigint, bigint]} */
+  fits(x) {
+    return [this.own[this.classOf[x]], this.other[this.classOf[x]], S];
+  }
+
   /**
    * The two inputs whose classes have the lowest ranks.
    * @param {number[]} inputs @param {number[]} places ranks by class

@@ -83,6 +83,21 @@ export class Channel {
   }
 
   /**
+   * The probabilities that an output fits input x, as [truth, wrong, whole]: truth / whole if x is the answer, and at
+   * least wrong / whole if another input is. Channels without words visit every cell.
+   * @param {number} x @returns {[bigint, bigint, bigint]}
+   */
+  fits(x) {
+    const row = Array.from({ length: this.outputs }, (_, y) => this.weight(x, y));
+    const most = row.reduce((one, other) => (one > other ? one : other));
+    const often = Array.from({ length: this.inputs }, (_, input) =>
+      row.reduce((one, weight, y) => (weight < most ? one : one + this.weight(input, y)), 0n),
+    );
+    const [truth] = often.splice(x, 1);
+    return [truth, often.reduce((one, other) => (one < other ? one : other)), 1n << BigInt(this.scale)];
+  }
+
+  /**
    * The worst Q(y|x) / Q(y|x') over all outputs y, all x in `_first` and all x' in `_second`.
    * @param {number[]} _first @param {number[]} _second
    * @returns {Worst}

@@ -59,6 +59,16 @@ export class Subset extends Support {
     return ((((word >> after) << 1n) | BigInt(own)) << after) | (word & ((1n << after) - 1n));
   }
 
+  /** @param {number} x @returns {[bigint, bigint, bigint]} */
+  fits(x) {
+    const d = this.ones ?? 0;
+    const shared = choose(this.inputs - 2, d - 2);
+    // Another input has its remainder at the set of the first d inputs without it. If x is among the first d, this set
+    // contains x whatever the other input is. Otherwise some of these sets lacks x, or there is no remainder.
+    const wrong = shared * this.inside + (this.having - shared) * this.outside + (x < d ? this.remainder : 0n);
+    return [this.having * this.inside, wrong, 1n << BigInt(this.scale)];
+  }
+
   /** @param {number[]} prior */
   outputsUnder(prior) {
     return cells(this, prior, this.extremeOutputs(prior));
