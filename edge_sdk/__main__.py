@@ -321,7 +321,9 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         command("enrolment", commands.enrolment, "write the file that enrols this device for a campaign")
     )
     enrolment.add_argument("file", metavar="FILE", type=Path, help="the new file; give it to the organisation")
-    budget = command("budget", upkeep.budget, "show the caps, or tighten them; a cap is never raised")
+    budget = command(
+        "budget", upkeep.budget, "show the caps, or tighten them; the first lifetime cap replaces the default of 8 nats"
+    )
     budget.add_argument("--lifetime", type=float, metavar="NATS", help="cap for all answers of this device")
     budget.add_argument("--per-campaign", type=float, metavar="NATS", help="cap for one campaign")
     budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="cap for any interval of SECONDS")

@@ -124,9 +124,10 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
         shell.say(f"{_keys(revoked)} revoked" + (f" from period {since} on" if since else ""))
     if counted:
         what = f"of period {since} and later ones" if since else "under these keys"
+        outputs = "1 output" if counted == 1 else f"{counted:,} outputs"
         shell.warn(
-            f"{counted:,} outputs {what} were counted before and stay counted; `halftruth --study {study.path} "
-            "rebuild --afresh --out NEW` makes a study without them"
+            f"counted before, and still counted: {outputs} {what}; `halftruth --study {study.path} rebuild --afresh "
+            "--out NEW` makes a study without these outputs"
         )
     if not revoked:
         fault = "the files have no enrolments for a campaign of this study; name the files of the keys' enrolments"

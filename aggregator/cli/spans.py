@@ -58,5 +58,5 @@ def warn_left_out(names: Sequence[str], minimum: int) -> None:
 
 
 def warn_single(name: str) -> None:
-    """Warn that nothing can be compared with the only period or class that is not left out."""
-    shell.warn(f"Warning: only {name} has enough devices, so no difference can be computed")
+    """Warn that nothing can be compared with the only span of periods, or class, that is not left out."""
+    shell.warn(f"Warning: there are enough devices only in {name}, so no difference can be computed")

@@ -59,7 +59,12 @@ def key_file(path: Path) -> AuthorKey:
         KeyRefused: the file does not contain the line of a key.
         OSError: the file cannot be read.
     """
+    from protocol.errors import KeyRefused
     from protocol.keys import AuthorKey
 
     with path.open("rb") as file:
-        return AuthorKey.from_line(file.read(MOST_KEY_BYTES).decode("utf-8", "replace"))
+        text = file.read(MOST_KEY_BYTES).decode("utf-8", "replace")
+    try:
+        return AuthorKey.from_line(text)
+    except KeyRefused as error:
+        raise KeyRefused(f"{path}: {error}") from None

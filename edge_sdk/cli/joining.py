@@ -8,6 +8,7 @@ __main__ defines the parsers. The commands for joined campaigns are in the modul
 from __future__ import annotations
 
 import argparse
+import string
 import sys
 import time
 from collections import Counter
@@ -93,7 +94,8 @@ def trust(options: argparse.Namespace) -> Printed:
     with Device.open(options.store) as device:
         if options.verb == "add":
             file = Path(options.key)
-            author = key_file(file) if file.is_file() else keys.AuthorKey(_author(device, options.key))
+            of_a_campaign = not file.is_file() and set(options.key.lower()) <= set(string.hexdigits)
+            author = keys.AuthorKey(_author(device, options.key)) if of_a_campaign else key_file(file)
             device.trust_author(keys.AuthorKey(author.public, author.name if options.name is None else options.name))
         elif options.verb == "remove":
             device.distrust_author(_trusted(device, options.key))

@@ -180,7 +180,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert (done.stdout, done.stderr) == ("400 keys revoked from period 5000 on\n", "")
     done = run(*study, "revoke", keys, "--from-period", 1)
     assert done.stdout == "400 keys revoked from period 1 on\n"
-    assert "400 outputs of period 1 and later ones were counted before and stay counted" in done.stderr
+    assert "counted before, and still counted: 400 outputs of period 1 and later ones" in done.stderr
     assert "400 (400 revoked, 400 from period 1)" in run(*study, "status").stdout
     (row,) = json.loads(run(*study, "status", "--json").stdout)
     assert (row["reports"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
@@ -189,7 +189,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "have no enrolments for a campaign of this study" in run(*study, "revoke", batch, code=1).stderr
     done = run(*study, "revoke", keys, keys, "--json")
     assert json.loads(done.stdout) == {"revoked": 400, "from_period": 0, "counted": 400}
-    assert "400 outputs under these keys were counted before and stay counted" in done.stderr
+    assert "counted before, and still counted: 400 outputs under these keys" in done.stderr
     assert "400 (400 revoked)" in run(*study, "status").stdout
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
