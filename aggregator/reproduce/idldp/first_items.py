@@ -69,13 +69,17 @@ def figure_3(label: str, setting: Setting) -> ExperimentResult:
     people, most = ItemHolders.first(read(setting.data, label)), 20
     levels = SPARSE if setting.quick else FULL
     found = series([_at_level(people, eps, most, setting) for eps in setting.track(levels)])
-    panels = []
-    for what, y_label in (("mse", MSE), ("re", f"mean relative error, top {most}")):
-        of_name = {name: numbers for (measure, name), numbers in found.items() if measure == what}
-        curves = lines(levels, of_name)
-        if what == "mse":
-            curves += (shown(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound"),)
-        panels.append(Panel(_title(label, people), EPSILON, y_label, curves, log_y=True))
+    squares, relatives = (
+        {name: numbers for (measure, name), numbers in found.items() if measure == what} for what in ("mse", "re")
+    )
+    bound = shown(FLOOR, levels, [floor(people.size, eps) for eps in levels], "bound")
+    panels = tuple(
+        Panel(_title(label, people), EPSILON, y_label, curves, log_y=True)
+        for y_label, curves in (
+            (MSE, (*lines(levels, squares), bound)),
+            (f"mean relative error, top {most}", lines(levels, relatives)),
+        )
+    )
     one, two, four = (levels.index(eps) for eps in (1.0, 2.0, 4.0))
 
     def part(what: str, name: str, of: str, place: int) -> float:
@@ -114,14 +118,14 @@ def figure_3(label: str, setting: Setting) -> ExperimentResult:
             "halftruth offers both beside the unbiased estimate; its default for many values and much noise is "
             "empirical Bayes",
         ),
-        in_few_bits({name: numbers for (what, name), numbers in found.items() if what == "mse"}, people.size, levels),
+        in_few_bits(squares, people.size, levels),
     )
     verdict = (
         f"On first items of {label} ({people.size:,} items{'' if not partly(people) else ', a part of the data'}), "
         f"IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's squared error at 1 nat; empirical Bayes has "
         f"{part('mse', BAYES, 'IDUE', one):.1%} of that of IDUE, but estimates frequent items near zero, too."
     )
-    return ExperimentResult(tuple(panels), findings, verdict, people.label)
+    return ExperimentResult(panels, findings, verdict, people.label)
 
 
 def _at_level(people: ItemHolders, eps: float, most: int, setting: Setting) -> dict[tuple[str, str], float]:
@@ -188,10 +192,9 @@ def figure_4(setting: Setting) -> ExperimentResult:
             "a report is a point of a projective geometry, and not a bit vector",
         ),
     )
-    best = parts["Retail"]
     verdict = (
-        f"For frequent items, IDUE has at most {max(best):.0%} of OUE's relative error at {eps:g} nats, for every k "
-        "(Retail, k = 10 to 100)."
+        f"For frequent items, IDUE has at most {max(parts['Retail']):.0%} of OUE's relative error at {eps:g} nats, for "
+        "every k (Retail, k = 10 to 100)."
     )
     return ExperimentResult(panels, findings, verdict, "; ".join(people.label for people in crowds.values()))
 

@@ -81,11 +81,10 @@ def figure_2(setting: Setting) -> ExperimentResult:
     even, one, two = errors["uniform"], levels.index(1.0), levels.index(2.0)
     verdict = (
         "Budgets by item reduce the error if few items are sensitive: with 5% of them at eps, 5% at 1.2 eps and the "
-        f"rest at 2 eps, IDUE has {even['IDUE'][one] / even['OUE'][one]:.0%} of OUE's squared error "
-        f"at 1 nat and {even['IDUE'][two] / even['OUE'][two]:.0%} at 2; our graded projective "
-        f"response has {even[LABEL][one] / even['IDUE'][one]:.2f} and "
-        f"{even[LABEL][two] / even['IDUE'][two]:.2f} times IDUE's, in {even['bits'][one]:.0f} bits "
-        f"instead of {EVEN:,}."
+        f"rest at 2 eps, IDUE has {even['IDUE'][one] / even['OUE'][one]:.0%} of OUE's squared error at 1 nat and "
+        f"{even['IDUE'][two] / even['OUE'][two]:.0%} at 2; our graded projective response has "
+        f"{even[LABEL][one] / even['IDUE'][one]:.2f} and {even[LABEL][two] / even['IDUE'][two]:.2f} times IDUE's, in "
+        f"{even['bits'][one]:.0f} bits instead of {EVEN:,}."
     )
     return ExperimentResult(panels, _findings(levels, errors, off, setting.repeats), verdict)
 
@@ -135,8 +134,7 @@ def _findings(
         ),
         Finding(
             "IDUE outperforms RAPPOR and OUE",
-            "at 1 nat, relative to OUE's error, IDUE has "
-            f"{power['IDUE'][one] / power['OUE'][one]:.0%} (power law) and "
+            f"at 1 nat, relative to OUE's error, IDUE has {power['IDUE'][one] / power['OUE'][one]:.0%} (power law) and "
             f"{even['IDUE'][one] / even['OUE'][one]:.0%} (uniform), RAPPOR "
             f"{even['RAPPOR'][one] / even['OUE'][one]:.0%}",
             "no difference. There is a limit: for any other budgets, no unbiased estimate from a unary "
@@ -145,11 +143,11 @@ def _findings(
         ),
         Finding(
             "opt1 and opt2 are near-optimal",
-            f"opt1 has {even['IDUE opt1'][one] / even['IDUE'][one] - 1:.0%} more error than opt0 at "
-            f"1 nat and {even['IDUE opt1'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g}, "
-            f"opt2 {even['IDUE opt2'][one] / even['IDUE'][one] - 1:.0%} and "
-            f"{even['IDUE opt2'][-1] / even['IDUE'][-1] - 1:.0%} (uniform); even the better of the "
-            f"two is up to {better:.0%} above opt0",
+            f"opt1 has {even['IDUE opt1'][one] / even['IDUE'][one] - 1:.0%} more error than opt0 at 1 nat and "
+            f"{even['IDUE opt1'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g}, opt2 "
+            f"{even['IDUE opt2'][one] / even['IDUE'][one] - 1:.0%} and "
+            f"{even['IDUE opt2'][-1] / even['IDUE'][-1] - 1:.0%} (uniform); even the better of the two is up to "
+            f"{better:.0%} above opt0",
             "opt1 is near-optimal only at small levels, and opt2 is mostly the same as OUE. "
             "Opt0 can be solved in its convex form, so neither is needed",
         ),
@@ -163,9 +161,8 @@ def _findings(
         Finding(
             "(the estimate is the unbiased one)",
             "relative to the unbiased estimate's error, empirical Bayes from the same reports of IDUE has "
-            f"{even[BAYES][one] / even['IDUE'][one]:.1%} at 1 nat and "
-            f"{even[BAYES][two] / even['IDUE'][two]:.1%} at 2 (uniform), "
-            f"{power[BAYES][one] / power['IDUE'][one]:.0%} and "
+            f"{even[BAYES][one] / even['IDUE'][one]:.1%} at 1 nat and {even[BAYES][two] / even['IDUE'][two]:.1%} at 2 "
+            f"(uniform), {power[BAYES][one] / power['IDUE'][one]:.0%} and "
             f"{power[BAYES][two] / power['IDUE'][two]:.0%} (power law); from OUE's reports "
             f"{even[PLAIN_BAYES][one] / even['OUE'][one]:.1%} and "
             f"{power[PLAIN_BAYES][one] / power['OUE'][one]:.0%} at 1",
@@ -183,8 +180,7 @@ def _findings(
 
 
 def _projective(size: int, eps: float) -> tuple[float, int]:
-    """Return the error of projective response at uniform shares divided by that of OUE, and its number of
-    bits."""
+    """Return the error of projective response at uniform shares divided by that of OUE, and its number of bits."""
     plain = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "projective").channel
     unary = crowd.campaign(crowd.values(size), Ldp(exact.level_from(eps)), "oue").channel
     return expected_mse(plain) / expected_mse(unary), plain.output_bits

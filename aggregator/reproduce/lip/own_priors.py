@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -46,19 +45,8 @@ CROWDS = (5, 500, 50_000)
 FEW, SOME, MANY = CROWDS
 
 
-@dataclass(frozen=True)
-class _OwnPriorErrors:
-    """Errors of one person's bit by number of people, name as in ``own_errors``, and level in ``SPARSE``."""
-
-    found: Mapping[int, Mapping[str, Sequence[float]]]
-
-    def at(self, name: str, eps: float, people: int = MANY) -> float:
-        """Return a number at the level ``eps``."""
-        return self.found[people][name][SPARSE.index(eps)]
-
-    def root(self, name: str, people: int = MANY, eps: float = 1.0) -> float:
-        """Return the square root of an error."""
-        return math.sqrt(self.at(name, eps, people))
+Errors = Mapping[str, Sequence[float]]
+"""Errors of one person's bit by name as in ``own_errors``, for each level in ``SPARSE``."""
 
 
 def figure_8(setting: Setting) -> ExperimentResult:
@@ -74,36 +62,43 @@ def figure_8(setting: Setting) -> ExperimentResult:
             squares = _surveyed(yes[people], eps, setting)
             simulated[people].append(float(squares.mean()))
             off = max(off, standard_errors(squares, each["best"]))
-    errors = _OwnPriorErrors({people: series(of_level) for people, of_level in found.items()})
-    panels = tuple(_panel(people, errors.found[people], simulated[people]) for people in CROWDS)
+    errors = {people: series(of_level) for people, of_level in found.items()}
+    panels = tuple(_panel(people, errors[people], simulated[people]) for people in CROWDS)
+    one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors[MANY].items()}
     verdict = (
-        "With people's own priors (uniform), legal LIP at 1 nat has "
-        f"{errors.root('best') / errors.root('ldp'):.0%} of LDP's error; "
-        f"the published channel has {errors.root('published') / errors.root('ldp'):.0%}, and does not protect "
-        f"{1 - errors.at('protected', 1.0):.0%} of the people."
+        f"With people's own priors (uniform), legal LIP at 1 nat has {math.sqrt(one['best'] / one['ldp']):.0%} of "
+        f"LDP's error; the published channel has {math.sqrt(one['published'] / one['ldp']):.0%}, and does not protect "
+        f"{1 - one['protected']:.0%} of the people."
     )
     return ExperimentResult(panels, _findings(errors, off, setting.repeats), verdict)
 
 
-def _findings(errors: _OwnPriorErrors, off: float, repeats: int) -> tuple[Finding, ...]:
+def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[Finding, ...]:
     """Return the findings of fig. 8.
 
     Args:
         off: the largest distance of a simulated error from the exact one, in standard errors.
         repeats: the number of simulated surveys at each level.
     """
-    root = errors.root
+    many, one = errors[MANY], SPARSE.index(1.0)
+
+    def root(name: str, people: int = MANY) -> float:
+        return math.sqrt(errors[people][name][one])
+
+    protected = [many["protected"][SPARSE.index(eps)] for eps in (1.0, 2.0, 4.0)]
+    between = [
+        best <= ldp <= half for best, ldp, half in zip(many["best"], many["ldp"], many["best half"], strict=True)
+    ]
     global_prior = " and ".join(
         f"{central(number, float(share), level(1)).mse:.3g} with N = {number}, P1 = {share} "
         f"(devices {number * of_bit(lip_response(bit(share), level(1)), bit(share)):.3g})"
         for number, share in ((5, "0.5"), (100, "0.1"))
     )
-    between = [eps for eps in SPARSE if root("best", eps=eps) <= root("ldp", eps=eps) <= root("best half", eps=eps)]
     return (
         Finding(
             "everybody is protected at eps",
-            f"of {MANY:,} people the published channel protects {errors.at('protected', 1.0):.1%} at 1 nat, "
-            f"{errors.at('protected', 2.0):.1%} at 2, {errors.at('protected', 4.0):.1%} at 4",
+            f"of {MANY:,} people the published channel protects {protected[0]:.1%} at 1 nat, "
+            f"{protected[1]:.1%} at 2, {protected[2]:.1%} at 4",
             "a person is not protected if their prior of either answer is below 1/(e^eps + 1). This is the case for "
             f"2/(e^eps + 1) of all uniform priors, {2 / (math.e + 1):.1%} at 1 nat",
         ),
@@ -116,7 +111,7 @@ def _findings(errors: _OwnPriorErrors, off: float, repeats: int) -> tuple[Findin
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
             f"confirmed with legal channels and {MANY:,} people at "
-            + ("every level drawn" if len(between) == len(SPARSE) else f"{len(between)} of {len(SPARSE)} levels drawn"),
+            + ("every level drawn" if all(between) else f"{sum(between)} of {len(SPARSE)} levels drawn"),
             "no difference except for the channels",
         ),
         Finding(
@@ -145,7 +140,7 @@ def _findings(errors: _OwnPriorErrors, off: float, repeats: int) -> tuple[Findin
     )
 
 
-def _panel(people: int, errors: Mapping[str, Sequence[float]], simulated: Sequence[float]) -> Panel:
+def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
     server = tuple(root if root > LEAST_DRAWN else math.nan for root in roots(errors["server"]))
     curves = (
         *compared(SPARSE, errors, " for all"),
