@@ -1,8 +1,8 @@
 """The outbox, which sends or exports the envelopes in the queue.
 
-An envelope leaves the queue only once its file is on the disk, or the receipt of its upload has arrived. After a crash
-in between it is sent twice, and the study counts it once. A file or an upload has the envelopes of one campaign only,
-so that no study receives the reports of another study.
+Exporting and sending remove an envelope only once its file is on the disk, or the receipt of its upload has arrived.
+After a crash in between it is sent twice, and the study counts it once. A file or an upload has the envelopes of one
+campaign only, so that no study receives the reports of another study.
 
 The module queue stores the envelopes, and upload sends them on a schedule. The owner takes an exported file to the
 study.

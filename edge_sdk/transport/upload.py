@@ -1,11 +1,11 @@
 """Upload each campaign's envelopes to its own study, the same bytes until a receipt contains their digest.
 
-A campaign's envelopes go to its addresses, in order, and nowhere else. Only a receipt removes them from the queue. A
-receipt is a response with status 200 that contains the SHA-256 of the bytes sent. It lists the envelopes that the study
-refused because it does not have their campaign. Refused envelopes stay, and without a receipt all envelopes stay. The
-same bytes are sent again later, and the study counts them once. After failure number f + 1, the time of the next
-attempt is drawn uniformly from the following min(24 h, 2^f minutes) ("full jitter"). So devices that failed at the same
-time do not all return at the same time.
+A campaign's envelopes go to its addresses, in order, and nowhere else. An upload removes them from the queue only after
+a receipt. A receipt is a response with status 200 that contains the SHA-256 of the bytes sent. It lists the envelopes
+that the study refused because it does not have their campaign. Refused envelopes stay, and without a receipt all
+envelopes stay. The same bytes are sent again later, and the study counts them once. After failure number f + 1, the
+time of the next attempt is drawn uniformly from the following min(24 h, 2^f minutes) ("full jitter"). So devices that
+failed at the same time do not all return at the same time.
 
 The time and the amount of sent data depend on the number of waiting reports, the network and chance, never on an
 answer. Campaigns are uploaded one by one, so that a study cannot link the reports of one device in two campaigns. An

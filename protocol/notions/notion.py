@@ -1,8 +1,7 @@
 """The base class of privacy notions, and the certificate that a channel keeps a notion (SPEC 6).
 
 A notion is a predicate on a channel's integers. ``certify`` computes the channel's level exactly, names the worst pair
-as witness, and refuses a channel above its declared level. Every certificate is the result of
-such an audit.
+as witness, and refuses a channel above its declared level. Every certificate is the result of such an audit.
 
 The author's tools (aggregator.families) construct channels that keep a notion.
 """
