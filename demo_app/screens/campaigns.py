@@ -52,13 +52,13 @@ def answering(one: CampaignCard) -> str:
 
 
 def state(one: CampaignCard) -> str:
-    """Return the state of a campaign in words."""
+    """Return the state of a campaign in words; a day named as an end is the last day, as on a poster."""
     if one.state == NEW:
         return say("state.new")
     if one.state == OPEN:
-        return say("state.open", day=day(one.following or one.closes))
+        return say("state.open", day=day((one.following or one.closes) - 1))
     if one.state == ANSWERED:
         return say("state.last") if one.following is None else say("state.answered", day=day(one.following))
     if one.state == OVER:
-        return say("state.early" if one.early else "state.over", day=day(one.closes))
+        return say("state.early" if one.early else "state.over", day=day(one.closes - 1))
     return say("state.upcoming", day=day(one.opens))

@@ -102,6 +102,8 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         Screen(number, "demo_app", "--store", desk / "phone", "--page", url, size=PHONE, shots=SHOTS) as screen,
     ):
         shot = iter(range(1, 100))
+        closes = json.loads(run_desk("inspect", "education.campaign", "--json"))["closes"]
+        last = (datetime.datetime.fromisoformat(closes) - datetime.timedelta(seconds=1)).astimezone()
 
         def keep(name: str) -> None:
             screen.shot(f"session-{next(shot):02}-{name}")
@@ -131,6 +133,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         assert "Town library asks" in screen.texts()
         tap(screen, "join")
         keep("consent")
+        assert any(f"until {last.day} {last:%B %Y}." in text for text in screen.texts())
         tap(screen, "agree")
         keep("question")
         tap(screen, "choice:secondary")

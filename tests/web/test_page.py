@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 PRINT = base64.urlsafe_b64encode(hashlib.sha256(AUTHOR.public).digest()[:16]).decode().rstrip("=")
 PHONE = {"width": 390, "height": 844}
+DAY = 86_400
 
 
 @pytest.fixture(scope="module")
@@ -298,6 +300,15 @@ def test_a_survey_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -
     visitor.heading("Upcoming")
     assert "Opens on" in visitor.text
     assert not visitor.page.get_by_role("button", name="Answer now").count()
+
+
+def test_an_end_is_named_by_its_last_day(visitor: Visitor) -> None:
+    """The terms name the last day on which the survey, and its period, takes an answer, as a poster does."""
+    opens = campaigns.NOW - campaigns.NOW % DAY
+    visitor.open(document(campaigns.campaign(opens=opens, closes=opens + 10 * DAY, period_seconds=5 * DAY)))
+    period, survey = (datetime.datetime.fromtimestamp(opens + days * DAY - 1).astimezone() for days in (5, 10))
+    assert f"until {period.day} {period:%B %Y}" in visitor.text
+    assert f" to {survey.day} {survey:%B %Y}." in visitor.text
 
 
 def test_without_a_network_the_report_waits_and_is_sent_by_itself(visitor: Visitor) -> None:

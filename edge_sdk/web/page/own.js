@@ -8,12 +8,15 @@ import { factorAbove } from "../promise.js";
 import { questionsOf } from "./question.js";
 import { spelled } from "./review.js";
 
-/** The state of a survey, in one sentence. @param {any} campaign @returns {string} */
+/**
+ * The state of a survey, in one sentence; an end is named by its last day, as on a poster.
+ * @param {any} campaign @returns {string}
+ */
 export function stateOf({ opens, closes, closedEarly, left, following }) {
   const [now, ends] = [Date.now() / 1000, Math.min(closes, closedEarly ?? Infinity)];
-  if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends) });
+  if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends - 1) });
   if (now < opens) return say("state.upcoming", { day: day(opens) });
-  if (left > 0) return say("state.open", { day: day(ends) });
+  if (left > 0) return say("state.open", { day: day((following ?? ends) - 1) });
   return following === null ? say("state.last") : say("state.answered", { day: day(following) });
 }
 

@@ -102,7 +102,7 @@ function when(campaign) {
   return card(
     say("terms.when"),
     p(stateOf(campaign)),
-    p(say("terms.from_to", { opens: day(opens), closes: day(closes) })),
+    p(say("terms.from_to", { opens: day(opens), closes: day(closes - 1) })),
     p(say("terms.answers", { count: periods * answersPerPeriod })),
     p(say("terms.every", { count: answersPerPeriod, length: span(periodSeconds) })),
   );
