@@ -63,7 +63,7 @@ class Release:
         }
 
 
-def judge_sheet(path: Path, known: Sequence[str], sensitive: str | None = None) -> Release:
+def anonymity_of_table(path: Path, known: Sequence[str], sensitive: str | None = None) -> Release:
     """Return the k-anonymity of a CSV (with a header) or Parquet file, and its l-diversity.
 
     An empty cell counts as a value. CSV cells are compared as text.
@@ -108,7 +108,7 @@ def judge_sheet(path: Path, known: Sequence[str], sensitive: str | None = None) 
     )
 
 
-def judge_reports(channel: Channel, tally: Tally) -> Release:
+def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     """Return the local k-anonymity and l-diversity of counted reports.
 
     Reports with the same output form a class; its sensitive values are the answers that can give this output.
@@ -173,7 +173,7 @@ def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None
             )
 
 
-def judge_views(channels: Sequence[Channel], tallies: Sequence[Tally]) -> Release:
+def anonymity_of_views(channels: Sequence[Channel], tallies: Sequence[Tally]) -> Release:
     """Return the local k-anonymity and l-diversity of counted reports of several views.
 
     A device's key reveals its view, so a class consists of the reports with the same view and output.
@@ -181,9 +181,9 @@ def judge_views(channels: Sequence[Channel], tallies: Sequence[Tally]) -> Releas
     Args:
         channels, tallies: one of each for each view.
     Raises:
-        ReleaseError: as in ``judge_reports``.
+        ReleaseError: as in ``anonymity_of_reports``.
     """
-    found = [judge_reports(channel, tally) for channel, tally in zip(channels, tallies, strict=True)]
+    found = [anonymity_of_reports(channel, tally) for channel, tally in zip(channels, tallies, strict=True)]
     if len(found) == 1:
         return found[0]
     seen = [place for place, one in enumerate(found) if one.rows]

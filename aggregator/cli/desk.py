@@ -132,8 +132,8 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
     if not revoked:
         fault = "the files have no enrolments for a campaign of this study; name the files of the keys' enrolments"
         if study.enrolments_in(*batches):
-            fault = "all keys in the files were revoked before"
-            fault += f" from period {since} or an earlier one on" if since else ""
+            fault = "all keys in the files are already revoked"
+            fault += f", from period {since} or an earlier one on" if since else ""
         raise Failure(f"no key was revoked: {fault}", FAILED)
 
 

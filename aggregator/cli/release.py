@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from aggregator.anonymity import judge_sheet, judge_views
+from aggregator.anonymity import anonymity_of_table, anonymity_of_views
 from aggregator.cli import shell
 from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
@@ -40,11 +40,11 @@ def anonymity(
     values are the answers that can give this output.
     """
     if known:
-        found = judge_sheet(Path(what), known, sensitive)
+        found = anonymity_of_table(Path(what), known, sensitive)
     elif ctx.obj is not None:
         study = Study.open(shell.study_folder(ctx))
         signed = study.campaign(what)
-        found = judge_views([view.channel for view in signed.terms.views], study.tally(signed).by_view)
+        found = anonymity_of_views([view.channel for view in signed.terms.views], study.tally(signed).by_view)
     else:
         raise click.UsageError(
             "neither --known nor --study is given: a file needs --known columns, a campaign needs --study"

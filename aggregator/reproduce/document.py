@@ -13,8 +13,7 @@ from typing import Any
 
 from aggregator.reproduce import experiments
 from aggregator.reproduce.data import DataFolder, MissingData
-from aggregator.reproduce.experiment import Curve, Experiment, ExperimentResult, Finding, Panel
-from aggregator.reproduce.formats import UnreadableData
+from aggregator.reproduce.experiment import Experiment, ExperimentResult
 
 DIGITS = 9
 """Significant digits of numbers in a document; further digits differ between libraries and processors."""
@@ -76,22 +75,6 @@ class Document:
         lines = ",\n".join(json.dumps(_plain(asdict(each)), ensure_ascii=False) for each in self.found)
         return f'{json.dumps(head)[:-1]}, "experiments": [\n{lines}\n]}}\n'
 
-    @classmethod
-    def from_json(cls, value: Any) -> Document:
-        """Return the document of a machine-readable form.
-
-        Raises:
-            UnreadableData: the value is not the machine-readable form of a document.
-        """
-        try:
-            found = tuple(
-                Found(each["name"], each["row"], each["title"], each["repeats"], _outcome(each["outcome"]))
-                for each in value["experiments"]
-            )
-            return cls(value["paper"], value["quick"], value["seed"], found, dict(value["missing"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise UnreadableData(f"the JSON is not the result of `halftruth reproduce`: {error!r}") from None
-
 
 def run(
     paper: str,
@@ -146,17 +129,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
     return value
-
-
-def _outcome(value: Any) -> ExperimentResult:
-    panels = tuple(
-        Panel(**panel | {"curves": tuple(_curve(curve) for curve in panel["curves"])}) for panel in value["panels"]
-    )
-    return ExperimentResult(
-        panels, tuple(Finding(**each) for each in value["findings"]), value["verdict"], value["data"]
-    )
-
-
-def _curve(value: Any) -> Curve:
-    numbers = {key: tuple(math.nan if each is None else float(each) for each in value[key]) for key in ("x", "y")}
-    return Curve(**value | numbers)

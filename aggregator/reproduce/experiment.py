@@ -167,7 +167,7 @@ class Experiment:
 
 def parted(name: str, x: Sequence[float], y: Sequence[float], legal: Sequence[bool], notion: str) -> tuple[Curve, ...]:
     """Return a published curve as two curves: the part that satisfies the claimed level, and the part that does not,
-    whose name says so."""
+    with "not" and the notion in its name."""
     kept = tuple(value if keeps else math.nan for value, keeps in zip(y, legal, strict=True))
     # The illegal part extends to the next legal point on either side, so that the line has no gap.
     near = [any(not keeps for keeps in legal[max(place - 1, 0) : place + 2]) for place in range(len(x))]

@@ -64,7 +64,7 @@ def lists(path: Path) -> tuple[Integers, Integers]:
                 items.extend(map(int, line.split()))
             except ValueError:
                 raise UnreadableData(
-                    f"{path.name}, line {number}: a word is no item id; expected numbers with blanks between"
+                    f"{path.name}, line {number}: expected item ids, whole numbers with blanks between"
                 ) from None
             if len(items) > ends[-1]:
                 ends.append(len(items))

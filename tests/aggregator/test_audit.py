@@ -16,7 +16,7 @@ from matplotlib.image import imread
 from pyarrow import parquet
 from rich.console import Console
 
-from aggregator.anonymity import ReleaseError, judge_reports, judge_sheet
+from aggregator.anonymity import ReleaseError, anonymity_of_reports, anonymity_of_table
 from aggregator.author.audit import ask, audit, read_prior
 from aggregator.author.privacy_section import notion_of
 from aggregator.author.pufferfish_file import ScenarioError, read_scenarios
@@ -418,7 +418,7 @@ def test_anonymity_is_counted(tmp_path, form, known):
         cells = {name: [cell or None for cell in column] for name, *column in zip(*lines, strict=True)}
         parquet.write_table(pa.table(cells), path)
     sensitive = None if known == ("illness",) else "illness"
-    found = judge_sheet(path, known, sensitive)
+    found = anonymity_of_table(path, known, sensitive)
     k, diversity, classes = counted_anonymity(path, known, sensitive)
     assert (found.rows, found.classes, found.k) == (7, classes, k)
     assert found.l == (None if sensitive is None else diversity)
@@ -437,32 +437,32 @@ def test_an_invalid_release_is_refused(tmp_path):
         (("town",), None, "no column 'town'; it has 'zip'"),
     ):
         with pytest.raises(ReleaseError, match=message):
-            judge_sheet(path, known, sensitive)
+            anonymity_of_table(path, known, sensitive)
     for content in (b"", b"\xff\xfe\x00", b"a,b\n1\n", b"PAR1 no"):
         path.write_bytes(content)
         with pytest.raises(ReleaseError, match=r"rows\.csv"):
-            judge_sheet(path, ("zip",))
+            anonymity_of_table(path, ("zip",))
     path.write_text(SigningKey(bytes(32)).line(), encoding="utf-8")
     with pytest.raises(ReleaseError, match=r"rows\.csv is a secret key file: name a CSV or Parquet file$"):
-        judge_sheet(path, ("zip",))
+        anonymity_of_table(path, ("zip",))
     path.write_text("zip\n", encoding="utf-8")
-    assert judge_sheet(path, ("zip",)).k == 0
+    assert anonymity_of_table(path, ("zip",)).k == 0
 
 
 def test_k_of_reports_is_the_count_of_the_rarest_output(tmp_path):
     """k of reports is the smallest count of an observed output; l is the smallest number of answers that can produce an
     observed output."""
-    everyone = judge_reports(response(4), Tally.of(np.array([5, 0, 3, 9])))
+    everyone = anonymity_of_reports(response(4), Tally.of(np.array([5, 0, 3, 9])))
     assert (everyone.rows, everyone.classes, everyone.k, everyone.l) == (17, 3, 3, 4)
     assert everyone.smallest == {"output": "2"}
     split = Blocks.over(0, [1, 1, 0, 2, 2, 2], hadamard)
     counts = np.zeros(split.outputs, dtype=np.int64)
     counts[[0, 5]] = 4, 2
-    assert judge_reports(split, Tally.of(counts)).l == 2
+    assert anonymity_of_reports(split, Tally.of(counts)).l == 2
     counts[split.outputs - 1] = 50
-    found = judge_reports(split, Tally.of(counts))
+    found = anonymity_of_reports(split, Tally.of(counts))
     assert (found.k, found.l, found.least_diverse) == (2, 1, {"output": str(split.outputs - 1)})
-    assert judge_reports(split, Tally.of(counts * 0)).k == 0
+    assert anonymity_of_reports(split, Tally.of(counts * 0)).k == 0
 
 
 def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):

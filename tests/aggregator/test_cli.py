@@ -185,7 +185,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     (row,) = json.loads(run(*study, "status", "--json").stdout)
     assert (row["reports"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
     again = run(*study, "revoke", keys, "--from-period", 2, code=1)
-    assert "all keys in the files were revoked before from period 2 or an earlier one on" in again.stderr
+    assert "all keys in the files are already revoked, from period 2 or an earlier one on" in again.stderr
     assert "have no enrolments for a campaign of this study" in run(*study, "revoke", batch, code=1).stderr
     done = run(*study, "revoke", keys, keys, "--json")
     assert json.loads(done.stdout) == {"revoked": 400, "from_period": 0, "counted": 400}

@@ -10,8 +10,9 @@ import pytest
 
 from aggregator.reproduce import PAPERS, experiments
 from aggregator.reproduce.data import DataFolder
-from aggregator.reproduce.document import Document, run
+from aggregator.reproduce.document import run
 from aggregator.reproduce.page import written
+from tests.aggregator.stored_run import document_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 FAST = {"legality", "numbers", "example1", "fig5", "fig6-cns", "notions", "sweep", "utility", "relations"}
@@ -26,7 +27,7 @@ def kept(paper):
 def test_the_page_has_the_text_of_the_stored_run(paper):
     """The part of each paper is the text of its stored quick run, and contains every experiment with its figure."""
     page = (DOCS / "RESULTS.md").read_text(encoding="utf-8")
-    document = Document.from_json(kept(paper))
+    document = document_of(kept(paper))
     assert document.quick
     assert not document.missing
     assert [found.name for found in document.found] == [each.name for each in experiments(paper)]
@@ -36,7 +37,7 @@ def test_the_page_has_the_text_of_the_stored_run(paper):
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_experiment_has_a_small_figure(paper):
     """Every experiment with panels has a figure of less than 60 KB in the page's folder, which has no other figures."""
-    names = {f"{paper}-{found.name}.png" for found in Document.from_json(kept(paper)).found if found.figure}
+    names = {f"{paper}-{found.name}.png" for found in document_of(kept(paper)).found if found.figure}
     assert {path.name for path in (DOCS / "results").glob(f"{paper}-*.png")} == names
     for name in names:
         assert (DOCS / "results" / name).stat().st_size < 60_000, name

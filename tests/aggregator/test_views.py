@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from scipy import stats
 
-from aggregator.anonymity import judge_views
+from aggregator.anonymity import anonymity_of_views
 from aggregator.engines import tallies
 from aggregator.engines.steps import StudyVersion
 from aggregator.estimate.error import view_worths
@@ -346,9 +346,9 @@ def test_anonymity_counts_equal_reports_of_one_view():
     level = exact.NANONATS
     channels = [randomized_response(4, level), hadamard(36, level)]
     tallies = [Tally.of(np.array([5, 3, 0, 4])), Tally.of(np.array([9, 7] + [0] * (channels[1].outputs - 2)))]
-    found = judge_views(channels, tallies)
+    found = anonymity_of_views(channels, tallies)
     assert (found.rows, found.classes, found.k, found.smallest) == (28, 5, 3, {"view": "0", "output": "1"})
-    assert judge_views(channels[1:], tallies[1:]).smallest == {"output": "1"}
+    assert anonymity_of_views(channels[1:], tallies[1:]).smallest == {"output": "1"}
 
 
 def test_influence_and_error_are_divided_by_the_share_of_the_view():

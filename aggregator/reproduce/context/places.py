@@ -201,8 +201,8 @@ def figure_3(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "(no map of the estimates)",
-            f"of the 100 most popular cells LDP's estimate names {hits[0]} among its first 100, blocks {hits[1]}; "
-            f"cells of at least {BANDS[2][0]:.2%}: {seen[0]} in truth, {seen[1]} by LDP, {seen[2]} by blocks",
+            f"of the 100 most popular cells, {hits[0]} are among the 100 largest estimates with LDP, {hits[1]} with "
+            f"blocks; cells of at least {BANDS[2][0]:.2%}: {seen[0]} in truth, {seen[1]} by LDP, {seen[2]} by blocks",
             "reports reveal the block, so no estimate puts people into an empty district",
         ),
     )

@@ -1,7 +1,7 @@
 """The published LIP channel and others for comparison: the error of one bit, and the level that each satisfies.
 
 The paper's formulas are used only for its claims. Errors and levels are computed from a channel's integers. Where the
-published channel violates its definition, it is computed for comparison, and the name of its curve says so; no campaign
+published channel violates its definition, it is computed for comparison, and its curve is named so; no campaign
 can use the channel at such a level and prior.
 """
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aggregator.anonymity import ReleaseError, judge_reports
+from aggregator.anonymity import ReleaseError, anonymity_of_reports
 from aggregator.author.audit import MOST_STEPS, Audit, ask, audit
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
@@ -95,7 +95,7 @@ def _released(terms: Campaign, generator: np.random.Generator) -> str:
     """Return words for k and l of a release of reports, or "-" for reports of bits."""
     held = np.array(PRIOR) * PEOPLE // sum(PRIOR)
     try:
-        one = judge_reports(terms.channel, crowd.tally(terms.channel, held, generator))
+        one = anonymity_of_reports(terms.channel, crowd.tally(terms.channel, held, generator))
     except ReleaseError:
         return "-"
     return f"{one.k:,} and {one.l}"

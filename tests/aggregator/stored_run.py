@@ -1,0 +1,29 @@
+"""Reads the document of a run of `halftruth reproduce` from its JSON form."""
+
+from __future__ import annotations
+
+import math
+
+from aggregator.reproduce.document import Document, Found
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel
+
+
+def document_of(value):
+    """Return the document whose ``as_json`` is ``value``; gaps in curves are NaN."""
+    found = tuple(
+        Found(each["name"], each["row"], each["title"], each["repeats"], _outcome(each["outcome"]))
+        for each in value["experiments"]
+    )
+    return Document(value["paper"], value["quick"], value["seed"], found, value["missing"])
+
+
+def _outcome(value):
+    panels = tuple(Panel(**panel | {"curves": tuple(map(_curve, panel["curves"]))}) for panel in value["panels"])
+    return ExperimentResult(
+        panels, tuple(Finding(**each) for each in value["findings"]), value["verdict"], value["data"]
+    )
+
+
+def _curve(value):
+    numbers = {key: tuple(math.nan if each is None else float(each) for each in value[key]) for key in ("x", "y")}
+    return Curve(**value | numbers)
