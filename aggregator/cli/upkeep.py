@@ -48,7 +48,8 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
     for one in done:
         if one.left:
             shell.warn(
-                f"Warning: {one.left} partitions of {one.table} are in use and were not merged: compact again later"
+                f"Warning: partitions of {one.table} that were not merged, because other processes write to them: "
+                f"{one.left}; compact again later"
             )
     if as_json:
         shell.print_json({one.table: one.as_json() for one in done})

@@ -51,10 +51,10 @@ def connected(name: str, processes: int | None) -> Iterator[Cluster]:
             client = stack.enter_context(Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
             client.wait_for_workers(1, timeout=CONNECT_SECONDS)
         except (OSError, TimeoutError, ValueError) as error:
-            raise EngineError(
-                f"no Dask scheduler with a worker answers at {name!r} ({error}): start one with `dask scheduler` and "
-                "`dask worker`, or use --engine dask, which starts its own processes"
-            ) from None
+            advice = "start one with `dask scheduler` and `dask worker`, or use --engine dask on this machine"
+            if name == "dask":
+                advice = "start fewer processes with --threads, or use --engine local"
+            raise EngineError(f"no Dask scheduler with a worker answers at {name!r} ({error}): {advice}") from None
         with _dask_errors(), client.as_current():
             yield Cluster(Workers(client))
 
