@@ -216,7 +216,7 @@ def test_a_form_is_refused_without_ldp_and_as_a_single_question(tmp_path: Path) 
     other = TAIL.replace('"ldp"', '"high-low"')
     with pytest.raises(DraftError, match="notion of a form must be"):
         read_draft(drafted(tmp_path, tail=other))
-    with pytest.raises(DraftError, match="a channel for each of its views"):
+    with pytest.raises(DraftError, match="a channel for each view"):
         read_question(drafted(tmp_path))
 
 
