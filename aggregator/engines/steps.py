@@ -138,7 +138,7 @@ def probe(path: Place, identity: str) -> tuple[str, str]:
         if str(tables.snapshot(path / CAMPAIGNS).metadata().id) != identity:
             trouble = "there is another study at this path"
     except StudyError:
-        trouble = "its tables are missing there, or cannot be read"
+        trouble = "its tables cannot be read there"
     return metadata.version("halftruth"), trouble
 
 

@@ -80,7 +80,8 @@ class Question:
 
     @property
     def shares(self) -> list[float] | None:
-        """The expected shares, shape (k,): uniform, or uniform within each set of values if ``part`` is given.
+        """The expected shares, shape (k,), uniform within each set of values if ``part`` is given; None for equal
+        shares.
 
         If the goal is the mean of a number, they are the shares after random rounding of equally common numbers.
         """

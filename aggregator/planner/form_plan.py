@@ -186,7 +186,8 @@ class _Expected:
 
 
 def _enough(draft: DraftForm, one: _Expected, reports: int, level: int) -> int | None:
-    """Return the least level above the form's level at which the table of a view shows a medium association."""
+    """Return the least of ``LEVELS`` above the form's level at which the table of a view shows a medium association;
+    None if no level does."""
     for other in LEVELS:
         if other > level:
             channel = draft.channel(one.view, other)

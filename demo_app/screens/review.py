@@ -91,7 +91,7 @@ class ReviewView(PageView):
         return say(key, cost=above(review.cost))
 
     def _bytes(self, review: Review) -> Widget:
-        """Yield the bytes of every envelope for this campaign, with the meaning of each part."""
+        """Return a card with the bytes of at most ``MOST_SHOWN`` envelopes, and the meaning of each part."""
         made = card(
             words(say("review.bytes", count=review.total), "title", name="total"),
             words(say("review.bytes_how"), "small", "muted"),

@@ -692,7 +692,7 @@ def test_workers_without_the_study_or_of_another_version_are_named(study, monkey
     identity = str(tables.snapshot(study.path / "campaigns").metadata().id)
     assert steps.probe(study.path, identity)[1] == ""
     assert "another study" in steps.probe(study.path, "somebody else")[1]
-    assert "no study" in steps.probe(study.path / "nowhere", identity)[1]
+    assert "cannot be read there" in steps.probe(study.path / "nowhere", identity)[1]
     version = steps.probe(study.path, identity)[0]
     cases = [
         ((version, "there is no study"), "shared|storage"),

@@ -689,7 +689,7 @@ def test_a_rebuild_that_fails_leaves_nothing(study, sources, tmp_path, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copy2", full)
-        with pytest.raises(StudyError, match="free space"):
+        with pytest.raises(StudyError, match="a full disk"):
             rebuild(study.path, tmp_path / "new", all_of(sources), now=NOW)
     assert [path.name for path in tmp_path.iterdir()] == [study.path.name]
 

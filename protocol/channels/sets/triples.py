@@ -167,7 +167,7 @@ class Triples(SupportChannel):
         return rarest, most_frequent
 
     def _masses(self, prior: Sequence[int]) -> Iterator[int]:
-        """Return the prior mass of each triple, in order."""
+        """Yield the prior mass of each triple, in order."""
         n = self.ring
         points = [*prior, *[0] * (3 * n - self.inputs)]
         rings = [points[start : start + n] for start in (0, n, 2 * n)]
