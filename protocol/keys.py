@@ -1,7 +1,8 @@
-"""Ed25519 keys and signatures, with the same verdict for every library (SPEC 2).
+"""Ed25519 keys and signatures, with the same verdict in every implementation (SPEC 2).
 
-Libraries disagree only on inputs that no honest signer produces (small-order points, non-canonical encodings, S >= L).
-A check of the bytes refuses these inputs before they reach a library.
+Libraries disagree only on inputs that no honest signer produces. A check of the bytes refuses small-order points,
+non-canonical encodings and S >= L before they reach a library. On the remaining inputs, which have a component of small
+order, the equation without a cofactor decides.
 
 The ``cryptography`` package computes on the curve. Storing a secret is the caller's task.
 """

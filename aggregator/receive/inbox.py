@@ -73,7 +73,7 @@ def prepare(study: Place) -> None:
         OSError
     """
     for folder in _folders(study):
-        folder.mkdir(mode=0o700, exist_ok=True)  # an upload reveals which keys belong to one device
+        folder.mkdir(mode=0o700, exist_ok=True)  # a file of several campaigns shows a device's keys
         _sync(folder.parent)
 
 
