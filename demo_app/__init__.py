@@ -2,5 +2,6 @@
 
 The SDK makes every decision; the app only shows the results. ``model`` uses no window, and ``screens`` no device.
 
-``python -m demo_app`` runs it. It imports ``edge_sdk`` only, and nothing imports it.
+``python -m demo_app`` runs the app. It imports no other package of this repository than ``edge_sdk``, and only the
+tests import it.
 """

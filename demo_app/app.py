@@ -143,7 +143,10 @@ class HalftruthApp(App):
         return True
 
     def on_resume(self) -> None:
-        """Follow the system's colours, and ask for the screen lock if the app was hidden for a minute."""
+        """Follow the system's colours; ask for the screen lock if the app was hidden for a minute.
+
+        It asks only if the person chose the lock and the phone has one.
+        """
         self._use_palette()
         if self.root is not None:
             self.root.insets = insets()

@@ -153,7 +153,8 @@ def test_no_class_or_function_has_a_vague_name() -> None:
 
 
 def test_every_file_opens_with_its_purpose() -> None:
-    """A module begins with a docstring whose first line ends as a sentence does."""
+    """A module begins with a docstring whose first line ends with a full stop, a question mark, an exclamation mark or
+    a colon."""
     for path in modules().values():
         purpose = ast.get_docstring(tree(path))
         assert purpose, path

@@ -42,7 +42,7 @@ class _Part(Study):
         return self._whole.listed()
 
     def known(self, campaign: str) -> Known:
-        """Return a campaign."""
+        """Return the campaign with this id."""
         return self._whole.known(campaign)
 
     def registry(self, campaign: str) -> Registry:

@@ -95,8 +95,8 @@ def frames(
     stop = size if stop is None else stop
     likely = _likely(data)
     begins, ends = likely[0], likely[2]
-    # In each run of adjacent envelopes, find the last one; the bytes after it are read one envelope at a time.
-    lasts = np.flatnonzero(np.append(ends[:-1] != begins[1:], True)) if len(begins) else begins
+    # After a run of adjacent envelopes, the offset of the next envelope is unknown, so it is read one at a time.
+    last_of_run = np.flatnonzero(np.append(ends[:-1] != begins[1:], True)) if len(begins) else begins
     beyond = int(np.searchsorted(begins, stop))
     first, upcoming = 0, -1
     runs = [likely[:, :0]]
@@ -105,7 +105,7 @@ def frames(
             first = int(np.searchsorted(begins, at))
             upcoming = int(begins[first]) if first < len(begins) else size
         if upcoming == at:
-            after = min(int(lasts[np.searchsorted(lasts, first)]) + 1, beyond)
+            after = min(int(last_of_run[np.searchsorted(last_of_run, first)]) + 1, beyond)
             runs.append(likely[:, first:after])
             inside_garbage = False
             at = int(ends[after - 1])

@@ -154,8 +154,9 @@ def html_document(title: str, body: Html, style: str, *first: Html) -> str:
 
 
 def _paragraphs(texts: Iterable[tuple[str, str]]) -> Iterator[Html]:
-    """Return a paragraph for each text, marked with its language."""
-    return (tag("p", text, lang=language) for language, text in texts)
+    """Yield a paragraph for each text, marked with its language."""
+    for language, text in texts:
+        yield tag("p", text, lang=language)
 
 
 def _json(data: object) -> str:

@@ -169,7 +169,7 @@ def archive_admitted(study: Place, files: Iterable[Path]) -> None:
 
 
 def kept(study: Place) -> list[Path]:
-    """Return the folder of archived batches, if it exists."""
+    """Return a list with the folder of archived batches; empty if the folder does not exist."""
     return [done_of(study)] if isinstance(study, Path) and done_of(study).is_dir() else []
 
 

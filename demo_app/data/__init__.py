@@ -1,1 +1,1 @@
-"""Precomputed pictures of the app, with the scripts that made them."""
+"""The app's icon and coastlines, with the scripts that make both files."""

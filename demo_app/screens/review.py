@@ -152,7 +152,7 @@ class ReviewView(PageView):
         self.app.do(lambda model: model.answer(campaign_id, value), self._made)
 
     def _made(self, review: Review) -> None:
-        # The question is answered, so going back must not open it: hence ``fresh``.
+        # With ``fresh``, going back does not open the answered question again.
         self.app.go("review", review, fresh=True)
 
 
