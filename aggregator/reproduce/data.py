@@ -176,7 +176,7 @@ class DataFolder:
                     return self.path / each
         lacking = "no folder of data sets was named"
         if self.path is not None:
-            lacking = f"{self.path} has none of its files ({', '.join(names)})"
+            lacking = f"{self.path} contains no file of this data set ({', '.join(names)})"
         raise MissingData(
             f"the data set {source.title} is missing: {lacking}. It is described at {source.where}; put "
             f"{source.originals[0]} (or the compact {source.compact}) into a folder and name it with --data"

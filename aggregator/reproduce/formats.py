@@ -69,7 +69,7 @@ def lists(path: Path) -> tuple[Integers, Integers]:
             if len(items) > ends[-1]:
                 ends.append(len(items))
     if len(ends) < 2:
-        raise UnreadableData(f"{path.name} has no baskets")
+        raise UnreadableData(f"{path.name} has no baskets: expected item ids, whole numbers with blanks between")
     if min(items) < 0:
         raise UnreadableData(f"{path.name} has the item id {min(items)}: item ids begin at 0")
     return np.array(ends, dtype=np.int64), np.array(items, dtype=np.int64)
@@ -146,5 +146,8 @@ def grid_sheet(path: Path, height: int, width: int) -> Integers:
                     raise ValueError("outside the grid")
                 counts[place[0] * width + place[1]] += int(row["checkins"])
         except (KeyError, TypeError, ValueError) as error:
-            raise UnreadableData(f"{path.name}, line {rows.line_num}: row, col and checkins: {error}") from None
+            raise UnreadableData(
+                f"{path.name}, line {rows.line_num}: row, col and checkins must be whole numbers, and the cell must be "
+                f"inside the grid ({error})"
+            ) from None
     return counts

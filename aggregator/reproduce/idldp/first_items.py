@@ -268,8 +268,9 @@ def figure_5(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "(the estimate is the unbiased one)",
-            f"empirical Bayes has {found['mse', BAYES][1] / found['mse', main][1]:.1%} of the total error with "
-            f"{shares[1]:.0%}; of RE({most}) {found['re', BAYES][1] / found['re', main][1]:.0%}",
+            f"with {shares[1]:.0%} sensitive items, empirical Bayes has "
+            f"{found['mse', BAYES][1] / found['mse', main][1]:.1%} of the total error and "
+            f"{found['re', BAYES][1] / found['re', main][1]:.0%} of RE({most}) of the unbiased estimate",
             f"{int(people.counts[top[-1]])} of {len(people):,} people have the item of rank {most}",
         ),
     )
