@@ -154,9 +154,7 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
     for number, row in enumerate(lines, 2):
         where = f"{name}, line {number}"
         if len(row) != len(header):
-            raise SheetError(
-                f"{where}: the row has {len(row)} cells, the header {len(header)}: give every row as many as the header"
-            )
+            raise SheetError(f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}")
         weights = [Fraction(0)] * domain.size
         for place, cell in zip(places, row[holds:ends], strict=True):
             weights[place] = _weight(cell, where)

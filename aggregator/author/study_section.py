@@ -119,7 +119,10 @@ def _names(section: Section, entry: str, own: Sequence[str]) -> tuple[str, ...]:
     else:
         found = section.list_of(entry, str, "texts in the draft's order, or a table of them by the draft's names")
         if len(found) != len(own):
-            raise DraftError(f"[{section.name}] {entry} has {len(found)} texts, the draft {len(own)}: translate each")
+            raise DraftError(
+                f"[{section.name}] {entry} must have {len(own)} texts, as the draft has, not {len(found)}: translate "
+                "each text"
+            )
     if repeated := next((name for place, name in enumerate(found) if name in found[:place]), None):
         raise DraftError(f"[{section.name}] {entry} has {shown(repeated)} twice: give each a text of its own")
     return tuple(found)

@@ -105,8 +105,7 @@ def read_people(
                 where = f"{path.name}, line {lines.line_num}"
                 if len(row) != len(header):
                     raise SheetError(
-                        f"{where}: the row has {len(row)} cells, the header {len(header)}: give every row as many as "
-                        "the header"
+                        f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}"
                     )
                 texts = tuple(row[: len(asked)])
                 cells = dict(zip(asked, texts, strict=True))

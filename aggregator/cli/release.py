@@ -55,7 +55,8 @@ def anonymity(
         shell.print_json(found.as_json())
     else:
         shell.console().print(release_table(found))
-    more_k, more_l = "coarsen the known columns, or withhold the smallest classes", "coarsen the known columns"
+    more_k = "coarsen the known columns, or withhold the smallest equivalence classes"
+    more_l = "coarsen the known columns"
     if not known:
         more_k = "wait for more reports, or ask for fewer values in a new campaign"
         more_l = "use another mechanism or notion in a new campaign, so that more answers can give each output"

@@ -327,7 +327,7 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
     recipe = mechanism.recipe(question)
     if isinstance(recipe, str):
         others = [one.name for one in CATALOGUE if not isinstance(one.recipe(question), str)]
-        raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Usable are: {", ".join(others)}, table')
+        raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Use one of: {", ".join(others)}, table')
     try:
         channel = recipe()
         if missing := question.missing(channel):

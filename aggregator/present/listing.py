@@ -218,7 +218,7 @@ def release_table(release: Release) -> Table:
     def like(cells: Mapping[str, str]) -> str:
         return ", ".join(f"{name} {cell!r}" for name, cell in cells.items())
 
-    rows = [("rows", f"{release.rows:,} in {release.classes:,} classes")]
+    rows = [("rows", f"{release.rows:,} in {release.classes:,} equivalence classes")]
     rows.append(("k", f"{release.k:,}" + (f", such as {like(release.smallest)}" if release.smallest else "")))
     if release.l is not None:
         rows.append(

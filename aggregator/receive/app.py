@@ -64,7 +64,7 @@ CODE = "halftruth-code"
 _IMMUTABLE = {"cache-control": f"public, max-age={365 * DAY}, immutable"}
 _UNROUTED = {
     404: ("path", "unknown path: see docs/RECEIVE.md"),
-    405: ("method", "this path does not accept this method"),
+    405: ("method", "this path does not accept this method: see docs/RECEIVE.md"),
 }
 """Stage and text of the refusals that the router makes, by status."""
 _log = logging.getLogger("halftruth.receive")

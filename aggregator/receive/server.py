@@ -201,7 +201,9 @@ class Deadlines(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Refuse a request that is not HTTP; overrides a method of uvicorn."""
-        self._refuse(400, "request", "not a valid HTTP request")
+        self._refuse(
+            400, "request", "the request is not valid HTTP: send an HTTP/1.1 request; docs/RECEIVE.md has the paths"
+        )
 
     def _refuse(self, status: int, stage: str, text: str) -> None:
         """Answer with a refusal in the application's format, without calling the application."""

@@ -111,7 +111,9 @@ class AndroidKeyStore(FileKeyStore):
             for old in range(oldest + 1, number + 1):
                 store.deleteEntry(_alias(stem, old))
         except java.JavaException as error:
-            raise StoreError(f"this phone's Keystore refuses to make a key: {error.classname}") from None
+            raise StoreError(
+                f"this phone's Keystore cannot make a key ({error.classname}): restart the phone, and try again"
+            ) from None
 
     def _number(self) -> int:
         """Return the number of the key in use; 0 before the first key, and if the number is unknown."""

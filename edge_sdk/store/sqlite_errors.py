@@ -58,7 +58,8 @@ def advice(error: sqlite3.Error, folder: Path | None) -> str:
         return f"{where} is in use by another process; nothing was changed; try again"
     if is_code(error, "SQLITE_READONLY") or is_code(error, "SQLITE_CANTOPEN") or is_code(error, "SQLITE_PERM"):
         return f"{where} cannot be written; check who owns the folder and its files"
-    return f"{where} cannot be used: {getattr(error, 'sqlite_errorname', 'a row cannot be read; it may be damaged')}"
+    why = getattr(error, "sqlite_errorname", "a row cannot be read")
+    return f"{where} cannot be used ({why}): run doctor, which checks whether the database is damaged"
 
 
 def is_code(error: sqlite3.Error, name: str) -> bool:

@@ -140,7 +140,11 @@ def test_questions_are_translated_by_name(tmp_path: Path) -> None:
         ('yes = "ja", ', "", "[text.de.question.vote.values] yes is missing: it is 'yes' in this language"),
         ('yes = "ja"', 'yes = "ja", maybe = "x"', "values] has an unknown entry 'maybe'; expected one of: no, yes"),
         ('yes = "ja"', 'yes = "nein"', "[text.de.question.vote] values has 'nein' twice"),
-        ('"keine", ', "", "[text.de.question.work] values has 1 texts, the draft 2: translate each"),
+        (
+            '"keine", ',
+            "",
+            "[text.de.question.work] values must have 2 texts, as the draft has, not 1: translate each text",
+        ),
         ('"keine"', '"Arbeit"', "[text.de.question.work] values has 'Arbeit' twice"),
         ('"keine"', "1", "[text.de.question.work] values must be a list of texts"),
         ('"keine"', '"a;b"', "question 'work': value 'a;b' contains ';'"),

@@ -57,7 +57,7 @@ def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
         ("wheat,hay\n1,2\n", "all 3 values"),
         ("wheat,hay,hay\n1,2,3\n", "all 3 values"),
         ("wheat,hay,oats\n1,2,3\n", "all 3 values"),
-        ("wheat,hay,flax\n1,2\n", "line 2: the row has 2 cells"),
+        ("wheat,hay,flax\n1,2\n", "line 2: the row must have 3 cells, as the header has, not 2"),
         ("wheat,hay,flax\n1,2,0\n", "line 2: a weight must be above zero"),
         ("wheat,hay,flax\n1,2,many\n", "line 2: a weight must be a number"),
         ("wheat,hay,flax\n0.33333333,0.33333333,0.33333334\n", "fewer digits"),

@@ -499,7 +499,7 @@ def test_a_keystore_that_refuses_keeps_the_old_key(place, clock, phone) -> None:
         clock.now += WEEK
         phone.refuses = True
         assert device.answer(device.campaigns[0], LABELS[1]).cost == 1
-        assert "refuses to make a key" in device.doctor()["checkpoint"]
+        assert "cannot make a key" in device.doctor()["checkpoint"]
     phone.refuses = False
     assert use(place, clock, 2) == 3
 
