@@ -21,7 +21,7 @@ from types import FrameType
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from edge_sdk import BudgetPolicy, Device
-from edge_sdk.rollback.file_store import FLUSH, SLOT_BYTES
+from edge_sdk.rollback.file_store import COPY_BYTES, FLUSH
 from edge_sdk.store.sqlite import CHECKPOINT_PAGES, PAGE_BYTES
 from protocol import exact
 from protocol.campaign import Campaign, campaign_id, seal_campaign
@@ -103,7 +103,7 @@ def answers(folder: Path) -> tuple[list[float], list[float], tuple[int, int]]:
         signature = key.sign(bytes(64))
         bare.execute("INSERT INTO report VALUES (NULL, ?)", (signature + bytes(42),))
         os.lseek(beside, 0, os.SEEK_SET)
-        os.write(beside, bytes(SLOT_BYTES))
+        os.write(beside, bytes(COPY_BYTES))
         FLUSH(beside)
 
     with Device.open(folder / "store", [AUTHOR.public], BudgetPolicy(lifetime=10**5), clock=lambda: now[0]) as device:

@@ -13,8 +13,8 @@ from edge_sdk.rollback.checkpoint import MOST_BYTES, Checkpoint
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, KeyStore, require_later
 from edge_sdk.store.files import write_durably
 
-SLOT_BYTES = 4096
-"""Length of one slot of a checkpoint's file: a page of the disk, so that a torn write damages only one slot."""
+COPY_BYTES = 4096
+"""Length of one copy of the checkpoint in its file: a page of the disk, so that a torn write damages only one copy."""
 # fdatasync suffices, because the file never grows.
 FLUSH = getattr(os, "fdatasync", os.fsync)
 
@@ -24,7 +24,7 @@ class FileKeyStore(KeyStore):
     elsewhere.
 
         folder/device.secret       32 bytes
-        folder/device.checkpoint   two slots of 4,096 bytes, written in turn, so a torn write leaves one
+        folder/device.checkpoint   two copies of 4,096 bytes, written in turn, so a torn write leaves one
 
     The length of a checkpoint's file never changes, so a full disk does not stop a write (except on btrfs and zfs,
     where every write takes new space).
@@ -43,7 +43,7 @@ class FileKeyStore(KeyStore):
         self.outside = None if outside is None else Path(outside).absolute()
         self.files = (self.folder / CHECKPOINT_FILE,)
         self.elsewhere = "" if self.outside is None else f"the checkpoint in {self.outside}"
-        # Each write reads both slots first, which have the last two checkpoints. Their records are compared, which is
+        # Each write reads both copies first, which are the last two checkpoints. Their records are compared, which is
         # faster than decoding them.
         self._recent: deque[Checkpoint] = deque(maxlen=2)
 
@@ -70,19 +70,19 @@ class FileKeyStore(KeyStore):
         write_durably(self.folder / SECRET_FILE, secret)
 
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """Return the checkpoint of each file: the later one of its two slots.
+        """Return the checkpoint of each file: the later one of its two copies.
 
         Returns:
-            The later checkpoint by path; None if no slot can be read.
+            The later checkpoint by path; None if no copy can be read.
         """
         return {str(path): self._kept(path) for path in self._paths}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
-        """Write the checkpoint into the older slot, or into both slots.
+        """Write the checkpoint over the older copy, or over both copies.
 
         Args:
             checkpoint: the latest state of the ledger.
-            alone: overwrite both slots, so that no earlier checkpoint is left.
+            alone: overwrite both copies, so that no earlier checkpoint is left.
         """
         first: OSError | None = None
         # If the second place is not mounted, the first one must still be written, so an error does not end the loop.
@@ -113,45 +113,45 @@ class FileKeyStore(KeyStore):
         except FileNotFoundError:
             return None
         try:
-            return _newest(self._slots(descriptor))
+            return _newest(self._copies(descriptor))
         finally:
             os.close(descriptor)
 
     def _keep(self, path: Path, checkpoint: Checkpoint, alone: bool) -> None:
-        slot = checkpoint.record.ljust(SLOT_BYTES, b"\0")
+        copy = checkpoint.record.ljust(COPY_BYTES, b"\0")
         if alone and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            write_durably(path, 2 * slot)
+            write_durably(path, 2 * copy)
             return
         descriptor = _open(path, os.O_RDWR)
         try:
-            slots = self._slots(descriptor)
-            newest = _newest(slots)
+            copies = self._copies(descriptor)
+            newest = _newest(copies)
             require_later(checkpoint, newest, str(path), alone)
             if newest == checkpoint and not alone:
                 return
-            older = 0 if newest is None or slots[1] == newest else 1
+            older = 0 if newest is None or copies[1] == newest else 1
             for place in (older, 1 - older) if alone else (older,):
-                os.lseek(descriptor, place * SLOT_BYTES, os.SEEK_SET)
-                os.write(descriptor, slot)
+                os.lseek(descriptor, place * COPY_BYTES, os.SEEK_SET)
+                os.write(descriptor, copy)
                 FLUSH(descriptor)
         finally:
             os.close(descriptor)
 
-    def _slots(self, descriptor: int) -> list[Checkpoint | None]:
-        """Return the checkpoints in the two slots of an open file; None for a slot that cannot be decoded."""
-        data = os.read(descriptor, SLOT_BYTES + MOST_BYTES)
-        return [self._decoded(data), self._decoded(data[SLOT_BYTES:])]
+    def _copies(self, descriptor: int) -> list[Checkpoint | None]:
+        """Return the two copies of the checkpoint in an open file; None for a copy that cannot be decoded."""
+        data = os.read(descriptor, COPY_BYTES + MOST_BYTES)
+        return [self._decoded(data), self._decoded(data[COPY_BYTES:])]
 
-    def _decoded(self, slot: bytes) -> Checkpoint | None:
+    def _decoded(self, copy: bytes) -> Checkpoint | None:
         for recent in self._recent:
-            if slot.startswith(recent.record):
+            if copy.startswith(recent.record):
                 return recent
-        return Checkpoint.decode(slot)
+        return Checkpoint.decode(copy)
 
 
-def _newest(slots: list[Checkpoint | None]) -> Checkpoint | None:
-    first, second = slots
+def _newest(copies: list[Checkpoint | None]) -> Checkpoint | None:
+    first, second = copies
     return first if first and (second is None or first.sequence >= second.sequence) else second
 
 

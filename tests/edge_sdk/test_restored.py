@@ -18,7 +18,7 @@ from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import BudgetRefused, StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import MOST_CAPS, Checkpoint
 from edge_sdk.rollback.checkpointing import stored_checkpoint
-from edge_sdk.rollback.file_store import SLOT_BYTES, FileKeyStore
+from edge_sdk.rollback.file_store import COPY_BYTES, FileKeyStore
 from edge_sdk.rollback.host_identity import HostIdentity, _generation
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.rollback.store_identity import open_store
@@ -368,17 +368,17 @@ def test_an_incomplete_new_store_is_completed_at_opening(place, open_device, mon
     assert moment > 15
 
 
-@pytest.mark.parametrize("slot", [0, 1])
+@pytest.mark.parametrize("copy", [0, 1])
 @pytest.mark.parametrize("kept_bytes", [0, 7, 100, 130])
-def test_a_torn_checkpoint_leaves_the_previous_one(answered, place, slot, kept_bytes) -> None:
-    """If either slot is half written, the store opens, because the other slot has a whole checkpoint; an older database
+def test_a_torn_checkpoint_leaves_the_previous_one(answered, place, copy, kept_bytes) -> None:
+    """If either copy is half written, the store opens, because the other copy is a whole checkpoint; an older database
     is still refused."""
     answered(2)
     path = place / CHECKPOINT_FILE
-    assert path.stat().st_size == 2 * SLOT_BYTES
+    assert path.stat().st_size == 2 * COPY_BYTES
     data = bytearray(path.read_bytes())
-    start = slot * SLOT_BYTES
-    data[start + kept_bytes : start + SLOT_BYTES] = os.urandom(SLOT_BYTES - kept_bytes)
+    start = copy * COPY_BYTES
+    data[start + kept_bytes : start + COPY_BYTES] = os.urandom(COPY_BYTES - kept_bytes)
     path.write_bytes(data)
     assert spent(place) == 2
     held = files(place)
@@ -388,13 +388,13 @@ def test_a_torn_checkpoint_leaves_the_previous_one(answered, place, slot, kept_b
         spent(place)
 
 
-def test_the_slots_are_written_in_turn(open_device, place) -> None:
-    """One slot always has the latest checkpoint and the other the one before, so a torn write loses one step only."""
+def test_the_copies_are_written_in_turn(open_device, place) -> None:
+    """One copy is always the latest checkpoint and the other the one before, so a torn write loses one step only."""
     with open_device(place) as device:
         for nats in range(50, 45, -1):
             device.tighten(BudgetPolicy(lifetime=nats))
             data = (place / CHECKPOINT_FILE).read_bytes()
-            sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, SLOT_BYTES)]
+            sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, COPY_BYTES)]
             latest = stored_checkpoint(device._store).sequence
             assert sorted(sequences) == [latest - 1, latest]
             # A second process may keep the same checkpoint again, which writes nothing.
@@ -541,18 +541,18 @@ def test_more_caps_than_a_checkpoint_has_room_for_are_refused(open_device, place
 
 @pytest.mark.parametrize("outside", [False, True])
 def test_forgetting_leaves_no_old_byte_in_the_checkpoint(answered, open_device, place, tmp_path, outside) -> None:
-    """After forgetting, both slots contain the same checkpoint, and the hash of no earlier one."""
+    """After forgetting, both copies contain the same checkpoint, and the hash of no earlier one."""
     elsewhere = tmp_path / "unit.checkpoint"
     key_store = FileKeyStore(place, elsewhere if outside else None)
     answered(3, key_store=key_store)
     checkpoints = [place / CHECKPOINT_FILE, *([elsewhere] if outside else [])]
-    old = [Checkpoint.decode(path.read_bytes()[start:]) for path in checkpoints for start in (0, SLOT_BYTES)]
+    old = [Checkpoint.decode(path.read_bytes()[start:]) for path in checkpoints for start in (0, COPY_BYTES)]
     with open_device(place) as device:
         device.forget()
         assert device.budget.spent == 3
         for path in checkpoints:
             data = path.read_bytes()
-            assert data[:SLOT_BYTES] == data[SLOT_BYTES:]
+            assert data[:COPY_BYTES] == data[COPY_BYTES:]
             assert not [checkpoint for checkpoint in old if checkpoint.head in data]
     answered()
 
@@ -569,7 +569,7 @@ def test_forgetting_reports_a_checkpoint_that_cannot_be_written(answered, open_d
         device.forget()
         data = (place / CHECKPOINT_FILE).read_bytes()
         assert (
-            data[:SLOT_BYTES] == data[SLOT_BYTES:] == stored_checkpoint(device._store).record.ljust(SLOT_BYTES, b"\0")
+            data[:COPY_BYTES] == data[COPY_BYTES:] == stored_checkpoint(device._store).record.ljust(COPY_BYTES, b"\0")
         )
 
 
