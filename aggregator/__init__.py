@@ -1,4 +1,4 @@
-"""The analyst's desk: author campaigns, verify uploads, turn reports into distributions.
+"""The analyst's side: author campaigns, verify uploads, turn reports into distributions.
 
     from aggregator import Study
 

@@ -247,8 +247,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--reading",
         type=int,
         metavar="N",
-        help="number of the answer in its period, from 0. Repeating it with the same value gives the same report "
-        "again; without it, every call is a new answer",
+        help="number of the reading in its period, from 0. The same number with the same value gives the same report "
+        "again; without a number, every call is a new reading",
     )
     answer.add_argument(
         "--collect", action="store_true", help="draw and charge now, and sign later with: outbox bundle"

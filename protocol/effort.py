@@ -1,9 +1,9 @@
 """Limits on the work of a campaign's audit, checked before the audit runs (SPEC 6.11).
 
 A few bytes can describe a channel whose audit takes minutes. So every family states the number of steps for its worst
-ratios, and every notion states the ratios it needs. The desk and every device refuse a campaign that needs too many
-steps. A step is about a third of a microsecond on the reference machine; the numbers of steps are upper bounds, and the
-same on every machine.
+ratios, and every notion states the ratios it needs. The aggregator and every device refuse a campaign that needs too
+many steps. A step is about a third of a microsecond on the reference machine; the numbers of steps are upper bounds,
+and the same on every machine.
 """
 
 from __future__ import annotations

@@ -123,8 +123,8 @@ KINDS = [*notions._FROM_WIRE, notions.Classes.name]
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_stated_bound_is_the_exact_one_rounded_up(kind: str) -> None:
-    """The device's terms, the app in both languages, the desk's audit and the page state each bound of a notion as the
-    exact factor, rounded up by less than a unit of its last digit, at 100 levels."""
+    """The device's terms, the app in both languages, the aggregator's audit and the page state each bound of a notion
+    as the exact factor, rounded up by less than a unit of its last digit, at 100 levels."""
     for level in LEVELS:
         if (kind in ("minid", "avgid", "pairwise") and level < 2 * exact.MIN_LEVEL) or level + 1 > exact.MAX_LEVEL:
             continue

@@ -95,7 +95,7 @@ class Information(Notion):
             return None
         from protocol import levels  # imported here because only campaigns with a radius need it
 
-        # Device and desk have the same limit of steps, so that they certify the same campaigns.
+        # Device and aggregator have the same limit of steps, so that they certify the same campaigns.
         structure = levels.structure_of(channel, MOST_STEPS)
         try:
             found = levels.information_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
