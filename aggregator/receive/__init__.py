@@ -1,12 +1,12 @@
 """From devices to the study's inbox, over HTTP.
 
-server        sockets, deadlines and signals
-limits        the rate limit of each client
-origins       the paths that web pages of other origins may use
-app           the requests
-receipts      the answers to devices
-codes         single-use codes that admit a device's key
-inbox         stores uploads until they are ingested
-view          the study's public information, in memory; ``fingerprints`` of its counted outputs
-pages         the campaigns' pages, in memory
+server            sockets, deadlines and signals
+limits            the rate limit of each client
+origins           the paths that web pages of other origins may use
+app               the requests
+acknowledgements  the answers to devices
+codes             single-use codes that admit a device's key
+inbox             stores uploads until they are ingested
+view              the study's public information, in memory; ``fingerprints`` of its counted outputs
+pages             the campaigns' pages, in memory
 """

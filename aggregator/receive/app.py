@@ -1,4 +1,4 @@
-"""The requests: uploads in, receipts, campaigns and their pages out.
+"""The requests: uploads in, acknowledgements, campaigns and their pages out.
 
 An upload is answered once it is on the disk. A refusal is one line of JSON, {"error", "stage"}; for the path of a
 page it is an HTML page. Signatures of uploads are not verified here: this costs more than the rest of the request, no
@@ -29,7 +29,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from aggregator.intake.signatures import Verifier
-from aggregator.receive import inbox, origins, receipts
+from aggregator.receive import acknowledgements, inbox, origins
 from aggregator.receive.codes import Codes
 from aggregator.receive.limits import Limits
 from aggregator.receive.pages import refusal_page
@@ -143,18 +143,18 @@ class _Service:
         return JSONResponse({"ok": True})
 
     async def reports(self, request: Request) -> Response:
-        """Store the envelopes of an upload that are for this study, then answer with a receipt.
+        """Store the envelopes of an upload that are for this study, then answer with an acknowledgement.
 
         If the request has a code, first admit the key that the upload introduces.
         """
         upload = await self._upload(request)
-        kept, receipt = upload.divide(await self.view.own(upload.named, ANSWER_SECONDS))
+        kept, acknowledgement = upload.divide(await self.view.own(upload.named, ANSWER_SECONDS))
         code = request.headers.get(CODE)
         if kept and code is not None:
             await asyncio.to_thread(self._admit, kept, code)
         if kept:
             await asyncio.to_thread(inbox.put, self.study.path, kept)
-        return _private(receipt.as_json())
+        return _private(acknowledgement.as_json())
 
     def _admit(self, kept: bytes, code: str) -> None:
         """Redeem a code for the one key that an upload introduces, and store the enrolment for the next ingest."""
@@ -181,13 +181,14 @@ class _Service:
     async def counted(self, request: Request) -> Response:
         """Answer whether reports were counted; the client sends the reports again to prove that they are its own."""
         upload = await self._upload(request)
-        if upload.reports > receipts.MOST_ASKED:
-            raise Refused(413, "size", f"at most {receipts.MOST_ASKED} reports in one request: send several requests")
+        if upload.reports > acknowledgements.MOST_ASKED:
+            most = acknowledgements.MOST_ASKED
+            raise Refused(413, "size", f"at most {most} reports in one request: send several requests")
         if self.questions >= QUESTIONS:
             raise _busy("too many queries of counted reports at once", "ask again later")
         self.questions += 1
         try:
-            question = await asyncio.to_thread(receipts.CountedQuery.of, upload.body)
+            question = await asyncio.to_thread(acknowledgements.CountedQuery.of, upload.body)
             known = await self.view.answers(question.campaigns, ANSWER_SECONDS)
             if known is None:
                 raise _busy("the counted reports are still being read", "ask again later")
@@ -230,14 +231,14 @@ class _Service:
             raise Refused(404, "path", "the study has no campaign with this id: GET /v1/campaigns lists its campaigns")
         return signed
 
-    async def _upload(self, request: Request) -> receipts.ReceivedUpload:
+    async def _upload(self, request: Request) -> acknowledgements.ReceivedUpload:
         """Return the batch in a request's body, parsed."""
         kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
         if kind != BATCH or request.headers.get("content-encoding", "identity") != "identity":
             raise Refused(415, "type", f"expected a body of type {BATCH}, not compressed")
         body = await self._body(request)
         try:
-            return await asyncio.to_thread(receipts.parse_upload, body)
+            return await asyncio.to_thread(acknowledgements.parse_upload, body)
         except BadData as error:
             raise Refused(400, error.stage, str(error)) from None
 

@@ -7,7 +7,7 @@ study.
 
 Enrolments admitted by codes wait in a separate folder, apart from the reports of the same upload.
 
-``receipts`` parses an upload, and ``aggregator.intake`` counts its reports.
+``acknowledgements`` parses an upload, and ``aggregator.intake`` counts its reports.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class InboxFull(HalftruthError):
 
 
 class NoInbox(HalftruthError):
-    """The study is in a bucket. An inbox must be on a disk, where an upload is made durable before its receipt."""
+    """The study is in a bucket. An inbox must be on a disk, where an upload is made durable before it is
+    acknowledged."""
 
 
 def inbox_of(study: Place) -> Path:

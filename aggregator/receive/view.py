@@ -3,7 +3,7 @@
 A thread checks whether the study has changed, and reads the changes. So the tables are read once for each commit,
 not for each request. Keys and counted outputs are read only for campaigns that a client has asked about.
 
-``app`` and ``receipts`` answer the requests.
+``app`` and ``acknowledgements`` answer the requests.
 """
 
 from __future__ import annotations

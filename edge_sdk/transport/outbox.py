@@ -1,8 +1,8 @@
 """The outbox, which sends or exports the envelopes in the queue.
 
-Exporting and sending remove an envelope only once its file is on the disk, or the receipt of its upload has arrived.
-After a crash in between it is sent twice, and the study counts it once. A file or an upload has the envelopes of one
-campaign only, so that no study receives the reports of another study.
+Exporting and sending remove an envelope only once its file is on the disk, or the acknowledgement of its upload has
+arrived. After a crash in between it is sent twice, and the study counts it once. A file or an upload has the envelopes
+of one campaign only, so that no study receives the reports of another study.
 
 The module queue stores the envelopes, and upload sends them on a schedule. The owner takes an exported file to the
 study.
@@ -85,8 +85,8 @@ class Outbox(UploadQueue):
         """Upload the envelopes that are due, each campaign to its own study; remove acknowledged envelopes from the
         queue.
 
-        A campaign's addresses are tried in order until the first receipt. A call before the time of the next attempt
-        sends nothing.
+        A campaign's addresses are tried in order until the first acknowledgement. A call before the time of the next
+        attempt sends nothing.
 
         Args:
             url: send only envelopes for this address; the result lists the others. None sends all.

@@ -1,7 +1,7 @@
 """The queue of sealed envelopes, in order, and the state of each campaign's upload.
 
-An attempt is recorded as failed before it is made, and the record is removed when a receipt comes. So neither a crash
-nor a second process makes a device try again too early.
+An attempt is recorded as failed before it is made, and the record is removed when an acknowledgement comes. So neither
+a crash nor a second process makes a device try again too early.
 
 The module outbox exports envelopes to a file and offers the method for apps, upload sends envelopes, and
 answers/answering makes the reports.

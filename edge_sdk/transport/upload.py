@@ -1,11 +1,11 @@
-"""Upload each campaign's envelopes to its own study, the same bytes until a receipt contains their digest.
+"""Upload each campaign's envelopes to its own study, the same bytes until an acknowledgement contains their digest.
 
 A campaign's envelopes go to its addresses, in order, and nowhere else. An upload removes them from the queue only after
-a receipt. A receipt is a response with status 200 that contains the SHA-256 of the bytes sent. It lists the envelopes
-that the study refused because it does not have their campaign. Refused envelopes stay, and without a receipt all
-envelopes stay. The same bytes are sent again later, and the study counts them once. After failure number f + 1, the
-time of the next attempt is drawn uniformly from the following min(24 h, 2^f minutes) ("full jitter"). So devices that
-failed at the same time do not all return at the same time.
+an acknowledgement. An acknowledgement is a response with status 200 that contains the SHA-256 of the bytes sent. It
+lists the envelopes that the study refused because it does not have their campaign. Refused envelopes stay, and without
+an acknowledgement all envelopes stay. The same bytes are sent again later, and the study counts them once. After
+failure number f + 1, the time of the next attempt is drawn uniformly from the following min(24 h, 2^f minutes) ("full
+jitter"). So devices that failed at the same time do not all return at the same time.
 
 The time and the amount of sent data depend on the number of waiting reports, the network and chance, never on an
 answer. Campaigns are uploaded one by one, so that a study cannot link the reports of one device in two campaigns. An
@@ -238,8 +238,8 @@ def delay(failures: int, urandom: Randomness) -> int:
 
 
 def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[int, ...]:
-    """Post an upload once and return only with its receipt. No redirect is followed, since addresses are signed or set
-    by the owner.
+    """Post an upload once and return only with its acknowledgement. No redirect is followed, since addresses are signed
+    or set by the owner.
 
     Returns:
         The positions of the envelopes that the study refused because it does not have their campaign.
@@ -256,7 +256,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     if status == http.client.OK:
         refused = _refused(stated, upload)
         if refused is None:
-            raise _Failed(f"{to.host} gave no receipt for this upload")
+            raise _Failed(f"{to.host} did not acknowledge this upload")
         return refused
     if status == http.client.BAD_REQUEST and stated.get("stage") in PERMANENT_STAGES:
         raise _Refused(
@@ -268,7 +268,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
 
 
 def _refused(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | None:
-    """Return the positions that a receipt lists as refused; None if ``stated`` is not a receipt for this upload."""
+    """Return the positions that an acknowledgement lists as refused; None if it does not acknowledge this upload."""
     refused = stated.get("refused")
     if stated.get("digest") != hashlib.sha256(upload.body).hexdigest() or not isinstance(refused, list):
         return None

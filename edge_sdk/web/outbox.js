@@ -1,8 +1,8 @@
 /**
  * The queue of sealed envelopes of each campaign, in order, and the state of its upload.
  *
- * An attempt is recorded as failed before it is made, and the record is removed when a receipt comes. So neither a
- * closed tab nor a second one makes a device try again too early. upload.js sends the envelopes.
+ * An attempt is recorded as failed before it is made, and the record is removed when an acknowledgement comes. So
+ * neither a closed tab nor a second one makes a device try again too early. upload.js sends the envelopes.
  */
 
 import { concat, same } from "./codec.js";
@@ -53,7 +53,7 @@ export function begin(kept, next) {
 }
 
 /**
- * True if the queue still begins with the envelopes that were sent, and no receipt came meanwhile.
+ * True if the queue still begins with the envelopes that were sent, and no acknowledgement came meanwhile.
  * @param {Kept} kept @param {Uint8Array[]} sent
  */
 export const unchanged = (kept, sent) =>

@@ -1,5 +1,5 @@
 /**
- * Uploads each campaign to its own study, with the same bytes until a receipt has their digest (SPEC 9.1).
+ * Uploads each campaign to its own study, with the same bytes until an acknowledgement has their digest (SPEC 9.1).
  *
  * Time and size of an upload depend on the number of waiting reports, on the network and on chance, never on an answer.
  * No lock is held during a request: a tab that is closed meanwhile leaves a failed attempt.
@@ -52,16 +52,16 @@ function retryAfter(header, now) {
 }
 
 /**
- * The positions that a receipt lists; null if it is not a receipt of this upload.
- * @param {any} receipt @param {Uint8Array[]} sent @param {string} digest
+ * The positions that an acknowledgement lists; null if it is not an acknowledgement of this upload.
+ * @param {any} ack @param {Uint8Array[]} sent @param {string} digest
  */
-function refusedBy(receipt, sent, digest) {
-  if (receipt?.digest !== digest || receipt.envelopes !== sent.length || !Array.isArray(receipt.refused)) return null;
-  const inOrder = receipt.refused.every(
+function refusedBy(ack, sent, digest) {
+  if (ack?.digest !== digest || ack.envelopes !== sent.length || !Array.isArray(ack.refused)) return null;
+  const inOrder = ack.refused.every(
     (/** @type {any} */ place, /** @type {number} */ i) =>
-      Number.isInteger(place) && place >= 0 && place < sent.length && !(i && place <= receipt.refused[i - 1]),
+      Number.isInteger(place) && place >= 0 && place < sent.length && !(i && place <= ack.refused[i - 1]),
   );
-  return inOrder ? /** @type {number[]} */ (receipt.refused) : null;
+  return inOrder ? /** @type {number[]} */ (ack.refused) : null;
 }
 
 /** The JSON value in a response; null if it is not JSON or too long. @param {Response} response */
@@ -79,7 +79,7 @@ async function jsonOf(response) {
  * @param {string} address @param {Uint8Array[]} sent @param {string} code the code that admits the device, or ""
  * @param {number} now
  * @returns {Promise<{refused?: number[], permanent?: boolean, wait: number, reason: string}>} `refused`: the
- *   positions that a receipt lists; `permanent`: true if the same bytes would fail in every attempt
+ *   positions that an acknowledgement lists; `permanent`: true if the same bytes would fail in every attempt
  */
 async function exchange(address, sent, code, now) {
   const bytes = concat(...sent);
@@ -98,7 +98,7 @@ async function exchange(address, sent, code, now) {
     const body = await jsonOf(response);
     if (response.status === 200) {
       const refused = refusedBy(body, sent, hex(await sha256(bytes)));
-      return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} gave no receipt for this upload` };
+      return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} did not acknowledge this upload` };
     }
     if (response.status === 400 && PERMANENT_STAGES.includes(body?.stage))
       return { permanent: true, wait: 0, reason: `${host} answered that these bytes are not reports or enrolments; they are kept and not sent again` };

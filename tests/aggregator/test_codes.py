@@ -104,7 +104,7 @@ def test_a_redeemed_key_counts_and_others_do_not(study, code):
     with served(study) as address:
         first = enrolment(0, ENROLLED) + report(0, ENROLLED)
         assert post(address, first, headers={"halftruth-code": code})[0] == 200
-        # The device repeats the upload if its receipt was lost.
+        # The device repeats the upload if its acknowledgement was lost.
         assert post(address, first, headers={"halftruth-code": code})[0] == 200
         second = enrolment(1, ENROLLED) + report(1, ENROLLED)
         for wrong in (code, "0" * CODE_LETTERS, "%"):

@@ -37,10 +37,10 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import verifier
 from aggregator.receive import inbox
 from aggregator.receive import server as server_module
+from aggregator.receive.acknowledgements import MOST_ASKED, CountedQuery, parse_upload
 from aggregator.receive.app import application
 from aggregator.receive.fingerprints import Counted, fingerprints, numbers
 from aggregator.receive.limits import CLIENTS, Limits
-from aggregator.receive.receipts import MOST_ASKED, CountedQuery, parse_upload
 from aggregator.receive.server import (
     STOP_SECONDS,
     BadAddress,
@@ -120,7 +120,7 @@ def post(address, body, path="/v1/reports", **options):
 
 
 def deliver(address, body, attempts=10):
-    """Upload as a device does: repeat the same bytes until a receipt has their digest."""
+    """Upload as a device does: repeat the same bytes until an acknowledgement has their digest."""
     for _ in range(attempts):
         with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
             status, answer = post(address, body)
@@ -159,7 +159,7 @@ def kept(study):
 def test_uploaded_reports_count_in_the_estimate_and_are_confirmed(study):
     """Simulated devices upload one by one, and a command ingests the inbox: all reports count in the estimate.
 
-    Receipts confirm the reports after the ingest, and not before.
+    The study confirms the reports after the ingest, and not before.
     """
     people = Truth(("0", "3"), (30, 10))
     [crowd_sent] = population(OPEN.terms, OPEN.id, people, 0, seed=1)
@@ -243,7 +243,7 @@ def test_each_upload_counts_once_through_every_fault(study):
 
 
 def test_a_repeated_upload_is_stored_once(study):
-    """A repeated upload gets the same receipt and is stored once; if it was ingested already, it is refused as
+    """A repeated upload gets the same acknowledgement and is stored once; if it was ingested already, it is refused as
     replayed."""
     body = sent(1)
     with served(study) as address:
@@ -458,7 +458,7 @@ def test_a_connection_is_closed_at_its_time_limit(study, monkeypatch):
 
 
 def test_a_hundred_simultaneous_uploads_are_counted(study):
-    """If 100 devices upload at the same time, there are 100 receipts, 100 files and 100 counted reports."""
+    """If 100 devices upload at the same time, there are 100 acknowledgements, 100 files and 100 counted reports."""
     bodies = [sent(number, OPEN, number % 16) for number in range(100)]
     with served(study) as address, ThreadPoolExecutor(100) as pool:
         answers = list(pool.map(lambda body: post(address, body), bodies))
@@ -530,7 +530,7 @@ def test_a_repeated_upload_after_a_kill_counts_once(study):
 
 
 def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
-    """After SIGTERM the current upload gets its receipt, and the exit code is 0.
+    """After SIGTERM the current upload gets its acknowledgement, and the exit code is 0.
 
     Neither output nor any file of the study has the client's address, and the upload's file has no time.
     """
@@ -610,8 +610,8 @@ def test_campaigns_are_fetched_as_they_were_signed(study):
     assert "immutable" in headers["cache-control"]
 
 
-def test_a_receipt_request_for_too_many_reports_is_refused(study):
-    """A receipt request for too many reports is refused."""
+def test_a_query_for_too_many_reports_is_refused(study):
+    """A query for more reports than the limit is refused."""
     with served(study) as address:
         status, answer = post(address, report(1, OPEN) * (MOST_ASKED + 1), "/v1/counted")
         assert (status, answer["stage"]) == (413, "size")
@@ -713,7 +713,7 @@ def test_only_the_signed_report_itself_is_confirmed(study):
     assert counted(study, report(3, PLAIN, 9)) == [True]  # a counted report stays counted
 
 
-def test_a_receipt_confirms_a_report_of_bits(tmp_path):
+def test_the_study_confirms_a_report_of_bits(tmp_path):
     """A report of a unary channel is confirmed by its word."""
     channel = unary.oue(12, exact.NANONATS)
     terms = Campaign(

@@ -33,7 +33,7 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.signatures import verifier
 from aggregator.present.listing import status_table
 from aggregator.present.tallies import tallies_table
-from aggregator.receive.receipts import CountedQuery
+from aggregator.receive.acknowledgements import CountedQuery
 from aggregator.receive.view import StudySnapshot
 from aggregator.simulation import Truth, population
 from aggregator.storage import tables
@@ -240,7 +240,7 @@ def test_simulated_devices_answer_as_their_view():
     assert screen_views(WEIGHTS, np.array([views[view] for view in range(3)])) is None
 
 
-def test_a_receipt_confirms_only_counted_outputs_of_the_view(tmp_path):
+def test_the_study_confirms_only_counted_outputs_of_the_view(tmp_path):
     """The study confirms exactly the counted outputs of numbers or bits, and no other outputs of the same device."""
     study, signed, sent = filled(tmp_path, 3)
     batch = b"".join(report(n, signed, outputs, period=period) for (n, period), (_, outputs) in sent.items())

@@ -918,7 +918,7 @@ def test_a_killed_unit_resumes_with_the_readings_on_disk(tmp_path, runs):
 
 def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
     """A unit takes hourly readings of this machine for three days, is restarted several times, and sends by real
-    processes to a real service, which loses one receipt. The study has every reading once, refuses nothing, and
+    processes to a real service, which loses one acknowledgement. The study has every reading once, refuses nothing, and
     estimates from exactly that number."""
     data = campaign("Load", EDGES, periods=3, period_seconds=86_400, answers=24)
     study = Study.create(tmp_path / "lib")

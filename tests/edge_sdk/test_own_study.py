@@ -31,11 +31,11 @@ from tests.edge_sdk.test_send import (
     SECOND,
     Answer,
     UploadNetwork,
+    acknowledgement,
     agreed,
     at,
     never,
     outcomes,
-    receipt,
     waiting,
 )
 
@@ -116,7 +116,8 @@ def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_devic
 
 
 def test_a_study_stores_only_its_envelopes_of_a_mixed_upload(studies, open_device, tmp_path):
-    """If an upload mixes envelopes of two studies, the receipt lists the positions of those that were not stored."""
+    """If an upload mixes envelopes of two studies, the acknowledgement lists the positions of those that were not
+    stored."""
     (first, here), _ = studies
     device = open_device()
     for data in (DATA, SECOND):
@@ -128,7 +129,7 @@ def test_a_study_stores_only_its_envelopes_of_a_mixed_upload(studies, open_devic
 
     host, _, port = here.removeprefix("http://").partition(":")
     status, said = post((host, int(port)), body)
-    assert (status, said) == (200, json.loads(receipt(body, 1, 3)))
+    assert (status, said) == (200, json.loads(acknowledgement(body, 1, 3)))
     assert emptied(first) == mixed[0] + mixed[1]
     status, said = post((host, int(port)), mixed[2] + mixed[3])
     assert (status, said["refused"], emptied(first)) == (200, [0, 1], b"")
@@ -137,9 +138,9 @@ def test_a_study_stores_only_its_envelopes_of_a_mixed_upload(studies, open_devic
 # Addresses
 
 
-def test_addresses_are_tried_in_order_and_the_first_receipt_ends_it(studies, open_device):
-    """An address whose study does not answer or lacks the campaign is skipped; addresses after the first receipt get
-    nothing."""
+def test_addresses_are_tried_in_order_and_the_first_acknowledgement_ends_it(studies, open_device):
+    """An address whose study does not answer or lacks the campaign is skipped; addresses after the first
+    acknowledgement get nothing."""
     (first, here), (second, there) = studies
     signed = (ELSEWHERE, there, here, "http://127.0.0.1:11")
     device = open_device()
@@ -203,20 +204,20 @@ def test_an_export_has_the_envelopes_of_one_campaign(open_device, tmp_path):
     assert device.outbox.export(tmp_path / "second.htr") == 1
 
 
-# The receipt
+# The acknowledgement
 
 
 @pytest.mark.parametrize(
     "refused",
     [None, "0", {}, [2], [-1], [1, 0], [0, 0], [0.0], [True], ["0"], [None], [[0]], [10**30]],
 )
-def test_an_invalid_receipt_counts_as_a_failed_attempt(open_device, refused):
-    """A receipt with invalid positions, another number of envelopes or another digest counts as a failed attempt, and
-    everything stays queued."""
+def test_an_invalid_acknowledgement_counts_as_a_failed_attempt(open_device, refused):
+    """An acknowledgement with invalid positions, another number of envelopes or another digest counts as a failed
+    attempt, and everything stays queued."""
     device = open_device()
     device.answer(agreed(device), "none")
     before = waiting(device)
-    said = json.loads(receipt(b"".join(before)))
+    said = json.loads(acknowledgement(b"".join(before)))
     said["refused"] = refused
     for wrong in (said, {**said, "refused": [], "envelopes": 3}, {**said, "refused": [], "digest": "00"}):
         network = UploadNetwork(Answer(200, json.dumps(wrong).encode()))
@@ -226,15 +227,15 @@ def test_an_invalid_receipt_counts_as_a_failed_attempt(open_device, refused):
 
 
 def test_only_refused_envelopes_stay_and_are_sent_again(open_device, place, clock):
-    """After a receipt that refuses some envelopes, exactly these wait, in order and with the same bytes, also after a
-    restart."""
+    """After an acknowledgement that refuses some envelopes, exactly these wait, in order and with the same bytes, also
+    after a restart."""
     device = open_device(place)
     joined = agreed(device)
     for period in range(4):
         clock.now = OPENS + PERIOD * period
         device.answer(joined, LABELS[period])
     everything = waiting(device)
-    sent = device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(200, receipt(b"".join(everything), 1, 4))))
+    sent = device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(200, acknowledgement(b"".join(everything), 1, 4))))
     assert [(one.outcome, one.envelopes) for one in sent.attempts] == [(Outcome.SENT, 3), (Outcome.UNKNOWN_CAMPAIGN, 2)]
     clock.now += PERIOD
     device.answer(joined, LABELS[5])
@@ -264,14 +265,14 @@ class Studies(UploadNetwork):
         body = self.bodies[-1]
         sealed = [one.encode() for one in read_batch(body)]
         refused = [at for at in range(len(sealed)) if self.behaviour != "accepts" and self.world.dice.random() < 0.4]
-        if self.behaviour == "false receipt":
-            return Answer(200, receipt(body, len(sealed)))
+        if self.behaviour == "false answer":
+            return Answer(200, acknowledgement(body, len(sealed)))
         self.world.received[self.host] += [one for at, one in enumerate(sealed) if at not in refused]
-        if self.behaviour == "lost receipt":
+        if self.behaviour == "lost answer":
             raise ConnectionResetError
         if self.behaviour == "crash":
             raise Crash
-        return Answer(200, receipt(body, *refused))
+        return Answer(200, acknowledgement(body, *refused))
 
 
 class Upload(RuleBasedStateMachine):
@@ -300,7 +301,8 @@ class Upload(RuleBasedStateMachine):
             self.sealed[host].append(self.device.answer(campaign_id, label).envelope)
 
     @rule(
-        behaviour=st.sampled_from(["accepts", "refuses", "lost receipt", "false receipt", "crash"]), wait=st.booleans()
+        behaviour=st.sampled_from(["accepts", "refuses", "lost answer", "false answer", "crash"]),
+        wait=st.booleans(),
     )
     def send(self, behaviour: str, wait: bool) -> None:
         """Call ``send`` once, after every planned attempt if ``wait``, else at the time of the clock.
@@ -342,9 +344,9 @@ Upload.TestCase.settings = settings(
 TestUpload = Upload.TestCase
 
 
-def test_a_crash_after_a_receipt_keeps_every_envelope(open_device, place, monkeypatch):
-    """If the process dies after a receipt and before the queue is changed, every envelope stays queued, stored or
-    refused."""
+def test_a_crash_after_an_acknowledgement_keeps_every_envelope(open_device, place, monkeypatch):
+    """If the process dies after an acknowledgement and before the queue is changed, every envelope stays queued, stored
+    or refused."""
     device = open_device(place)
     device.answer(agreed(device), "none")
     before = waiting(device)
@@ -355,7 +357,7 @@ def test_a_crash_after_a_receipt_keeps_every_envelope(open_device, place, monkey
     with monkeypatch.context() as patch:
         patch.setattr(Outbox, "acknowledged", crash)
         with pytest.raises(KeyboardInterrupt):
-            device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(200, receipt(b"".join(before), 0))))
+            device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(200, acknowledgement(b"".join(before), 0))))
     assert waiting(device) == before
 
 

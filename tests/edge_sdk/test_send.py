@@ -44,7 +44,7 @@ URL = "http://127.0.0.1:9"
 
 class UploadNetwork:
     """A replacement for a connection that records the sent bytes and returns the prepared answer; by default a
-    receipt."""
+    acknowledgement."""
 
     def __init__(self, *answers: object) -> None:
         self.answers = list(answers)
@@ -58,7 +58,7 @@ class UploadNetwork:
         self.bodies.append(body)
 
     def getresponse(self) -> Answer:
-        answer = self.answers.pop(0) if self.answers else Answer(200, receipt(self.bodies[-1]))
+        answer = self.answers.pop(0) if self.answers else Answer(200, acknowledgement(self.bodies[-1]))
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -81,7 +81,7 @@ class Answer:
         return self.after
 
 
-def receipt(body: bytes, *refused: int) -> bytes:
+def acknowledgement(body: bytes, *refused: int) -> bytes:
     """Return the answer of a study that stored all envelopes except those at the given positions."""
     count = len(list(read_batch(body)))
     said = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": count, "refused": list(refused)}
@@ -230,7 +230,9 @@ def test_every_report_counts_once_under_each_network_fault(study, open_device, c
     assert count(study) == ([PERIODS, PERIODS], {})
 
 
-def test_a_crash_between_the_receipt_and_the_queue_sends_the_same_file_again(study, open_device, place, monkeypatch):
+def test_a_crash_before_the_queue_records_an_acknowledgement_sends_the_same_bytes(
+    study, open_device, place, monkeypatch
+):
     """An envelope that was acknowledged but is still queued is sent a second time and counted once."""
     device = open_device(place)
     device.answer(agreed(device), "none")
@@ -330,8 +332,8 @@ def test_a_clock_that_went_back_does_not_stop_sending(open_device):
     ("asked", "waits"), [("7200", 7200), ("1", 60), ("9" * 5000, MOST_SECONDS), ("-5", 60), ("x", 60)]
 )
 def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
-    """After a status that is neither a receipt nor a final refusal, the device waits until the later of the drawn
-    moment and Retry-After, at most a day."""
+    """After a status that is neither an acknowledgement nor a final refusal, the device waits until the later of the
+    drawn moment and Retry-After, at most a day."""
     for status in (429, 503, 507, 302, 404, 413, 408):
         device = open_device(urandom=lambda n: b"\xff" * n)
         agreed(device)
@@ -410,8 +412,8 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
         http.client.BadStatusLine("x"), OSError("x"), UnicodeError("x"),
     ],
 )  # fmt: skip
-def test_only_a_receipt_removes_envelopes_from_the_queue(open_device, answer):
-    """After any answer except a receipt, everything stays queued and is sent again."""
+def test_only_an_acknowledgement_removes_envelopes_from_the_queue(open_device, answer):
+    """After any answer except an acknowledgement, everything stays queued and is sent again."""
     device = open_device()
     agreed(device)
     before = waiting(device)
@@ -420,16 +422,16 @@ def test_only_a_receipt_removes_envelopes_from_the_queue(open_device, answer):
     assert device.outbox.send(URL, now=OPENS + MOST_SECONDS, opener=UploadNetwork()).envelopes == 1
 
 
-def test_a_response_longer_than_a_receipt_is_a_failed_attempt(open_device):
-    """At most 4 KiB of a response are read, and a truncated receipt counts as a failed attempt."""
+def test_a_response_longer_than_an_acknowledgement_is_a_failed_attempt(open_device):
+    """At most 4 KiB of a response are read, and a truncated acknowledgement counts as a failed attempt."""
     device = open_device()
     agreed(device)
-    long = json.dumps({"x": "y" * 5000, **json.loads(receipt(b"".join(waiting(device))))}).encode()
+    long = json.dumps({"x": "y" * 5000, **json.loads(acknowledgement(b"".join(waiting(device))))}).encode()
     assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Answer(200, long)))) == [Outcome.FAILED]
 
 
 @pytest.mark.parametrize("meanwhile", ["send", "send and try again", "export", "forget"])
-def test_a_receipt_removes_only_sent_reports(open_device, tmp_path, meanwhile):
+def test_an_acknowledgement_removes_only_sent_reports(open_device, tmp_path, meanwhile):
     """While an upload is on its way, another process may send, export, forget and answer, and no new report is lost."""
     device = open_device()
     joined = agreed(device)
@@ -450,7 +452,7 @@ def test_a_receipt_removes_only_sent_reports(open_device, tmp_path, meanwhile):
                     device.outbox.begin(1, lambda upload: 0)
             return super().getresponse()
 
-    network = Busy(Answer(200, receipt(waiting(device)[0])), Answer(503))
+    network = Busy(Answer(200, acknowledgement(waiting(device)[0])), Answer(503))
     device.outbox.send(URL, now=OPENS, opener=network)
     assert len(device.outbox) == (2 if meanwhile == "forget" else 1)
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page, sync_playwright
 
-from aggregator.receive.receipts import parse_upload
+from aggregator.receive.acknowledgements import parse_upload
 
 ROOT = Path(__file__).parents[2]
 CHROMIUM = shutil.which("chromium")
@@ -40,7 +40,8 @@ class ReceivedUploads:
         stored: the stored envelopes, in the order of the uploads; an envelope that was stored twice is listed twice.
         reported: the envelopes that a page reported, with any outcome.
         faults: the faults of the next uploads, in order: "500", "busy" (status 503), "drop" (stored without an
-            answer), "digest" (a receipt for other bytes), "unknown_campaign", or "refused" (permanently); "" for none.
+            answer), "digest" (an acknowledgement for other bytes), "unknown_campaign", or "refused" (permanently); ""
+            for none.
     """
 
     def __init__(self) -> None:
@@ -56,17 +57,17 @@ class ReceivedUploads:
         fault = self.faults.pop(0) if self.faults else ""
         found = parse_upload(body)
         envelopes = [body[start:end] for start, end in itertools.pairwise((0, *found.ends))]
-        receipt = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": len(envelopes), "refused": []}
+        ack = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": len(envelopes), "refused": []}
         if fault in ("500", "busy"):
             return (500 if fault == "500" else 503), {"error": "not now", "stage": "load"}
         if fault == "refused":
             return 400, {"error": "not reports", "stage": "codec"}
         if fault == "unknown_campaign":
-            return 200, receipt | {"refused": list(range(len(envelopes)))}
+            return 200, ack | {"refused": list(range(len(envelopes)))}
         if fault == "digest":
-            return 200, receipt | {"digest": "00" * 32}
+            return 200, ack | {"digest": "00" * 32}
         self.stored += envelopes
-        return None if fault == "drop" else (200, receipt)
+        return None if fault == "drop" else (200, ack)
 
 
 class Files(SimpleHTTPRequestHandler):

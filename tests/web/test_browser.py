@@ -146,8 +146,8 @@ def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: 
             [attempts], held = tab.run([{"now": now + 86_400}, at(now + 86_400, "send")])
             assert [one["outcome"] for one in attempts] in ([], ["sent"], ["sent", "sent"])
             assert held["campaigns"][known(data)["bytes"]][0] == []
-            # The study has all reports, whether their receipts came before the kill or not; its first envelope is the
-            # enrolment.
+            # The study has all reports, whether their acknowledgements came before the kill or not; its first envelope
+            # is the enrolment.
             came = set(browser.study.stored)
             assert set(browser.study.reported) <= came
             assert len(came) - 1 == charges(held)
@@ -262,7 +262,8 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
     """After a failed upload everything stays in the queue and the same bytes are sent again; the study has each
     envelope once.
 
-    The failures are: offline, 500, 503, a lost answer, a receipt for other bytes, and a study without the campaign.
+    The failures are: offline, 500, 503, a lost answer, an acknowledgement for other bytes, and a study without the
+    campaign.
     """
     data = campaign(answers=9, periods=2, period_seconds=10**8, addresses=(browser.origin,))
     study, day = browser.study, 86_400

@@ -1,9 +1,9 @@
 """Responses to devices: which envelopes the study accepted, and whether reports were counted.
 
-A receipt has the digest of the upload, and the positions of the envelopes whose campaign the study does not have. These
-envelopes are not stored; the device still has them. Only a client that sends the signed report itself learns whether
-the report was counted. Without the signature, anybody could query all possible outputs of a key and so find out its
-reports.
+An acknowledgement has the digest of the upload, and the positions of the envelopes whose campaign the study does not
+have. These envelopes are not stored; the device still has them. Only a client that sends the signed report itself
+learns whether the report was counted. Without the signature, anybody could query all possible outputs of a key and so
+find out its reports.
 
 Verifying a signature takes a tenth of a millisecond. So uploads are only parsed here and verified at ingest. The
 reports of a query are verified immediately, so a query has at most ``MOST_ASKED`` reports.
@@ -39,8 +39,8 @@ MOST_ASKED = 64
 
 
 @dataclass(frozen=True)
-class UploadReceipt:
-    """The receipt of an upload: all envelopes except the refused ones are on the disk.
+class Acknowledgement:
+    """The acknowledgement of an upload: all envelopes except the refused ones are on the disk.
 
     Attributes:
         digest: SHA-256 of the upload in hex; the device compares it with the digest of its upload.
@@ -75,8 +75,8 @@ class ReceivedUpload:
     named: tuple[str, ...]
     reports: int
 
-    def divide(self, campaigns: Collection[str]) -> tuple[bytes, UploadReceipt]:
-        """Return the bytes that a study with the given campaigns stores, and the receipt.
+    def divide(self, campaigns: Collection[str]) -> tuple[bytes, Acknowledgement]:
+        """Return the bytes that a study with the given campaigns stores, and the acknowledgement.
 
         Args:
             campaigns: ids in hex.
@@ -88,7 +88,7 @@ class ReceivedUpload:
         if refused:
             spans = zip(begins, self.ends, self.named, strict=False)
             kept = b"".join(self.body[begin:end] for begin, end, named in spans if named not in foreign)
-        return kept, UploadReceipt(hashlib.sha256(self.body).hexdigest(), len(self.ends), refused)
+        return kept, Acknowledgement(hashlib.sha256(self.body).hexdigest(), len(self.ends), refused)
 
 
 def parse_upload(body: bytes) -> ReceivedUpload:
