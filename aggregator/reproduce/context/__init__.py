@@ -19,7 +19,7 @@ from aggregator.reproduce.experiment import Experiment
 EXPERIMENTS = (
     Experiment("fig2", "C7", "Fig. 2: blocks and plain LDP, four distributions", figure_2, 10, 10),
     Experiment("blocks", "C7", "Theorem 4: the gain of blocks, with Hadamard and with the best channel", block_gains),
-    Experiment("high-low", "C7", "Theorem 3: the gain of a sensitive set, with Hadamard and with projective geometry",
+    Experiment("high-low", "C7", "Theorem 3: the gain of a sensitive set, with Hadamard and with projective response",
                high_low_gains),
     Experiment("estimators", "C7", "The effect of the estimator", estimators, 10, 6),
     Experiment("table1", "C7", "Table 1: check-ins on the grid", table_1, 100, 6, needs=("gowalla-grid",)),

@@ -245,8 +245,8 @@ def _findings_of_gains(
                 + ", ".join(f"{error[m, 'hadamard', eps] / error[m, 'best', eps]:.2f}" for eps in FEW)
                 + f" times that of the best channel at {', '.join(f'{eps:g}' for eps in FEW)} nats "
                 f"({bits[m, 'hadamard']} bits and at most {bits[m, 'best']})",
-                "optimal in order for eps = O(1), as the paper says; projective geometry, or k-ary response in small "
-                "blocks, has a smaller error where eps is large, with hardly more bits",
+                "optimal in order for eps = O(1), as the paper says; projective response, or randomised response in "
+                "small blocks, has a smaller error where eps is large, with hardly more bits",
             )
             for m in (1, *BLOCKS)
         ),
@@ -255,7 +255,7 @@ def _findings_of_gains(
             "the best of our channels has at most "
             + ", ".join(f"{ratio:.2f} (blocks of {VALUES // m})" for m, ratio in beside.items())
             + " times its error at the levels drawn",
-            "subset selection needs one bit for each value; projective geometry needs only the logarithm of their "
+            "subset selection needs one bit for each value; projective response needs only the logarithm of their "
             "number",
         ),
         Finding(

@@ -165,7 +165,7 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
             f"the best channel for each block, projected: {said(curve('best', 'projection'))}; its exact squared error "
             "is " + ", ".join(f"{error[grid, 'best'] / error[grid, 'hadamard']:.0%}" for grid in GRIDS)
             + " of Hadamard's",
-            "projective geometry is used over the grid and in large blocks, the best of three channels in small blocks",
+            "projective response is used over the grid and in large blocks, the best of three channels in small blocks",
         ),
         Finding(
             "(the paper does not state how the estimates become a distribution)",

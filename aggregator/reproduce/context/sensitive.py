@@ -69,7 +69,7 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
     verdict = (
         f"If only {first[0]} of {VALUES:,} values are sensitive and {first[1]:.0%} of the people have one of "
         f"them, use notion `high-low`: at 1 nat plain LDP has {error[*first, 'ldp', 1.0] / at[1.0]:.0f} times "
-        "the squared error; projective geometry instead of Hadamard matters at large levels (the error at 4 nats "
+        "the squared error; projective response instead of Hadamard matters at large levels (the error at 4 nats "
         f"is smaller by a factor of {error[*first, 'hadamard', 4.0] / at[4.0]:.1f})."
     )
     return ExperimentResult(panels, _findings(error, bits, constants), verdict)
@@ -101,7 +101,7 @@ def _findings(
                     f"{error[sensitive, part, 'hadamard', eps] / error[sensitive, part, 'projective', eps]:.2f}"
                     for eps in FEW
                 )
-                + f" times that with projective geometry at {', '.join(f'{eps:g}' for eps in FEW)} nats; plain LDP has "
+                + f" times that with projective response at {', '.join(f'{eps:g}' for eps in FEW)} nats; plain LDP has "
                 + ", ".join(
                     f"{error[sensitive, part, 'ldp', eps] / error[sensitive, part, 'projective', eps]:.1f}"
                     for eps in FEW

@@ -235,24 +235,25 @@ def figure_5(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "IDUE gains more if fewer items are sensitive",
-            "its part of OUE's total error is "
-            + ", ".join(f"{ratio[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.1, 0.2)),
+            "the ratio of its total error to OUE's is "
+            + ", ".join(f"{ratio[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.1, 0.2))
+            + " sensitive items",
             "no difference; no unbiased estimate from bits goes below "
             f"{floor(people.size, eps) / found['mse', 'OUE'][0]:.0%}, however few items are sensitive",
         ),
         Finding(
             "with more than 40% of the items at the smaller budget IDUE is almost the same as OUE",
-            "IDUE's part of OUE's total error is "
+            "the ratio of IDUE's total error to OUE's is "
             + ", ".join(f"{ratio[at[share]]:.1%} with {share:.0%}" for share in (0.4, 0.6, 0.8))
-            + f"; of OUE's RE({most}) "
+            + f"; that of its RE({most}) to OUE's is "
             + ", ".join(f"{of_re[at[share]]:.1%}" for share in (0.4, 0.6, 0.8)),
             "the paper does not give the two budgets, the level and the data set of this figure: here Retail, 2 "
             "and 4 nats",
         ),
         Finding(
             "a pair of inputs gains twice the least budget at most (Lemma 1)",
-            "the gain is seldom so large: if the other items have 1.2 eps instead of 2 eps, IDUE's part of OUE's "
-            "total error is "
+            "the gain is seldom so large: if the other items have 1.2 eps instead of 2 eps, the ratio of IDUE's "
+            "total error to OUE's is "
             + ", ".join(f"{of_little[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.2)),
             "a pair with a sensitive item keeps the smaller budget, whatever the budget of the other item is",
         ),

@@ -150,7 +150,8 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
         ),
         Finding(
             "IDUE-PS has less error than OUE-PS",
-            f"with empirical Bayes for both and that best padding, its part of OUE-PS's error at {PADDED:g} nats is "
+            "with empirical Bayes for both and that best padding, the ratio of its error to that of OUE-PS at "
+            f"{PADDED:g} nats is "
             + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds),
             f"these are means of {repeats} surveys, and depend on which of the few large counts have the "
             "smallest budget; the padding and the estimate make far larger differences than the mechanism",

@@ -171,7 +171,7 @@ def _findings(
         ),
         Finding(
             "(the size of a report is not counted)",
-            f"a bit vector of IDUE or OUE has {EVEN:,} bits here; projective geometry at the least budget, plain LDP, "
+            f"a bit vector of IDUE or OUE has {EVEN:,} bits here; projective response at the least budget, plain LDP, "
             f"has {plain[0]:.2f} times OUE's error at 2 nats in {plain[1]} bits",
             "a unary encoding needs a bit for each item",
         ),

@@ -119,7 +119,12 @@ def figure_9b(setting: Setting) -> ExperimentResult:
 
     panel = error_panel(
         f"last check-in of {int(held.sum()):,} users, {size} districts",
-        Curve("k-ary LDP, MMSE", levels, tuple(root(randomized_response(size, level(eps))) for eps in levels), "ldp"),
+        Curve(
+            "randomised response, MMSE",
+            levels,
+            tuple(root(randomized_response(size, level(eps))) for eps in levels),
+            "ldp",
+        ),
         Curve("best LDP, MMSE", levels, roots(ldp), "ldp"),
         *published("published LIP", levels, prior, root),
         *published("published LIP at eps/2", levels, prior, root, part=0.5),

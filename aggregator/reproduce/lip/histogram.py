@@ -98,7 +98,7 @@ def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]])
         f"{SIZE} values, {name} prior",
         Curve("OUE (LDP), unbiased, all values", levels, roots(errors["oue"]), "free"),
         Curve("OUE, one value, as the paper counts", levels, one, "free"),
-        Curve("k-ary LDP, MMSE", levels, roots(errors["ldp"]), "ldp"),
+        Curve("randomised response, MMSE", levels, roots(errors["ldp"]), "ldp"),
         Curve("best LDP, MMSE", levels, roots(errors["best ldp"]), "ldp"),
         *published("published LIP", levels, prior, root),
         *published("published LIP at eps/2", levels, prior, root, part=0.5),
@@ -173,7 +173,7 @@ def _findings(
         Finding(
             "context-aware LDP lies between LIP at eps and at eps/2",
             "the best LDP channel has less error than even the published channel at eps/2 " + spans(smaller, levels),
-            "k-ary response is not the best LDP channel for 20 values",
+            "randomised response is not the best LDP channel for 20 values",
         ),
         Finding(
             "the published channel is the optimum",

@@ -79,8 +79,8 @@ def figure_6a(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"For sums of {size} values LIP has less error than LDP: at 1 nat the legal optimum has "
-        f"{math.sqrt(errors['best'][at[1.0]] / errors['ldp'][at[1.0]]):.0%} of the error of k-ary LDP with the same "
-        "priors."
+        f"{math.sqrt(errors['best'][at[1.0]] / errors['ldp'][at[1.0]]):.0%} of the error of randomised response "
+        "with the same priors."
     )
     return ExperimentResult((panel,), findings, verdict)
 
@@ -127,15 +127,15 @@ def figure_6b(setting: Setting) -> ExperimentResult:
             "eps/2-LIP has less error than eps-LDP if the domain is large enough",
             f"the published channel at eps/2 has less error from {theirs[0]} values on; the legal optimum at eps/2 "
             + (f"from {overtakes[0]} on" if overtakes else "nowhere up to 20"),
-            "k-ary response reveals little in a large domain; a channel made for sums distinguishes large and small "
-            f"values. With {sizes[-1]} values at 1 nat the legal optimum has an error of "
+            "randomised response reveals little in a large domain; a channel made for sums distinguishes large and "
+            f"small values. With {sizes[-1]} values at 1 nat the legal optimum has an error of "
             f"{math.sqrt(errors['best'][-1]):.2f}, the published channel {math.sqrt(errors['published'][-1]):.2f}, "
             f"LDP {math.sqrt(errors['ldp'][-1]):.2f}, the prior alone {math.sqrt((sizes[-1] ** 2 - 1) / 12):.2f}",
         ),
     )
     verdict = (
         f"With {sizes[-1]} equally likely values and 1 nat, the error of a channel made for the sum is "
-        f"{math.sqrt(errors['best'][-1]):.2f}, that of k-ary LDP {math.sqrt(errors['ldp'][-1]):.2f}; the published "
-        f"channel's level is {true[-1]:.2f} nats."
+        f"{math.sqrt(errors['best'][-1]):.2f}, that of randomised response {math.sqrt(errors['ldp'][-1]):.2f}; the "
+        f"published channel's level is {true[-1]:.2f} nats."
     )
     return ExperimentResult((panel, levels), findings, verdict)

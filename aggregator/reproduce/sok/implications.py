@@ -83,7 +83,7 @@ def relations(setting: Setting) -> ExperimentResult:
             "random sampling translates into randomised response",
             "random sampling is a randomised response: with the prior as cover weights, both have the same "
             f"probabilities, up to {sampled:.0e}",
-            "no difference; for a uniform prior it is k-ary randomised response itself",
+            "no difference; for a uniform prior it is randomised response itself",
         ),
     )
     verdict = (
