@@ -143,7 +143,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @shell.in_study
 def estimate(
     ctx: click.Context, campaign: str, form: str, as_json: bool, **typed: Any
-) -> Estimate | Trend | query.Answer | Ordered | OrderedCourse | FormEstimate | FormCourse | FormClasses | None:
+) -> Estimate | Trend | query.QueryResult | Ordered | OrderedCourse | FormEstimate | FormCourse | FormClasses | None:
     """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
     Each share has a confidence interval, and a simultaneous interval for all values together. --value, --mean, --sum

@@ -42,7 +42,7 @@ class NumberRequest:
 
 def one_number(
     request: NumberRequest, terms: Campaign, tally: Tally, level: float, margins: Sequence[KnownMargin] = ()
-) -> query.Answer:
+) -> query.QueryResult:
     """Return the requested number with its interval.
 
     Args:
@@ -92,7 +92,7 @@ def _require_sum(terms: Campaign) -> None:
         )
 
 
-def print_answer(answer: query.Answer, form: str, terms: Campaign, name: str | None, reports: int) -> None:
+def print_answer(answer: query.QueryResult, form: str, terms: Campaign, name: str | None, reports: int) -> None:
     """Print a number as a table, as JSON or as CSV.
 
     Args:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from aggregator.estimate import interval
 from aggregator.estimate.classes import within
 from aggregator.estimate.minimum import NotEnough
-from aggregator.estimate.query import Answer, weighted
+from aggregator.estimate.query import QueryResult, weighted
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign
@@ -44,7 +44,7 @@ def sum_by_class(
     coefficients: Sequence[Coefficients],
     *,
     level: float = 0.95,
-) -> Answer:
+) -> QueryResult:
     """Return the unbiased estimate of the sum of a[c] numbers[x] + b[c] over people with class c and value x.
 
     The variance is the sum of the variances of the classes, since no device is in two classes. Classes of weight 0 are
@@ -89,7 +89,7 @@ def sum_by_class(
         if found.se > 0:
             quantile = max(quantile, (found.high - found.raw) / found.se)
     se = math.sqrt(variance)
-    return Answer(
+    return QueryResult(
         "sum weighted by class", raw, raw, se, raw - quantile * se, raw + quantile * se, level,
         mmse if leaning else None,
     )  # fmt: skip

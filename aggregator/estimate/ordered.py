@@ -161,7 +161,7 @@ class Ordered:
     bins: tuple[RangeShare, ...]
     above: RangeShare | None
     between: RangeShare | None
-    mean: query.Answer | None
+    mean: query.QueryResult | None
 
     def place(self, value: Value) -> int:
         """Return the input of ``value``."""

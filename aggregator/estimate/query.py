@@ -46,7 +46,7 @@ class NotANumber(HalftruthError, ValueError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class QueryResult:
     """The result of a query: one number about the population, with its interval.
 
     ``estimate``, ``raw``, ``se`` and the interval are NaN if the channel of a LIP campaign has no unbiased estimate.
@@ -81,7 +81,7 @@ class Answer:
             return {}
         return {name: calendar.text_of(round(getattr(self, name))) for name in ("estimate", "low", "high")}
 
-    def times(self, factor: float, what: str) -> Answer:
+    def times(self, factor: float, what: str) -> QueryResult:
         """Return the same answer in another unit, such as people instead of shares.
 
         Args:
@@ -118,7 +118,7 @@ def weighted(
     level: float = 0.95,
     what: str = "weighted mean",
     margins: Sequence[KnownMargin] = (),
-) -> Answer:
+) -> QueryResult:
     """Return the estimated mean of weights[x] + offset over people with value x.
 
     Args:
@@ -161,9 +161,9 @@ def weighted(
     except NotInvertible:
         if prior is None:
             raise
-        return Answer(what, math.nan, math.nan, math.nan, math.nan, math.nan, level, mmse)
+        return QueryResult(what, math.nan, math.nan, math.nan, math.nan, math.nan, level, mmse)
     se, centre = math.sqrt(variance), raw + shift + offset
-    return Answer(what, centre, centre, se, centre - t * se, centre + t * se, level, mmse)
+    return QueryResult(what, centre, centre, se, centre - t * se, centre + t * se, level, mmse)
 
 
 def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, level: float) -> tuple[float, float, float]:
@@ -177,7 +177,7 @@ def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, level: float) ->
     return mean, float(np.maximum(between.variance[0], variance)), between.quantile(1 - level)
 
 
-def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: float, what: str) -> Answer:
+def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: float, what: str) -> QueryResult:
     """Return the mean weight, estimated from all views of the tree. The estimate is linear in the reports of each
     view."""
     require_enough(terms, tally)
@@ -198,7 +198,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
             mean, own, wider = _mean_of_reports(decoder, part, factor, level)
             centre, variance, t = centre + mean, variance + own, max(t, wider)
     se, centre = math.sqrt(variance), centre + offset
-    return Answer(what, centre, centre, se, centre - t * se, centre + t * se, level, None)
+    return QueryResult(what, centre, centre, se, centre - t * se, centre + t * se, level, None)
 
 
 def expected_variance(
@@ -240,7 +240,7 @@ def points_of(terms: Campaign) -> list[float]:
     return [float(number) for number in terms.domain.points]
 
 
-def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequence[KnownMargin] = ()) -> Answer:
+def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequence[KnownMargin] = ()) -> QueryResult:
     """Return the unbiased estimate of the mean in a campaign that asks for a number. Devices round without bias.
 
     Args:
@@ -253,7 +253,7 @@ def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequenc
     return replace(found, unit=DAYS if isinstance(terms.domain, Dates) else unit_of(terms.domain))
 
 
-def total(terms: Campaign, tally: Tally, *, population: int | None = None, level: float = 0.95) -> Answer:
+def total(terms: Campaign, tally: Tally, *, population: int | None = None, level: float = 0.95) -> QueryResult:
     """Return the estimated sum over people in a campaign that asks for a number.
 
     Args:
@@ -275,7 +275,7 @@ def weighted_sum(
     offset: float = 0.0,
     population: int | None = None,
     level: float = 0.95,
-) -> Answer:
+) -> QueryResult:
     """Return the estimated sum of weights[x] + offset over people with value x (weighted summation in Jiang, Li, Tandon
     2020).
 
@@ -289,8 +289,9 @@ def weighted_sum(
     return answer.times(population or tally.reports, "weighted sum")
 
 
-def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, level: float = 0.95) -> Answer:
-    """Return the estimated share of people with value ``x``. ``Answer.times`` converts the share to a number of people.
+def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, level: float = 0.95) -> QueryResult:
+    """Return the estimated share of people with value ``x``. ``QueryResult.times`` converts the share to a number of
+    people.
 
     The unbiased estimate and the interval are those of ``x`` in the histogram.
 
@@ -307,7 +308,7 @@ def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, l
     if not 0 <= x < shown.size:
         raise ValueError(f"there is no value {x}: give the position of a value, 0 to {shown.size - 1}")
     mmse = float(whole.share[x]) if whole.method == "mmse" else None
-    return Answer(
+    return QueryResult(
         f"share of {shown.label(x)}", float(np.clip(shown.raw[x], 0, 1)), float(shown.raw[x]), float(shown.se[x]),
         float(shown.low[x]), float(shown.high[x]), level, mmse, is_share=True,
     )  # fmt: skip

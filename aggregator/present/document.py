@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
 from aggregator.estimate.figures import SHARE_COLUMNS
-from aggregator.estimate.query import Answer
+from aggregator.estimate.query import QueryResult
 from aggregator.estimate.resolutions import FINEST
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Integers
@@ -174,7 +174,7 @@ def _rectangle(grid: Grid, first_row: int, last_row: int, first: int, last: int)
     return [[[longitude / MICRODEGREES, latitude / MICRODEGREES] for longitude, latitude in corners]]
 
 
-def answer_csv(answer: Answer) -> str:
+def answer_csv(answer: QueryResult) -> str:
     """Return CSV with a header and one row."""
     row = answer.as_json()
     return csv_text(list(row), [row])

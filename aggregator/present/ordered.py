@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.estimate.ordered import Ordered, RangeShare, Value, value_of
-from aggregator.estimate.query import Answer
+from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 from aggregator.present.table import answer_texts, bar, new_table, percent, subtitle
@@ -88,7 +88,7 @@ class TrueOrdered:
         place = int(np.searchsorted(np.cumsum(self._share), p - 1e-12))
         return value_of(self._found.found.terms.domain, min(place, len(self._share) - 1))
 
-    def mean(self, answer: Answer) -> str:
+    def mean(self, answer: QueryResult) -> str:
         """Return the mean as text in the format of ``answer``."""
         domain = self._found.found.terms.domain
         points = domain.points if isinstance(domain, Line) else ()

@@ -16,7 +16,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text, TextType
 
-from aggregator.estimate.query import Answer
+from aggregator.estimate.query import QueryResult
 from aggregator.estimate.resolutions import FINEST, Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
@@ -119,7 +119,7 @@ def district_name(domain: Domain, resolution: str) -> str:
     return "values" if resolution == FINEST else f"groups of {resolution} values"
 
 
-def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
+def answer_table(answer: QueryResult, terms: Campaign, reports: int) -> Table:
     """Return a table with one number about the population and its interval."""
     table = new_table(terms.title, f"{reports:,} reports")
     for name in ("query", "estimate", "se", f"{100 * answer.level:.4g}% interval"):
@@ -134,7 +134,7 @@ def answer_table(answer: Answer, terms: Campaign, reports: int) -> Table:
     return table
 
 
-def answer_texts(answer: Answer) -> tuple[str, str, str, str]:
+def answer_texts(answer: QueryResult) -> tuple[str, str, str, str]:
     """Return the texts of estimate, standard error, low and high end, to two digits of the standard error.
 
     Shares are percentages, and days are written YYYY-MM-DD.
@@ -145,7 +145,7 @@ def answer_texts(answer: Answer) -> tuple[str, str, str, str]:
     return f"{estimate} {answer.unit}".strip(), se, low, high
 
 
-def _written(answer: Answer, numbers: Sequence[float]) -> list[str]:
+def _written(answer: QueryResult, numbers: Sequence[float]) -> list[str]:
     """Return numbers in the unit of an answer as text, to two digits of its standard error; shares in percent."""
     if not answer.is_share:
         return significant(numbers, answer.se)

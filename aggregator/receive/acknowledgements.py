@@ -27,7 +27,7 @@ from aggregator.intake.framing import TRAILER, frames
 from aggregator.intake.signatures import Sealed, Verifier
 from aggregator.intake.views import Unpacked, ViewChannels, unpack, views_of
 from aggregator.receive.fingerprints import fingerprints, numbers
-from aggregator.receive.view import Answers
+from aggregator.receive.view import CampaignSnapshot
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 from protocol.channels import Channel
 from protocol.envelope import Kind, decode_first
@@ -135,7 +135,7 @@ class CountedQuery:
         campaigns = tuple(ids.tobytes().hex() if valid else "" for ids, valid in named)
         return cls(chunk, sealed, reports, chunk.keys(sealed), campaigns)
 
-    def counted(self, known: Mapping[str, Answers], verifier: Verifier) -> list[bool]:
+    def counted(self, known: Mapping[str, CampaignSnapshot], verifier: Verifier) -> list[bool]:
         """Return, for each report in order, whether the study has counted it.
 
         A report with an invalid signature gets False. For other reports, False means only that the outputs are not in
@@ -148,7 +148,7 @@ class CountedQuery:
             self._in_campaign(known[campaign], np.flatnonzero(mine), verifier, verdicts)
         return [bool(verdict) for verdict in verdicts]
 
-    def _in_campaign(self, known: Answers, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
+    def _in_campaign(self, known: CampaignSnapshot, rows: Integers, verifier: Verifier, verdicts: Mask) -> None:
         at, found = known.registry.find(self.keys[rows])
         rows, publics = rows[found], known.registry.public[at[found]]
         # A report with an invalid signature gets False; otherwise anybody could try all outputs of a key.

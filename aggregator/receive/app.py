@@ -189,7 +189,7 @@ class _Service:
         self.questions += 1
         try:
             question = await asyncio.to_thread(acknowledgements.CountedQuery.of, upload.body)
-            known = await self.view.answers(question.campaigns, ANSWER_SECONDS)
+            known = await self.view.snapshots(question.campaigns, ANSWER_SECONDS)
             if known is None:
                 raise _busy("the counted reports are still being read", "ask again later")
             return _private({"counted": await asyncio.to_thread(question.counted, known, self.verifier)})

@@ -41,7 +41,7 @@ Stamp: TypeAlias = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Answers:
+class CampaignSnapshot:
     """The keys and counted outputs of one campaign.
 
     Attributes:
@@ -68,7 +68,7 @@ class StudySnapshot:
         self._path = inbox_of(study.path).parent  # a local path: an inbox is never in a bucket
         self._stamp: Stamp = ()
         self._asked: frozenset[str] = frozenset()
-        self._answers: Mapping[str, Answers] = MappingProxyType({})
+        self._snapshots: Mapping[str, CampaignSnapshot] = MappingProxyType({})
         self._changed = threading.Event()
         self.campaigns: Mapping[str, SignedCampaign] = MappingProxyType({})
         """The campaigns by id in hex."""
@@ -96,7 +96,7 @@ class StudySnapshot:
             self.closings = MappingProxyType(closings)
             self.pages = MappingProxyType({one.campaign.id.hex(): self._page(one) for one in known})
             self.listing = json.dumps({"campaigns": [_listed(one) for one in known]}).encode()
-        self._answers = MappingProxyType({campaign: self._following(campaign, stamp) for campaign in sorted(asked)})
+        self._snapshots = MappingProxyType({campaign: self._following(campaign, stamp) for campaign in sorted(asked)})
         self._stamp = stamp
 
     def follow(self, stop: threading.Event) -> None:
@@ -124,7 +124,7 @@ class StudySnapshot:
                 await asyncio.sleep(TICK)
         return self.campaigns.keys()
 
-    async def answers(self, campaigns: Iterable[str], patience: float) -> Mapping[str, Answers] | None:
+    async def snapshots(self, campaigns: Iterable[str], patience: float) -> Mapping[str, CampaignSnapshot] | None:
         """Return the keys and counted outputs of campaigns; None if one of them was not read in time.
 
         Args:
@@ -137,7 +137,7 @@ class StudySnapshot:
             self.request(wanted)
         while self._behind(wanted, stamp) and time.monotonic() < ends:
             await asyncio.sleep(TICK)
-        found = self._answers
+        found = self._snapshots
         return found if wanted <= found.keys() else None
 
     def request(self, campaigns: Iterable[str]) -> None:
@@ -151,12 +151,12 @@ class StudySnapshot:
         return before if before is not None and before.known.closing == known.closing else CampaignPage.of(known)
 
     def _behind(self, wanted: Iterable[str], stamp: Stamp) -> bool:
-        """Return whether the answers of any of the campaigns are missing or older than ``stamp``."""
-        found = [self._answers.get(one) for one in wanted]
+        """Return whether the snapshot of any of the campaigns is missing or older than ``stamp``."""
+        found = [self._snapshots.get(one) for one in wanted]
         return any(one is None or any(map(int.__lt__, one.stamp, stamp)) for one in found)
 
-    def _following(self, campaign: str, stamp: Stamp) -> Answers:
-        before = self._answers.get(campaign)
+    def _following(self, campaign: str, stamp: Stamp) -> CampaignSnapshot:
+        before = self._snapshots.get(campaign)
         if before is not None and before.stamp == stamp:
             return before
         path = self._path / REPORTS
@@ -165,7 +165,7 @@ class StudySnapshot:
             known = known.following(path, tables.snapshot(path), campaign)
         registry = before.registry if before is not None and before.stamp[1] == stamp[1] else None
         registry = registry or self._study.registry(campaign)
-        return Answers(stamp, self.campaigns[campaign], registry, known)
+        return CampaignSnapshot(stamp, self.campaigns[campaign], registry, known)
 
     def _stamp_now(self) -> Stamp:
         """Return a stamp that changes when the study changes: the modification times of the folders with the

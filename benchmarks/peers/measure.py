@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mechanisms import LIBRARIES, Mechanism
+from mechanisms import LIBRARIES, LibraryMechanism
 
 COST_REPORTS = 10_000
 SLOW = 0.02
@@ -62,7 +62,7 @@ def kinds(library: str) -> Mapping[str, Callable[[int, float], Any]]:
     return LIBRARIES[library]
 
 
-def survey(mechanism: Mechanism, people: list[int]) -> tuple[float, float, dict[str, Any]]:
+def survey(mechanism: LibraryMechanism, people: list[int]) -> tuple[float, float, dict[str, Any]]:
     """Return (processor seconds of all clients, processor seconds of the server, estimates)."""
     began = time.process_time()
     reports = [mechanism.client(x) for x in people]
@@ -77,7 +77,7 @@ def error(estimate: Any, people: Any, k: int) -> tuple[float, float]:
     return float((off**2).mean()), float(np.abs(off).sum() / 2)
 
 
-def tried(mechanism: Mechanism, people: list[int]) -> Trial:
+def tried(mechanism: LibraryMechanism, people: list[int]) -> Trial:
     """Return the approximate costs of a survey; the library may compile and fill its caches before the measurement."""
     survey(mechanism, people[:10])
     few = 20 if sum(survey(mechanism, people[:20])[:2]) > SLOW else 200
@@ -88,7 +88,7 @@ def tried(mechanism: Mechanism, people: list[int]) -> Trial:
     return Trial(many, client, server, max(0.0, client + server - before) / (many - few))
 
 
-def surveys(mechanism: Mechanism, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str, Any]]]:
+def surveys(mechanism: LibraryMechanism, drawn: Any) -> Iterator[tuple[Any, float, float, dict[str, Any]]]:
     """Yield the people, the times and the estimates of surveys: at least ``FEWEST``, for about ``CELL_SECONDS``."""
     spent = 0.0
     for runs, people in enumerate(drawn, start=1):
@@ -99,7 +99,7 @@ def surveys(mechanism: Mechanism, drawn: Any) -> Iterator[tuple[Any, float, floa
             return
 
 
-def costs(mechanism: Mechanism, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
+def costs(mechanism: LibraryMechanism, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
     """Return the microseconds of one report at the client and at the server, in surveys within ``seconds``, and its
     bytes."""
     trial = tried(mechanism, drawn[COST_REPORTS][0].tolist())
@@ -112,7 +112,7 @@ def costs(mechanism: Mechanism, drawn: dict[int, Any], seconds: float) -> dict[s
     return {"cost": cost} | ({"whole": mechanism.whole()} if hasattr(mechanism, "whole") else {})
 
 
-def errors(mechanism: Mechanism, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
+def errors(mechanism: LibraryMechanism, drawn: dict[int, Any], seconds: float) -> dict[str, Any]:
     """Return the errors of each estimate by number of people, for surveys within ``seconds`` and for the smallest
     one."""
     trial = tried(mechanism, next(iter(drawn.values()))[0].tolist())

@@ -23,7 +23,7 @@ HASHES = 500
 
 
 @dataclass(frozen=True)
-class Mechanism:
+class LibraryMechanism:
     """A mechanism of one library for k values at some level.
 
     Attributes:
@@ -55,7 +55,7 @@ def bytes_for(bits: int) -> int:
 # In pure-LDP, values count from 1, reports are added one by one, and estimates are numbers of people.
 
 
-def _pure(k: int, client: Any, new_server: Callable[[], Any], bits: int, report_memory: int = 100) -> Mechanism:
+def _pure(k: int, client: Any, new_server: Callable[[], Any], bits: int, report_memory: int = 100) -> LibraryMechanism:
     def estimated(reports: Sequence[Any]) -> dict[str, Any]:
         server = new_server()
         server.aggregate_all(reports)
@@ -64,29 +64,29 @@ def _pure(k: int, client: Any, new_server: Callable[[], Any], bits: int, report_
         near = server.estimate_all(everything, suppress_warnings=True, normalization=2)
         return {"unbiased": raw / len(reports), "simplex projection": near / len(reports)}
 
-    return Mechanism(k, lambda x: client.privatise(x + 1), estimated, bytes_for(bits), report_memory)
+    return LibraryMechanism(k, lambda x: client.privatise(x + 1), estimated, bytes_for(bits), report_memory)
 
 
-def _pure_direct(k: int, eps: float) -> Mechanism:
+def _pure_direct(k: int, eps: float) -> LibraryMechanism:
     from pure_ldp.frequency_oracles import DEClient, DEServer
 
     return _pure(k, DEClient(eps, k), lambda: DEServer(eps, k), bits_for(k))
 
 
-def _pure_unary(k: int, eps: float) -> Mechanism:
+def _pure_unary(k: int, eps: float) -> LibraryMechanism:
     from pure_ldp.frequency_oracles import UEClient, UEServer
 
     return _pure(k, UEClient(eps, k, True), lambda: UEServer(eps, k, True), k, 8 * k)
 
 
-def _pure_hashing(k: int, eps: float) -> Mechanism:
+def _pure_hashing(k: int, eps: float) -> LibraryMechanism:
     from pure_ldp.frequency_oracles import LHClient, LHServer
 
     client = LHClient(eps, k, use_olh=True)
     return _pure(k, client, lambda: LHServer(eps, k, use_olh=True), SEED_BITS + bits_for(client.g))
 
 
-def _pure_few_hashes(k: int, eps: float) -> Mechanism:
+def _pure_few_hashes(k: int, eps: float) -> LibraryMechanism:
     from pure_ldp.frequency_oracles import FastLHClient, FastLHServer
 
     client = FastLHClient(eps, k, HASHES, use_olh=True)
@@ -95,7 +95,7 @@ def _pure_few_hashes(k: int, eps: float) -> Mechanism:
     return _pure(k, client, lambda: FastLHServer(eps, k, HASHES, use_olh=True, hash_matrix=table), bits)
 
 
-def _pure_hadamard(k: int, eps: float) -> Mechanism:
+def _pure_hadamard(k: int, eps: float) -> LibraryMechanism:
     from pure_ldp.frequency_oracles import HadamardResponseClient, HadamardResponseServer
 
     server = HadamardResponseServer(eps, k)
@@ -113,30 +113,32 @@ def _pure_hadamard(k: int, eps: float) -> Mechanism:
 
 def _multi(
     k: int, client: Callable[[int], Any], shares: Callable[[Any], Any], bits: int, memory: int = 100
-) -> Mechanism:
-    return Mechanism(k, client, lambda reports: {"clipped and rescaled": shares(reports)}, bytes_for(bits), memory)
+) -> LibraryMechanism:
+    return LibraryMechanism(
+        k, client, lambda reports: {"clipped and rescaled": shares(reports)}, bytes_for(bits), memory
+    )
 
 
-def _multi_direct(k: int, eps: float) -> Mechanism:
+def _multi_direct(k: int, eps: float) -> LibraryMechanism:
     from multi_freq_ldpy.pure_frequency_oracles.GRR import GRR_Aggregator_MI, GRR_Client
 
     return _multi(k, lambda x: GRR_Client(x, k, eps), lambda them: GRR_Aggregator_MI(them, k, eps), bits_for(k))
 
 
-def _multi_unary(k: int, eps: float) -> Mechanism:
+def _multi_unary(k: int, eps: float) -> LibraryMechanism:
     from multi_freq_ldpy.pure_frequency_oracles.UE import UE_Aggregator_MI, UE_Client
 
     return _multi(k, lambda x: UE_Client(x, k, eps), lambda them: UE_Aggregator_MI(them, eps), k, 8 * k)
 
 
-def _multi_hashing(k: int, eps: float) -> Mechanism:
+def _multi_hashing(k: int, eps: float) -> LibraryMechanism:
     from multi_freq_ldpy.pure_frequency_oracles.LH import LH_Aggregator_MI, LH_Client
 
     bits = SEED_BITS + bits_for(round(math.exp(eps)) + 1)
     return _multi(k, lambda x: LH_Client(x, k, eps), lambda them: LH_Aggregator_MI(them, k, eps), bits)
 
 
-def _multi_subset(k: int, eps: float) -> Mechanism:
+def _multi_subset(k: int, eps: float) -> LibraryMechanism:
     from multi_freq_ldpy.pure_frequency_oracles.SS import SS_Aggregator_MI, SS_Client
 
     size = max(1, round(k / (math.exp(eps) + 1)))
@@ -147,7 +149,7 @@ def _multi_subset(k: int, eps: float) -> Mechanism:
 # Functions for OpenDP
 
 
-def _opendp_response(k: int, eps: float) -> Mechanism:
+def _opendp_response(k: int, eps: float) -> LibraryMechanism:
     """Return OpenDP's randomised response, for which OpenDP has no estimator."""
     import opendp.prelude as dp
 
@@ -159,10 +161,10 @@ def _opendp_response(k: int, eps: float) -> Mechanism:
         share = np.bincount(reports, minlength=k) / len(reports)
         return {"unbiased, not the library's": (share - q) / (p - q)}
 
-    return Mechanism(k, dp.m.make_randomized_response(list(range(k)), p), estimated, bytes_for(bits_for(k)))
+    return LibraryMechanism(k, dp.m.make_randomized_response(list(range(k)), p), estimated, bytes_for(bits_for(k)))
 
 
-def _opendp_bits(k: int, eps: float) -> Mechanism:
+def _opendp_bits(k: int, eps: float) -> LibraryMechanism:
     """Return OpenDP's mechanism with a bit for each value, and its own estimator."""
     import opendp.prelude as dp
 
@@ -178,10 +180,10 @@ def _opendp_bits(k: int, eps: float) -> Mechanism:
     def estimated(reports: Sequence[Any]) -> dict[str, Any]:
         return {"unbiased": np.array(dp.m.debias_randomized_response_bitvec(reports, f))[:k] / len(reports)}
 
-    return Mechanism(k, client, estimated, wire)
+    return LibraryMechanism(k, client, estimated, wire)
 
 
-LIBRARIES: dict[str, dict[str, Callable[[int, float], Mechanism]]] = {
+LIBRARIES: dict[str, dict[str, Callable[[int, float], LibraryMechanism]]] = {
     "pure-ldp": {
         "randomised response": _pure_direct,
         "OUE": _pure_unary,

@@ -28,7 +28,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {bigint} draws maximum number of fresh draws
  * @property {bigint} charge nanonats of one fresh answer, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
- * @property {(role?: Role) => Law} lawFor the channel and the cost of an answer in a role
+ * @property {(role?: Role) => PricedChannel} lawFor the channel and the cost of an answer in a role
  * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for
  *   an answer, given the 8 bytes of the consent's dither and, in a campaign with classes, the index of the person's
  *   class
@@ -46,7 +46,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
 
 /**
  * The channel of a person's answers, and its cost.
- * @typedef {object} Law
+ * @typedef {object} PricedChannel
  * @property {import("./channels/channel.js").Channel} channel
  * @property {bigint} charge nanonats of one fresh draw
  * @property {bigint} worstCharge nanonats of all draws that the device can make
@@ -244,7 +244,7 @@ export class Campaign {
 
   /**
    * The channel and the cost of an answer in a view and a role.
-   * @param {number} view its index @param {Role} role @returns {Law}
+   * @param {number} view its index @param {Role} role @returns {PricedChannel}
    */
   lawOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];

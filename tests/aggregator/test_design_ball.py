@@ -82,7 +82,7 @@ def searched(law: np.ndarray, b: float, radius: float) -> float:
     given = Staircases.of(law, b, radius)
     mixture = best_mixture(given)
     assert mixture.weights @ mixture.lifts == pytest.approx(np.ones(len(law)), abs=1e-9)
-    return 1 - float(mixture.weights @ given.worth(mixture.lifts))
+    return 1 - float(mixture.weights @ given.squared_posterior(mixture.lifts))
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5])

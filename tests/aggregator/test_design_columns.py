@@ -97,7 +97,7 @@ def test_searched_columns_come_close_to_all_corners(seed, monkeypatch):
     best = best_mixture(given)
     monkeypatch.setattr(column_generation, "_LISTED", 1)
     searched = best_mixture(given)
-    found, optimum = (mixture.weights @ given.worth(mixture.lifts) - flat for mixture in (searched, best))
+    found, optimum = (mixture.weights @ given.squared_posterior(mixture.lifts) - flat for mixture in (searched, best))
     assert 0.995 * optimum <= found <= optimum * (1 + 1e-6)
 
 

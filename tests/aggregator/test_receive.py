@@ -141,7 +141,7 @@ def counted(study, body):
     question, view = CountedQuery.of(body), StudySnapshot(study)
     view.request(view.campaigns)
     view.refresh()
-    known = asyncio.run(view.answers(view.campaigns, 0))
+    known = asyncio.run(view.snapshots(view.campaigns, 0))
     with verifier(1) as threads:
         return question.counted(known, threads)
 

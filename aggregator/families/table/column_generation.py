@@ -66,11 +66,11 @@ class Coordinates:
     mean: float
     budget: float
 
-    def worth(self, lifts: Floats) -> Floats:
-        """Return the squared length of the posterior of each row of lifts: from (c, n) to (c,)."""
+    def squared_posterior(self, lifts: Floats) -> Floats:
+        """Return the sum of squares of the posterior for each row of lifts: from (c, n) to (c,)."""
         a, b = self.low, self.high
-        worth: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.fluid
-        return worth
+        total: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.fluid
+        return total
 
     def listed(self) -> Floats | None:
         """Return the lifts of all corners, (c, n), or None if there are too many classes."""
@@ -114,8 +114,8 @@ class Mixture:
 
 
 def best_mixture(given: Coordinates) -> Mixture:
-    """Return the mixture with the largest mean worth. It is the optimum for up to ``_LISTED`` coordinates, and close to
-    the optimum for more."""
+    """Return the mixture with the largest mean ``squared_posterior``. It is the optimum for up to ``_LISTED``
+    coordinates, and close to the optimum for more."""
     n = len(given.mass)
     if n == 1:
         return _polished(given, np.array([[given.budget / given.mass[0]]]))
@@ -125,8 +125,8 @@ def best_mixture(given: Coordinates) -> Mixture:
         return _polished(given, np.concatenate([start, listed]))
     # The seed is fixed, so that the search for corners is the same at every call.
     draw = np.random.default_rng(n)
-    # The floor is the worth of a channel that reveals nothing.
-    floor = float(given.worth(start[:1])[0]) * given.mean * given.mass.sum() / given.budget
+    # The floor is the objective of a channel that reveals nothing.
+    floor = float(given.squared_posterior(start[:1])[0]) * given.mean * given.mass.sum() / given.budget
     slope = (given.low + given.high) * (given.square + given.fluid)
     first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * given.mass
     pool = np.concatenate([start, given.along(first, 0 * given.mass)])
@@ -144,7 +144,7 @@ def best_mixture(given: Coordinates) -> Mixture:
             found = given.along(np.concatenate([gain[np.newaxis], gain + noise]), prices)
         else:
             found = listed
-        gains = given.worth(found) - found @ prices
+        gains = given.squared_posterior(found) - found @ prices
         best = np.argsort(-gains)[:_ADDED]
         better = found[best][gains[best] > _PRICED * (value - floor)]
         if not len(better):
@@ -190,8 +190,8 @@ def _filled(given: Coordinates, gains: Floats) -> Floats:
     mass.
 
     Each row of gains gives up to two corners. In the first, the first class that does not fit gets the remaining
-    budget; this corner is the best if all worths are linear. In the second, classes that do not fit are skipped, and
-    the lightest class that can use the small remaining budget gets it.
+    budget; this corner is the best if ``squared_posterior`` is linear. In the second, classes that do not fit are
+    skipped, and the lightest class that can use the small remaining budget gets it.
 
     Args:
         gains: (r, n) the gains of the classes.
@@ -230,7 +230,10 @@ def _master(given: Coordinates, pool: Floats) -> tuple[Floats, Floats, float]:
     """Return the solution of the linear program over the corners ``pool``: their weights, the dual prices of the
     classes, and the value of the objective."""
     solved = linprog(
-        -given.worth(pool), A_eq=pool.T * given.mass[:, np.newaxis], b_eq=given.mean * given.mass, method="highs"
+        -given.squared_posterior(pool),
+        A_eq=pool.T * given.mass[:, np.newaxis],
+        b_eq=given.mean * given.mass,
+        method="highs",
     )
     if solved.x is None:
         raise ChannelError(
