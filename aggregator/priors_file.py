@@ -123,7 +123,7 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
     return Truth(tuple(answers), tuple(counts), priors=tuple(priors), levels=tuple(levels), chances=tuple(chances))
 
 
-def held(truth: Truth, domain: Domain) -> str:
+def drawn_answers_csv(truth: Truth, domain: Domain) -> str:
     """Return the drawn answers as the text of a CSV file that ``read_truth`` reads.
 
     Args:

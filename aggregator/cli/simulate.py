@@ -141,7 +141,7 @@ def _people_of(
 
     people = priors.read_priors(Path(priors_file or ""), terms, most=simulation.MOST_PEOPLE)
     truth = priors.truth_of(people, terms.domain, seed)
-    return truth, priors.held(truth, terms.domain) if people[0].held is None else ""
+    return truth, priors.drawn_answers_csv(truth, terms.domain) if people[0].held is None else ""
 
 
 def _periods_of(

@@ -209,7 +209,7 @@ def difference(
     *coarse_a, a = _unbiased(before)
     *coarse_b, b = _unbiased(after)
     reported = Reported.of(after.terms.domain)
-    se, ends = (same_devices if paired else apart)(a, b)
+    se, ends = (same_devices if paired else independent_errors)(a, b)
     intervals = Intervals.of(ends, level, steps * (1 if only else reported.count)).each(reported.shares)
     coarser: list[DistrictDifference] = []
     for one in coarse_a:
@@ -241,7 +241,7 @@ def _of_districts(
     a: TreeShares, b: TreeShares, terms: Campaign, level: float, paired: bool, together: int
 ) -> DistrictDifference:
     """Return the difference at one resolution; ``together`` is the number of simultaneous intervals."""
-    se, ends = (same_devices if paired else apart)(a, b)
+    se, ends = (same_devices if paired else independent_errors)(a, b)
     intervals = Intervals.of(ends, level, together).each(_within_one)
     labels = tuple(b.map.label(terms.domain, z) for z in range(len(a.raw)))
     return DistrictDifference(b.raw - a.raw, se, *intervals, name_of(b.map), labels, a.raw, b.raw)
@@ -285,7 +285,7 @@ class UnbiasedShares(Protocol):
         """Yield for each group of devices the contribution of its reports, minus the group's share, (k,)."""
 
 
-def apart(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
+def independent_errors(a: UnbiasedShares, b: UnbiasedShares) -> tuple[Floats, Callable[[float], Interval]]:
     """Return standard errors of b - a for sides without shared devices, and a function from alpha to the intervals."""
     raw = b.raw - a.raw
 

@@ -102,11 +102,11 @@ class ClassesDecoder(Pooled):
         return np.ones(self.classes)
 
     @property
-    def words(self) -> WordIncrements | None:
+    def word_increments(self) -> WordIncrements | None:
         # Classes are independent, so the skewness of the sum is at most the largest of any class's sum.
-        if all(decoder.words is None for decoder in self._decoders):
+        if all(decoder.word_increments is None for decoder in self._decoders):
             return None
-        each = [decoder.words or _increments_of_steps(decoder) for decoder in self._decoders]
+        each = [decoder.word_increments or _increments_of_steps(decoder) for decoder in self._decoders]
         bearing = [share * one.bearing for share, one in zip(self.members, each, strict=True) if share > 0]
         scaled = list(zip(self.scales, each, strict=True))
         return WordIncrements(

@@ -68,18 +68,18 @@ class SharesEstimate(ABC):
         """Yield for each group of devices the contribution of its reports to ``raw``, minus the group's share, (k,)."""
 
     @abstractmethod
-    def reach_of(self, v: Floats) -> float:
+    def furthest_of(self, v: Floats) -> float:
         """Return a bound on how far one device can move v . raw by changing all its reports."""
 
     @property
-    def reach(self) -> Floats:
+    def furthest(self) -> Floats:
         """Bounds on how far one device can move each element of ``raw``, shape (k,)."""
         found = np.zeros(len(self.raw))
         # A question may have thousands of values, so one unit vector at a time saves memory.
         for place in range(len(found)):
             unit = np.zeros_like(found)
             unit[place] = 1
-            found[place] = self.reach_of(unit)
+            found[place] = self.furthest_of(unit)
         return found
 
     def intervals(self, alpha: float) -> Interval:
@@ -125,9 +125,9 @@ class Margin(SharesEstimate):
             parts = [view.margin(self.question, add) for view, add in zip(self.views, each, strict=True)]
             yield np.asarray(self.weights @ np.array(parts))
 
-    def reach_of(self, v: Floats) -> float:
+    def furthest_of(self, v: Floats) -> float:
         views = zip(self.weights.tolist(), self.views, strict=True)
-        return float(max(weight * view.reach_of(view.lift(self.question, v)) for weight, view in views))
+        return float(max(weight * view.furthest_of(view.lift(self.question, v)) for weight, view in views))
 
     @cached_property
     def raw(self) -> Floats:

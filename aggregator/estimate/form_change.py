@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimate.change import apart, same_devices
+from aggregator.estimate.change import independent_errors, same_devices
 from aggregator.estimate.figures import DifferenceFigures
 from aggregator.estimate.form import SharesEstimate
 from aggregator.estimate.form_ratio import Ratio
@@ -82,14 +82,14 @@ class AnsweredShares:
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share by changing all its reports, shape (s,)."""
         if self.kept.all():
-            return self.found.reach[self.order]
+            return self.found.furthest[self.order]
         ratio = self._ratio
         places = np.flatnonzero(self.kept > 0)
         found = np.full(len(places), np.nan)
         for row, (place, share) in enumerate(zip(places.tolist(), ratio.raw.tolist(), strict=True)):
             moved = -share * self.kept
             moved[place] += 1
-            found[row] = self.found.reach_of(moved) / ratio.bottom
+            found[row] = self.found.furthest_of(moved) / ratio.bottom
         return found[self.order]
 
 
@@ -152,7 +152,7 @@ def form_difference(
         paired: whether both sides use the same groups of devices and may share devices; if False, they must share none.
         together: the number of differences to which the level of simultaneous intervals applies.
     """
-    se, ends = (same_devices if paired else apart)(before, after)
+    se, ends = (same_devices if paired else independent_errors)(before, after)
     raw = after.raw - before.raw
     known = ~np.isnan(raw)
 

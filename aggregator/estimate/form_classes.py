@@ -85,8 +85,8 @@ def class_weighting(
         float(factors.min()),
         float(factors.max()),
         float(mine.variances.sum() / theirs.variances.sum()),
-        everybody * float(mine.reach.max()),
-        everybody * float(theirs.reach.max()),
+        everybody * float(mine.furthest.max()),
+        everybody * float(theirs.furthest.max()),
     )
 
 

@@ -313,11 +313,11 @@ class Cells(SharesEstimate):
     def adds(self) -> Iterator[Floats]:
         return self.table.view.linear.adds()
 
-    def reach_of(self, v: Floats) -> float:
-        return self.table.view.reach_of(v)
+    def furthest_of(self, v: Floats) -> float:
+        return self.table.view.furthest_of(v)
 
     @property
-    def reach(self) -> Floats:
+    def furthest(self) -> Floats:
         return self.table.view.linear.furthest
 
     def intervals(self, alpha: float) -> Interval:

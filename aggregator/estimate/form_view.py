@@ -95,7 +95,7 @@ class FormView:
         effect = self.linear.effect
         return self.tally.reports / (1.0 if effect is None else float(np.max(effect)))
 
-    def reach_of(self, v: Floats) -> float:
+    def furthest_of(self, v: Floats) -> float:
         """Return a bound on how far one device can move v . raw by changing all its reports.
 
         Args:

@@ -331,8 +331,8 @@ class WeightedShares(SharesEstimate):
         for each in zip(*(view.linear.adds() for view in self.views), strict=True):
             yield np.sum([numbers @ add for numbers, add in zip(moves, each, strict=True)], axis=0)
 
-    def reach_of(self, v: Floats) -> float:
-        return max((view.reach_of(numbers) for view, numbers in self._along(v).values()), default=0.0)
+    def furthest_of(self, v: Floats) -> float:
+        return max((view.furthest_of(numbers) for view, numbers in self._along(v).values()), default=0.0)
 
     def _along(self, v: Floats) -> dict[int, tuple[FormView, Floats]]:
         """Return each view's contribution to v . raw, as a query on the view's inputs."""

@@ -139,7 +139,7 @@ def intervals(
         raw, se: (k,) the estimates and their standard errors.
         alpha: the probability that an interval misses its share; for k simultaneous intervals, alpha / k (Bonferroni).
         effect: (k,) the design effects; None if reports are independent.
-        words: the increments of the decoder's ``words``; None if the estimate is the sum of the steps.
+        words: the decoder's ``word_increments``; None if the estimate is the sum of the steps.
     Returns:
         (k,) lower and upper ends, not clipped.
     """

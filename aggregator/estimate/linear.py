@@ -57,16 +57,16 @@ class Linear:
         return rough
 
     @cached_property
-    def reach(self) -> Floats:
+    def contribution_range(self) -> Floats:
         """Difference between the largest and the smallest contribution of one report to each share, shape (k,)."""
-        words = self.decoder.words
+        words = self.decoder.word_increments
         return self.steps.heights.sum(axis=0) if words is None else words.most - words.least
 
     @property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share by changing all its reports, shape (k,)."""
         most = 1 if self.tally.groups is None else self.tally.groups.most
-        return self.reach * most / self.tally.reports
+        return self.contribution_range * most / self.tally.reports
 
     @property
     def filled(self) -> NDArray[np.bool_]:
@@ -87,12 +87,12 @@ class Linear:
         """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha`` at
         most."""
         if self.effect is None or self.between is None:
-            return interval.intervals(self.steps, self.raw, self.se, alpha, words=self.decoder.words)
+            return interval.intervals(self.steps, self.raw, self.se, alpha, words=self.decoder.word_increments)
         if not self.between.freedom:
             return np.full_like(self.raw, np.nan), np.full_like(self.raw, np.nan)
         wider = self.between.quantile(alpha) / interval.quantile(alpha)
         effect = self.effect * wider**2
-        return interval.intervals(self.steps, self.raw, self.se * wider, alpha, effect, self.decoder.words)
+        return interval.intervals(self.steps, self.raw, self.se * wider, alpha, effect, self.decoder.word_increments)
 
 
 def solve(decoder: Decoder, tally: Tally) -> Linear:

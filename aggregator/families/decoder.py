@@ -200,7 +200,7 @@ class Decoder(ABC):
         return self
 
     @property
-    def words(self) -> WordIncrements | None:
+    def word_increments(self) -> WordIncrements | None:
         """The contributions of a report if they can have many values; None if ``binomial_steps`` gives the exact
         estimate."""
         return None

@@ -218,7 +218,7 @@ def _wide_outputs(
     return unpacked, valid
 
 
-def words(
+def unpacked_words(
     data: Bytes, packed: Integers, length: Integers, count: int, bits: int, ones: int | None, width: int
 ) -> tuple[Words, Mask]:
     """Unpack the outputs of reports that carry ``count`` words of ``bits`` bits each.
@@ -246,7 +246,7 @@ def ones(words: pa.Array, bits: int) -> Integers:
     """Return for each of the ``bits`` places the number of words that have this bit set.
 
     Args:
-        words: the result of the function ``words``.
+        words: the result of ``unpacked_words``.
     """
     counts = np.zeros(bits, dtype=np.int64)
     width = packed_bytes(1, bits)

@@ -70,7 +70,7 @@ def unpack(data: Bytes, packed: Integers, length: Integers, count: int, channel:
         width: bits of one output on the wire, at least the bits of the channel's outputs.
     """
     if channel.unary:
-        words, good = columns.words(data, packed, length, count, channel.output_bits, channel.ones, width)
+        words, good = columns.unpacked_words(data, packed, length, count, channel.output_bits, channel.ones, width)
         return Unpacked(np.zeros(words.shape, dtype=np.int64), words, good)
     numbers, good = columns.outputs(data, packed, length, count, width, channel.outputs)
     return Unpacked(numbers, None, good)

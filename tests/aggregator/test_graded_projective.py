@@ -85,8 +85,8 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     np.testing.assert_allclose(decoder.backward(w), law @ w)
     np.testing.assert_allclose(decoder.invert(share), share @ inverse)
     np.testing.assert_allclose(decoder.variances(share), share @ inverse**2 - (share @ inverse) ** 2)
-    assert (decoder.words.most >= inverse.max(axis=0) - 1e-9).all()
-    assert (decoder.words.least <= inverse.min(axis=0) + 1e-9).all()
+    assert (decoder.word_increments.most >= inverse.max(axis=0) - 1e-9).all()
+    assert (decoder.word_increments.least <= inverse.min(axis=0) + 1e-9).all()
     assert (decoder.ceiling >= law.max(axis=0)).all()
     # The base of the steps is off by at most the slack for all people, and by all of it for some people.
     units = np.eye(channel.outputs, dtype=np.int64)
@@ -117,7 +117,7 @@ def test_intervals_have_their_coverage(name, reports):
     for counts in rng.multinomial(reports, decoder.forward(p), 1000):
         share = counts / reports
         raw, se = decoder.invert(share), standard_errors(decoder, share, reports)
-        low, high = intervals(decoder.binomial_steps(counts, reports), raw, se, 0.05, words=decoder.words)
+        low, high = intervals(decoder.binomial_steps(counts, reports), raw, se, 0.05, words=decoder.word_increments)
         held += (low <= p) & (p <= high)
     assert held.min() >= 925
 

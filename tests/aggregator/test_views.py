@@ -216,7 +216,7 @@ def test_outputs_of_few_bits_in_wide_reports_are_unpacked(bits, count, data):
     values, good = columns.outputs(octets, at, length, count, bits, 2**57 - 1)
     assert good[0] == (max(outputs) < 2**57 - 1)
     assert not good[0] or values[0].tolist() == outputs
-    words, good = columns.words(octets, at, length, count, 21, None, bits)
+    words, good = columns.unpacked_words(octets, at, length, count, 21, None, bits)
     assert good[0] == (max(outputs) < 2**21)
     if good[0]:
         assert [int.from_bytes(word) >> 3 for word in words[0]] == outputs

@@ -83,7 +83,7 @@ class BalancedDecoder(BitsDecoder):
         return self._plain.binomial_steps(counts, reports)
 
     @cached_property
-    def words(self) -> WordIncrements:
+    def word_increments(self) -> WordIncrements:
         # A report adds most to raw'[x] if only bit x is set, and least if all other bits are set.
         unset, set_ = self._other / self._gap, (1 - self._other) / self._gap
         most = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
@@ -109,4 +109,4 @@ class BalancedDecoder(BitsDecoder):
 
     @property
     def weight(self) -> float:
-        return float(np.maximum(self.words.most, -self.words.least).max())
+        return float(np.maximum(self.word_increments.most, -self.word_increments.least).max())

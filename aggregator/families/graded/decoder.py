@@ -129,7 +129,7 @@ class GradedDecoder(Decoder):
         return BinomialSteps(base, height, self._cycle.count(counts)[np.newaxis], reports, slack)
 
     @cached_property
-    def words(self) -> WordIncrements:
+    def word_increments(self) -> WordIncrements:
         less, beyond = self._common
         number = len(self._channel.members)
         bearing, least, most = np.empty(number), np.empty(number), np.empty(number)
@@ -164,4 +164,4 @@ class GradedDecoder(Decoder):
 
     @property
     def weight(self) -> float:
-        return float(np.maximum(self.words.most, -self.words.least).max())
+        return float(np.maximum(self.word_increments.most, -self.word_increments.least).max())

@@ -74,12 +74,12 @@ class CampaignReader:
         outputs = np.maximum(self.decoder.forward(law), 0)
         return Tally(generator.multinomial(people, outputs / outputs.sum()), people)
 
-    def tally(self, held: Integers, generator: np.random.Generator) -> Tally:
-        """Return the tally of one simulated report of each person, with ``held`` people for each value. If a row of the
-        channel is too long, the values are drawn from the shares of ``held`` instead."""
+    def tally(self, people: Integers, generator: np.random.Generator) -> Tally:
+        """Return the tally of one simulated report of each person, with ``people[x]`` people who have value x. If a row
+        of the channel is too long, the values are drawn from the shares of ``people`` instead."""
         if isinstance(self.terms.channel, ProjectiveGeometry):
-            return self.drawn(held / held.sum(), int(held.sum()), generator)
-        return crowd.tally(self.terms.channel, held, generator)
+            return self.drawn(people / people.sum(), int(people.sum()), generator)
+        return crowd.tally(self.terms.channel, people, generator)
 
     def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_STEPS) -> Floats:
         """Return the distribution that one of ``METHODS`` estimates from a tally."""
