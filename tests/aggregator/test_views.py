@@ -252,7 +252,7 @@ def test_the_study_confirms_only_counted_outputs_of_the_view(tmp_path):
     reader = StudySnapshot(study)
     reader.request(reader.campaigns)
     reader.refresh()
-    known = asyncio.run(reader.answers(reader.campaigns, 0))
+    known = asyncio.run(reader.snapshots(reader.campaigns, 0))
     with verifier(1) as threads:
         found = question.counted(known, threads)
     assert found[: len(sent)] == [True] * len(sent)
