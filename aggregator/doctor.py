@@ -95,9 +95,9 @@ def _dask() -> str:
 def _object_stores() -> str:
     """Return the version of the optional library for places in buckets, or a text on how to install it."""
     try:
-        return f"obstore {metadata.version('obstore')}, for s3:// places, with the AWS_ variables of the environment"
+        return f"obstore {metadata.version('obstore')}, for s3:// locations, with the AWS_ variables of the environment"
     except metadata.PackageNotFoundError:
-        return "not installed, and needed for s3:// places only: pip install 'halftruth[aggregator,s3]'"
+        return "not installed, and needed for s3:// locations only: pip install 'halftruth[aggregator,s3]'"
 
 
 def _room() -> str:

@@ -30,5 +30,6 @@ def run() -> Iterator[tuple[str, str]]:
         data = seal_campaign(terms, key)
         sealed = Report.of(campaign_id(data), terms, 0, 0, [0] * count).seal(key)
         each = f" ({len(sealed) / count:.2f} a reading)" if count > 1 else ""
-        what = f"signed report of {count} output(s), k = {domain.size}"
+        outputs = "1 output" if count == 1 else f"{count} outputs"
+        what = f"signed report of {outputs}, k = {domain.size}"
         yield f"{what}{f' [{aim}]' if aim else ''}", f"{len(sealed)} bytes{each}"

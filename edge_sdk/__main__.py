@@ -226,15 +226,15 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--prior",
         type=Path,
         metavar="CSV",
-        help="a file with value,count for each value: your prior, declared publicly and permanently, if the campaign "
-        "asks for one (preview --prior shows its effect and cost); with --choose-class or --choose-prior, your "
-        "earlier answers, by which the device chooses; these are not sent",
+        help="a file with value,count for each value. Alone: your prior, if the campaign asks for one; it becomes "
+        "public for good, and preview --prior shows its effect and cost. With --choose-class or --choose-prior: the "
+        "counts of your earlier answers, by which the device chooses; these are not sent",
     )
     consent.add_argument(
         "--level",
         type=float,
         metavar="NATS",
-        help="with --prior: also declare a personal level below the campaign's",
+        help="with --prior: also declare a personal level below the campaign's, in nats (see docs/GLOSSARY.md)",
     )
     answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
     answer.add_argument(
@@ -301,7 +301,9 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         metavar="CSV",
         help="a file with value,count for each value: show the promise and the cost of declaring it as your prior",
     )
-    preview.add_argument("--level", type=float, metavar="NATS", help="with --prior: a personal level")
+    preview.add_argument(
+        "--level", type=float, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
+    )
     exposed = campaign(
         command("exposure", commands.exposure, "bound the disclosure by all reports about the same values together")
     )
@@ -314,7 +316,9 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     audited = command("audit", commands.audit, "compute the levels of a campaign under every notion, from its integers")
     audited.add_argument("campaign", metavar="ID|FILE", help="the id of a joined campaign, or any campaign file")
     forget = command(
-        "forget", commands.forget, "delete a campaign, or all: answers, queue and consent; spending stays counted"
+        "forget",
+        commands.forget,
+        "delete a campaign, or all: answers, waiting envelopes and consent; spending stays counted",
     )
     forget.add_argument("id", metavar="ID", nargs="?", help="the campaign's id, or the beginning of it [default: all]")
     enrolment = campaign(
@@ -322,7 +326,10 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     enrolment.add_argument("file", metavar="FILE", type=Path, help="the new file; give it to the organisation")
     budget = command(
-        "budget", upkeep.budget, "show the caps, or tighten them; the first lifetime cap replaces the default of 8 nats"
+        "budget",
+        upkeep.budget,
+        "show the caps, or lower them; the first lifetime cap replaces the default of 8 nats (units of the privacy "
+        "level; see docs/GLOSSARY.md)",
     )
     budget.add_argument("--lifetime", type=float, metavar="NATS", help="cap for all answers of this device")
     budget.add_argument("--per-campaign", type=float, metavar="NATS", help="cap for one campaign")

@@ -105,14 +105,16 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     "--epsilon",
     type=Number(0, exact.nats(exact.MAX_LEVEL)),
     multiple=True,
-    help="Level in nats for which delta is computed; may be repeated.",
+    help="Level in nats (see docs/GLOSSARY.md) for which delta is computed; may be repeated.",
 )
 @click.option(
     "--prior",
     help="The prior: a CSV file value,count, or uniform. [default: the campaign's prior for LIP, else uniform]",
 )
 @click.option(
-    "--ball", type=Number(0, 1), help="Also report LIP for every prior within this total variation distance of --prior."
+    "--radius",
+    type=Number(0, 1),
+    help="Also report LIP for every prior within this total variation distance of --prior.",
 )
 @click.option("--pufferfish", type=shell.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
 @click.option(
@@ -129,7 +131,7 @@ def audit(
     file: Path,
     epsilon: tuple[float, ...],
     prior: str | None,
-    ball: float | None,
+    radius: float | None,
     pufferfish: Path | None,
     metric: str | None,
     plot: Path | None,
@@ -152,7 +154,7 @@ def audit(
         terms,
         prior=weights,
         epsilons=tuple(exact.level_from(nats) for nats in epsilon),
-        radius=None if ball is None else exact.rational(ball),
+        radius=None if radius is None else exact.rational(radius),
         metric=metric,
         pufferfish=None if pufferfish is None else read_scenarios(pufferfish, terms.domain),
     )

@@ -47,7 +47,7 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
     help="File to write: a .csv for mailing, or a .pdf of cards.",
 )
 @shell.as_json
-@shell.in_study
+@shell.in_study_on_disk
 def codes(
     ctx: click.Context,
     campaign: str,
@@ -75,7 +75,7 @@ def codes(
         if as_json:
             shell.print_json({"id": signed.id.hex(), "made": counts.made, "redeemed": counts.redeemed})
         else:
-            shell.say(f"{counts.made:,} codes made, {counts.redeemed:,} used")
+            shell.say(f"{counts.made:,} {'code' if counts.made == 1 else 'codes'} made, {counts.redeemed:,} used")
         return
     if signed.terms.enrolment != "enrolled":
         raise Failure(f"{signed.terms.title!r} accepts reports of any device, so it needs no codes", FAILED)
@@ -88,7 +88,7 @@ def codes(
         made = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
         shell.print_json(made | {"links": [] if out else [str(one) for one in links]})
     elif out is not None:
-        shell.say(f"{out}  {count:,} codes, each for one device")
+        shell.say(f"{out}  {count:,} {'code' if count == 1 else 'codes'}, each for one device")
     else:
         for one in links:
             shell.say(str(one))

@@ -140,15 +140,18 @@ def _attack() -> None:
     result = _run("--study", "lib", "ingest", "attack.htr")
     after = Study.open(Path("lib")).tally(signed)
     if result.rejected != attack.expected or result.accepted:
-        raise Failure(f"the attack was counted as {result.rejected}; expected {attack.expected}", FAILED)
+        raise Failure(f"the attack was refused as {result.rejected}; expected {attack.expected}", FAILED)
     if (before.counts != after.counts).any():
         raise Failure("the attack changed the tally, so an estimate would change too", FAILED)
-    shell.say(f"\nAll {result.read:,} are refused and counted by reason; the tally and the estimate have not changed.")
+    shell.say(
+        f"\nAll {result.read:,} are refused, each with a recorded reason; the tally and the estimate have not changed."
+    )
 
 
 def _again_with_a_prior() -> None:
     _explain(
-        "The same question, for the case that shares were published before: LIP, with these shares as public prior."
+        "The same question, if shares were published before: local information privacy (LIP), which limits how much a "
+        "report changes the probability of an answer, with these shares as public prior."
     )
     _sign("education-lip")
     _answer("education-lip", "counts.csv", "lip.htr", "lip.pub")
@@ -159,9 +162,9 @@ def _compare(without: Estimate, with_prior: Estimate) -> None:
     truth = read_truth(Path("counts.csv"), domain).shares(domain)
     before, after = (f"{total_variation(found.share, truth):.2%}" for found in (without, with_prior))
     shell.say(
-        f"\nTotal variation distance from the truth: {before} without a prior, {after} with one. Most of this gain\n"
-        "comes from the prior, which is nearly right here. More reports do not correct a wrong prior; a warning says\n"
-        "if the reports contradict it."
+        f"\nDistance from the truth (half the sum of the differences of all shares): {before} without a prior,\n"
+        f"{after} with one. Most of this gain comes from the prior, which is nearly right here. More reports do not\n"
+        "correct a wrong prior; a warning says if the reports contradict it."
     )
 
 

@@ -148,10 +148,10 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
 def ingest(
     ctx: click.Context, paths: tuple[Place, ...], threads: int | None, engine_name: str, as_json: bool
 ) -> IngestResult:
-    """Verify the reports in PATHS (files, folders, or s3:// places) and count each report once.
+    """Verify the reports in PATHS (files, folders, or s3:// locations) and count each report once.
 
     Without PATHS, verify and count the uploads in the study's inbox, and then archive them. A bad report does not stop
-    the ingest: it is refused and counted, by the first check that it fails.
+    the ingest: it is refused, and the refusal is recorded under the first check that it fails.
     """
     study = Study.open(shell.study_folder(ctx))
     uploads = [] if paths else inbox.waiting(study.path)

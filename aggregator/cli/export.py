@@ -70,9 +70,9 @@ def export(
     if as_json:
         shell.print_json(found.as_json() | {"file": str(out)})
     else:
-        plural = "" if found.periods == 1 else "s"
-        rows = f"{found.table.num_rows:,} rows, {found.reports:,} reports"
-        shell.say(f"{out}  {rows} in {found.periods:,} period{plural}")
+        counts = {"row": found.table.num_rows, "report": found.reports, "period": found.periods}
+        rows, counted, spanned = (f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
+        shell.say(f"{out}  {rows}, {counted} in {spanned}")
     if found.withheld:
         shell.warn(f"Warning: {found.withheld:,} reports are left out: their periods or classes have too few devices")
 

@@ -40,7 +40,7 @@ from aggregator.study import Study
 @click.option("--tls-key", type=shell.existing, help="Secret key of the certificate, PEM.")
 @click.option("--forwarded-for", metavar="ADDRESS", help="Trust X-Forwarded-For from this proxy.")
 @shell.as_json
-@shell.in_study
+@shell.in_study_on_disk
 def receive(
     ctx: click.Context,
     listen: str,

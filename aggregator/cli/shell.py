@@ -186,13 +186,22 @@ def _take_study(ctx: click.Context, _: click.Parameter, study: Place | None) -> 
 
 def in_study(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option --study to a command; it may also be given before the command's name."""
+    return _with_study(command, "The study's folder, or s3://BUCKET/FOLDER")
+
+
+def in_study_on_disk(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option --study to a command that refuses a study in a bucket."""
+    return _with_study(command, "The study's folder, on a disk")
+
+
+def _with_study(command: Callable[..., Any], place: str) -> Callable[..., Any]:
     named = click.option(
         "--study",
         type=study_place,
         expose_value=False,
         is_eager=True,
         callback=_take_study,
-        help="The study's folder, or s3://BUCKET/FOLDER; may also be given before the command.",
+        help=f"{place}; may also be given before the command.",
         metavar="DIR",
     )
     return named(click.pass_context(command))

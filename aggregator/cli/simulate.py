@@ -127,7 +127,8 @@ def simulate(
         f"{out}  {reports:,} {'report' if reports == 1 else 'reports'} for {span.words}, {out.stat().st_size:,} bytes"
     )
     if keys_file:
-        shell.say(f"{keys_file}  {truth.people:,} enrolments, {keys_file.stat().st_size:,} bytes")
+        noun = "enrolment" if truth.people == 1 else "enrolments"
+        shell.say(f"{keys_file}  {truth.people:,} {noun}, {keys_file.stat().st_size:,} bytes")
 
 
 def _people_of(

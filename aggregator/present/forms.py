@@ -17,7 +17,7 @@ from aggregator.estimate.form_table import Association
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.table import new_table
+from aggregator.present.table import HALF_THE_SUM, new_table
 
 
 def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
@@ -38,7 +38,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
             + ("" if found.weighting is None else ", among the people who answered, without weights")
         )
     if truth is not None:
-        notes.append(f"total variation distance from the truth: {np.abs(found.shares.share - truth).sum() / 2:.1%}")
+        notes.append(f"distance from the truth{HALF_THE_SUM}: {np.abs(found.shares.share - truth).sum() / 2:.1%}")
     table = new_table(found.terms.title, Text("\n".join(notes)))
     for name in found.questions:
         table.add_column(Text(name))

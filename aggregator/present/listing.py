@@ -151,7 +151,7 @@ def _summed(terms: Campaign) -> str:
 
 LEVELS = {
     "lip": "LIP, {prior}",
-    "lip-ball": "LIP, {prior}, off by up to {ball:g}",
+    "lip-ball": "LIP, total variation up to {radius:g} from the {prior}",
     "mutual-information": "mutual information, {prior}",
     "maximal-leakage": "maximal leakage",
     "differential-identifiability": "differential identifiability, {prior}",
@@ -168,7 +168,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         return []
     words = {
         "prior": f"{audit.prior} prior",
-        "ball": float(request.radius or 0),
+        "radius": float(request.radius or 0),
         "metric": request.metric.name if request.metric else "",
     }
     rows = []

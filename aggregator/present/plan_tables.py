@@ -157,8 +157,13 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     people = [f"people for {error:g}" for error in wanted]
     numbers = any(row.mean_se is not None for row in rows)
     bits = any(row.candidate is not None and row.candidate.report_mae is not None for row in rows)
-    headings = ["mechanism", "bits", "standard error", *(["se of the mean"] if numbers else []), *people]
-    headings += [*(["a person's error"] if lip else []), *(["E|X - Y|"] if bits else []), "people per report", "why"]
+    headings = ["mechanism", "bits", "standard error", *(["error of the mean"] if numbers else []), *people]
+    headings += [
+        *(["a person's error"] if lip else []),
+        *(["mean absolute error"] if bits else []),
+        "people per report",
+        "why",
+    ]
     table = Table(
         box=None,
         pad_edge=False,
@@ -258,7 +263,7 @@ def form_tables(found: FormPlan) -> list[Table]:
         ),
         caption_justify="left",
     )  # fmt: skip
-    for name in ("questions", "cells", "reports", "se of a cell", "V", "people"):
+    for name in ("questions", "cells", "reports", "error of a cell", "V", "people"):
         tables.add_column(name, justify="left" if name == "questions" else "right")
     for pair in found.tables:
         strength = f"{pair.detectable:.2f}" if pair.detectable <= 1 else "above 1"

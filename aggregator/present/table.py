@@ -33,6 +33,9 @@ FEW = 10
 MOST_DISTRICTS = 12
 """Maximum number of districts shown of a coarser resolution."""
 
+HALF_THE_SUM = " (half the sum of all differences)"
+"""The definition of the total variation distance, as texts give it."""
+
 MAY_BE_ZERO = "may be zero"
 
 BAR = 24
@@ -174,8 +177,10 @@ def distance_name(domain: Domain) -> str:
 
 def distance(found: Estimate, truth: Floats) -> str:
     """Return a sentence that states the distance to the true shares."""
-    of_items = " of an item's share" if isinstance(found.terms.domain, Items) else ""
-    return f"{distance_name(found.terms.domain)}{of_items} from the truth: {percent(away(found, truth), 2)}"
+    far = percent(away(found, truth), 2)
+    if isinstance(found.terms.domain, Items):
+        return f"{distance_name(found.terms.domain)} of an item's share from the truth: {far}"
+    return f"distance from the truth{HALF_THE_SUM}: {far}"
 
 
 def listed(found: Estimate, rows: int, fewest: int = FEW) -> list[int]:
@@ -263,7 +268,7 @@ def prior_comparison(found: Estimate) -> str:
     without a prior."""
     if found.added is None:
         return ""
-    words = f"total variation distance from the prior: {percent(found.added, 2)}"
+    words = f"distance from the prior{HALF_THE_SUM}: {percent(found.added, 2)}"
     if found.prior_test is None:
         return words
     p = f"p {found.prior_test.p_value:.2g}"

@@ -53,7 +53,7 @@ def inbox_of(study: Place) -> Path:
         NoInbox
     """
     if isinstance(study, Remote):
-        raise NoInbox(f"{study} is in a bucket and has no inbox: name the files, folders or s3:// places to ingest")
+        raise NoInbox(f"{study} is in a bucket and has no inbox: name the files, folders or s3:// locations to ingest")
     return study / "inbox"
 
 

@@ -162,7 +162,7 @@ def meaning(kind: str, said: OutputMeaning, card: CampaignCard) -> str:
         return say("meaning.none")
     if not said.labels:
         return say("meaning.many", fits=said.fits, size=said.size)
-    named = [_named(kind, label, card) if label else say("history.none") for label in said.labels]
+    named = [_named(kind, label, card) if label else say("meaning.nothing") for label in said.labels]
     return say("meaning.answers", answers=say("meaning.or").join(named))
 
 

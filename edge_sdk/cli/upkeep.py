@@ -119,9 +119,7 @@ def key_store(options: argparse.Namespace) -> KeyStore | None:
 
     folder = Path(store(options))
     if options.checkpoint and options.key_store not in (None, "file"):
-        raise Usage(
-            "--checkpoint is only for a file key store: the keyring and the Keystore are outside the folder already"
-        )
+        raise Usage("--checkpoint is only for a file key store: leave it out for the keyring and the Keystore")
     if options.key_store in ("keyring", "android"):
         return key_store_of(f"{options.key_store} {folder.absolute()}", folder)
     return FileKeyStore(folder, options.checkpoint) if options.key_store or options.checkpoint else None

@@ -43,7 +43,7 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "in one direction: a report may show for certain which answer of such a pair is yours.",
         "geo": "Answers near yours hide your answer best: a report is at most {factor} times as likely with your "
         "answer as with an answer one unit of distance away, and the factor is smaller for nearer answers. A report "
-        "may reveal that you are far from a place.",
+        "may reveal that your answer is far from another answer.",
         "geo.less": "Between the answers that differ most, a report may be up to {overall} times as likely with one "
         "as with the other.",
         "minid": "How well two answers are protected from each other depends on the pair: for the best protected "
@@ -103,7 +103,7 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "Ihre ist.",
         "geo": "Antworten nahe bei Ihrer verbergen Ihre Antwort am besten: Ein Bericht ist mit Ihrer Antwort höchstens "
         "{factor}-mal so wahrscheinlich wie mit einer Antwort, die eine Einheit entfernt ist; bei näheren Antworten "
-        "ist der Faktor kleiner. Ein Bericht kann verraten, dass Sie von einem Ort weit entfernt sind.",
+        "ist der Faktor kleiner. Ein Bericht kann verraten, dass Ihre Antwort von einer anderen weit entfernt ist.",
         "geo.less": "Zwischen den Antworten, die sich am meisten unterscheiden, kann ein Bericht mit einer bis zu "
         "{overall}-mal so wahrscheinlich sein wie mit der anderen.",
         "minid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "

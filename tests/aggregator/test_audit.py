@@ -84,7 +84,7 @@ def test_the_audit_of_randomised_response_equals_the_closed_forms(tmp_path):
     """The levels, deltas and posterior bound of k-ary randomised response in audit --json equal their closed forms."""
     k, odds = 4, math.e
     truth, lie = odds / (odds + k - 1), 1 / (odds + k - 1)
-    found = json.loads(run(campaign(response(k)), tmp_path, "--json", "--epsilon", "0.25", "--ball", "0.05"))
+    found = json.loads(run(campaign(response(k)), tmp_path, "--json", "--epsilon", "0.25", "--radius", "0.05"))
     levels = found["levels"]
     assert found["certified"] is True
     assert found["prior"] == "uniform"
@@ -225,8 +225,8 @@ def test_a_prior_sheet_leaves_no_value_out(tmp_path):
 
 
 def test_options_out_of_range_are_usage_errors(tmp_path):
-    """An --epsilon that is negative, too large or NaN, and a --ball with a radius above 1, are usage errors."""
-    for words in (("--epsilon", "-1"), ("--epsilon", "21"), ("--epsilon", "nan"), ("--ball", "1.5")):
+    """An --epsilon that is negative, too large or NaN, and a --radius with a radius above 1, are usage errors."""
+    for words in (("--epsilon", "-1"), ("--epsilon", "21"), ("--epsilon", "nan"), ("--radius", "1.5")):
         assert words[0] in run(campaign(response(4)), tmp_path, *words, code=2)
 
 
@@ -329,9 +329,9 @@ def test_the_declared_ball_is_shown(tmp_path):
     assert found["levels"]["lip"] < found["levels"]["lip-ball"] < found["levels"]["ldp"]
     assert found["levels"]["lip-ball"] == exact.nats(terms.certificate.ball)
     assert audit(terms).as_json()["levels"]["lip-ball"] == found["levels"]["lip-ball"]
-    asked = json.loads(run(terms, tmp_path, "--json", "--ball", "0.05"))
+    asked = json.loads(run(terms, tmp_path, "--json", "--radius", "0.05"))
     assert asked["levels"]["lip-ball"] == found["levels"]["lip-ball"]
-    wider = json.loads(run(terms, tmp_path, "--json", "--ball", "0.5"))
+    wider = json.loads(run(terms, tmp_path, "--json", "--radius", "0.5"))
     assert (wider["ball"], wider["levels"]["lip-ball"] > found["levels"]["lip-ball"]) == (0.5, True)
     assert "every prior within 0.05" in run(terms, tmp_path)
     assert "for up to 5 of 100 people" in Promise.of(terms.notion, terms.certificate).text()

@@ -108,7 +108,7 @@ def test_the_plan_states_the_error_of_the_mean():
     assert checked >= 4
     console = Console(file=io.StringIO(), width=200)
     console.print(plan_table(list(rows.values()), question, n))
-    assert "se of the mean" in console.file.getvalue()
+    assert "error of the mean" in console.file.getvalue()
     assert plan(Question(Values(tuple("abc")), Ldp(NANONATS)), n)[0].mean_se is None
 
 

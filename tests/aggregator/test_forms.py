@@ -219,7 +219,7 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
     assert "60.0%" in shown
     assert drawn.read_bytes().startswith(b"\x89PNG")
     drawn.unlink()
-    assert "total variation distance from the truth: " in printed(
+    assert "distance from the truth (half the sum" in printed(
         *words, "--question", "vote", "--truth", truth, "--plot", drawn
     )
     assert drawn.exists()
