@@ -111,13 +111,13 @@ def show_trend(
 
 
 def _warn(found: Trend) -> None:
-    few = [point.span.words for point in found.points if point.estimate is None]
+    few = [point.span.name_in_text for point in found.points if point.estimate is None]
     warn_left_out(few, found.latest.terms.minimum_reports)
     if found.change is None:
-        warn_single(found.known[0][0].words)
+        warn_single(found.known[0][0].name_in_text)
     for span, known in found.known:
         for warning in known.warnings:
-            shell.warn(f"Warning: {span.words}: {warning}")
+            shell.warn(f"Warning: {span.name_in_text}: {warning}")
 
 
 @halftruth.command()

@@ -161,12 +161,12 @@ def print_form_course(
     known = {step.names for step in found.differences}
     changes = [] if found.change is None or found.change.names in known else [found.change]
     _print_sides(found, request, [*changes, *found.differences], found.as_json())
-    warn_left_out([span.words for span in found.few], signed.terms.minimum_reports)
+    warn_left_out([span.name_in_text for span in found.few], signed.terms.minimum_reports)
     if found.change is None:
-        warn_single(found.sides[0][0].words)
+        warn_single(found.sides[0][0].name_in_text)
     for span, each in found.sides:
         for warning in each.warnings:
-            shell.warn(f"Warning: {span.words}: {warning}")
+            shell.warn(f"Warning: {span.name_in_text}: {warning}")
     return found
 
 

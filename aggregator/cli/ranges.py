@@ -186,13 +186,13 @@ def print_course(course: OrderedCourse, ranges: Ranges, form: str, plot: Path | 
     else:
         for table in course_tables(printed):
             shell.console().print(table)
-    few = [side.words for side in course.sides if side.found is None]
+    few = [side.name_in_text for side in course.sides if side.found is None]
     warn_left_out(few, course.known[0][1].found.terms.minimum_reports)
     if not course.differences:
-        warn_single(course.known[0][0].words)
+        warn_single(course.known[0][0].name_in_text)
     for side, found in course.known:
         for warning in found.warnings:
-            shell.warn(f"Warning: {side.words}: {warning}")
+            shell.warn(f"Warning: {side.name_in_text}: {warning}")
     if plot:
         from aggregator.present.ordered_course_plot import draw_course  # matplotlib takes a second to load
 

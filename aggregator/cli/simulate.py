@@ -124,7 +124,8 @@ def simulate(
         return
     span = Span(answered[0], answered[-1])
     shell.say(
-        f"{out}  {reports:,} {'report' if reports == 1 else 'reports'} for {span.words}, {out.stat().st_size:,} bytes"
+        f"{out}  {reports:,} {'report' if reports == 1 else 'reports'} for {span.name_in_text}, "
+        f"{out.stat().st_size:,} bytes"
     )
     if keys_file:
         noun = "enrolment" if truth.people == 1 else "enrolments"

@@ -99,11 +99,12 @@ def form_course(
         minimum = sides[0][1].terms.minimum_reports
         raise NotEnough(
             f"there are reports of fewer than {minimum:,} devices, the campaign's minimum, on the chosen questions in "
-            f"{missing[0].words}: compare other periods, or take periods together with --periods"
+            f"{missing[0].name_in_text}: compare other periods, or take periods together with --periods"
         )
     first, last = ends or (sides[0][0], sides[-1][0])
-    change = None if first == last else _difference((first.words, known[first]), (last.words, known[last]), True)
-    named = [(span.words, found) for span, found in sides]
+    before, after = ((end.name_in_text, known[end]) for end in (first, last))
+    change = None if first == last else _difference(before, after, True)
+    named = [(span.name_in_text, found) for span, found in sides]
     taken = [_difference(one, other, True, len(spans) - 1) for one, other in pairwise(named)]
     return FormCourse(sides, few, tuple(taken) if steps else (), change)
 

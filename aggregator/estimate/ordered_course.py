@@ -38,13 +38,13 @@ class OrderedSide:
 
     Attributes:
         name: the name that a user types: ``0-3``, or the name of the class.
-        words: the name in sentences: ``periods 0-3``.
+        name_in_text: the name in sentences: ``periods 0-3``.
         reports: the number of outputs of this side.
         found: the statistics; None if the outputs come from fewer devices than the campaign's minimum.
     """
 
     name: str
-    words: str
+    name_in_text: str
     reports: int
     found: Ordered | None
 
@@ -178,7 +178,7 @@ def by_period(
     """
     require_ends(ends, spans)
     sides = tuple(
-        _side(span.name, span.words, *signed_within(campaign, tally, where), ask, where)
+        _side(span.name, span.name_in_text, *signed_within(campaign, tally, where), ask, where)
         for span, tally in zip(spans, tallies, strict=True)
     )
     known = _known(campaign, sides)
@@ -189,7 +189,7 @@ def by_period(
         if few:
             raise NotEnough(
                 f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices, and there are "
-                f"fewer in {few[0].words}: compare other periods, or take periods together with --periods"
+                f"fewer in {few[0].name_in_text}: compare other periods, or take periods together with --periods"
             )
     pairs = [(before, after)] if before is not after else []
     if steps:
@@ -234,9 +234,9 @@ def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedCourse:
     return OrderedCourse(by, sides, tuple(_difference(sides[0], one, paired=False) for one in sides[1:]))
 
 
-def _side(name: str, words: str, signed: SignedCampaign, tally: Tally, ask: Ask, where: str | None) -> OrderedSide:
+def _side(name: str, text: str, signed: SignedCampaign, tally: Tally, ask: Ask, where: str | None) -> OrderedSide:
     found = ask(signed, tally, where) if is_enough(signed.terms, tally) else None
-    return OrderedSide(name, words, tally.reports, found)
+    return OrderedSide(name, text, tally.reports, found)
 
 
 def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[OrderedSide]:

@@ -21,7 +21,7 @@ class Span(NamedTuple):
         return f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
 
     @property
-    def words(self) -> str:
+    def name_in_text(self) -> str:
         """The name in sentences: ``period 3``, or ``periods 0-3``."""
         return f"period{'' if self.first == self.last else 's'} {self.name}"
 

@@ -69,7 +69,7 @@ class Trend:
         """The two points of the change; None without a change."""
         if self.change is None:
             return None
-        named = {point.span.words: point for point in self.points}
+        named = {point.span.name_in_text: point for point in self.points}
         return named[self.change.names[0]], named[self.change.names[1]]
 
     @property
@@ -184,7 +184,7 @@ def trend(
             continue
         found = estimate(restricted, tally, level=level, method=method, where=where)
         points.append(TrendPoint(span, tally.reports, found, truth))
-        side = Side(span.words, restricted, tally, where, found)
+        side = Side(span.name_in_text, restricted, tally, where, found)
         if steps and last is not None:
             taken.append(difference(last, side, level=level, paired=True, only=only is not None, steps=of_steps))
         last = side
@@ -201,7 +201,7 @@ def trend(
     if missing:
         raise NotEnough(
             f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices, and there are "
-            f"fewer in {missing[0].words}: compare other periods, or take periods together with --periods"
+            f"fewer in {missing[0].name_in_text}: compare other periods, or take periods together with --periods"
         )
     sides = [held[end] for end in ends] if ends is not None else list(held.values())
     change = None

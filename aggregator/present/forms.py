@@ -133,7 +133,7 @@ def _tested(name: str, test: Association) -> str:
 
 
 def _name(side: Span | str) -> str:
-    return side.words if isinstance(side, Span) else side
+    return side.name_in_text if isinstance(side, Span) else side
 
 
 def _points(share: float | None) -> str:

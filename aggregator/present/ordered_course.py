@@ -38,7 +38,7 @@ def _sides(course: OrderedCourse) -> Table:
     table = new_table(" and ".join(titles) + (f", {unit}" if unit else ""), caption)
     table.add_column("")
     for side in course.sides:
-        table.add_column(Text(side.words), justify="right")
+        table.add_column(Text(side.name_in_text), justify="right")
     table.add_row("reports", *(f"{side.reports:,}" for side in course.sides))
     cells = {side.name: side_cells(found) for side, found in course.known}
     for name in next(iter(cells.values())):
@@ -91,7 +91,7 @@ def _differences(course: OrderedCourse) -> Table:
     for name in ("", "from", "to", "difference", f"{level} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")
     for one in course.differences:
-        sides = one.before.words, one.after.words
+        sides = one.before.name_in_text, one.after.name_in_text
         for shift in one.shifts:
             table.add_row(*map(Text, [number_name(shift.kind, shift.parameters), *sides, *shift_texts(shift, course)]))
     return table

@@ -65,10 +65,10 @@ def course_figure(course: OrderedCourse) -> Figure:
     drawn = figure.subplots(2 * rows, columns, sharex=True, sharey="row", squeeze=False, height_ratios=[3, 1.6] * rows)
     panels, below = drawn[::2].ravel().tolist(), drawn[1::2].ravel().tolist()
     for place, (side, found) in enumerate(known):
-        _draw(panels[place], found, reference if place else None, first.words)
-        panels[place].set_title(f"{plain(side.words, 30)}: {side.reports:,} reports", loc="left", size=10)
+        _draw(panels[place], found, reference if place else None, first.name_in_text)
+        panels[place].set_title(f"{plain(side.name_in_text, 30)}: {side.reports:,} reports", loc="left", size=10)
         if shifted.get(side.name):
-            _draw_shifts(below[place], found, shifted[side.name], first.words)
+            _draw_shifts(below[place], found, shifted[side.name], first.name_in_text)
             below[place].tick_params(labelleft=True)
             panels[place].set_xlabel("")
         else:

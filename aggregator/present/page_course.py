@@ -101,9 +101,9 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
     each = "Each group of people" if course.by == "class" else "Each period"
     words = f"{each}{f', in {unit}' if unit else ''}; in brackets"
-    parts.append(sheet(f"{words} {level} intervals.", ("", *(side.words for side in course.sides)), rows))
+    parts.append(sheet(f"{words} {level} intervals.", ("", *(side.name_in_text for side in course.sides)), rows))
     for one in numbers.differences:
-        sides = f"{one.after.words} less {one.before.words}"
+        sides = f"{one.after.name_in_text} less {one.before.name_in_text}"
         words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
         shifts = [(number_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in one.shifts]
         parts.append(sheet(words, ("", "difference", f"{level} interval"), shifts))

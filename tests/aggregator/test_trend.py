@@ -104,7 +104,7 @@ def test_steps_and_ends_are_differences():
     """
     tallies = panel(np.random.default_rng(32), 400, 4, 0.1)
     found = trend(SIGNED, SPANS, iter(tallies), steps=True, ends=(SPANS[3], SPANS[1]))
-    sides = [Side(span.words, SIGNED, tally) for span, tally in zip(SPANS, tallies, strict=True)]
+    sides = [Side(span.name_in_text, SIGNED, tally) for span, tally in zip(SPANS, tallies, strict=True)]
     for step, *pair in zip(found.steps, sides[:-1], sides[1:], strict=True):
         alone = difference(*pair, paired=True, level=1 - 0.05 / 12)
         np.testing.assert_allclose((step.simultaneous_low, step.simultaneous_high), (alone.low, alone.high))
