@@ -150,7 +150,7 @@ def _attack() -> None:
 
 def _again_with_a_prior() -> None:
     _explain(
-        "The same question, if shares were published before: local information privacy (LIP), which limits how much a "
+        "The same question, if shares were published before: local information privacy (LIP), which limits how much a\n"
         "report changes the probability of an answer, with these shares as public prior."
     )
     _sign("education-lip")

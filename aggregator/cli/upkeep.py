@@ -130,5 +130,6 @@ def rebuild(
             if done.incomplete
             else "; every table could be read"
         )
-        shell.say(f"{done.path}  {done.read:,} outputs copied, {done.counted:,} counted from batches{made}")
+        outputs = "output" if done.read == 1 else "outputs"
+        shell.say(f"{done.path}  {done.read:,} {outputs} copied, {done.counted:,} counted from batches{made}")
     return done
