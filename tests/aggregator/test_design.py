@@ -190,7 +190,10 @@ def test_a_draft_sets_addresses_contact_and_languages():
         ('[text.de]\ntitle = "T"', "[text.de] question is missing"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nwhat = "x"', "[text.de] has an unknown entry 'what'"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a", "a", "b", "c"]', "[text.de] values has 'a' twice"),
-        ('[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a"]', "[text.de] values has 1 texts, the draft 4"),
+        (
+            '[text.de]\ntitle = "T"\nquestion = "Q"\nvalues = ["a"]',
+            "[text.de] values must have 4 texts",
+        ),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\n[text.de.values]\nnon = "x"', "'non'; did you mean 'none'?"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nclasses = ["a"]', "[text.de] has an unknown entry 'classes'"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"\nunit = "h"', "[text.de] has an unknown entry 'unit'"),
