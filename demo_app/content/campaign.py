@@ -49,7 +49,7 @@ class CampaignCard:
 
     Attributes:
         state: "new" (no consent), "upcoming", "open" (asks for an answer), "answered" (in this period) or "over".
-        following: UTC seconds at which the next period begins; None if there is none.
+        following: UTC seconds at which the next period begins; None if no further period begins.
         left: number of answers that are still possible in this period.
         early: True if its author closed it early, at ``closes``.
         questions: the questions of a form, in order, by name; empty for a single question.

@@ -167,8 +167,8 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 def _again(
     records: Records, joined: Joined, campaign: int, period: int, number: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
-    """Return the slot and the report of an earlier reading with the same input; None if there is none or it was
-    forgotten."""
+    """Return the slot and the report of this reading if it was answered before with the same input; None if it was not
+    answered, or its answer was forgotten."""
     filled = records.readings.find(campaign, period, number)
     if filled is None:
         # The content of an earlier period's slot was deleted. With one answer per period, the input was in that slot if

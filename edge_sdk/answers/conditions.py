@@ -30,7 +30,7 @@ class Conditions:
         joined: the campaign in the person's role.
         agreed: the time of the consent, UTC seconds.
         dither: the consent's secret bytes, for rounding numbers.
-        closes: the time of the author's early closing, UTC seconds; None if there is none.
+        closes: the time of the author's early closing, UTC seconds; None if the author has not closed it.
     """
 
     campaign: int

@@ -181,7 +181,7 @@ def require_not_closed(joined: Joined, closes: int | None, now: int) -> None:
     """Refuse a campaign that its author has closed early.
 
     Args:
-        closes: the time of its early closing, UTC seconds; None if there is none.
+        closes: the time of its early closing, UTC seconds; None if its author has not closed it.
         now: UTC seconds.
     Raises:
         ClosedEarly

@@ -91,7 +91,7 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
 
 
 def _successor_at(url: str, device: Device, before: Joined, now: float, opener: Opener | None) -> bytes | None:
-    """Return the signed bytes of the first campaign at an address that continues ``before``; None if there is none.
+    """Return the signed bytes of the first campaign at an address that continues ``before``; None if no campaign does.
 
     Raises:
         NoResponse: the address gave no valid response.

@@ -92,7 +92,7 @@ class Sent:
 
     @property
     def again(self) -> int | None:
-        """The earliest time of a next attempt, seconds since 1970; None if there is none."""
+        """The earliest time of a next attempt, seconds since 1970; None if no attempt is repeated."""
         return min((attempt.again for attempt in self.attempts if attempt.again is not None), default=None)
 
     def of(self, outcome: Outcome) -> list[Attempt]:

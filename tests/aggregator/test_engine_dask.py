@@ -748,7 +748,7 @@ def hide_files(flag):
 
 
 def test_no_scheduler_is_an_error(monkeypatch):
-    """If the scheduler does not answer, the error says that there is none."""
+    """If no scheduler answers at the address, the error says so."""
     monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.2)
     with pytest.raises(EngineError, match="no Dask scheduler"), engine_of("dask://127.0.0.1:9"):
         pass
