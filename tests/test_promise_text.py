@@ -73,7 +73,7 @@ def made(kind: str, level: int) -> tuple[Notion, Channel]:
     if kind == "pairwise":
         return notions.Matrix(level, rows), few
     if kind == "geo":
-        return notions.Geo(half, 1, (), ((2, K - 1),)), few
+        return notions.Geo(half, 2, (), ((3, K - 1),)), few
     if kind in ("minid", "avgid"):
         return notions.Graded.over([half, level + 1, level + 1, level + 1], kind), few
     if kind == "lip":
@@ -93,6 +93,9 @@ def expected(notion: Notion, certificate: Certificate) -> list[int]:
     """Return the levels that occur in the sentences of a notion, in their order."""
     level, ldp = notion.level, certificate.ldp
     more = [] if ldp is None or ldp <= level else [ldp]
+    if isinstance(notion, notions.Geo):
+        near, twice = (notion.level * steps * notion.nearest // notion.unit for steps in (1, 2))
+        return [near, twice, *([] if ldp is None or ldp <= twice else [ldp])]
     if isinstance(notion, notions.Graded | notions.Matrix):
         return [min(bound for _, _, bound in notion.bounds()), level, *more]
     if isinstance(notion, notions.Information):

@@ -66,18 +66,21 @@ export function promiseOf(notion, certificate, place) {
   const classes = notion.name === "classes";
   if (classes && place === undefined) return { keys: ["classes"], sensitive: 0, numbers: {} };
   const own = classes ? notion.notions[place ?? 0] : notion;
-  const { name, level } = own;
+  const { name } = own;
+  const geo = name === "geo";
+  const [level, near] = geo ? [2n, 1n].map((times) => (own.level * times * own.nearest) / own.unit) : [own.level, 0n];
   // Both notions bound the lift of each answer under a prior, so the ratio of two answers is within twice the level.
   const built = name === "own-lip" || name === "transcript-lip";
   const everybody = built ? 2n * level : certificate.ldp;
   const graded = name === "minid" || name === "avgid";
   const beside = graded ? "pairwise" : name;
-  const covered = everybody !== null && (own.bounds || name === "geo") && everybody <= level;
+  const covered = everybody !== null && (own.bounds || geo) && everybody <= level;
   const keys = [...(classes ? ["class"] : []), name, ...(certificate.ball ? ["ball"] : [])];
   if (everybody === null) keys.push(`${beside}.none`);
   else if (!covered) keys.push(LESS.includes(beside) ? `${beside}.less` : "everybody");
   /** @type {{[name: string]: string}} */
   const numbers = { factor: factorAbove(level) };
+  if (geo) numbers.least = factorAbove(near);
   if (graded || name === "pairwise")
     numbers.least = factorAbove(own.bounds.reduce((/** @type {bigint} */ low, /** @type {any} */ [, , one]) => (one < low ? one : low), level));
   if (certificate.ball) Object.assign(numbers, { people: decimal(BigInt(own.radius), 7), ball: factorAbove(certificate.ball) });

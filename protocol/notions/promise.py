@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from protocol import exact
 from protocol.notions.classes import Classes
+from protocol.notions.geo import Geo
 from protocol.notions.graded import Graded
 from protocol.notions.information import RADIUS_UNITS, Information
 from protocol.notions.notion import Certificate, Notion
@@ -29,7 +30,8 @@ class Promise:
 
     Attributes:
         kind: the notion's name; "classes" until the person has chosen a class.
-        factor: the factor of the declared level.
+        factor: the factor of the declared level. For geo, the factor of two answers at twice the smallest distance: a
+            campaign does not contain the unit of its distances.
         least: the factor of the best protected pair of answers, if pairs have different bounds; else None.
         overall: the factor of any two answers for an observer with any prior, if it exceeds ``factor`` or if the
             declared level assumes a prior. None if ``factor`` already states it, or if it is infinite (``unbounded``).
@@ -58,27 +60,29 @@ class Promise:
             certificate: the certificate of the channel for the person's answers.
             class_index: index of the person's class; None if the person has not chosen one.
         """
-        factor = exact.factor_above(notion.level)
         if isinstance(notion, Classes):
             if class_index is None:
-                return cls(notion.name, factor)
+                return cls(notion.name, exact.factor_above(notion.level))
             notion = notion.notions[class_index]
-            factor = exact.factor_above(notion.level)
+        level = notion.level
         least = people = ball = None
         if isinstance(notion, Graded | Matrix):
             least = exact.factor_above(min(level for _, _, level in notion.bounds()))
+        if isinstance(notion, Geo):
+            nearest, level = (notion.level * times * notion.nearest // notion.unit for times in (1, 2))
+            least = exact.factor_above(nearest)
         if isinstance(notion, Information) and certificate.ball is not None:
             people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)
         everybody = certificate.ldp
         if isinstance(notion, OwnPrior | TranscriptPrior):
             # This bound holds for every prior: the ratio of two answers is a product of two ratios to the prior, each
             # at most e^level. A declared personal level replaces that of the campaign.
-            level = min(notion.level, certificate.declared)
-            factor, everybody = exact.factor_above(level), 2 * level
-        covered = everybody is not None and isinstance(notion, Pairwise) and everybody <= notion.level
+            level = min(level, certificate.declared)
+            everybody = 2 * level
+        covered = everybody is not None and isinstance(notion, Pairwise) and everybody <= level
         return cls(
             notion.name,
-            factor,
+            exact.factor_above(level),
             least,
             None if covered or everybody is None else exact.factor_above(everybody),
             everybody is None,

@@ -41,8 +41,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "other.",
         "pairwise.none": "These figures are for the protected pairs. Some pairs of answers are not protected, or only "
         "in one direction: a report may show for certain which answer of such a pair is yours.",
-        "geo": "Answers near yours hide your answer best: a report is at most {factor} times as likely with your "
-        "answer as with an answer one unit of distance away, and the factor is smaller for nearer answers. A report "
+        "geo": "Answers near yours hide your answer best: of two answers at the smallest distance, a report is at most "
+        "{least} times as likely with one as with the other; at twice this distance, at most {factor} times. A report "
         "may reveal that your answer is far from another answer.",
         "geo.less": "Between the answers that differ most, a report may be up to {overall} times as likely with one "
         "as with the other.",
@@ -101,9 +101,10 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "pairwise.none": "Diese Zahlen gelten für die geschützten Paare. Manche Paare von Antworten sind nicht oder "
         "nur in einer Richtung geschützt: Ein Bericht kann mit Sicherheit zeigen, welche Antwort eines solchen Paars "
         "Ihre ist.",
-        "geo": "Antworten nahe bei Ihrer verbergen Ihre Antwort am besten: Ein Bericht ist mit Ihrer Antwort höchstens "
-        "{factor}-mal so wahrscheinlich wie mit einer Antwort, die eine Einheit entfernt ist; bei näheren Antworten "
-        "ist der Faktor kleiner. Ein Bericht kann verraten, dass Ihre Antwort von einer anderen weit entfernt ist.",
+        "geo": "Antworten nahe bei Ihrer verbergen Ihre Antwort am besten: Ein Bericht ist mit einer von zwei "
+        "Antworten im kleinsten Abstand höchstens {least}-mal so wahrscheinlich wie mit der anderen; im doppelten "
+        "Abstand höchstens {factor}-mal. Ein Bericht kann verraten, dass Ihre Antwort von einer anderen weit entfernt "
+        "ist.",
         "geo.less": "Zwischen den Antworten, die sich am meisten unterscheiden, kann ein Bericht mit einer bis zu "
         "{overall}-mal so wahrscheinlich sein wie mit der anderen.",
         "minid": "Wie gut zwei Antworten voreinander geschützt sind, hängt vom Paar ab: Beim am besten geschützten "

@@ -61,6 +61,12 @@ export class Geo extends Notion {
     this.across = across;
   }
 
+  /** The smallest distance of two points, in units of the coordinates. */
+  get nearest() {
+    const gaps = [this.down, this.across].flatMap((axis) => axis.slice(1).map((at, i) => at - axis[i]));
+    return gaps.reduce((one, other) => (one < other ? one : other));
+  }
+
   /** True for noise over the same points. @param {Channel} channel @returns {channel is Noise} */
   onLattice(channel) {
     return channel instanceof Noise && channel.rows === this.down.length && channel.columns === this.across.length;
@@ -106,8 +112,7 @@ export class Geo extends Notion {
       return;
     }
     if (channel.inputs ** 2 * channel.outputs > 2 ** 21) {
-      const gaps = [this.down, this.across].flatMap((axis) => axis.slice(1).map((at, i) => at - axis[i]));
-      yield [worst, gaps.reduce((one, other) => (one < other ? one : other)) ** 2n];
+      yield [worst, this.nearest ** 2n];
       return;
     }
     const rows = upTo(channel.inputs).map((x) => upTo(channel.outputs).map((y) => channel.weight(x, y)));
