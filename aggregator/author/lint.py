@@ -21,6 +21,7 @@ from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.registry import decoder_of
 from aggregator.inspection import view_name
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Wave
@@ -61,9 +62,10 @@ def _findings(terms: Campaign) -> Iterator[str]:
         elif (error := math.sqrt(mse / size / terms.minimum_reports)) > even:
             needed = mse / size / even**2
             yield (
-                f"with the minimum of {terms.minimum_reports:,} devices, the standard error of a share is {error:.2%}, "
-                f"more than {even:.2%}, the share of each of {size:,} equally frequent values: only much more "
-                f"frequent values will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer values"
+                f"with the minimum of {quantity(terms.minimum_reports, 'device')}, the standard error of a share is "
+                f"{error:.2%}, more than {even:.2%}, the share of each of {size:,} equally frequent values: only much "
+                f"more frequent values will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer "
+                "values"
             )
     if terms.certificate.ldp is None:
         yield (
@@ -92,8 +94,9 @@ def _unseen(terms: Campaign) -> Iterator[str]:
             )
     if parts:
         yield (
-            f"with the minimum of {n:,} devices, the standard error of a share is {', and '.join(parts)}: only much "
-            "more frequent values will be found. Raise minimum_reports, or give a coarser view more of the devices"
+            f"with the minimum of {quantity(n, 'device')}, the standard error of a share is {', and '.join(parts)}: "
+            "only much more frequent values will be found. Raise minimum_reports, or give a coarser view more of the "
+            "devices"
         )
 
 
@@ -113,9 +116,9 @@ def _mean_off(terms: Campaign) -> Iterator[str]:
         variance = sum(expected_variance(decoder_of(one), line, None) for one in of) / len(of)
         if (off := math.sqrt(variance / n)) > APART:
             yield (
-                f"{name}with the minimum of {n:,} devices, the standard error of the mean is {off:.0%} of the range, "
-                f"and that of a decile is larger: set minimum_reports to {_rounded(variance / APART**2):,} for "
-                f"{APART:.0%}"
+                f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {off:.0%} of "
+                f"the range, and that of a decile is larger: set minimum_reports to {_rounded(variance / APART**2):,} "
+                f"for {APART:.0%}"
             )
 
 

@@ -11,6 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from aggregator.estimate.weighting import CLASS
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items
 from protocol.domain.items import SEPARATOR
@@ -158,7 +159,7 @@ def _wrong_header(name: str, header: list[str] | None, column: str, classes: Seq
 
 def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: str) -> int:
     if len(row) < 3:
-        raise SheetError(f"{where}: the row has {len(row)} cells; write a value, a {column} and a class")
+        raise SheetError(f"{where}: the row has {quantity(len(row), 'cell')}; write a value, a {column} and a class")
     return _place_of(row[-1], classes, where)
 
 

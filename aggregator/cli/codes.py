@@ -16,6 +16,7 @@ from aggregator.cli.completion import CampaignName
 from aggregator.cli.numbers import WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.invite.invitation import invite
+from aggregator.quantity import quantity
 from aggregator.receive.codes import MOST_CODES, Codes, grouped
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
@@ -75,7 +76,7 @@ def codes(
         if as_json:
             shell.print_json({"id": signed.id.hex(), "made": counts.made, "redeemed": counts.redeemed})
         else:
-            shell.say(f"{counts.made:,} {'code' if counts.made == 1 else 'codes'} made, {counts.redeemed:,} used")
+            shell.say(f"{quantity(counts.made, 'code')} made, {counts.redeemed:,} used")
         return
     if signed.terms.enrolment != "enrolled":
         raise Failure(f"{signed.terms.title!r} accepts reports of any device, so it needs no codes", FAILED)
@@ -88,7 +89,7 @@ def codes(
         made = {"id": signed.id.hex(), "made": count, "file": None if out is None else str(out)}
         shell.print_json(made | {"links": [] if out else [str(one) for one in links]})
     elif out is not None:
-        shell.say(f"{out}  {count:,} {'code' if count == 1 else 'codes'}, each for one device")
+        shell.say(f"{out}  {quantity(count, 'code')}, each for one device")
     else:
         for one in links:
             shell.say(str(one))

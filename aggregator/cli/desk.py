@@ -24,6 +24,7 @@ from aggregator.intake.files import batch_files, may_hold
 from aggregator.intake.framing import HEADS
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.listing import ingest_table
+from aggregator.quantity import quantity
 from aggregator.receive import inbox
 from aggregator.storage.places import Place
 from aggregator.study import Study
@@ -89,7 +90,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         shell.print_json({"added": added, "known": known, "refused": refused})
     else:
-        shell.say(f"{_keys(added)} enrolled, {known:,} already enrolled, {sum(refused.values()):,} refused")
+        shell.say(f"{quantity(added, 'key')} enrolled, {known:,} already enrolled, {sum(refused.values()):,} refused")
         for reason, count in refused.items():
             shell.say(f"  {count:,}  {reason}")
     if refused and not added and not known:
@@ -121,13 +122,12 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
     if as_json:
         shell.print_json({"revoked": revoked, "from_period": since or 0, "counted": counted})
     else:
-        shell.say(f"{_keys(revoked)} revoked" + (f" from period {since} on" if since else ""))
+        shell.say(f"{quantity(revoked, 'key')} revoked" + (f" from period {since} on" if since else ""))
     if counted:
         what = f"of period {since} and later ones" if since else "under these keys"
-        outputs = "1 output" if counted == 1 else f"{counted:,} outputs"
         shell.warn(
-            f"counted before, and still counted: {outputs} {what}; `halftruth --study {study.path} rebuild --afresh "
-            "--out NEW` makes a study without these outputs"
+            f"counted before, and still counted: {quantity(counted, 'output')} {what}; `halftruth --study "
+            f"{study.path} rebuild --afresh --out NEW` makes a study without these outputs"
         )
     if not revoked:
         fault = "the files have no enrolments for a campaign of this study; name the files of the keys' enrolments"
@@ -180,10 +180,6 @@ def ingest(
     else:
         shell.console().print(ingest_table(result))
     return result
-
-
-def _keys(count: int) -> str:
-    return f"{count:,} key" if count == 1 else f"{count:,} keys"
 
 
 def _no_batches(files: list[Place]) -> list[str]:

@@ -12,6 +12,7 @@ from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.present.document import estimates_geojson
 from aggregator.present.estimates import estimates_by_period
 from aggregator.present.tallies import WRITERS, Exported, tallies_table
+from aggregator.quantity import quantity
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
@@ -71,10 +72,12 @@ def export(
         shell.print_json(found.as_json() | {"file": str(out)})
     else:
         counts = {"row": found.table.num_rows, "report": found.reports, "period": found.periods}
-        rows, counted, spanned = (f"{n:,} {noun}{'' if n == 1 else 's'}" for noun, n in counts.items())
+        rows, counted, spanned = (quantity(n, noun) for noun, n in counts.items())
         shell.say(f"{out}  {rows}, {counted} in {spanned}")
     if found.withheld:
-        shell.warn(f"Warning: {found.withheld:,} reports are left out: their periods or classes have too few devices")
+        shell.warn(
+            f"Warning: {quantity(found.withheld, 'report')} left out: their periods or classes have too few devices"
+        )
 
 
 def _tallies(study: Study, signed: SignedCampaign) -> Exported:

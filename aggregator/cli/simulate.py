@@ -14,6 +14,7 @@ from aggregator.cli import options, shell
 from aggregator.cli.numbers import Number, WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.estimate.span import Span
+from aggregator.quantity import quantity
 from protocol.campaign import Campaign, campaign_id, unverified_campaign
 from protocol.errors import OutsideSchedule
 
@@ -123,13 +124,9 @@ def simulate(
         shell.print_json(files_made | made | {"bytes": out.stat().st_size})
         return
     span = Span(answered[0], answered[-1])
-    shell.say(
-        f"{out}  {reports:,} {'report' if reports == 1 else 'reports'} for {span.name_in_text}, "
-        f"{out.stat().st_size:,} bytes"
-    )
+    shell.say(f"{out}  {quantity(reports, 'report')} for {span.name_in_text}, {out.stat().st_size:,} bytes")
     if keys_file:
-        noun = "enrolment" if truth.people == 1 else "enrolments"
-        shell.say(f"{keys_file}  {truth.people:,} {noun}, {keys_file.stat().st_size:,} bytes")
+        shell.say(f"{keys_file}  {quantity(truth.people, 'enrolment')}, {keys_file.stat().st_size:,} bytes")
 
 
 def _people_of(

@@ -9,6 +9,7 @@ import click
 from aggregator.cli import options, shell
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.span import Span
+from aggregator.quantity import quantity
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
@@ -54,7 +55,9 @@ def warn_left_out(names: Sequence[str], minimum: int) -> None:
     """Warn of periods or classes that are left out because they have fewer devices than the campaign's minimum."""
     if names:
         more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-        shell.warn(f"Warning: fewer than {minimum:,} devices, so left out: {', '.join(names[:MOST_NAMES])}{more}")
+        shell.warn(
+            f"Warning: fewer than {quantity(minimum, 'device')}, so left out: {', '.join(names[:MOST_NAMES])}{more}"
+        )
 
 
 def warn_single(name: str) -> None:

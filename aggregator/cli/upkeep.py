@@ -15,6 +15,7 @@ from aggregator.intake import rebuild as rebuilding
 from aggregator.intake.compact import HOUR, RETENTION, Compacted, Size
 from aggregator.intake.ingest import size_of
 from aggregator.intake.rebuild import Rebuilt, Sources
+from aggregator.quantity import quantity
 from aggregator.receive import inbox
 from aggregator.storage.places import Place
 from aggregator.storage.tables import SCHEMAS
@@ -63,7 +64,7 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
 
 
 def _text(size: Size) -> str:
-    return f"{size.files:,} {'file' if size.files == 1 else 'files'} of {size.bytes:,} bytes"
+    return f"{quantity(size.files, 'file')} of {size.bytes:,} bytes"
 
 
 @halftruth.command()
@@ -130,6 +131,5 @@ def rebuild(
             if done.incomplete
             else "; every table could be read"
         )
-        outputs = "output" if done.read == 1 else "outputs"
-        shell.say(f"{done.path}  {done.read:,} {outputs} copied, {done.counted:,} counted from batches{made}")
+        shell.say(f"{done.path}  {quantity(done.read, 'output')} copied, {done.counted:,} counted from batches{made}")
     return done

@@ -18,6 +18,7 @@ from aggregator.estimate.form_result import FormEstimate
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
+from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 
 Name = TypeVar("Name", Span, str)
@@ -98,8 +99,8 @@ def form_course(
     if missing := [end for end in ends or () if end not in known]:
         minimum = sides[0][1].terms.minimum_reports
         raise NotEnough(
-            f"there are reports of fewer than {minimum:,} devices, the campaign's minimum, on the chosen questions in "
-            f"{missing[0].name_in_text}: compare other periods, or take periods together with --periods"
+            f"there are reports of fewer than {quantity(minimum, 'device')}, the campaign's minimum, on the chosen "
+            f"questions in {missing[0].name_in_text}: compare other periods, or take periods together with --periods"
         )
     first, last = ends or (sides[0][0], sides[-1][0])
     before, after = ((end.name_in_text, known[end]) for end in (first, last))

@@ -8,6 +8,7 @@ reports each, only a lower bound on the number of devices is known, and the boun
 from __future__ import annotations
 
 from aggregator.estimate.tally import Tally
+from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.errors import NotYet
 
@@ -41,6 +42,6 @@ def require_enough(terms: Campaign, *tallies: Tally) -> None:
     """
     if not is_enough(terms, *tallies):
         raise NotEnough(
-            f"{terms.title!r} needs reports of {terms.minimum_reports:,} devices and has reports of "
+            f"{terms.title!r} needs reports of {quantity(terms.minimum_reports, 'device')} and has reports of "
             f"{devices_of(*tallies):,}: ingest more; nothing is estimated below this minimum"
         )

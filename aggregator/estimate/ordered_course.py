@@ -25,6 +25,7 @@ from aggregator.estimate.ordered import NotOrdered, Ordered, Statistic, Value
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
+from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 from protocol.domain import DITHER_BYTES, Domain, Line
 
@@ -188,8 +189,9 @@ def by_period(
         few = [side for side in (before, after) if side.found is None]
         if few:
             raise NotEnough(
-                f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices, and there are "
-                f"fewer in {few[0].name_in_text}: compare other periods, or take periods together with --periods"
+                f"{campaign.terms.title!r} needs reports of {quantity(campaign.terms.minimum_reports, 'device')}, and "
+                f"there are fewer in {few[0].name_in_text}: compare other periods, or take periods together with "
+                "--periods"
             )
     pairs = [(before, after)] if before is not after else []
     if steps:
@@ -244,8 +246,8 @@ def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[Order
     known = [side for side in sides if side.found is not None]
     if not known:
         raise NotEnough(
-            f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices in a period or "
-            "class, and there are fewer in each: ingest more"
+            f"{campaign.terms.title!r} needs reports of {quantity(campaign.terms.minimum_reports, 'device')} in a "
+            "period or class, and there are fewer in each: ingest more"
         )
     return known
 

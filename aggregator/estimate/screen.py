@@ -30,6 +30,7 @@ from aggregator.estimate.pooled import Pooled
 from aggregator.estimate.residual_test import direction, scores
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers, NotInvertible
+from aggregator.quantity import quantity
 
 FALSE_ALARM = 1e-4
 """The largest probability, for each test, of an alarm from honest reports."""
@@ -92,8 +93,9 @@ def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest:
     y = int(frequent[np.argmin(tail)])
     expected, count = n * most[y], int(counts[y])
     return (
-        f"{'output' if decoder.one_hot else 'bit'} {y} occurs {count:,} times, but honest devices are expected to send "
-        f"it at most {math.ceil(expected):,} times: about {(count - expected) / n:.1%} of the reports look forged"
+        f"{'output' if decoder.one_hot else 'bit'} {y} occurs {quantity(count, 'time')}, but honest devices are "
+        f"expected to send it at most {quantity(math.ceil(expected), 'time')}: about {(count - expected) / n:.1%} of "
+        "the reports look forged"
     )
 
 
@@ -112,7 +114,7 @@ def _unexplained(decoder: Decoder, counts: Integers, n: int, most: int) -> str |
             continue
         forged = beyond / one.forged
         return (
-            f"output {y} occurs {int(counts[y]):,} times, but the other outputs explain at most "
+            f"output {y} occurs {quantity(int(counts[y]), 'time')}, but the other outputs explain at most "
             f"{max(round(counts[y] - forged * n), 0):,} for any shares: about {forged:.1%} of the reports look "
             "forged"
         )

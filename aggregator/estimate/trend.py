@@ -22,6 +22,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
+from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 
 
@@ -194,14 +195,15 @@ def trend(
             held[span] = side
     if last is None:
         raise NotEnough(
-            f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices in a period, and "
-            f"the largest has reports of {most:,}: ingest more, or take periods together with --periods"
+            f"{campaign.terms.title!r} needs reports of {quantity(campaign.terms.minimum_reports, 'device')} in a "
+            f"period, and the largest has reports of {most:,}: ingest more, or take periods together with --periods"
         )
     missing = [end for end in ends or () if end not in held]
     if missing:
         raise NotEnough(
-            f"{campaign.terms.title!r} needs reports of {campaign.terms.minimum_reports:,} devices, and there are "
-            f"fewer in {missing[0].name_in_text}: compare other periods, or take periods together with --periods"
+            f"{campaign.terms.title!r} needs reports of {quantity(campaign.terms.minimum_reports, 'device')}, and "
+            f"there are fewer in {missing[0].name_in_text}: compare other periods, or take periods together with "
+            "--periods"
         )
     sides = [held[end] for end in ends] if ends is not None else list(held.values())
     change = None

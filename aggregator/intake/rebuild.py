@@ -24,6 +24,7 @@ from aggregator.counting import periods
 from aggregator.intake import enrolments
 from aggregator.intake.files import batch_files
 from aggregator.intake.ingest import IngestResult, ingest
+from aggregator.quantity import quantity
 from aggregator.receive import codes, inbox
 from aggregator.storage import tables
 from aggregator.storage.places import Place, sync
@@ -280,7 +281,8 @@ class _Rebuilding:
             keys = int(self.study.registry(name).enrolled.sum())
             if keys and not periods(table, name):
                 self._warn(
-                    f"{known.name!r} has {keys:,} keys but no reports: if it had reports, give their files with --from"
+                    f"{known.name!r} has {quantity(keys, 'key')} but no reports: if it had reports, give their files "
+                    "with --from"
                 )
 
     def require_priors(self) -> None:
@@ -352,7 +354,7 @@ def _read(file: tables.DataFile, schema: pa.Schema) -> pa.Table:
     with file.path.open("rb") as opened:
         found = pq.ParquetFile(opened).read()
     if found.num_rows != file.rows:
-        raise pa.ArrowInvalid(f"{file.path} has {found.num_rows} rows, but the table lists {file.rows}")
+        raise pa.ArrowInvalid(f"{file.path} has {quantity(found.num_rows, 'row')}, but the table lists {file.rows}")
     for column, value in file.partition.items():
         found = found.append_column(column, pa.repeat(value, found.num_rows))
     return found.select(schema.names).cast(schema)

@@ -22,6 +22,7 @@ from aggregator.families.decoder import Floats, NotInvertible
 from aggregator.families.mechanism import LIP, Mechanism, Question
 from aggregator.planner.catalogue import CATALOGUE
 from aggregator.planner.ordered_error import simulated_error
+from aggregator.quantity import quantity
 from protocol import notions
 from protocol.channels import Channel
 from protocol.domain import Line
@@ -220,8 +221,8 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             raise Unsuited(f'no mechanism satisfies notion "{question.notion.name}" for this question{only}: {action}')
         nearest = min(found, key=lambda one: one.channel.output_bits)
         raise Unsuited(
-            f"no mechanism has outputs of at most {most_bits} bits: allow {nearest.channel.output_bits}, which "
-            f"{nearest.mechanism.name} needs"
+            f"no mechanism has outputs of at most {quantity(most_bits, 'bit')}: allow {nearest.channel.output_bits}, "
+            f"which {nearest.mechanism.name} needs"
         )
     if question.goal == "mean" and not isinstance(question.notion, Information):
         means = [(one.mean_variance, one) for one in short if one.mean_variance is not None]
@@ -229,6 +230,8 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             least = min(variance for variance, _ in able) * (1 + ROUNDING)
             as_good = [one for variance, one in able if variance <= least]
             choice = min(as_good, key=lambda one: one.channel.output_bits)
+            if len(able) == 1:
+                return choice, "the only usable mechanism with an unbiased estimate of the mean"
             return choice, f"least exact error of the mean among {len(able)} usable mechanisms"
     weighed = [one for one in short if not math.isnan(one.error)]
     if isinstance(question.notion, Information) and weighed:

@@ -32,6 +32,7 @@ from aggregator.estimate.form_view import FormView
 from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.planner.goals import rounded_up
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.channels import Channel
 from protocol.domain.form import Form
@@ -128,8 +129,8 @@ class FormPlan:
             return ["No device is asked two questions, so no association can be found."]
         whole, found = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)
         never = sum(table.detectable > 1 for table in self.tables)
-        at = f"With {self.reports:,} people at {exact.in_nats(self.level)}"
-        pairs = f"{whole} pair{'' if whole == 1 else 's'} of questions"
+        at = f"With {quantity(self.reports, 'person', 'people')} at {exact.in_nats(self.level)}"
+        pairs = f"{quantity(whole, 'pair')} of questions"
         medium = f"association of medium strength (Cramer's V {MEDIUM}) can be found in"
         sentences = [f"{at}, an {medium} {found} of {pairs}." if found else f"{at}, no {medium} any of {pairs}."]
         if never:

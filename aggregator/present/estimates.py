@@ -20,6 +20,7 @@ from aggregator.estimate.minimum import NotEnough, is_enough
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.present.document import estimates_arrow
+from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 
 
@@ -89,7 +90,7 @@ def estimates_by_period(
                 found.append((estimate(signed, part, method=method, level=level, where=name), period))
     if not found:
         raise NotEnough(
-            f"no period of {terms.title!r} has reports of {terms.minimum_reports:,} devices, its minimum: ingest more "
-            "reports. Nothing was written"
+            f"no period of {terms.title!r} has reports of {quantity(terms.minimum_reports, 'device')}, its minimum: "
+            "ingest more reports. Nothing was written"
         )
     return ExportedEstimates(tuple(found), withheld)

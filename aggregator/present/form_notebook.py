@@ -11,6 +11,7 @@ from aggregator.estimate.form_result import FormEstimate
 from aggregator.families.decoder import Floats
 from aggregator.present.forms import form_lines, form_table
 from aggregator.present.notebook import notebook_html
+from aggregator.quantity import quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +24,8 @@ class NotebookForm(FormEstimate):
 
     def __repr__(self) -> str:
         names = " and ".join(self.questions)
-        return f"<estimate of {names} of {self.terms.title!r}: {len(self.labels)} shares, {self.reports:,} reports>"
+        reports = quantity(self.reports, "report")
+        return f"<estimate of {names} of {self.terms.title!r}: {len(self.labels)} shares, {reports}>"
 
     def table(self) -> pa.Table:
         """Return a row for each value or cell as an Arrow table, which pandas and polars read without copying.

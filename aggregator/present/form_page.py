@@ -23,6 +23,7 @@ from aggregator.present.page_method import weights_tables
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, refused_section
 from aggregator.present.table import percent
+from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 from protocol.domain.form import Form
 
@@ -77,7 +78,8 @@ def form_page(
         tag("p", terms.organisation, class_="soft", dir="auto"),
         tag("h1", terms.title, dir="auto"),
         *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
-        tag("p", f"{len(names)} questions, {tally.reports:,} reports. Each device was asked one or two questions."),
+        tag("p", f"{len(names)} questions, {quantity(tally.reports, 'report')}. "
+            "Each device was asked one or two of them."),
         *([tag("p", f"The shares are weighted by {weighted[0].weighting.by}.", dir="auto")]
           if weighted and weighted[0].weighting is not None else []),
     )  # fmt: skip
@@ -123,7 +125,9 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
         )
         for x, (value,) in enumerate(found.labels)
     ]
-    caption = f"{name}: {found.reports:,} reports" + (", without those who skipped it" if found.skipping else "")
+    caption = f"{name}: {quantity(found.reports, 'report')}" + (
+        ", without those who skipped it" if found.skipping else ""
+    )
     text = form.questions[form.places[name]].text
     return [tag("h3", text, dir="auto"), scrolled(caption, heads, rows, "numbers")]
 
@@ -164,7 +168,7 @@ def _table(found: FormEstimate) -> list[Html]:
             cells.append(tag("td", percent(share, PLACES), tag("small", between(low, high)), class_=shade))
         lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
     first, second = found.questions
-    caption = f"{first} (rows) and {second} (columns): {found.reports:,} reports"
+    caption = f"{first} (rows) and {second} (columns): {quantity(found.reports, 'report')}"
     if found.skipping:
         caption += f", without those who skipped {' or '.join(found.skipping)}"
     return [

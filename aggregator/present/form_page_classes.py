@@ -17,6 +17,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.present.form_page_parts import PLACES, between, scrolled
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.table import percent
+from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 
 
@@ -76,7 +77,7 @@ def _question(name: str, found: FormClasses, level: float) -> Html:
             interval = tag("small", f"{100 * one.low[x]:+.{PLACES}f} to {100 * one.high[x]:+.{PLACES}f}")
             cells.append(tag("td", tag("strong", difference) if x in one.significant else difference, interval))
         rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
-    reports = ", ".join(f"{one.reports:,} reports of {side}" for side, one in found.sides)
+    reports = ", ".join(f"{quantity(one.reports, 'report')} of {side}" for side, one in found.sides)
     caption = f"{name}: {reports}; {100 * level:.4g}% intervals, differences in percentage points"
     heads = ["value", *(side for side, _ in found.sides), *differences]
     return scrolled(caption, heads, rows, "numbers heat")

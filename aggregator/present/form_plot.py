@@ -19,6 +19,7 @@ from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import FADED, FAINT, INK, SHARE, TRUTH
 from aggregator.present.table import percent
+from aggregator.quantity import quantity
 
 LABEL = 26
 WRITTEN = 400
@@ -120,7 +121,10 @@ def _bare(axes: Axes) -> None:
 
 
 def _entitle(figure: Figure, found: FormEstimate, note: str = "") -> None:
-    lines = [textwrap.fill(found.terms.title, 80), f"{' and '.join(found.questions)}: {found.reports:,} reports"]
+    lines = [
+        textwrap.fill(found.terms.title, 80),
+        f"{' and '.join(found.questions)}: {quantity(found.reports, 'report')}",
+    ]
     if found.skipping:
         lines[-1] += f", without those who skipped {' or '.join(found.skipping)}"
     if found.association is not None:

@@ -18,6 +18,7 @@ from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 from aggregator.present.table import HALF_THE_SUM, new_table
+from aggregator.quantity import quantity
 
 
 def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
@@ -27,7 +28,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     Args:
         truth: the true shares to show beside the estimates, in rehearsals.
     """
-    notes = [f"{found.reports:,} reports" + ("" if found.where is None else f" of class {found.where}")]
+    notes = [quantity(found.reports, "report") + ("" if found.where is None else f" of class {found.where}")]
     if found.skipping:
         notes.append(f"without those who skipped {' or '.join(found.skipping)}")
     if found.weighting is not None:
@@ -69,7 +70,7 @@ def form_sides_table(course: FormSides[Any]) -> Table:
     for question in first.questions:
         table.add_column(Text(question))
     for name, found in course.sides:
-        table.add_column(Text(f"{_name(name)}\n{found.reports:,} reports"), justify="right")
+        table.add_column(Text(f"{_name(name)}\n{quantity(found.reports, 'report')}"), justify="right")
     rows = zip(*(found.rows for _, found in course.sides), strict=True)
     for label, row in zip(first.labels, rows, strict=True):
         ends = (f"{_percent(one['estimate'])}\n{_percent(one['low'])} to {_percent(one['high'])}" for one in row)

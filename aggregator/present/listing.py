@@ -17,6 +17,7 @@ from rich.text import Text
 
 from aggregator.inspection import BatchFile, study_facts, view_facts, view_name
 from aggregator.present.items import numbering
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Domain, Form, Items, Line
@@ -53,7 +54,7 @@ def _certified(terms: Campaign) -> list[tuple[str, str]]:
     return [
         ("campaign", terms.title),
         *_study(terms),
-        ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {terms.output_bits} bits per report"),
+        ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {quantity(terms.output_bits, 'bit')} per report"),
         *_rounding(terms),
         *_views(terms),
         ("notion", terms.notion.name),
@@ -62,7 +63,10 @@ def _certified(terms: Campaign) -> list[tuple[str, str]]:
         ("plain LDP", "none" if certificate.ldp is None else exact.in_nats(certificate.ldp)),
         *_ball(terms.notion, certificate),
         *_promises(terms),
-        ("worst case", f"{exact.in_nats(terms.worst_case)} over the whole campaign, {_counted(terms.most_draws)}"),
+        (
+            "worst case",
+            f"{exact.in_nats(terms.worst_case)} over the whole campaign, {quantity(terms.most_draws, 'draw')}",
+        ),
     ]
 
 
@@ -118,10 +122,6 @@ def _rounding(terms: Campaign) -> list[tuple[str, str]]:
     *others, last = map(domain.label, range(domain.size))
     words = f"each device rounds its number at random to {', '.join(others)} or {last}; the mean stays unbiased"
     return [("rounding", words)]
-
-
-def _counted(draws: int) -> str:
-    return f"{draws:,} draw{'' if draws == 1 else 's'}"
 
 
 def _errors(audit: Audit) -> list[tuple[str, str]]:
@@ -208,10 +208,6 @@ def _percent_above(share: Fraction) -> str:
     return f"{exact.written(Fraction(math.ceil(1000 * share), 10))}%"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def release_table(release: Release) -> Table:
     """Return a table with the k-anonymity and l-diversity of a release."""
 
@@ -282,10 +278,10 @@ def batch_table(batch: BatchFile) -> Table:
     rows = [("bytes", f"{batch.size:,}"), ("keys", f"{batch.keys:,}")]
     rows += [(kind, f"{count:,}") for kind, count in batch.kinds.items()]
     rows += [
-        (f"period {period}", f"{_count(reports, 'report')}, {_count(outputs, 'output')}, campaign {campaign}")
+        (f"period {period}", f"{quantity(reports, 'report')}, {quantity(outputs, 'output')}, campaign {campaign}")
         for (campaign, period), (reports, outputs) in sorted(batch.reports.items())
     ]
-    rows += [(f"{length} bytes", _count(count, "report")) for length, count in sorted(batch.lengths.items())]
+    rows += [(f"{length} bytes", quantity(count, "report")) for length, count in sorted(batch.lengths.items())]
     return _pairs(rows)
 
 

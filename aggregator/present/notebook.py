@@ -20,6 +20,7 @@ from aggregator.families.decoder import Floats
 from aggregator.present.document import estimates_arrow
 from aggregator.present.ordered import summary_table
 from aggregator.present.table import estimate_table
+from aggregator.quantity import quantity
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -45,7 +46,8 @@ class NotebookEstimate(Estimate):
         return summary(self.tally, self) if self.tally is not None and has_summary(self.terms) else None
 
     def __repr__(self) -> str:
-        return f"<estimate of {self.terms.title!r}: {self.size} values from {self.reports:,} reports, {self.method}>"
+        reports = quantity(self.reports, "report")
+        return f"<estimate of {self.terms.title!r}: {self.size} values from {reports}, {self.method}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the output of ``halftruth estimate --json``."""

@@ -18,6 +18,7 @@ from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 from aggregator.present.table import answer_texts, bar, new_table, percent, subtitle
+from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import Line, NumberRange
 
@@ -31,7 +32,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
     whole = found.found
-    table = new_table(heading(whole.terms), f"{whole.reports:,} reports")
+    table = new_table(heading(whole.terms), quantity(whole.reports, "report"))
     table.add_column("")
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * whole.level:.4g}% interval")

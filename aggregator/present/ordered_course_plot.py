@@ -17,6 +17,7 @@ from aggregator.estimate.ordered import Ordered
 from aggregator.estimate.ordered_course import OrderedCourse, Shift
 from aggregator.present.ordered_plot import FAINT, INK, SHARE
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from aggregator.quantity import quantity
 from protocol.domain import Dates, Line, NumberRange
 from protocol.errors import HalftruthError
 
@@ -66,7 +67,9 @@ def course_figure(course: OrderedCourse) -> Figure:
     panels, below = drawn[::2].ravel().tolist(), drawn[1::2].ravel().tolist()
     for place, (side, found) in enumerate(known):
         _draw(panels[place], found, reference if place else None, first.name_in_text)
-        panels[place].set_title(f"{plain(side.name_in_text, 30)}: {side.reports:,} reports", loc="left", size=10)
+        panels[place].set_title(
+            f"{plain(side.name_in_text, 30)}: {quantity(side.reports, 'report')}", loc="left", size=10
+        )
         if shifted.get(side.name):
             _draw_shifts(below[place], found, shifted[side.name], first.name_in_text)
             below[place].tick_params(labelleft=True)

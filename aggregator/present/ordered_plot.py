@@ -14,6 +14,7 @@ from matplotlib.ticker import PercentFormatter
 from aggregator.estimate.ordered import Ordered, Value
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
+from aggregator.quantity import quantity
 from protocol.domain import Dates, Line, NumberRange
 
 INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"
@@ -56,7 +57,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
     shares.set_ylim(0, None)
     shares.yaxis.set_major_formatter(PercentFormatter(1))
     shares.set_ylabel("share of people")
-    shares.set_title(f"{plain(whole.terms.title, 80)}: {whole.reports:,} reports", loc="left")
+    shares.set_title(f"{plain(whole.terms.title, 80)}: {quantity(whole.reports, 'report')}", loc="left")
     shares.legend(frameon=False, fontsize="small")
     deciles.set_ylim(0, 1)
     deciles.set_yticks(np.arange(1, 10) / 10)

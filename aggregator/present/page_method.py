@@ -10,6 +10,7 @@ from aggregator.estimate.weighting import Weighting
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import sheet
 from aggregator.present.table import percent, prior_comparison
+from aggregator.quantity import quantity
 from protocol.domain import Items
 
 SHARES = {
@@ -45,7 +46,7 @@ def method_section(found: Estimate) -> list[Html]:
         entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
     if found.devices not in (None, found.reports):
         entries["Devices"] = (
-            f"the {found.reports:,} reports come from {found.devices:,} devices. Reports of one device are "
+            f"the {found.reports:,} reports come from {quantity(found.devices, 'device')}. Reports of one device are "
             "correlated, so the standard error is computed between devices: many reports of few devices are worth "
             "little."
         )

@@ -26,6 +26,7 @@ from aggregator.present.table import (
     selection,
     significant_districts,
 )
+from aggregator.quantity import quantity
 from protocol.domain import Grid
 
 ROWS = 200
@@ -161,7 +162,9 @@ def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
         for z in shown
     ]  # fmt: skip
     more = f", the {len(shown)} largest" if len(shown) < int(each.above_zero.sum()) else ""
-    return sheet(f"{district_words(found, each)}{more}. {each.reports:,} reports of this resolution.", names, rows)
+    return sheet(
+        f"{district_words(found, each)}{more}. {quantity(each.reports, 'report')} of this resolution.", names, rows
+    )
 
 
 def _picked(found: Estimate, shown: int) -> str:

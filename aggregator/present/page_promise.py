@@ -14,6 +14,7 @@ from aggregator.present.listing import LEVELS
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import pairs, sheet
 from aggregator.present.trade_off_chart import trade_off_chart
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels.structure import TooLarge
@@ -153,8 +154,9 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
                 (title, audit.table.levels[name].nats) for name, title in LEVELS.items() if name in audit.table.levels
             )
         ]
-    outputs = "output" if draws == 1 else "outputs"
-    worst = f"{exact.in_nats(terms.worst_case)} over the whole campaign: a device draws at most {draws:,} {outputs}"
+    worst = (
+        f"{exact.in_nats(terms.worst_case)} over the whole campaign: a device draws at most {quantity(draws, 'output')}"
+    )
     if not certificate.adds:
         worst += ", one for each different answer of a person"
     rows.append(("worst case", f"{worst}. The device reserves this when the person consents."))

@@ -14,7 +14,7 @@ from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import pairs, sheet
-from aggregator.present.table import percent
+from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import MICRODEGREES, Dates, Domain, Form, Grid, Items, Line
 
@@ -51,7 +51,7 @@ def refused_section(rejected: Mapping[str, int]) -> list[Html]:
         for name, count in sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
     ]
     return [
-        tag("p", f"{sum(counted.values()):,} were refused. Each is listed under the first check that it failed."),
+        tag("p", f"Refused: {sum(counted.values()):,}. Each is listed under the first check that it failed."),
         sheet("Refused reports by reason", ("reason", "reports", "explanation"), rows),
     ]
 
@@ -62,13 +62,14 @@ def forged_section(found: Estimate) -> list[Html]:
     if math.isnan(weight):
         return [tag("p", "Not known: there is no unbiased estimate, so the weight of a single report is not defined.")]
     rows = [
-        (f"{forged['reports']:,}", f"{forged['people']:,.1f}", percent(forged["share"], 3))
+        (f"{forged['reports']:,}", f"{forged['people']:,.1f}", f"{100 * forged['share']:.3f}")
         for forged in found.influence.as_json()["forged"]
     ]
     return [
         tag("p", "A forged report, from somebody with a valid key, changes the unbiased estimate of a value by up to "
         f"{weight:,.1f} people."),
-        sheet("In the worst case", ("forged reports", "change of a count, in people", "change of a share"), rows),
+        sheet("In the worst case",
+            ("forged reports", "change of a count, in people", "change of a share, in percentage points"), rows),
         tag("p", "If the counts are unlikely to come from honest devices alone, there is a warning at the top of "
         "this page. No report is removed for that reason."),
     ]  # fmt: skip
@@ -94,11 +95,11 @@ def campaign_section(terms: Campaign, reports: int, period: int | None, where: s
             ("opens", time_text(terms.opens)),
             ("closes", time_text(terms.closes)),
             ("periods", schedule),
-            ("counted", f"{reports:,} reports: {counted}{of_class}"),
+            ("counted", f"{quantity(reports, 'report')}: {counted}{of_class}"),
             ("open to", who),
-            ("minimum", f"{terms.minimum_reports:,} devices; with fewer, nothing is estimated"),
+            ("minimum", f"{quantity(terms.minimum_reports, 'device')}; with fewer, nothing is estimated"),
             ("answers", _answers(terms.domain)),
-            ("mechanism", f"{terms.mechanism}, {terms.output_bits:,} bits per report"),
+            ("mechanism", f"{terms.mechanism}, {quantity(terms.output_bits, 'bit')} per report"),
         ])
     ]  # fmt: skip
 
@@ -131,5 +132,5 @@ def length_text(seconds: int) -> str:
     """Return a duration as text, in the largest unit that divides it."""
     for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
         if seconds % length == 0:
-            return f"{seconds // length:,} {unit}{'' if seconds == length else 's'}"
-    return f"{seconds:,} seconds"
+            return f"{quantity(seconds // length, unit)}"
+    return quantity(seconds, "second")

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from aggregator.present.listing import FEW
 from aggregator.present.table import percent
+from aggregator.quantity import quantity
 from protocol import exact
 from protocol.domain import Items, Line
 from protocol.notions import Information
@@ -62,7 +63,8 @@ def goals_table(goals: Sequence[GoalPlan], whole: Question) -> Table:
         table.add_row(*map(Text, [one.goal, "\n".join(people), "\n".join(lines), *cells, _chosen(one)]))
     unit = f", in {goals[0].unit}" if goals[0].unit else ""
     table.caption = Text(
-        f"The errors are for {goals[0].reports:,} people: decile is the mean absolute error of nine deciles{unit}; "
+        f"The errors are for {quantity(goals[0].reports, 'person', 'people')}: decile is the mean absolute error of "
+        f"nine deciles{unit}; "
         + (f"mean is the standard error of the mean{unit}; " if means else "")
         + "range is the mean absolute error of the share of a range of two fifths of the values. Errors of deciles and "
         "ranges are simulated, so their numbers of people are rounded. Give the goal under [analysis].\n"
@@ -167,7 +169,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
     table = Table(
         box=None,
         pad_edge=False,
-        title=f"{_size(question)}, {_promised(question)}, {reports:,} reports",
+        title=f"{_size(question)}, {_promised(question)}, {quantity(reports, 'report')}",
         title_justify="left",
         caption=Text(_unsuited(rows) if unsuited else _left_out(rows)),
         caption_justify="left",
@@ -243,8 +245,9 @@ def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
 
 def form_tables(found: FormPlan) -> list[Table]:
     """Return tables of the expected errors for each question of a form and for each pair."""
+    people = quantity(found.reports, "person", "people")
     questions = Table(
-        box=None, pad_edge=False, title=f"{found.reports:,} people at {exact.in_nats(found.level)}: each question",
+        box=None, pad_edge=False, title=f"{people} at {exact.in_nats(found.level)}: each question",
         title_justify="left",
     )  # fmt: skip
     wanted = sorted({error for question in found.questions for error in question.people_for}, reverse=True)

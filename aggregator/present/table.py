@@ -21,6 +21,7 @@ from aggregator.estimate.resolutions import FINEST, Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.items import numbering
+from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import Domain, Grid, Items
 
@@ -124,7 +125,7 @@ def district_name(domain: Domain, resolution: str) -> str:
 
 def answer_table(answer: QueryResult, terms: Campaign, reports: int) -> Table:
     """Return a table with one number about the population and its interval."""
-    table = new_table(terms.title, f"{reports:,} reports")
+    table = new_table(terms.title, quantity(reports, "report"))
     for name in ("query", "estimate", "se", f"{100 * answer.level:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
     estimate, se, low, high = answer_texts(answer)
@@ -256,11 +257,11 @@ def significant(numbers: Iterable[float], error: float) -> list[str]:
 def subtitle(found: Estimate, shown: int) -> str:
     """Return the subtitle of an estimate: number of reports, privacy level, confidence."""
     promise = f"epsilon {found.epsilon:g} ({found.terms.notion.name})"
-    devices = "" if found.devices in (None, found.reports) else f" of {found.devices:,} devices"
+    devices = "" if found.devices in (None, found.reports) else f" of {quantity(found.devices, 'device')}"
     numbered = numbering(found.terms.domain)
     items = f" · items {numbered}" if numbered else ""
     weighted = "" if found.weighting is None else f" · weighted by {found.weighting.by}"
-    return f"{found.reports:,} reports{devices} · {promise} · {interval_name(found, shown)}s{items}{weighted}"
+    return f"{quantity(found.reports, 'report')}{devices} · {promise} · {interval_name(found, shown)}s{items}{weighted}"
 
 
 def prior_comparison(found: Estimate) -> str:
@@ -301,9 +302,9 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
     weight = found.influence.people_per_report
     if not math.isnan(weight):
         forged = found.influence.forged or math.ceil(found.reports / 100)
-        part = math.ceil(100 * forged / found.reports)
         lines.append(
-            f"one forged report counts for up to {weight:.1f} people; {forged:,} of them ({part}%) could move a share "
-            f"by {percent(found.influence.share_of(forged), 1)}"
+            f"one forged report counts for up to {weight:.1f} people; {forged:,} of them, "
+            f"{percent(forged / found.reports, 1)} of the reports, could move a share by "
+            f"{100 * found.influence.share_of(forged):.1f} percentage points"
         )
     return Text("\n".join(lines))

@@ -22,6 +22,7 @@ from aggregator.estimate.minimum import NotEnough, devices_of
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Integers
 from aggregator.present.document import cell
+from aggregator.quantity import quantity
 from protocol.campaign import Campaign, SignedCampaign
 
 WRITERS: Mapping[str, Callable[[pa.Table, IO[bytes]], None]] = {
@@ -100,8 +101,8 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
         parts = ["period", *["class"] * bool(terms.classes), *["view"] * (len(terms.views) > 1)]
         part = "period" if len(parts) == 1 else f"combination of {' and '.join(parts)}"
         raise NotEnough(
-            f"no {part} of {terms.title!r} has reports of {terms.minimum_reports:,} devices, its minimum: ingest more "
-            "reports. Nothing was written"
+            f"no {part} of {terms.title!r} has reports of {quantity(terms.minimum_reports, 'device')}, its minimum: "
+            "ingest more reports. Nothing was written"
         )
     kept = enough[which]
     columns: dict[str, Any] = {"period": counted.period[kept]}

@@ -29,6 +29,7 @@ from aggregator.present.trends import (
     points,
     selection_of_places,
 )
+from aggregator.quantity import quantity
 
 PANELS = 12
 """Maximum number of values drawn."""
@@ -182,7 +183,7 @@ def draw_difference(found: Difference, path: Path) -> None:
     figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8.5)
     parts = [f"{'' if own else 'simultaneous '}{100 * found.level:.4g}% intervals; red: significant differences"]
     parts.append(selection_of_places(found, len(shown)))
-    _entitle(figure, heading(found), f"{found.before.reports:,} and {found.after.reports:,} reports", *parts)
+    _entitle(figure, heading(found), f"{found.before.reports:,} and {quantity(found.after.reports, 'report')}", *parts)
     save(figure, path)
 
 

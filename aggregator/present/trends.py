@@ -37,6 +37,7 @@ from aggregator.present.table import (
     new_table,
     percent,
 )
+from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 
 MINUS = "\N{MINUS SIGN}"
@@ -385,7 +386,7 @@ def _caption(found: Difference, shown: int) -> Text:
     after = found.after
     what = "changes" if found.paired else "differences"
     lines = [
-        f"{found.before.reports:,} and {after.reports:,} reports · epsilon {after.epsilon:g} "
+        f"{found.before.reports:,} and {quantity(after.reports, 'report')} · epsilon {after.epsilon:g} "
         f"({after.terms.notion.name}) · {what} in percentage points, {interval_name(found, shown)}s",
         f"{basis(found)}; shares and {what} are the unbiased estimates",
     ]

@@ -1,0 +1,20 @@
+"""Numbers with their nouns."""
+
+from __future__ import annotations
+
+import pytest
+
+from aggregator.quantity import quantity
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 reports"), (1, "1 report"), (2, "2 reports"), (2000, "2,000 reports")]
+)
+def test_a_noun_is_in_the_singular_after_one_only(number, text):
+    """The number 1 has a noun in the singular; 0 and all numbers above 1 have one in the plural."""
+    assert quantity(number, "report") == text
+
+
+def test_a_plural_without_s_is_given():
+    """A noun whose plural is another word has this word after every number except 1."""
+    assert [quantity(number, "person", "people") for number in (0, 1, 2)] == ["0 people", "1 person", "2 people"]
