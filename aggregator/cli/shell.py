@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
+import itertools
 import json
 import os
 import sys
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 FAILED, BAD_DATA, NOT_YET = 1, 65, 75
+JSON_PIECES = 1 << 16
+"""Number of pieces of JSON, such as a key or a number, that are printed together."""
 
 
 class Failure(click.ClickException):
@@ -41,7 +44,10 @@ def visible(text: str) -> str:
 
     File names and texts from files may contain them.
     """
-    return "".join(one if one.isprintable() or one in "\n\u00a0\u202f" else json.dumps(one)[1:-1] for one in text)
+    hidden = {ord(one): json.dumps(one)[1:-1] for one in set(text) if not one.isprintable()}
+    for shown in "\n\u00a0\u202f":
+        hidden.pop(ord(shown), None)
+    return text.translate(hidden) if hidden else text
 
 
 @contextlib.contextmanager
@@ -286,8 +292,14 @@ def warn(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """Print JSON on stdout."""
-    click.echo(visible(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)))
+    """Print JSON on stdout.
+
+    The text is made and printed in pieces, because a distribution of a million values has some hundred megabytes.
+    """
+    pieces = json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(value)
+    while piece := "".join(itertools.islice(pieces, JSON_PIECES)):
+        click.echo(visible(piece), nl=False)
+    click.echo()
 
 
 def console() -> Console:

@@ -9,6 +9,7 @@ import stat
 import click
 import pytest
 
+from aggregator.cli import shell
 from aggregator.cli.commands import COMMANDS
 from aggregator.cli.shell import halftruth
 from protocol import keys
@@ -94,6 +95,19 @@ def test_the_json_of_estimate_has_the_documented_entries(session):
     assert all({"value", "estimate", "raw", "se", "low", "high"} <= row.keys() for row in found["values"])
     assert sum(row["estimate"] for row in found["values"]) == pytest.approx(1)
     assert sum(row["raw"] for row in found["values"]) == pytest.approx(1)
+
+
+def test_json_is_the_same_in_pieces_of_any_size(monkeypatch, capsys):
+    """JSON printed in pieces of a few tokens is the text of ``json.dumps``, but for the hidden characters, which are
+    escaped; so it is read back unchanged."""
+    value = {"one": ["a\u200b", "b\n\x1b[1m", "c\u00a0d\u202fé"], "two": {"three": [1, None, 0.5, True]}, "four": []}
+    for pieces in (1, 2, 7, 1000):
+        monkeypatch.setattr(shell, "JSON_PIECES", pieces)
+        shell.print_json(value)
+        printed = capsys.readouterr().out
+        expected = json.dumps(value, indent=2, ensure_ascii=False).replace("\u200b", "\\u200b")
+        assert printed == f"{expected}\n"
+        assert json.loads(printed) == value
 
 
 def test_every_form_of_an_estimate_is_written(session):
