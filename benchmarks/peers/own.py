@@ -44,7 +44,7 @@ OPENS, PERIOD = 1_000_000, 3600
 ANSWERS, REPORTS = 200, 5_000
 
 
-class Own:
+class OwnMechanism:
     """A mechanism: its bare sample, from the operating system's randomness, and the study's estimate from the
     outputs."""
 
@@ -85,7 +85,7 @@ class Own:
         return Tally(bits[:, -self.k :].sum(axis=0, dtype=np.int64), len(reports))
 
 
-class Auto(Own):
+class Auto(OwnMechanism):
     """The channel that ``auto`` chooses, and the whole path of its reports."""
 
     def whole(self) -> dict[str, float]:
@@ -144,4 +144,4 @@ _BUILT = {
     "OUE": unary.oue,
     "subset selection": subset_selection,
 }
-MECHANISMS = {**{name: partial(Own, name=name, build=build) for name, build in _BUILT.items()}, AUTO: Auto}
+MECHANISMS = {**{name: partial(OwnMechanism, name=name, build=build) for name, build in _BUILT.items()}, AUTO: Auto}

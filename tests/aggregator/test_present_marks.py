@@ -36,7 +36,7 @@ ESTIMATES = {
 }
 
 
-class Read(HTMLParser):
+class ParsedMark(HTMLParser):
     """A mark as a browser reads it: its box, its path and its texts."""
 
     def __init__(self, text):
@@ -68,7 +68,7 @@ def drawn(one, truth=None):
     made = figure(one, truth)
     canvas = FigureCanvasAgg(made)
     canvas.draw()
-    return made, np.asarray(canvas.buffer_rgba()), [Read(text) for text in marks(one, GRID, made)[0]]
+    return made, np.asarray(canvas.buffer_rgba()), [ParsedMark(text) for text in marks(one, GRID, made)[0]]
 
 
 @pytest.mark.parametrize("name", ESTIMATES)
@@ -143,7 +143,7 @@ def test_a_map_of_many_cells_has_few_marks(n):
     if one.above_zero.sum() >= MARKED:
         largest = np.sort(one.share[one.above_zero])[-MARKED:]
         expected = np.flatnonzero(one.above_zero & (one.share >= largest[0]))
-        assert {cells(Read(text), LARGE)[0] for text in marked} == set(expected.tolist())
+        assert {cells(ParsedMark(text), LARGE)[0] for text in marked} == set(expected.tolist())
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -623,7 +623,7 @@ def test_requests_do_not_open_the_tables_again(study, monkeypatch):
     opened = []
     engine = tables.DeltaTable
 
-    class Counting(engine):
+    class CountedOpenings(engine):
         def __init__(self, *args, **options):
             opened.append(args)
             super().__init__(*args, **options)
@@ -632,7 +632,7 @@ def test_requests_do_not_open_the_tables_again(study, monkeypatch):
     file.write_bytes(sent(1))
     with served(study) as address:
         assert post(address, sent(1), "/v1/counted") == (200, {"counted": [False]})
-        monkeypatch.setattr(tables, "DeltaTable", Counting)
+        monkeypatch.setattr(tables, "DeltaTable", CountedOpenings)
         for _ in range(5):
             assert post(address, sent(1) + sent(2) + report(1, PLAIN), "/v1/counted")[0] == 200
             assert ask(address, "GET", "/v1/campaigns")[0] == 200

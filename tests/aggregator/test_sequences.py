@@ -35,7 +35,7 @@ OF_WORLD = DEVICES * OF_DEVICE
 
 
 @dataclass(frozen=True)
-class Sealed:
+class SealedReport:
     """A report, and the bucket that only this report fills."""
 
     bucket: int
@@ -51,20 +51,20 @@ class Sealed:
         return {(self.device, self.period, self.slot + place) for place in range(self.count)}
 
 
-def reports(worlds: int) -> list[Sealed]:
+def reports(worlds: int) -> list[SealedReport]:
     """Return all reports of the worlds, by bucket."""
-    made: list[Sealed] = []
+    made: list[SealedReport] = []
     for device in range(worlds * DEVICES):
         for period in PERIODS:
             for slot, count in SHAPES:
                 bucket = len(made)
                 data = report(device, BUCKETS, *[bucket] * count, period=period, slot=slot)
-                made.append(Sealed(bucket, device, period, slot, count, data))
+                made.append(SealedReport(bucket, device, period, slot, count, data))
     return made
 
 
 @dataclass
-class Model:
+class ExpectedStudy:
     """The expected contents of a study.
 
     Attributes:
@@ -86,7 +86,7 @@ class Model:
         self.revoked |= dict.fromkeys(new, since)
         return len(new)
 
-    def take(self, batch: Iterable[Sealed]) -> Counter[str]:
+    def take(self, batch: Iterable[SealedReport]) -> Counter[str]:
         """Take reports; return the number of reports with each outcome: "accepted" or a refusal."""
         verdicts: Counter[str] = Counter()
         for one in batch:
@@ -103,26 +103,26 @@ class Model:
         return verdicts
 
 
-class Stopped(Exception):
+class SimulatedCrash(Exception):
     """A simulated crash."""
 
 
 @dataclass
 class Bench:
-    """A study, its model, and the operations on both."""
+    """A study, its expected contents, and the operations on both."""
 
     study: Study
-    model: Model
-    everything: list[Sealed]
+    model: ExpectedStudy
+    everything: list[SealedReport]
     folder: Path
     rng: random.Random
     monkeypatch: pytest.MonkeyPatch
-    files: list[list[Sealed]] = field(default_factory=list)
-    broken: list[list[Sealed]] = field(default_factory=list)
+    files: list[list[SealedReport]] = field(default_factory=list)
+    broken: list[list[SealedReport]] = field(default_factory=list)
 
-    def chosen(self) -> list[Sealed]:
+    def chosen(self) -> list[SealedReport]:
         """Draw reports of every world, several of them twice, in any order."""
-        batch: list[Sealed] = []
+        batch: list[SealedReport] = []
         for first in range(0, len(self.everything), OF_WORLD):
             some = self.rng.choices(self.everything[first : first + OF_WORLD], k=self.rng.randrange(1, 10))
             batch += some + self.rng.choices(some, k=self.rng.randrange(3))
@@ -134,7 +134,7 @@ class Bench:
         chance = self.rng.uniform(0, most)
         return [number for number in range(len(self.everything) // OF_DEVICE) if self.rng.random() < chance]
 
-    def ingest(self, batch: list[Sealed]) -> IngestResult:
+    def ingest(self, batch: list[SealedReport]) -> IngestResult:
         """Ingest the batch in pieces and chunks of random size; assert that accepted and rejected add up to the
         number read."""
         file = self.folder / f"{threading.get_ident()}-{time.monotonic_ns()}.htr"
@@ -158,7 +158,7 @@ class Bench:
         """Assert that the study has the same reports as the model."""
         assert self.found() == self.model.counted
 
-    def adopt(self, offered: list[list[Sealed]], accepted: int | None, known: set[int] | None = None) -> None:
+    def adopt(self, offered: list[list[SealedReport]], accepted: int | None, known: set[int] | None = None) -> None:
         """Update the model after processes that ran in an unknown order.
 
         Asserts that no counted report is lost, and that every accepted report fills its slots.
@@ -181,7 +181,7 @@ class Bench:
 
     # The operations
 
-    def plain(self, batch: list[Sealed]) -> None:
+    def plain(self, batch: list[SealedReport]) -> None:
         """Ingest a batch, and assert that every verdict is the model's."""
         result = self.ingest(batch)
         assert Counter(result.rejected) + Counter(accepted=result.accepted) == self.model.take(batch)
@@ -251,13 +251,13 @@ class Bench:
                     real(stale, *args, **options | {"schema_mode": "merge"})  # the older version may lack a column
             if how == "after":
                 real(table, *args, **options)
-            raise Stopped
+            raise SimulatedCrash
 
         with self.monkeypatch.context() as patch:
             patch.setattr(tables, "write_deltalake", crashing)
             try:
                 work()
-            except Stopped:
+            except SimulatedCrash:
                 return True
         return False
 
@@ -350,7 +350,7 @@ def sequences(
         study = Study.open(shutil.copytree(empty.path, tmp_path / f"study{number}"))
         folder = tmp_path / f"files{number}"
         folder.mkdir()
-        bench = Bench(study, Model(), everything, folder, rng, monkeypatch)
+        bench = Bench(study, ExpectedStudy(), everything, folder, rng, monkeypatch)
         bench.enrol()
         order = [*rng.choices(ORDINARY, k=steps), *rng.choices(COSTLY, k=steps // 4)]
         for name in rng.sample(order, len(order)):

@@ -32,14 +32,14 @@ MOST_PIECES = 1000
 """The largest number of pieces that a server sends, in ten seconds or more, to a device that does not disconnect."""
 
 
-class Counted:
+class CountedPieces:
     """An iterator over the pieces of a response that counts them."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self.sent = 0
         self._pieces = pieces
 
-    def __iter__(self) -> Counted:
+    def __iter__(self) -> CountedPieces:
         return self
 
     def __next__(self) -> bytes:
@@ -85,7 +85,7 @@ def dripping(certificate: Tls) -> Iterator[Callable[[Iterator[bytes], bool], Add
 def test_an_endless_response_ends_in_time(dripping, certificate, monkeypatch, part, secure):
     """The device disconnects at the time limit from a server that sends each piece within the socket's timeout."""
     monkeypatch.setattr(exchange, "TIMEOUT_SECONDS", 0.3)
-    pieces = Counted(SLOWLY[part]())
+    pieces = CountedPieces(SLOWLY[part]())
     to = dripping(pieces, secure)
 
     def opener(at: Address) -> HTTPConnection:
@@ -102,14 +102,14 @@ def test_an_endless_response_ends_in_time(dripping, certificate, monkeypatch, pa
 def test_a_slow_connection_does_not_escape_the_time_limit(dripping, monkeypatch):
     """If the limit ends during the attempt to connect, the device reads no response afterwards."""
     monkeypatch.setattr(exchange, "TIMEOUT_SECONDS", 0.1)
-    pieces = Counted(SLOWLY["the body"]())
+    pieces = CountedPieces(SLOWLY["the body"]())
     to = dripping(pieces, False)
 
-    class Slow(HTTPConnection):
+    class SlowConnection(HTTPConnection):
         def connect(self) -> None:
             time.sleep(0.3)
             super().connect()
 
     with pytest.raises(TimeoutError, match=r"more than 0\.1 seconds"):
-        exchange.ask(to, lambda at: Slow(at.host, at.port, timeout=30), b"body", {}, 10**6)
+        exchange.ask(to, lambda at: SlowConnection(at.host, at.port, timeout=30), b"body", {}, 10**6)
     assert pieces.sent < MOST_PIECES

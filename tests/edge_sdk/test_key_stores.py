@@ -101,11 +101,11 @@ class Keystore(types.ModuleType):
     def _keystore(self) -> object:
         keys, step = self.keys, self.step
 
-        class Store:
+        class JavaKeyStore:
             loaded = False
 
             @classmethod
-            def getInstance(cls, provider: str) -> Store:  # noqa: N802
+            def getInstance(cls, provider: str) -> JavaKeyStore:  # noqa: N802
                 assert provider == "AndroidKeyStore"
                 return cls()
 
@@ -124,7 +124,7 @@ class Keystore(types.ModuleType):
                 step()
                 del keys[alias]
 
-        return Store
+        return JavaKeyStore
 
     def _builder(self, alias: str, purposes: int) -> object:
         assert purposes == 3
@@ -293,11 +293,11 @@ def test_a_key_store_of_an_app_must_be_passed_at_each_opening(place, clock) -> N
     """A key store from outside this package must be passed at each opening; without it, the error says that it cannot
     be found by name."""
 
-    class Own(FileKeyStore):
+    class AppKeyStore(FileKeyStore):
         name = "own"
 
-    assert use(place, clock, key_store=Own(place)) == 1
-    assert use(place, clock, 1, key_store=Own(place)) == 2
+    assert use(place, clock, key_store=AppKeyStore(place)) == 1
+    assert use(place, clock, 1, key_store=AppKeyStore(place)) == 2
     with pytest.raises(StoreError, match="open it with that key store"):
         use(place, clock, 2)
 

@@ -29,7 +29,7 @@ from tests.edge_sdk.test_send import (
     DATA,
     PERIOD,
     SECOND,
-    Answer,
+    Reply,
     UploadNetwork,
     acknowledgement,
     agreed,
@@ -173,7 +173,7 @@ def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_dev
     device.join(DATA, "https://study.example")
     with pytest.raises(AddressRefused, match=r"study\.example"):
         device.join(DATA, ELSEWHERE)
-    assert outcomes(device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(503)))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(now=OPENS, opener=UploadNetwork(Reply(503)))) == [Outcome.FAILED]
     device.set_address(joined, ELSEWHERE)
     assert device.outbox.send(now=OPENS, opener=network).envelopes == 1, "another address must be tried at once"
 
@@ -220,7 +220,7 @@ def test_an_invalid_acknowledgement_counts_as_a_failed_attempt(open_device, refu
     said = json.loads(acknowledgement(b"".join(before)))
     said["refused"] = refused
     for wrong in (said, {**said, "refused": [], "envelopes": 3}, {**said, "refused": [], "digest": "00"}):
-        network = UploadNetwork(Answer(200, json.dumps(wrong).encode()))
+        network = UploadNetwork(Reply(200, json.dumps(wrong).encode()))
         assert outcomes(device.outbox.send(now=OPENS + MOST_SECONDS, opener=network)) == [Outcome.FAILED]
         assert waiting(device) == before
         device._store.execute("DELETE FROM upload")
@@ -235,7 +235,7 @@ def test_only_refused_envelopes_stay_and_are_sent_again(open_device, place, cloc
         clock.now = OPENS + PERIOD * period
         device.answer(joined, LABELS[period])
     everything = waiting(device)
-    sent = device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(200, acknowledgement(b"".join(everything), 1, 4))))
+    sent = device.outbox.send(now=OPENS, opener=UploadNetwork(Reply(200, acknowledgement(b"".join(everything), 1, 4))))
     assert [(one.outcome, one.envelopes) for one in sent.attempts] == [(Outcome.SENT, 3), (Outcome.UNKNOWN_CAMPAIGN, 2)]
     clock.now += PERIOD
     device.answer(joined, LABELS[5])
@@ -251,9 +251,9 @@ class Crash(BaseException):
 
 
 class Studies(UploadNetwork):
-    """The studies of an ``Upload``, with a chosen behaviour for the next request."""
+    """The studies of a ``TwoStudies``, with a chosen behaviour for the next request."""
 
-    def __init__(self, world: Upload, behaviour: str) -> None:
+    def __init__(self, world: TwoStudies, behaviour: str) -> None:
         super().__init__()
         self.world, self.behaviour = world, behaviour
 
@@ -261,21 +261,21 @@ class Studies(UploadNetwork):
         self.host = to.host
         return self
 
-    def getresponse(self) -> Answer:
+    def getresponse(self) -> Reply:
         body = self.bodies[-1]
         sealed = [one.encode() for one in read_batch(body)]
         refused = [at for at in range(len(sealed)) if self.behaviour != "accepts" and self.world.dice.random() < 0.4]
         if self.behaviour == "false answer":
-            return Answer(200, acknowledgement(body, len(sealed)))
+            return Reply(200, acknowledgement(body, len(sealed)))
         self.world.received[self.host] += [one for at, one in enumerate(sealed) if at not in refused]
         if self.behaviour == "lost answer":
             raise ConnectionResetError
         if self.behaviour == "crash":
             raise Crash
-        return Answer(200, acknowledgement(body, *refused))
+        return Reply(200, acknowledgement(body, *refused))
 
 
-class Upload(RuleBasedStateMachine):
+class TwoStudies(RuleBasedStateMachine):
     """A state machine: a device in two studies over a network that delivers, refuses, loses and crashes at random."""
 
     @initialize(seed=st.integers(0, 2**32))
@@ -336,12 +336,12 @@ class Upload(RuleBasedStateMachine):
             self.device.close()
 
 
-Upload.TestCase.settings = settings(
+TwoStudies.TestCase.settings = settings(
     max_examples=8,
     stateful_step_count=12,
     derandomize=True,
 )
-TestUpload = Upload.TestCase
+TestTwoStudies = TwoStudies.TestCase
 
 
 def test_a_crash_after_an_acknowledgement_keeps_every_envelope(open_device, place, monkeypatch):
@@ -357,7 +357,7 @@ def test_a_crash_after_an_acknowledgement_keeps_every_envelope(open_device, plac
     with monkeypatch.context() as patch:
         patch.setattr(Outbox, "acknowledged", crash)
         with pytest.raises(KeyboardInterrupt):
-            device.outbox.send(now=OPENS, opener=UploadNetwork(Answer(200, acknowledgement(b"".join(before), 0))))
+            device.outbox.send(now=OPENS, opener=UploadNetwork(Reply(200, acknowledgement(b"".join(before), 0))))
     assert waiting(device) == before
 
 

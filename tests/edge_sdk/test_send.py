@@ -43,11 +43,11 @@ URL = "http://127.0.0.1:9"
 
 
 class UploadNetwork:
-    """A replacement for a connection that records the sent bytes and returns the prepared answer; by default a
+    """A replacement for a connection that records the sent bytes and returns the prepared replies; by default an
     acknowledgement."""
 
-    def __init__(self, *answers: object) -> None:
-        self.answers = list(answers)
+    def __init__(self, *replies: object) -> None:
+        self.replies = list(replies)
         self.bodies: list[bytes] = []
 
     def __call__(self, to: object) -> UploadNetwork:
@@ -57,17 +57,17 @@ class UploadNetwork:
         assert (method, path, headers) == ("POST", "/v1/reports", {"Content-Type": "application/octet-stream"})
         self.bodies.append(body)
 
-    def getresponse(self) -> Answer:
-        answer = self.answers.pop(0) if self.answers else Answer(200, acknowledgement(self.bodies[-1]))
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+    def getresponse(self) -> Reply:
+        reply = self.replies.pop(0) if self.replies else Reply(200, acknowledgement(self.bodies[-1]))
+        if isinstance(reply, BaseException):
+            raise reply
+        return reply
 
     def close(self) -> None:
         pass
 
 
-class Answer:
+class Reply:
     """A response of a study's server."""
 
     def __init__(self, status: int, said: bytes = b"", after: str | None = None) -> None:
@@ -82,7 +82,7 @@ class Answer:
 
 
 def acknowledgement(body: bytes, *refused: int) -> bytes:
-    """Return the answer of a study that stored all envelopes except those at the given positions."""
+    """Return the acknowledgement of a study that stored all envelopes except those at the given positions."""
     count = len(list(read_batch(body)))
     said = {"digest": hashlib.sha256(body).hexdigest(), "envelopes": count, "refused": list(refused)}
     return json.dumps(said).encode()
@@ -285,7 +285,7 @@ def test_a_failed_upload_is_repeated_with_the_same_bytes(open_device, clock, pla
     first = agreed(device := open_device(place))
     device.answer(first, "none")
     network = UploadNetwork(
-        ConnectionResetError(), Answer(503), Answer(200, b'{"digest": "00"}'), http.client.IncompleteRead(b"")
+        ConnectionResetError(), Reply(503), Reply(200, b'{"digest": "00"}'), http.client.IncompleteRead(b"")
     )
     body, now = b"".join(waiting(device)), float(OPENS)
     for failures in range(1, 5):
@@ -324,7 +324,7 @@ def test_a_clock_that_went_back_does_not_stop_sending(open_device):
     now."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
-    device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=UploadNetwork(Answer(500)))
+    device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=UploadNetwork(Reply(500)))
     assert device.outbox.send(URL, now=OPENS, opener=UploadNetwork()).envelopes == 1
 
 
@@ -337,7 +337,7 @@ def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
     for status in (429, 503, 507, 302, 404, 413, 408):
         device = open_device(urandom=lambda n: b"\xff" * n)
         agreed(device)
-        sent = device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Answer(status, b"", asked)))
+        sent = device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Reply(status, b"", asked)))
         assert (outcomes(sent), sent.again) == ([Outcome.FAILED], OPENS + waits)
         assert str(status) in sent.attempts[0].reason
 
@@ -372,7 +372,7 @@ def test_times_and_lengths_of_uploads_do_not_depend_on_the_answer(open_device, c
         clock.now = OPENS
         device = open_device(urandom=(dice := Dice(7)))
         joined = agreed(device)
-        network = UploadNetwork(*(Answer(503) for _ in range(4)))
+        network = UploadNetwork(*(Reply(503) for _ in range(4)))
         seen = []
         for period in range(20):
             clock.now = OPENS + PERIOD * period
@@ -393,7 +393,7 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
     first = agreed(device)
     agreed(device, SECOND)
     mine = waiting(device)[0]
-    network = UploadNetwork(Answer(400, b'{"error": "no", "stage": "envelope"}'))
+    network = UploadNetwork(Reply(400, b'{"error": "no", "stage": "envelope"}'))
     assert outcomes(device.outbox.send(URL, now=OPENS, opener=network)) == [Outcome.REFUSED, Outcome.SENT]
     device.answer(first, "none")
     with open_device(place) as again:
@@ -407,8 +407,8 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
 @pytest.mark.parametrize(
     "answer",
     [
-        Answer(200), Answer(200, b"{}"), Answer(200, b"[]"), Answer(200, b"[" * 4000), Answer(200, b"\xff"),
-        Answer(201, b"{}"), Answer(400, b'{"stage": "size"}'), Answer(400, b'{"stage": ["codec"]}'), Answer(400),
+        Reply(200), Reply(200, b"{}"), Reply(200, b"[]"), Reply(200, b"[" * 4000), Reply(200, b"\xff"),
+        Reply(201, b"{}"), Reply(400, b'{"stage": "size"}'), Reply(400, b'{"stage": ["codec"]}'), Reply(400),
         http.client.BadStatusLine("x"), OSError("x"), UnicodeError("x"),
     ],
 )  # fmt: skip
@@ -427,7 +427,7 @@ def test_a_response_longer_than_an_acknowledgement_is_a_failed_attempt(open_devi
     device = open_device()
     agreed(device)
     long = json.dumps({"x": "y" * 5000, **json.loads(acknowledgement(b"".join(waiting(device))))}).encode()
-    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Answer(200, long)))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Reply(200, long)))) == [Outcome.FAILED]
 
 
 @pytest.mark.parametrize("meanwhile", ["send", "send and try again", "export", "forget"])
@@ -437,7 +437,7 @@ def test_an_acknowledgement_removes_only_sent_reports(open_device, tmp_path, mea
     joined = agreed(device)
 
     class Busy(UploadNetwork):
-        def getresponse(self) -> Answer:
+        def getresponse(self) -> Reply:
             if len(self.bodies) == 1:
                 if meanwhile.startswith("send"):
                     upload, tried = device.outbox.begin(1, lambda upload: 0)
@@ -452,7 +452,7 @@ def test_an_acknowledgement_removes_only_sent_reports(open_device, tmp_path, mea
                     device.outbox.begin(1, lambda upload: 0)
             return super().getresponse()
 
-    network = Busy(Answer(200, acknowledgement(waiting(device)[0])), Answer(503))
+    network = Busy(Reply(200, acknowledgement(waiting(device)[0])), Reply(503))
     device.outbox.send(URL, now=OPENS, opener=network)
     assert len(device.outbox) == (2 if meanwhile == "forget" else 1)
 
@@ -462,12 +462,12 @@ def test_a_second_process_does_not_start_an_attempt(open_device, place):
     device, other = (open_device(place, urandom=lambda n: b"\xff" * n) for _ in range(2))
     agreed(device)
 
-    class Slow(UploadNetwork):
-        def getresponse(self) -> Answer:
+    class SlowNetwork(UploadNetwork):
+        def getresponse(self) -> Reply:
             assert outcomes(other.outbox.send(URL, now=OPENS, opener=never)) == [Outcome.WAITING]
             return super().getresponse()
 
-    assert device.outbox.send(URL, now=OPENS, opener=Slow()).envelopes == 1
+    assert device.outbox.send(URL, now=OPENS, opener=SlowNetwork()).envelopes == 1
 
 
 # Addresses

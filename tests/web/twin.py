@@ -277,10 +277,10 @@ def alike(what: str, given: Any) -> Any:
     return given if what in ("budget", "choose_class", "choose_prior") else None
 
 
-Page = Callable[[list[dict[str, Any]]], tuple[list[Any], dict[str, Any]]]
+RunInPage = Callable[[list[dict[str, Any]]], tuple[list[Any], dict[str, Any]]]
 
 
-def difference(seed: int, page: Page) -> tuple[int, int]:
+def difference(seed: int, page: RunInPage) -> tuple[int, int]:
     """Run the steps of a seed in both devices, and assert that their results agree.
 
     Returns:
