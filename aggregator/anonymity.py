@@ -1,8 +1,8 @@
 """k-anonymity and l-diversity of a release: a table of rows, or the reports of a study.
 
-Rows with equal known columns form a class; k is the size of the smallest class, l the smallest number of different
-sensitive values in a class. Both numbers describe one release, not the mechanism that made it. They promise nothing
-against an observer who knows more than the known columns, and do not replace a privacy level.
+Rows with equal known columns form an equivalence class; k is the size of the smallest one, l the smallest number of
+different sensitive values in one. Both numbers describe one release, not the mechanism that made it. They promise
+nothing against an observer who knows more than the known columns, and do not replace a privacy level.
 
 Source: SoK, Def. 3 and 4 (Samarati and Sweeney 1998; Machanavajjhala et al. 2007, distinct l-diversity).
 """
@@ -37,15 +37,15 @@ class Release:
 
     Attributes:
         rows: the number of rows or reports.
-        classes: the number of classes.
-        k: the number of rows of the smallest class; 0 without rows.
-        smallest: the known columns of a smallest class.
-        l: the smallest number of sensitive values in a class; None without a sensitive column.
-        least_diverse: the known columns of a class with ``l`` sensitive values.
+        equivalence_classes: the number of equivalence classes.
+        k: the number of rows of the smallest equivalence class; 0 without rows.
+        smallest: the known columns of a smallest equivalence class.
+        l: the smallest number of sensitive values in an equivalence class; None without a sensitive column.
+        least_diverse: the known columns of an equivalence class with ``l`` sensitive values.
     """
 
     rows: int
-    classes: int
+    equivalence_classes: int
     k: int
     smallest: dict[str, str]
     l: int | None  # noqa: E741  # the letter of l-diversity
@@ -55,7 +55,7 @@ class Release:
         """Return the machine-readable form."""
         return {
             "rows": self.rows,
-            "classes": self.classes,
+            "equivalence_classes": self.equivalence_classes,
             "k": self.k,
             "smallest": self.smallest,
             "l": self.l,
@@ -111,7 +111,8 @@ def anonymity_of_table(path: Path, known: Sequence[str], sensitive: str | None =
 def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     """Return the local k-anonymity and l-diversity of counted reports.
 
-    Reports with the same output form a class; its sensitive values are the answers that can give this output.
+    Reports with the same output form an equivalence class; its sensitive values are the answers that can give this
+    output.
 
     Raises:
         ReleaseError: the reports are sets of bits, or the channel is too large.
@@ -176,7 +177,7 @@ def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None
 def anonymity_of_views(channels: Sequence[Channel], tallies: Sequence[Tally]) -> Release:
     """Return the local k-anonymity and l-diversity of counted reports of several views.
 
-    A device's key reveals its view, so a class consists of the reports with the same view and output.
+    A device's key reveals its view, so an equivalence class consists of the reports with the same view and output.
 
     Args:
         channels, tallies: one of each for each view.
@@ -193,7 +194,7 @@ def anonymity_of_views(channels: Sequence[Channel], tallies: Sequence[Tally]) ->
     lowest = min(seen, key=lambda place: found[place].l or 0)
     return Release(
         sum(one.rows for one in found),
-        sum(one.classes for one in found),
+        sum(one.equivalence_classes for one in found),
         found[small].k,
         {"view": str(small)} | found[small].smallest,
         found[lowest].l,

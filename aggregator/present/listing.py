@@ -214,7 +214,8 @@ def release_table(release: Release) -> Table:
     def like(cells: Mapping[str, str]) -> str:
         return ", ".join(f"{name} {cell!r}" for name, cell in cells.items())
 
-    rows = [("rows", f"{release.rows:,} in {release.classes:,} equivalence classes")]
+    count = release.equivalence_classes
+    rows = [("rows", f"{release.rows:,} in {count:,} equivalence {'class' if count == 1 else 'classes'}")]
     rows.append(("k", f"{release.k:,}" + (f", such as {like(release.smallest)}" if release.smallest else "")))
     if release.l is not None:
         rows.append(

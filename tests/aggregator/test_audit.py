@@ -420,7 +420,7 @@ def test_anonymity_is_counted(tmp_path, form, known):
     sensitive = None if known == ("illness",) else "illness"
     found = anonymity_of_table(path, known, sensitive)
     k, diversity, classes = counted_anonymity(path, known, sensitive)
-    assert (found.rows, found.classes, found.k) == (7, classes, k)
+    assert (found.rows, found.equivalence_classes, found.k) == (7, classes, k)
     assert found.l == (None if sensitive is None else diversity)
     assert set(found.smallest) == set(known)
 
@@ -453,7 +453,7 @@ def test_k_of_reports_is_the_count_of_the_rarest_output(tmp_path):
     """k of reports is the smallest count of an observed output; l is the smallest number of answers that can produce an
     observed output."""
     everyone = anonymity_of_reports(response(4), Tally.of(np.array([5, 0, 3, 9])))
-    assert (everyone.rows, everyone.classes, everyone.k, everyone.l) == (17, 3, 3, 4)
+    assert (everyone.rows, everyone.equivalence_classes, everyone.k, everyone.l) == (17, 3, 3, 4)
     assert everyone.smallest == {"output": "2"}
     split = Blocks.over(0, [1, 1, 0, 2, 2, 2], hadamard)
     counts = np.zeros(split.outputs, dtype=np.int64)
@@ -477,7 +477,7 @@ def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):
 
     shown = call(path, "--known", "zip", "--sensitive", "illness", "--json")
     assert json.loads(shown) == {
-        "rows": 7, "classes": 3, "k": 2, "smallest": {"zip": "2"}, "l": 1, "least_diverse": {"zip": "2"},
+        "rows": 7, "equivalence_classes": 3, "k": 2, "smallest": {"zip": "2"}, "l": 1, "least_diverse": {"zip": "2"},
     }  # fmt: skip
     assert "such as zip '2'" in call(path, "--known", "zip")
     assert "below 3" in call(path, "--known", "zip", "--at-least-k", 3, code=1)

@@ -347,7 +347,7 @@ def test_anonymity_counts_equal_reports_of_one_view():
     channels = [randomized_response(4, level), hadamard(36, level)]
     tallies = [Tally.of(np.array([5, 3, 0, 4])), Tally.of(np.array([9, 7] + [0] * (channels[1].outputs - 2)))]
     found = anonymity_of_views(channels, tallies)
-    assert (found.rows, found.classes, found.k, found.smallest) == (28, 5, 3, {"view": "0", "output": "1"})
+    assert (found.rows, found.equivalence_classes, found.k, found.smallest) == (28, 5, 3, {"view": "0", "output": "1"})
     assert anonymity_of_views(channels[1:], tallies[1:]).smallest == {"output": "1"}
 
 
