@@ -10,7 +10,7 @@ VIEW_METHODS = ("projection", "linear")
 """The methods of campaigns whose devices are asked for views, and of estimates of other channels than waves that are
 weighted to known margins; the first is the default."""
 
-POOLS = ("heads", "precision")
-"""The ways to combine classes. With "heads" every report has the same weight, which estimates the shares of all
+POOLS = ("equal", "precision")
+"""The ways to combine classes. With "equal" every report has the same weight, which estimates the shares of all
 people who report. With "precision" each class is weighted by its precision, which assumes that all classes have the
 same shares."""

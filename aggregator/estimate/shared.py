@@ -83,23 +83,23 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
         NotShared: the campaign has no classes, the classes differ, or the difference cannot be tested.
     """
     if not isinstance(decoder, ClassesDecoder):
-        raise NotShared("pooling by precision needs classes, and this campaign has none: use --pool heads")
+        raise NotShared("pooling by precision needs classes, and this campaign has none: use --pool equal")
     if not decoder.by_value:
         raise NotShared(
             "pooling by precision needs estimates of single values, which the wave mechanism does not give: use "
-            "--pool heads, or --where class=NAME for one class"
+            "--pool equal, or --where class=NAME for one class"
         )
     if dependent:
         raise NotShared(
             "pooling by precision needs one report from each device, and here devices have several: select one "
-            "--period, or use --pool heads"
+            "--period, or use --pool equal"
         )
     found = SharedDecoder(decoder.decoders, decoder.members, decoder.priors)
     p = found.p_value(share, reports)
     if p < ALPHA:
         raise NotShared(
             f"the classes have different shares (p = {max(p, 1e-6):.2g} at most): weighted by precision they would "
-            "describe no population. Use --pool heads, or --where class=NAME for one class"
+            "describe no population. Use --pool equal, or --where class=NAME for one class"
         )
     return found
 
@@ -109,16 +109,16 @@ def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
     and classes are assumed to be equally frequent.
 
     Returns:
-        the errors of pooling "heads" (each class counts for its number of people) and of pooling by precision, each the
-        root mean square over the values; divide by sqrt(n) for n reports.
+        the errors of pooling "equal" (each class counts for its number of reports) and of pooling by precision, each
+        the root mean square over the values; divide by sqrt(n) for n reports.
     Raises:
         NotInvertible
     """
     members = np.full(len(decoders), 1 / len(decoders))
     even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
-    by_heads, by_precision = (made(decoders, members, None) for made in (ClassesDecoder, SharedDecoder))
-    law = by_heads.forward(even)
+    equal, by_precision = (made(decoders, members, None) for made in (ClassesDecoder, SharedDecoder))
+    law = equal.forward(even)
     return (
-        math.sqrt(float(by_heads.variances(law).mean())),
+        math.sqrt(float(equal.variances(law).mean())),
         math.sqrt(float(by_precision.variances(law).mean())),
     )

@@ -80,9 +80,9 @@ def test_classes_with_equal_shares_have_less_error_and_their_coverage():
             refused += 1
             continue
         used += 1
-        by_heads = estimate(TERMS, tally, method="linear")
-        assert (found.pool, by_heads.pool) == ("precision", "heads")
-        errors += [((one.raw - P) ** 2).sum() for one in (found, by_heads)]
+        equal = estimate(TERMS, tally, method="linear")
+        assert (found.pool, equal.pool) == ("precision", "equal")
+        errors += [((one.raw - P) ** 2).sum() for one in (found, equal)]
         hits += (found.low <= P) & (found.high >= P)
     assert refused <= 36
     assert errors[0] < 0.25 * errors[1]
@@ -127,7 +127,7 @@ closes = 2030-02-01
     words = ["plan", str(draft), "--reports", "2000000"]
     row = json.loads(CliRunner().invoke(halftruth, [*words, "--json"]).stdout)[-1]
     counts = np.concatenate([np.rint(10**6 * one.forward(EVEN)) for one in DECODERS]).astype(np.int64)
-    for pool, name in (("heads", "se"), ("precision", "se_precision")):
+    for pool, name in (("equal", "se"), ("precision", "se_precision")):
         se = estimate(TERMS, Tally.of(counts), method="linear", pool=pool).se
         assert row[name] == pytest.approx(np.sqrt((se**2).mean()), rel=1e-3)
     assert row["se_precision"] < 0.4 * row["se"]

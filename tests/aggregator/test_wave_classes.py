@@ -223,7 +223,7 @@ def test_a_class_without_reports_does_not_change_the_estimate():
     assert ordered(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
     with pytest.raises(HalftruthError, match="nobody in group 'b'"):
         ordered(signed, tally, quantiles=PARTS, margins=[margin((0.5, 0.5))])
-    with pytest.raises(NotShared, match="heads"):
+    with pytest.raises(NotShared, match="use --pool equal"):
         estimate(signed, tally, pool="precision")
 
 
