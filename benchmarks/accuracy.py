@@ -77,10 +77,10 @@ def variation() -> Iterator[tuple[str, str]]:
 
 def _variations(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
     rng = np.random.default_rng(1)
-    law = decoder.forward(p)
+    distribution = decoder.forward(p)
     found: dict[str, list[float]] = {"projection": [], "empirical Bayes": [], "em": []}
     for survey in range(SURVEYS):
-        share = rng.multinomial(REPORTS, law / law.sum()) / REPORTS
+        share = rng.multinomial(REPORTS, distribution / distribution.sum()) / REPORTS
         raw, se = decoder.invert(share), standard_errors(decoder, share, REPORTS)
         bayes = empirical_bayes(raw, se)
         shares = {"projection": project(raw), "empirical Bayes": bayes}

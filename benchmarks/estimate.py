@@ -50,8 +50,8 @@ def _question(notion: Notion, channel: Channel) -> Callable[[], object]:
         "open",
     )  # fmt: skip
     people = np.random.default_rng(1).dirichlet(np.full(channel.inputs, 0.1))
-    law = decoder_of(channel).forward(people)
-    tally = Tally.of(np.random.default_rng(2).multinomial(REPORTS, law / law.sum()))
+    distribution = decoder_of(channel).forward(people)
+    tally = Tally.of(np.random.default_rng(2).multinomial(REPORTS, distribution / distribution.sum()))
     return lambda: estimate(terms, tally)
 
 

@@ -90,8 +90,8 @@ def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.ra
         channel: the channel; its outputs are sets, or each output is counted.
     """
     if not isinstance(channel, SubsetSelection):
-        law = decoder.forward(people)
-        return Tally.of(rng.multinomial(n, law / law.sum()))
+        distribution = decoder.forward(people)
+        return Tally.of(rng.multinomial(n, distribution / distribution.sum()))
     # A set contains the person's value with its own probability. The other values are equally likely, so those with the
     # smallest random numbers are taken.
     own = rng.choice(len(people), n, p=people)

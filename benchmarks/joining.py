@@ -138,12 +138,12 @@ def _table(inputs: int, outputs: int) -> Table:
 
 
 def _noise(rows: int, columns: int) -> Noise:
-    law = [1 + (r + 1) * (c + 2) % 91 for r in range(rows) for c in range(columns)]
+    distribution = [1 + (r + 1) * (c + 2) % 91 for r in range(rows) for c in range(columns)]
     counted = [(1 if r == 0 else 2) * (1 if c == 0 else 2) for r in range(rows) for c in range(columns)]
-    unit = (1 << 62) // sum(map(int.__mul__, law, counted))
-    law = [weight * unit for weight in law]
-    law[0] += (1 << 62) - sum(map(int.__mul__, law, counted))
-    return Noise(rows, columns, tuple(law))
+    unit = (1 << 62) // sum(map(int.__mul__, distribution, counted))
+    distribution = [weight * unit for weight in distribution]
+    distribution[0] += (1 << 62) - sum(map(int.__mul__, distribution, counted))
+    return Noise(rows, columns, tuple(distribution))
 
 
 def _windows(size: int, cells: int, orders: int, types: int) -> Windows:

@@ -41,8 +41,8 @@ def counted(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) 
     """
     if not decoder.one_hot:
         raise ValueError(f"reports of a channel of {decoder.inputs} values are sets: take another mechanism")
-    law = decoder.forward(people)
-    return rng.multinomial(n, law / law.sum()) / n
+    distribution = decoder.forward(people)
+    return rng.multinomial(n, distribution / distribution.sum()) / n
 
 
 class Resolutions:
@@ -71,7 +71,10 @@ class Resolutions:
         for view, decoder, asked in zip(self.maps, self.decoders, shares, strict=True):
             share = counted(decoder, np.bincount(view, people), int(asked), rng)
             even = decoder.forward(np.bincount(view) / len(view))
-            weighing, shown = (independent(decoder, law, decoder.variances(law) / asked) for law in (even, share))
+            weighing, shown = (
+                independent(decoder, distribution, decoder.variances(distribution) / asked)
+                for distribution in (even, share)
+            )
             surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
         return combine(self.tree, surveys)
 

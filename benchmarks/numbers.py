@@ -58,9 +58,9 @@ Estimator = Callable[[np.random.Generator], Floats]
 """A function that draws the outputs of one survey and returns the estimated shares of the numbers."""
 
 
-def counted(law: Floats, n: int, rng: np.random.Generator) -> Integers:
+def counted(distribution: Floats, n: int, rng: np.random.Generator) -> Integers:
     """Return the number of each output in the reports of ``n`` people."""
-    return rng.multinomial(n, law / law.sum())
+    return rng.multinomial(n, distribution / distribution.sum())
 
 
 def by_wave(p: Floats, n: int) -> Estimator:
@@ -89,12 +89,12 @@ def by_square_wave(p: Floats, n: int, smooth: bool) -> Estimator:
     def estimated(rng: np.random.Generator) -> Floats:
         counts, shares, before = counted(p @ channel, n, rng), np.full(k, 1 / k), -math.inf
         for _ in range(10_000):
-            law = shares @ channel
-            value = float(counts @ np.log(law))
+            distribution = shares @ channel
+            value = float(counts @ np.log(distribution))
             if value - before < (1e-3 if smooth else 1e-3 * odds):
                 break
             before = value
-            shares = shares * (channel @ (counts / n / law))
+            shares = shares * (channel @ (counts / n / distribution))
             if smooth:
                 around = np.concatenate([shares[:1], shares, shares[-1:]])
                 shares = (around[:-2] + 2 * shares + around[2:]) / 4
@@ -118,7 +118,10 @@ def by_tree(p: Floats, n: int) -> Estimator:
         for each, decoder, asked in zip(maps, decoders, rng.multinomial(n, even), strict=True):
             share = counted(decoder.forward(np.bincount(each, p)), int(asked), rng) / asked
             reference = decoder.forward(np.bincount(each) / len(each))
-            weighing, shown = (independent(decoder, law, decoder.variances(law) / asked) for law in (reference, share))
+            weighing, shown = (
+                independent(decoder, distribution, decoder.variances(distribution) / asked)
+                for distribution in (reference, share)
+            )
             surveys.append(ViewEstimate(decoder.invert(share), weighing, shown))
         return consistent(tree, combine(tree, surveys))[-1]
 
@@ -135,10 +138,10 @@ def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> 
     """Return the treatment of numbers as labels without an order: ``auto``'s channel for k edges, with an unbiased
     estimate."""
     decoder = decoder_of(chosen(AUTO, Question(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
-    law = np.maximum(decoder.forward(p), 0)
+    distribution = np.maximum(decoder.forward(p), 0)
 
     def estimated(rng: np.random.Generator) -> Floats:
-        share = counted(law, n, rng) / n
+        share = counted(distribution, n, rng) / n
         return method(decoder.invert(share), standard_errors(decoder, share, n))
 
     return estimated
@@ -181,13 +184,13 @@ def distributions(folder: Path) -> Iterator[tuple[str, ...]]:
     """Yield the rows of the first table: errors of the distributions."""
     with np.load(folder / FILE) as file:
         ages, hours = np.bincount(file["age"])[17:], np.bincount(file["hours_per_week"])[1:]
-    laws = [
+    cases = [
         ("age, 17 to 90 years", ages / ages.sum(), int(ages.sum()), ("0.0075", "0.5", "")),
         ("hours a week, 1 to 99", hours / hours.sum(), int(hours.sum()), ("0.012", "", "")),
         ("hours a week, more people", hours / hours.sum(), 100_000, ("", "", "")),
         ("Beta(2, 5), 1,024 numbers", beta(1024), 10_000, ("0.0135", "", "0.019")),
     ]
-    for what, p, n, aims in laws:
+    for what, p, n, aims in cases:
         for name, estimator in estimators(p, n).items():
             rng = np.random.default_rng(1)
             means = np.mean([errors(estimator(rng), p) for _ in range(SURVEYS)], axis=0)
@@ -213,9 +216,9 @@ def wave_and_hierarchy() -> Iterator[tuple[str, ...]]:
 def rounding(decoder: Decoder, domain: Buckets, numbers: Floats, p: Floats) -> float:
     """Return the variance that one report adds to the mean, for numbers rounded at random to one of two edges."""
     edges = np.array([float(edge) for edge in domain.points])
-    law = np.array([np.interp(numbers, edges, unit) @ p for unit in np.eye(len(edges))])
+    distribution = np.array([np.interp(numbers, edges, unit) @ p for unit in np.eye(len(edges))])
     centre = float(p @ numbers)
-    return expected_variance(decoder, edges, None, law) - float(p @ (numbers - centre) ** 2)
+    return expected_variance(decoder, edges, None, distribution) - float(p @ (numbers - centre) ** 2)
 
 
 def means() -> Iterator[tuple[str, ...]]:

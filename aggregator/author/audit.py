@@ -177,10 +177,10 @@ def _distinct_views(terms: Campaign, request: LevelsRequest) -> tuple[list[int],
     """Return the positions and the channels of the views, without views whose channel and prior an earlier view has."""
     starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
     priors = [tuple(request.prior[begin:end]) for begin, end in pairwise(starts)]
-    laws = zip(channel_places(terms.views), priors, strict=True)
+    distributions = zip(channel_places(terms.views), priors, strict=True)
     first: dict[tuple[int, tuple[int, ...]], int] = {}
-    for place, law in enumerate(laws):
-        first.setdefault(law, place)
+    for place, distribution in enumerate(distributions):
+        first.setdefault(distribution, place)
     return list(first.values()), [terms.views[place].channel for place in first.values()]
 
 

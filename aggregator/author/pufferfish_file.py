@@ -101,17 +101,17 @@ def _scenario(value: Any, place: int, number: Mapping[str, int], domain: Domain)
             f"scenario {place}: joint must be an object with the weights of answers for each secret, not "
             f"{shown(value['joint'])}"
         )
-    laws = [[Fraction(0)] * domain.size for _ in number]
+    distributions = [[Fraction(0)] * domain.size for _ in number]
     for secret, answers in value["joint"].items():
         if not isinstance(answers, dict):
             raise ScenarioError(
                 f"{name[:40]}: {secret[:40]!r} must have an object of answers and their weights, not {shown(answers)}"
             )
-        joint = laws[_known(number, secret)]
+        joint = distributions[_known(number, secret)]
         for text, weight in answers.items():
             joint[_input(domain, text)] += _weight(weight, f"{name[:40]}, {text[:40]!r}")
-    whole = math.lcm(*(weight.denominator for joint in laws for weight in joint))
-    return Scenario(name, tuple(tuple(int(weight * whole) for weight in joint) for joint in laws))
+    whole = math.lcm(*(weight.denominator for joint in distributions for weight in joint))
+    return Scenario(name, tuple(tuple(int(weight * whole) for weight in joint) for joint in distributions))
 
 
 def _known(number: Mapping[str, int], secret: Any) -> int:

@@ -108,8 +108,10 @@ def chosen_weights(channels: Sequence[Channel], devices: int, classes: int = 0) 
     decoders = [even_decoder(channel, classes) for channel in channels]
     sizes = [decoder.inputs for decoder in decoders]
     try:
-        laws = [one.forward(np.full(one.inputs, 1 / one.inputs)) for one in decoders]
-        variances = [float(one.variances(law).mean()) for one, law in zip(decoders, laws, strict=True)]
+        distributions = [one.forward(np.full(one.inputs, 1 / one.inputs)) for one in decoders]
+        variances = [
+            float(one.variances(distribution).mean()) for one, distribution in zip(decoders, distributions, strict=True)
+        ]
     except NotInvertible as reason:
         raise DraftError(
             "[views] has no shares, and the error by which they are chosen cannot be computed: give each view a share "

@@ -104,7 +104,7 @@ def _posterior_means(raw: Floats, se: Floats) -> Floats:
     """Return the posterior mean of each value. A value is shrunk towards a share in proportion to the number of values
     near this share.
 
-        near(g) = sum over h of members * law(h) * exp(-((g - h) / se)^2 / 2)
+        near(g) = sum over h of members * distribution(h) * exp(-((g - h) / se)^2 / 2)
         pull(g) = 1 / (1 + (HALFWAY / near(g))^4)
 
     Without this weighting, the fitted distribution has an atom at nearly every large raw estimate, and neighbouring
@@ -114,17 +114,17 @@ def _posterior_means(raw: Floats, se: Floats) -> Floats:
     phase = _phase(se)
     octave = np.floor(np.log2(se) + phase).astype(np.int64)
     means = np.empty(len(raw))
-    for of, law in _laws(raw, se, grid, phase).items():
+    for of, distribution in _laws(raw, se, grid, phase).items():
         members = np.flatnonzero(octave == of)
         typical = np.full(len(grid), np.exp(np.log(se[members]).mean()))
-        near = len(members) * (_likelihood(grid, typical, grid) @ law)
+        near = len(members) * (_likelihood(grid, typical, grid) @ distribution)
         pull = near**4 / (near**4 + HALFWAY**4)
         members = members[np.argsort(raw[members])]
         for begin in range(0, len(members), CHUNK):
             some = members[begin : begin + CHUNK]
             width = BEYOND * se[some].max()
             seen = slice(*np.searchsorted(grid, [max(raw[some[0]], 0) - width, max(raw[some[-1]], 0) + width]))
-            weighted = _likelihood(raw[some], se[some], grid[seen]) * law[seen]
+            weighted = _likelihood(raw[some], se[some], grid[seen]) * distribution[seen]
             own = np.maximum(raw[some], 0)
             mean = weighted @ (pull * grid)[seen] + weighted @ (1 - pull[seen]) * own
             means[some] = mean / weighted.sum(axis=1)
@@ -177,10 +177,10 @@ def _most_likely(likelihood: Floats, count: NDArray[np.int64], start: Floats, le
         count: (bins,) the number of values in each bin.
         start: (g,) the weights at the start; they count as much as ``leaning`` values.
     """
-    law, whole = start, count.sum() + leaning
+    distribution, whole = start, count.sum() + leaning
     for _ in range(ROUNDS):
-        law = (law * ((count / (likelihood @ law)) @ likelihood) + leaning * start) / whole
-    return law
+        distribution = (distribution * ((count / (likelihood @ distribution)) @ likelihood) + leaning * start) / whole
+    return distribution
 
 
 def _likelihood(raw: Floats, se: Floats, grid: Floats) -> Floats:

@@ -112,8 +112,8 @@ def _even_law(domain: Domain, view: View) -> Floats:
     if isinstance(view.map, Questions):  # the answers of a form are too many to list
         return np.full(view.map.inputs(domain), 1 / view.map.inputs(domain))
     counts = np.bincount([view.map.input(domain, x) for x in range(domain.size)], minlength=view.map.inputs(domain))
-    law: Floats = counts / domain.size
-    return law
+    distribution: Floats = counts / domain.size
+    return distribution
 
 
 def campaign_error(terms: Campaign) -> tuple[float, float]:
@@ -159,9 +159,9 @@ def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = 
     """
     reported = reported or Reported(channel.inputs)
     decoder = decoder_of(channel)
-    law = np.asarray(prior, dtype=np.float64) / sum(prior)
-    marginal = decoder.forward(law)
-    seen = np.where(np.arange(len(law)) < reported.count, law, 0.0)
+    distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
+    marginal = decoder.forward(distribution)
+    seen = np.where(np.arange(len(distribution)) < reported.count, distribution, 0.0)
     gained = np.divide(decoder.forward_squares(seen**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
     return float(seen.sum() - gained.sum()) * reported.factor**2
 
@@ -205,8 +205,8 @@ def lip_mse_bound(level: int, prior: Sequence[int], reported: Reported | None = 
     reported = reported or Reported(len(prior))
     b = math.exp(exact.nats(level))
     a = 1 / b
-    law = np.asarray(prior, dtype=np.float64) / sum(prior)
-    most = np.minimum(b, (1 - a * (1 - law)) / law)
-    least = np.maximum(a, (1 - b * (1 - law)) / law)
-    errors = law - law**2 * (1 + (most - 1) * (1 - least))
+    distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
+    most = np.minimum(b, (1 - a * (1 - distribution)) / distribution)
+    least = np.maximum(a, (1 - b * (1 - distribution)) / distribution)
+    errors = distribution - distribution**2 * (1 + (most - 1) * (1 - least))
     return reported.squared_error(errors)

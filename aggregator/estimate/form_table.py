@@ -210,14 +210,14 @@ class CrossTable:
 
     def _draws(self, rng: np.random.Generator) -> Floats:
         """Return the unbiased shares of reports simulated without association, shape (TABLES, k)."""
-        view, law = self.view, np.maximum(self._unrelated_law, 0)
+        view, distribution = self.view, np.maximum(self._unrelated_law, 0)
         if view.decoder.one_hot:
             reports = max(round(view.reports), 1)
-            counts = rng.multinomial(reports, law / law.sum(), size=TABLES)
+            counts = rng.multinomial(reports, distribution / distribution.sum(), size=TABLES)
             return np.array([view.decoder.invert(each / reports) for each in counts])
         # The joint distribution of a report's features depends on the mechanism, so a normal approximation is used.
         units = np.eye(view.decoder.inputs)
-        covariance = np.array([covariances(view.decoder, law, unit) for unit in units]) / view.reports
+        covariance = np.array([covariances(view.decoder, distribution, unit) for unit in units]) / view.reports
         values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
         errors = rng.normal(size=(TABLES, len(values))) * np.sqrt(np.maximum(values, 0)) @ vectors.T
         found: Floats = self.unrelated.ravel() + errors

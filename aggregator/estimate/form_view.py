@@ -141,11 +141,13 @@ class FormView:
         return {question: self._variances(place) for place, question in enumerate(self.questions)}
 
     def _variances(self, place: int) -> MarginVariances:
-        laws = (self.even, self.share)
+        distributions = (self.even, self.share)
         if len(self.questions) == 1:
-            return MarginVariances(*(np.maximum(self.decoder.variances(law), 0) for law in laws))
+            return MarginVariances(
+                *(np.maximum(self.decoder.variances(distribution), 0) for distribution in distributions)
+            )
         rows: list[list[float]] = []
-        both = np.stack(laws)
+        both = np.stack(distributions)
         for unit in np.eye(self.shape[place]):
             v = self.lift(self.questions[place], unit)
             if self.decoder.one_hot and not isinstance(self.decoder, ReweighedDecoder):
@@ -153,7 +155,7 @@ class FormView:
                 phi = self.decoder.adjoint(v)
                 rows.append((both @ phi**2 - (both @ phi) ** 2).tolist())
             else:
-                rows.append([self.decoder.variance(v, law) for law in laws])
+                rows.append([self.decoder.variance(v, distribution) for distribution in distributions])
         return MarginVariances(*np.array(rows).T)
 
     @cached_property

@@ -108,12 +108,12 @@ def _ascend(decoder: Decoder, share: Floats, reports: int, start: Floats, pull: 
 
     def evaluate(p: Floats) -> tuple[float, float, Floats]:
         """Return the objective at ``p``, its gap, and the next step of expectation maximisation."""
-        law = decoder.forward(p)
-        if (law[seen] <= 0).any():
+        distribution = decoder.forward(p)
+        if (distribution[seen] <= 0).any():
             return -math.inf, math.inf, p
-        slope = decoder.backward(np.divide(share, law, out=np.zeros_like(share), where=seen))
+        slope = decoder.backward(np.divide(share, distribution, out=np.zeros_like(share), where=seen))
         # No step takes p below pull / whole, so p is positive wherever pull is.
-        value = share[seen] @ np.log(law[seen]) + pull[pull > 0] @ np.log(p[pull > 0])
+        value = share[seen] @ np.log(distribution[seen]) + pull[pull > 0] @ np.log(p[pull > 0])
         slope = slope + np.divide(pull, p, out=np.zeros_like(p), where=pull > 0)
         step = p * slope
         return float(value), float(slope.max() - whole), step / step.sum()
@@ -193,14 +193,14 @@ def identified_values(decoder: Decoder, share: Floats, p: Floats) -> IdentifiedV
             f"the channel's matrix has {decoder.inputs * decoder.features:,} cells; at most {MOST_CELLS:,} are inverted"
         )
     channel = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
-    law = p @ channel
-    seen = law > 0
-    scaled = channel[:, seen] / np.sqrt(law[seen])
+    distribution = p @ channel
+    seen = distribution > 0
+    scaled = channel[:, seen] / np.sqrt(distribution[seen])
     left, singular, right = np.linalg.svd(scaled, full_matrices=False)
     rank = int(np.count_nonzero(singular > math.sqrt(LOST) * singular[0]))
     left, singular, right = left[:, :rank], singular[:rank], right[:rank]
     # This is D^-1 Q' F^+, of the shape (seen, k).
-    inverse = (right.T / singular) @ left.T / np.sqrt(law[seen])[:, np.newaxis]
+    inverse = (right.T / singular) @ left.T / np.sqrt(distribution[seen])[:, np.newaxis]
     # A value is identified if the projection of its unit vector has the length 1.
     identified = np.abs((left**2).sum(axis=1) - 1) < math.sqrt(LOST)
     raw = share[seen] @ inverse

@@ -107,13 +107,13 @@ def takes_offered(priors: Integers, level: int, offered: Channel) -> NDArray[np.
     Returns:
         (d,) True for priors whose people use the offered channel.
     """
-    law, squares = _law_of(offered), _law_of(offered) ** 2
+    distribution, squares = _distribution_of(offered), _distribution_of(offered) ** 2
     takes = np.zeros(len(priors), dtype=np.bool_)
     for start in range(0, len(priors), SOME):
         some = priors[start : start + SOME]
         share = some / some.sum(axis=1, keepdims=True)
         cover, truth = _response(share, level)
-        marginal = share @ law
+        marginal = share @ distribution
         information = np.divide((share**2) @ squares, marginal, out=np.zeros_like(marginal), where=marginal > 0)
         every = (share**2).sum(axis=1, keepdims=True) * cover**2 + share**2 * truth * (2 * cover + truth)
         more = information.sum(axis=1) - (every / (cover + share * truth)).sum(axis=1)
@@ -142,7 +142,7 @@ def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
 
 
 @lru_cache(maxsize=4)
-def _law_of(channel: Channel) -> Floats:
+def _distribution_of(channel: Channel) -> Floats:
     """Return the channel's probabilities Q(y|x), shape (k, m)."""
     return np.array(
         [[channel.weight(x, y) / (1 << channel.scale) for y in range(channel.outputs)] for x in range(channel.inputs)]
@@ -181,11 +181,11 @@ class PersonalDecoder(Pooled):
         levels = np.full(self.classes, level) if own is None else own
         self._cover, self._truth = _response(self.priors, levels)
         self._takes = np.zeros(self.classes, dtype=np.bool_)
-        self._law: Floats = np.zeros((self.inputs, self._width))
-        self._left: Floats = self._law
+        self._distribution: Floats = np.zeros((self.inputs, self._width))
+        self._left: Floats = self._distribution
         if offered is not None:
             self._takes = takes_offered(priors, level, offered) & (levels == level)
-            self._law = _law_of(offered)
+            self._distribution = _distribution_of(offered)
             inner = decoder_of(offered)
             self._left = np.array([inner.adjoint(unit) for unit in np.eye(self.inputs)])
         # A class that uses the offered channel has no response.
@@ -211,18 +211,20 @@ class PersonalDecoder(Pooled):
         return found
 
     def _forward(self, p: Floats) -> Floats:
-        law = self._cover * p.sum(axis=1, keepdims=True) + self._responds * p
-        return self._spread(law, p[self._takes] @ self._law)
+        distribution = self._cover * p.sum(axis=1, keepdims=True) + self._responds * p
+        return self._spread(distribution, p[self._takes] @ self._distribution)
 
     def _forward_squares(self, p: Floats) -> Floats:
-        law = self._cover**2 * p.sum(axis=1, keepdims=True) + self._responds * (2 * self._cover + self._responds) * p
-        return self._spread(law, p[self._takes] @ self._law**2)
+        distribution = (
+            self._cover**2 * p.sum(axis=1, keepdims=True) + self._responds * (2 * self._cover + self._responds) * p
+        )
+        return self._spread(distribution, p[self._takes] @ self._distribution**2)
 
     def _backward(self, w: Floats) -> Floats:
         rows = self._rows(w)
         own = rows[:, : self.inputs]
         mean = (self._cover * own).sum(axis=1, keepdims=True) + self._responds * own
-        return self._joined(mean, rows[self._takes] @ self._law.T)
+        return self._joined(mean, rows[self._takes] @ self._distribution.T)
 
     def _invert(self, share: Floats) -> Floats:
         rows = self._rows(share)
@@ -254,7 +256,7 @@ class PersonalDecoder(Pooled):
 
     @property
     def ceiling(self) -> Floats:
-        most = np.tile(self._law.max(axis=0), (int(self._takes.sum()), 1))
+        most = np.tile(self._distribution.max(axis=0), (int(self._takes.sum()), 1))
         return self._spread(self._cover + self._responds, most) * np.repeat(self.members, self._width)
 
     @property

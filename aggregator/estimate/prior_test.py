@@ -77,8 +77,8 @@ def prior_test(decoder: Decoder, prior: Floats, counts: Integers, reports: int, 
     """
     if not decoder.one_hot or isinstance(decoder, TranscriptDecoder):
         return None
-    law = decoder.predicted if isinstance(decoder, Pooled) else decoder.forward(prior)
-    expected = law * (reports / most)
+    distribution = decoder.predicted if isinstance(decoder, Pooled) else decoder.forward(prior)
+    expected = distribution * (reports / most)
     least = max(LEAST_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
     # A cell ends at the output where the cumulative expected count reaches the next multiple of ``least``.
     cell = np.floor((np.cumsum(expected) - expected) / least).astype(np.int64)

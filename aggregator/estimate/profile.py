@@ -224,8 +224,8 @@ class Profile:
                 if stop > first:
                     support[places[first + slope[places[first:stop]].argmax()]] = True
         places = np.flatnonzero(support)
-        law, heavy = p @ self._channel, HEAVY
-        rows = (self._channel[places] * (np.sqrt(self._weights) / law)).T
+        distribution, heavy = p @ self._channel, HEAVY
+        rows = (self._channel[places] * (np.sqrt(self._weights) / distribution)).T
         kept = [(side[places] * heavy, mass * heavy) for side, mass in sides]
         if len(self._masses) > 1:
             kept += [((self._part[places] == part) * heavy, mass * heavy) for part, mass in enumerate(self._masses)]

@@ -202,7 +202,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
 
 
 def expected_variance(
-    decoder: Decoder, weights: Sequence[float] | Floats, reference: Floats | None, law: Floats | None = None
+    decoder: Decoder, weights: Sequence[float] | Floats, reference: Floats | None, distribution: Floats | None = None
 ) -> float:
     """Return the variance of one report's contribution to the mean weight that ``weighted`` estimates.
 
@@ -210,14 +210,14 @@ def expected_variance(
         decoder: the decoder of the campaign.
         weights: (k,) one number for each input.
         reference: (k,) the prior of the campaign; None without one.
-        law: (k,) the true shares of the inputs; by default the reference, or equal shares without a reference.
+        distribution: (k,) the true shares of the inputs; by default the reference, or equal shares without a reference.
     Raises:
         NotInvertible
     """
     a = np.asarray(weights, dtype=np.float64)
     tuned = np.full(len(a), 1 / len(a)) if reference is None else reference
     steady = a - _steady_shift(decoder, a, tuned)
-    return decoder.variance(steady, decoder.forward(tuned if law is None else law))
+    return decoder.variance(steady, decoder.forward(tuned if distribution is None else distribution))
 
 
 def unit_of(domain: Domain) -> str:
@@ -319,8 +319,8 @@ def _steady_shift(decoder: Decoder, a: Floats, reference: Floats) -> float:
 
     The result is 0 if the raw shares always sum to one. The covariance is computed from variances by polarisation.
     """
-    law, ones = decoder.forward(reference), np.ones_like(a)
-    spread = decoder.variance(ones, law)
+    distribution, ones = decoder.forward(reference), np.ones_like(a)
+    spread = decoder.variance(ones, distribution)
     if spread < 1e-18:
         return 0.0
-    return (decoder.variance(a + ones, law) - decoder.variance(a - ones, law)) / (4 * spread)
+    return (decoder.variance(a + ones, distribution) - decoder.variance(a - ones, distribution)) / (4 * spread)

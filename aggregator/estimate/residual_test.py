@@ -76,8 +76,8 @@ def direction(decoder: Decoder, y: int) -> Direction:
 
 def _inverse(decoder: Decoder) -> Floats:
     """Return the diagonal of D^-1, shape (m,); 0 for outputs of probability zero."""
-    law = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
-    return np.divide(1, law, out=np.zeros_like(law), where=law > 0)
+    distribution = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
+    return np.divide(1, distribution, out=np.zeros_like(distribution), where=distribution > 0)
 
 
 def _beyond(decoder: Decoder, inverse: Floats, counts: Floats) -> Floats:

@@ -126,10 +126,12 @@ class SurveyedView:
         even = self.decoder.forward(np.bincount(self.districts) / len(self.districts))
         shown = self.tally.counts / n
         # If all reports are identical, their variance is zero, and rounding may make it negative.
-        spreads = [(law, np.maximum(self.decoder.variances(law), 0.0) / n) for law in (even, shown)]
-        laws = [tree.independent(self.decoder, law, variances) for law, variances in spreads]
+        spreads = [
+            (distribution, np.maximum(self.decoder.variances(distribution), 0.0) / n) for distribution in (even, shown)
+        ]
+        distributions = [tree.independent(self.decoder, distribution, variances) for distribution, variances in spreads]
         effect = 1.0 if self.linear.effect is None else self.linear.effect
-        return ViewEstimate(self.linear.raw, laws[0], laws[1] * effect)
+        return ViewEstimate(self.linear.raw, distributions[0], distributions[1] * effect)
 
 
 @dataclass(frozen=True)

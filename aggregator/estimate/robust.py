@@ -46,8 +46,8 @@ def robust(decoder: Decoder, share: Floats, reports: int, reported: Reported | N
     reduced, p = share, np.full(decoder.inputs, 1 / decoder.inputs)
     for _ in range(ROUNDS):
         p = likelihood.em(decoder, reduced, reports, p).share
-        law = decoder.forward(p)
-        fewer = np.minimum(share, law + REACH * np.sqrt(np.maximum(law, 1 / reports) / reports))
+        distribution = decoder.forward(p)
+        fewer = np.minimum(share, distribution + REACH * np.sqrt(np.maximum(distribution, 1 / reports) / reports))
         fewer /= fewer.sum()
         moved, reduced = float(np.abs(fewer - reduced).sum()), fewer
         if moved < SETTLED:

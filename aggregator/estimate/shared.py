@@ -39,8 +39,11 @@ class SharedDecoder(ReweighedDecoder):
 
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
         even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
-        laws = [even] * len(decoders) if priors is None else list(priors)
-        spread = [decoder.variances(decoder.forward(law)).sum() for decoder, law in zip(decoders, laws, strict=True)]
+        distributions = [even] * len(decoders) if priors is None else list(priors)
+        spread = [
+            decoder.variances(decoder.forward(distribution)).sum()
+            for decoder, distribution in zip(decoders, distributions, strict=True)
+        ]
         precision = members / np.array(spread)
         super().__init__(decoders, members, priors, precision / precision.sum())
 
@@ -55,11 +58,11 @@ class SharedDecoder(ReweighedDecoder):
             reports: n, the number of reports.
         """
         together = self.invert(share)
-        law = np.maximum(together, 0) / np.maximum(together, 0).sum()
+        distribution = np.maximum(together, 0) / np.maximum(together, 0).sum()
         found = []
         for decoder, part, member in zip(self._decoders, np.split(share, self._cuts), self.members, strict=True):
             if member:
-                found.append((decoder.invert(part / member), decoder.variances(decoder.forward(law)) / member))
+                found.append((decoder.invert(part / member), decoder.variances(decoder.forward(distribution)) / member))
         alone, variances = (np.array(column) for column in zip(*found, strict=True))
         weights = self.weights[self.members > 0, np.newaxis]
         whole = (weights**2 * variances).sum(axis=0)
@@ -117,8 +120,8 @@ def expected_errors(decoders: Sequence[Decoder]) -> tuple[float, float]:
     members = np.full(len(decoders), 1 / len(decoders))
     even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
     equal, by_precision = (made(decoders, members, None) for made in (ClassesDecoder, SharedDecoder))
-    law = equal.forward(even)
+    distribution = equal.forward(even)
     return (
-        math.sqrt(float(equal.variances(law).mean())),
-        math.sqrt(float(by_precision.variances(law).mean())),
+        math.sqrt(float(equal.variances(distribution).mean())),
+        math.sqrt(float(by_precision.variances(distribution).mean())),
     )

@@ -77,8 +77,8 @@ def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
     # For each set of reports, every strength is fitted to the first half and to the second half.
     each = np.stack([_halved(one) for one in counts])
     fitted = _fits(channel, np.repeat(each.reshape(2 * sets, -1), len(strengths), axis=0), np.tile(strengths, 2 * sets))
-    log_law = np.log(fitted @ channel).reshape(sets, 2, len(strengths), -1)
-    held_out = np.einsum("rfsm,rfm->rs", log_law, each[:, ::-1])
+    log_distribution = np.log(fitted @ channel).reshape(sets, 2, len(strengths), -1)
+    held_out = np.einsum("rfsm,rfm->rs", log_distribution, each[:, ::-1])
     good = held_out >= held_out.max(axis=1, keepdims=True) - ENOUGH
     chosen = np.where(good, strengths, 0).max(axis=1)
     found = _fits(channel, counts, chosen)
@@ -142,10 +142,10 @@ def _fits(channel: Floats, counts: Integers, strengths: Floats) -> Floats:
 
 def _step(channel: Floats, p: Floats, weights: Floats, strengths: Floats) -> tuple[Floats, Floats]:
     """Return the next distributions, shape (R, K), and the log-likelihoods of ``p`` in nats per report, (R,)."""
-    law = p @ channel
-    moved = p * ((weights / law) @ channel.T)
+    distribution = p @ channel
+    moved = p * ((weights / distribution) @ channel.T)
     moved /= moved.sum(axis=1, keepdims=True)
-    return _smooth(moved, strengths), (weights * np.log(law)).sum(axis=1)
+    return _smooth(moved, strengths), (weights * np.log(distribution)).sum(axis=1)
 
 
 def _smooth(p: Floats, strengths: Floats) -> Floats:

@@ -148,34 +148,34 @@ class TranscriptDecoder(Pooled):
             adds = -cover
             adds[at] += 1
             self._adds[some][rows] += adds * (parts[rows, time] / truth)[:, np.newaxis]
-            law = np.repeat(cover[at][:, np.newaxis], self.inputs, axis=1)
-            law[at] += truth
-            self._multiply(some, rows, law)
-            prior = prior * law
+            distribution = np.repeat(cover[at][:, np.newaxis], self.inputs, axis=1)
+            distribution[at] += truth
+            self._multiply(some, rows, distribution)
+            prior = prior * distribution
             prior /= prior.sum(axis=1, keepdims=True)
             expected[rows] = prior
             if self.drift:
-                passed.append((rows, prior, law))
+                passed.append((rows, prior, distribution))
                 expected = (1 - self.drift) * expected + self.drift * start
         self._posterior[some] = self._smoothed(passed, parts) if self.drift else expected
 
-    def _multiply(self, some: slice, rows: Integers, law: Floats) -> None:
+    def _multiply(self, some: slice, rows: Integers, distribution: Floats) -> None:
         """Multiply the likelihoods by that of one more report, and scale their maximum to 1 to prevent underflow."""
-        likelihood = self._likelihood[some][rows] * law
+        likelihood = self._likelihood[some][rows] * distribution
         most = likelihood.max(axis=1)
         self._likelihood[some][rows] = likelihood / most[:, np.newaxis]
         self._scale[some][rows] += np.log(most)
-        self._ceiling[some][rows] += np.log(law.max(axis=1))  # an upper bound for any sequence of values
+        self._ceiling[some][rows] += np.log(distribution.max(axis=1))  # an upper bound for any sequence of values
 
     def _smoothed(self, passed: list[tuple[Integers, Floats, Floats]], parts: Floats) -> Floats:
         """Return the mean of P(value | transcript) over the requested periods, by the forward-backward algorithm."""
         start = self._start
         mean, later = np.zeros((len(parts), self.inputs)), np.ones((len(parts), self.inputs))
         for time in range(len(passed) - 1, -1, -1):
-            rows, filtered, law = passed[time]
+            rows, filtered, distribution = passed[time]
             both = filtered * later[rows]
             mean[rows] += both * (parts[rows, time] / both.sum(axis=1))[:, np.newaxis]
-            later[rows] *= law
+            later[rows] *= distribution
             later = (1 - self.drift) * later + self.drift * (later @ start)[:, np.newaxis]
             later /= later.max(axis=1, keepdims=True)
         return mean
@@ -187,14 +187,14 @@ class TranscriptDecoder(Pooled):
 
     def forward(self, p: Floats) -> Floats:
         """Return the probabilities of the observed transcripts for a person whose value does not change, shape (d,)."""
-        law: Floats = (self._likelihood @ p) * np.exp(self._scale - self._scale.max())
-        law /= law.sum()
-        return law
+        distribution: Floats = (self._likelihood @ p) * np.exp(self._scale - self._scale.max())
+        distribution /= distribution.sum()
+        return distribution
 
     def _forward(self, p: Floats) -> Floats:
         """Return the likelihood of each transcript up to a factor, which cancels in a posterior."""
-        law: Floats = self._likelihood @ p[0]
-        return law
+        distribution: Floats = self._likelihood @ p[0]
+        return distribution
 
     def _forward_squares(self, p: Floats) -> Floats:
         squares: Floats = self._likelihood**2 @ p[0]

@@ -141,7 +141,7 @@ class Combined:
         return np.sqrt(self.variances)
 
 
-def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
+def independent(decoder: Decoder, distribution: Floats, variances: Floats) -> Floats:
     """Return the variances of independent numbers that have the variances ``variances`` if conditioned on their sum.
 
     The estimates of one survey usually sum to one, so their errors are correlated: for k equal districts, each pair has
@@ -152,15 +152,15 @@ def independent(decoder: Decoder, law: Floats, variances: Floats) -> Floats:
 
     Args:
         decoder: the decoder of the survey's channel.
-        law: (m,) the mean features at which ``variances`` were computed.
+        distribution: (m,) the mean features at which ``variances`` were computed.
         variances: (k,) the variances of the survey's estimates.
     Returns:
         (k,) v; ``variances`` itself if the variance of the sum is at least that of independent numbers.
     """
-    total, alone = float(variances.sum()), float(decoder.variances(law).sum())
+    total, alone = float(variances.sum()), float(decoder.variances(distribution).sum())
     if len(variances) == 1 or total <= 0 or alone <= 0:
         return variances
-    of_sum = total * min(decoder.variance(np.ones(decoder.inputs), law) / alone, 1.0)
+    of_sum = total * min(decoder.variance(np.ones(decoder.inputs), distribution) / alone, 1.0)
     v = variances
     for _ in range(ROUNDS):
         whole = float(v.sum())

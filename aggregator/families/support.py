@@ -72,13 +72,13 @@ class SupportDecoder(Decoder):
         """Return ``_over_outputs`` of integers, computed exactly: from (K,) to (k,)."""
 
     def forward(self, p: Floats) -> Floats:
-        law: Floats = self._unlikely * p.sum() + (self._likely - self._unlikely) * self._over_inputs(p)
-        return law
+        distribution: Floats = self._unlikely * p.sum() + (self._likely - self._unlikely) * self._over_inputs(p)
+        return distribution
 
     def forward_squares(self, p: Floats) -> Floats:
         few, many = self._unlikely**2, self._likely**2
-        law: Floats = few * p.sum() + (many - few) * self._over_inputs(p)
-        return law
+        distribution: Floats = few * p.sum() + (many - few) * self._over_inputs(p)
+        return distribution
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = self._unlikely * w.sum() + (self._likely - self._unlikely) * self._over_outputs(w)

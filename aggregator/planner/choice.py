@@ -177,8 +177,10 @@ def weigh(
     of_mean = None if numbers is None else math.nan
     if numbers is not None:
         with suppress(NotInvertible):
-            tuned, law = (None if shares is None else np.asarray(shares, dtype=np.float64) for shares in (reference, p))
-            of_mean = expected_variance(decoder, [*map(float, numbers)], tuned, law)
+            tuned, distribution = (
+                None if shares is None else np.asarray(shares, dtype=np.float64) for shares in (reference, p)
+            )
+            of_mean = expected_variance(decoder, [*map(float, numbers)], tuned, distribution)
     person = None if prior is None else math.nan if channel.unary else lip_mse(channel, prior, reported)
     wrong = None if prior is None else report_mae(channel, prior)
     return Candidate(mechanism, channel, certificate, raw_mse, weight, person, of_mean, wrong)

@@ -205,8 +205,8 @@ def _expected(form: Form, map_: Map, channel: Channel) -> FormView | None:
     if not isinstance(map_, Questions) or not decoder.by_value:
         return None
     shape = tuple(question.size for question in map_.asked(form))
-    law = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
-    return FormView(map_.places, shape, decoder, Tally(np.rint(law * MANY).astype(np.int64), MANY))
+    distribution = decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs))
+    return FormView(map_.places, shape, decoder, Tally(np.rint(distribution * MANY).astype(np.int64), MANY))
 
 
 def _question(

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from aggregator.estimate import distribution
+from aggregator.estimate.distribution import project
 from aggregator.estimate.merged import MergedChannel
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.smoothed import smoothed_sets
@@ -126,8 +126,8 @@ class _Estimator:
 
     def _drawn(self, shape: Floats, reports: int, generator: np.random.Generator) -> Integers:
         """Return simulated counts of the outputs for people of one shape, (m,)."""
-        law = self._decoder.forward(shape)
-        counts: Integers = generator.multinomial(reports, law / law.sum())
+        distribution = self._decoder.forward(shape)
+        counts: Integers = generator.multinomial(reports, distribution / distribution.sum())
         return counts
 
     def _by_value(self, shape: Floats, reports: int, generator: np.random.Generator) -> Floats:
@@ -138,4 +138,4 @@ class _Estimator:
         else:
             variances = decoder.variances(decoder.forward(shape))
             raw = shape + generator.normal(size=decoder.inputs) * np.sqrt(variances / reports)
-        return distribution.project(raw, Reported(decoder.inputs), self._variances)
+        return project(raw, Reported(decoder.inputs), self._variances)

@@ -107,20 +107,20 @@ def choose_padding(
     def expected(length: int) -> Padding:
         chosen = np.bincount(held, weights=1 / np.maximum(among, length), minlength=items) / len(sizes)
         dummies = float(np.maximum(length - sizes, 0).mean()) / length**2
-        law = np.concatenate([chosen, np.full(length, dummies)])
+        distribution = np.concatenate([chosen, np.full(length, dummies)])
         reader = decoder(length)
-        variances = reader.variances(reader.forward(law)) / reports
+        variances = reader.variances(reader.forward(distribution)) / reports
         if unbiased:
             bias = float(((length * chosen - shares) ** 2).sum())
             return Padding(length, "linear", float(variances[:items].sum()) * length**2 + bias)
         se = np.sqrt(np.maximum(variances, 0))
         method = default_method(reader, None, se)
-        return Padding(length, method, _simulated(Reported(items, length), shares, law, se, method))
+        return Padding(length, method, _simulated(Reported(items, length), shares, distribution, se, method))
 
     return min(map(expected, _lengths(int(sizes.max())) if lengths is None else lengths), key=lambda one: one.error)
 
 
-def _simulated(reported: Reported, shares: Floats, law: Floats, se: Floats, method: str) -> float:
+def _simulated(reported: Reported, shares: Floats, distribution: Floats, se: Floats, method: str) -> float:
     """Return the mean squared error of the method's estimate, simulated from normal raw estimates."""
     generator, items, length = np.random.default_rng(0), reported.count, reported.factor
     surveys = max(LEAST_SURVEYS, min(MOST_SURVEYS, DRAWS // items))
@@ -129,7 +129,7 @@ def _simulated(reported: Reported, shares: Floats, law: Floats, se: Floats, meth
     among_dummies = generator.standard_normal((surveys, length))
     errors = []
     for draws in np.hstack([noise, among_dummies]):
-        raw = law + se * draws
+        raw = distribution + se * draws
         found = empirical_bayes(raw, se) if method == "empirical-bayes" else project(raw, reported)
         estimate = reported.possible(reported.shares(found))
         errors.append(float(((estimate - shares) ** 2).sum()))

@@ -258,22 +258,24 @@ def test_an_audit_of_10000_values_has_every_level_without_scenarios():
 def levels_of_cells(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
     """Return the levels computed from all cells of the channel, in floats, without use of the structure."""
     channel = terms.channel
-    law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
-    law = law[:, law.sum(axis=0) > 0] / 2.0**channel.scale
+    distribution = np.array(
+        [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float
+    )
+    distribution = distribution[:, distribution.sum(axis=0) > 0] / 2.0**channel.scale
     p = np.array(prior) / sum(prior)
-    mean = p @ law
+    mean = p @ distribution
     with np.errstate(divide="ignore", invalid="ignore"):
-        lift = np.log(law / mean)
-        pairs = np.log(law[:, None] / law[None])
-        odds = np.log(law[:, None] * p[:, None, None] / (law[None] * p[None, :, None]))
+        lift = np.log(distribution / mean)
+        pairs = np.log(distribution[:, None] / distribution[None])
+        odds = np.log(distribution[:, None] * p[:, None, None] / (distribution[None] * p[None, :, None]))
     different = ~np.eye(len(p), dtype=bool)
     found = {
         "ldp": float(np.nanmax(pairs)),
         "lip": float(np.nanmax(np.abs(lift))),
-        "mutual-information": float(np.nansum(p[:, None] * law * np.where(law > 0, lift, 0))),
-        "maximal-leakage": math.log(law.max(axis=0).sum()),
+        "mutual-information": float(np.nansum(p[:, None] * distribution * np.where(distribution > 0, lift, 0))),
+        "maximal-leakage": math.log(distribution.max(axis=0).sum()),
         "differential-identifiability": float(np.nanmax(odds[different])),
-        "belief": float((p[:, None] * law / mean).max()),
+        "belief": float((p[:, None] * distribution / mean).max()),
     }
     if terms.domain.kind in ("grid", "buckets"):
         metric = Metric.of(terms.domain)
@@ -285,9 +287,11 @@ def levels_of_cells(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]
 def excess(terms: Campaign, epsilon: float) -> float:
     """Return delta(epsilon), the maximum over all pairs of rows."""
     channel = terms.channel
-    law = np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float)
-    law /= 2.0**channel.scale
-    return float(np.maximum(law[:, None] - math.exp(epsilon) * law[None], 0).sum(axis=2).max())
+    distribution = np.array(
+        [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float
+    )
+    distribution /= 2.0**channel.scale
+    return float(np.maximum(distribution[:, None] - math.exp(epsilon) * distribution[None], 0).sum(axis=2).max())
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -79,8 +79,8 @@ def tallies() -> dict[str, tuple[Campaign, Tally]]:
     found = {}
     for name, terms in (("lip", of_classes()), ("mixed", mixed)):
         for n in (7, 4000):
-            law = generator.dirichlet(np.full(terms.channel.outputs, 3.0))
-            found[f"{name}-{n}"] = terms, Tally.of(generator.multinomial(n, law))
+            distribution = generator.dirichlet(np.full(terms.channel.outputs, 3.0))
+            found[f"{name}-{n}"] = terms, Tally.of(generator.multinomial(n, distribution))
     priors = np.array([*PRIORS, (1, 1, 1, 1, 1)])
     counts = generator.multinomial(900, np.full(priors.size, 1 / priors.size))
     levels = (NAT, NAT // 2, NAT, NAT // 3)[: len(priors)]
@@ -108,7 +108,7 @@ def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
 def left_inverses(terms: Campaign, tally: Tally) -> list[np.ndarray]:
     """Return (m, k) the unbiased decoding matrix of each class."""
     if isinstance(tally, PersonalTally):
-        return [np.linalg.inv(law) for law in dense(terms, tally)]
+        return [np.linalg.inv(distribution) for distribution in dense(terms, tally)]
     return [np.array([decoder_of(one).adjoint(unit) for unit in np.eye(K)]).T for one in terms.channel.channels]
 
 
@@ -117,9 +117,13 @@ def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
     """forward and backward multiply with the mixture of the classes' channels, weighted by the classes' shares of the
     reports."""
     terms, tally = TALLIES[name]
-    decoder, laws = pooled(terms, tally), dense(terms, tally)
-    mixture = np.hstack([share * law for share, law in zip(decoder.members, laws, strict=True)])
-    squares = np.hstack([share * law**2 for share, law in zip(decoder.members, laws, strict=True)])
+    decoder, distributions = pooled(terms, tally), dense(terms, tally)
+    mixture = np.hstack(
+        [share * distribution for share, distribution in zip(decoder.members, distributions, strict=True)]
+    )
+    squares = np.hstack(
+        [share * distribution**2 for share, distribution in zip(decoder.members, distributions, strict=True)]
+    )
     p, w = np.random.default_rng(1).dirichlet(np.ones(K)), np.random.default_rng(2).normal(size=decoder.features)
     np.testing.assert_allclose(decoder.forward(p), p @ mixture, atol=1e-14)
     np.testing.assert_allclose(decoder.forward_squares(p), p @ squares, atol=1e-14)
@@ -132,9 +136,9 @@ def test_the_estimate_is_unbiased_for_any_values_of_each_class(name: str) -> Non
     """The decoder maps the expected features of any shares of class and value to the sum of these shares over the
     classes."""
     terms, tally = TALLIES[name]
-    decoder, laws = pooled(terms, tally), dense(terms, tally)
-    joint = np.random.default_rng(3).dirichlet(np.ones(len(laws) * K)).reshape(len(laws), K)
-    share = np.concatenate([row @ law for row, law in zip(joint, laws, strict=True)])
+    decoder, distributions = pooled(terms, tally), dense(terms, tally)
+    joint = np.random.default_rng(3).dirichlet(np.ones(len(distributions) * K)).reshape(len(distributions), K)
+    share = np.concatenate([row @ distribution for row, distribution in zip(joint, distributions, strict=True)])
     np.testing.assert_allclose(decoder.invert(share), joint.sum(axis=0), atol=1e-12)
 
 
@@ -185,9 +189,9 @@ def test_posterior_means_use_the_prior_and_channel_of_each_class(name: str) -> N
             estimate(terms, tally, method="mmse")
         return
     expected, at = np.zeros(K), 0
-    for prior, law in zip(decoder.priors, dense(terms, tally), strict=True):
-        for y in range(law.shape[1]):
-            posterior = prior * law[:, y]
+    for prior, distribution in zip(decoder.priors, dense(terms, tally), strict=True):
+        for y in range(distribution.shape[1]):
+            posterior = prior * distribution[:, y]
             expected += tally.counts[at] / tally.reports * posterior / posterior.sum()
             at += 1
     np.testing.assert_allclose(decoder.posterior_mean(tally.counts / tally.reports), expected, atol=1e-12)
@@ -222,8 +226,8 @@ def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() 
     """
     terms = of_classes()
     truth = np.array([[0.02, 0.1, 0.2, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0, 0.03], [0.05, 0.05, 0.05, 0.1, 0.1]])
-    laws = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
-    share = np.concatenate([row @ law for row, law in zip(truth, laws, strict=True)])
+    distributions = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
+    share = np.concatenate([row @ distribution for row, distribution in zip(truth, distributions, strict=True)])
     tally = Tally.of(np.round(share * 10**6).astype(np.int64))
     shares = {method: estimate(terms, tally, method=method).share for method in ("mmse", "map", "projection")}
     error = {method: np.abs(found - truth.sum(axis=0)).sum() for method, found in shares.items()}
@@ -239,11 +243,11 @@ def test_intervals_have_their_coverage() -> None:
     """
     terms, generator = of_classes(), np.random.default_rng(11)
     truth = np.array([[0.3, 0.1, 0.1, 0.0, 0.0], [0.0, 0.0, 0.05, 0.1, 0.15], [0.1, 0.05, 0.02, 0.02, 0.01]])
-    laws = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
-    law = np.concatenate([row @ one for row, one in zip(truth, laws, strict=True)])
+    distributions = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
+    distribution = np.concatenate([row @ one for row, one in zip(truth, distributions, strict=True)])
     missed = 0
     for _ in range(400):
-        tally = Tally.of(generator.multinomial(600, law))
+        tally = Tally.of(generator.multinomial(600, distribution))
         decoder, share = pooled(terms, tally), tally.counts / 600
         raw, se = decoder.invert(share), interval.standard_errors(decoder, share, 600)
         low, high = interval.intervals(decoder.binomial_steps(tally.counts, 600), raw, se, 0.05)
@@ -272,11 +276,11 @@ def test_a_step_of_height_zero_does_not_change_the_levels() -> None:
     heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
     counts = np.array([[4, 9], [10, 5], [6, 1]])
     levels, times = _levels_of(BinomialSteps(np.array([-1.0, 0.0]), heights, counts, 10))
-    for x, law in ((0, {2.0: 4, 0.0: 2, -1.0: 4}), (1, {3.0: 5, 0.0: 5})):
+    for x, distribution in ((0, {2.0: 4, 0.0: 2, -1.0: 4}), (1, {3.0: 5, 0.0: 5})):
         found = Counter()
         for level, count in zip(levels[:, x].tolist(), times[:, x].tolist(), strict=True):
             found[level] += count
-        assert +found == law
+        assert +found == distribution
 
 
 def test_a_campaign_without_classes_is_not_pooled() -> None:

@@ -50,9 +50,9 @@ def terms(minimum: int = 1, prior: bool = False) -> Campaign:
 def laws_of(campaign: Campaign) -> list[np.ndarray]:
     """Return the output distribution of each class, from the integer weights."""
     found = []
-    for channel, law in zip(campaign.channel.channels, LAWS, strict=True):
+    for channel, distribution in zip(campaign.channel.channels, LAWS, strict=True):
         rows = [[channel.weight(x, y) / 2**channel.scale for y in range(K)] for x in range(K)]
-        found.append(law @ np.array(rows))
+        found.append(distribution @ np.array(rows))
     return found
 
 
@@ -68,7 +68,9 @@ def test_sums_are_unbiased_and_their_intervals_have_their_coverage(prior):
     campaign, draw = terms(prior=prior), np.random.default_rng(SEED)
     sizes = (200, 400, 300)
     people = (200, 400, 5000)
-    outputs = [draw.multinomial(n, law, size=2000) for n, law in zip(sizes, laws_of(campaign), strict=True)]
+    outputs = [
+        draw.multinomial(n, distribution, size=2000) for n, distribution in zip(sizes, laws_of(campaign), strict=True)
+    ]
     means = LAWS @ NUMBERS
     expected = sum(n * (each.weight * mean + each.offset) for n, each, mean in zip(people, EACH, means, strict=True))
     found = [

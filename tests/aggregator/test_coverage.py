@@ -74,11 +74,11 @@ def features(channel, senders, rng):
     if isinstance(channel, Bits):
         own, other = (np.array(part)[np.array(channel.class_of)] / S for part in (channel.own, channel.other))
         return rng.binomial(senders, own) + rng.binomial(senders.sum() - senders, other)
-    return rng.multinomial(senders, laws(channel)).sum(axis=0)
+    return rng.multinomial(senders, distributions(channel)).sum(axis=0)
 
 
 @lru_cache
-def laws(channel):
+def distributions(channel):
     """Return (k, m) the distribution of the output for each input."""
     decoder = decoder_of(channel)
     assert decoder.one_hot

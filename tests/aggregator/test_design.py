@@ -529,18 +529,18 @@ def test_a_table_above_its_level_is_refused():
         drafted(DRAFT + f'[mechanism]\nname = "table"\n{rows}')
 
 
-def rate_distortion(law, apart, allowed):
+def rate_distortion(distribution, apart, allowed):
     """Return the least mean distortion with mutual information of at most ``allowed``, by the Blahut-Arimoto
     iteration."""
     steep, flat = 60.0, 0.0
     for _ in range(50):
         price = (steep + flat) / 2
-        worth, marginal = np.exp(-price * apart), law
+        worth, marginal = np.exp(-price * apart), distribution
         for _ in range(1500):
             rows = worth * marginal
             rows /= rows.sum(axis=1, keepdims=True)
-            marginal = law @ rows
-        joint = law[:, None] * rows
+            marginal = distribution @ rows
+        joint = distribution[:, None] * rows
         if (joint * np.log(rows / marginal, where=rows > 0, out=np.zeros_like(rows))).sum() > allowed:
             steep = price
         else:
@@ -559,11 +559,11 @@ def test_the_mean_distortion_is_the_minimum_of_blahut_arimoto(distortion, power)
     numbers = labels.replace('"values"', '"buckets"')
     numbers = numbers.replace('values = ["none", "primary", "secondary", "bachelor"]', "edges = [0, 10, 20, 50]")
     terms = drafted(numbers)
-    edges, law = np.array([0, 10, 20, 50]), np.array([0.1, 0.2, 0.3, 0.4])
+    edges, distribution = np.array([0, 10, 20, 50]), np.array([0.1, 0.2, 0.3, 0.4])
     apart = np.where(np.eye(4), 0, np.abs(edges[:, None] - edges) ** float(power)) / 50.0**power
     rows = np.array(terms.channel.rows) / 2**62
-    found = float((law[:, None] * rows * apart).sum())
-    assert found == pytest.approx(rate_distortion(law, apart, 0.3), rel=1e-4)
+    found = float((distribution[:, None] * rows * apart).sum())
+    assert found == pytest.approx(rate_distortion(distribution, apart, 0.3), rel=1e-4)
     if power:
         with pytest.raises(DraftError, match="needs numbers"):
             drafted(labels)

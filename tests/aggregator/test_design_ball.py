@@ -38,11 +38,11 @@ def zipf(size: int, power: float) -> tuple[int, ...]:
     return tuple(round(10**6 / (x + 1) ** power) for x in range(size))
 
 
-def ball_corners(law: np.ndarray, radius: float) -> np.ndarray:
+def ball_corners(distribution: np.ndarray, radius: float) -> np.ndarray:
     """Return every corner of the ball of priors: mass moves from inputs, in every order, to each input."""
     corners = []
-    for givers in itertools.permutations(range(len(law))):
-        moved, left = law.copy(), radius
+    for givers in itertools.permutations(range(len(distribution))):
+        moved, left = distribution.copy(), radius
         for x in givers[:-1]:
             taken = min(left, moved[x])
             moved[x] -= taken
@@ -52,36 +52,36 @@ def ball_corners(law: np.ndarray, radius: float) -> np.ndarray:
     return np.unique(np.round(corners, 13), axis=0)
 
 
-def brute_force(law: np.ndarray, b: float, radius: float) -> float:
+def brute_force(distribution: np.ndarray, b: float, radius: float) -> float:
     """Return the least MSE over all channels: a linear program over every legal corner of the posteriors.
 
     At each corner of the ball the legal lifts are bounded by b and 1/b, one inequality for each input and corner; the
     convex hull library finds their intersections. The reference uses nothing of the design's reasoning.
     """
-    priors, n = ball_corners(law, radius), len(law)
+    priors, n = ball_corners(distribution, radius), len(distribution)
     cells = []  # rows (A, c) of the constraints A l + c <= 0 on the lifts l
     for prior, x in itertools.product(priors, range(n)):
         own = np.eye(n)[x]
         cells += [own - b * prior, prior / b - own]
     # The mean is one, so the last lift follows from the others.
     rows = np.array(cells)
-    reduced = rows[:, :-1] - np.outer(rows[:, -1], law[:-1] / law[-1])
-    halfspaces = np.unique(np.round(np.column_stack([reduced, rows[:, -1] / law[-1]]), 12), axis=0)
+    reduced = rows[:, :-1] - np.outer(rows[:, -1], distribution[:-1] / distribution[-1])
+    halfspaces = np.unique(np.round(np.column_stack([reduced, rows[:, -1] / distribution[-1]]), 12), axis=0)
     if n == 2:
         meets = -halfspaces[:, 1] / np.where(halfspaces[:, 0] == 0, np.nan, halfspaces[:, 0])
         found = np.array([[np.nanmax(meets[meets < 1])], [np.nanmin(meets[meets > 1])]])
     else:
         found = HalfspaceIntersection(halfspaces, np.ones(n - 1)).intersections
-    lifts = np.column_stack([found, (1 - found @ law[:-1]) / law[-1]])
-    solved = linprog(-(lifts**2 @ law**2), A_eq=lifts.T, b_eq=np.ones(n), method="highs")
+    lifts = np.column_stack([found, (1 - found @ distribution[:-1]) / distribution[-1]])
+    solved = linprog(-(lifts**2 @ distribution**2), A_eq=lifts.T, b_eq=np.ones(n), method="highs")
     return 1 + float(solved.fun)
 
 
-def searched(law: np.ndarray, b: float, radius: float) -> float:
+def searched(distribution: np.ndarray, b: float, radius: float) -> float:
     """Return the MSE of the best mixture of staircases."""
-    given = Staircases.of(law, b, radius)
+    given = Staircases.of(distribution, b, radius)
     mixture = best_mixture(given)
-    assert mixture.weights @ mixture.lifts == pytest.approx(np.ones(len(law)), abs=1e-9)
+    assert mixture.weights @ mixture.lifts == pytest.approx(np.ones(len(distribution)), abs=1e-9)
     return 1 - float(mixture.weights @ given.squared_posterior(mixture.lifts))
 
 
@@ -90,14 +90,14 @@ def test_staircases_reach_the_optimum_over_all_corners(size):
     """Column generation over staircases finds the optimum over all corners, for skewed and uniform priors."""
     draw = np.random.default_rng(SEED + size)
     for _ in range({2: 20, 3: 12, 4: 6, 5: 2}[size]):
-        law = draw.dirichlet(np.full(size, draw.choice([0.7, 3.0])))
-        law = np.maximum(law, 1e-3) / np.maximum(law, 1e-3).sum()
+        distribution = draw.dirichlet(np.full(size, draw.choice([0.7, 3.0])))
+        distribution = np.maximum(distribution, 1e-3) / np.maximum(distribution, 1e-3).sum()
         b, radius = math.exp(draw.uniform(0.2, 3)), draw.choice([0.01, 0.05, 0.2, 0.6])
-        expected = brute_force(law, b, radius)
-        assert searched(law, b, radius) == pytest.approx(expected, abs=2e-7)
+        expected = brute_force(distribution, b, radius)
+        assert searched(distribution, b, radius) == pytest.approx(expected, abs=2e-7)
         if size == 2:
-            mixture = of_two(law, b, radius)
-            assert 1 - mixture.weights @ mixture.lifts**2 @ law**2 == pytest.approx(expected, abs=1e-9)
+            mixture = of_two(distribution, b, radius)
+            assert 1 - mixture.weights @ mixture.lifts**2 @ distribution**2 == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("radius", "error"), [(0, 0.1261), (0.1, 0.1431), (0.2, 0.1602), (1, 0.1710)])
@@ -117,12 +117,12 @@ def test_the_design_for_two_values_has_the_least_error_over_the_ball(radius, err
 def test_a_search_comes_close_to_all_staircases(monkeypatch):
     """If the staircases are not listed, the search reaches 98% of the gain over the prior that the list reaches."""
     for size, power, eps, radius in ((8, 1.0, 1.0, 0.05), (8, 1.5, 2.0, 0.02), (9, 0.5, 3.0, 0.1), (8, 1.0, 1.0, 0.5)):
-        law = np.array(zipf(size, power)) / sum(zipf(size, power))
-        listed = searched(law, math.exp(eps), radius)
+        distribution = np.array(zipf(size, power)) / sum(zipf(size, power))
+        listed = searched(distribution, math.exp(eps), radius)
         with monkeypatch.context() as patched:
             patched.setattr(ball, "MOST_LISTED", 1)
-            found = searched(law, math.exp(eps), radius)
-        flat = 1 - float((law**2).sum())
+            found = searched(distribution, math.exp(eps), radius)
+        flat = 1 - float((distribution**2).sum())
         assert 0.98 <= (flat - found) / (flat - listed) <= 1 + 1e-5
 
 
@@ -136,28 +136,28 @@ def test_a_search_comes_close_to_all_staircases(monkeypatch):
 def test_lifts_within_the_range_keep_the_level(eps, billionths, parts, seed):
     """Lifts of mean one within the range satisfy the level for the worst prior in the radius, and so does every LIP
     channel at the scaled level."""
-    law = np.random.default_rng(seed).dirichlet(np.full(len(parts), 0.7)) + 1e-4
-    law /= law.sum()
+    distribution = np.random.default_rng(seed).dirichlet(np.full(len(parts), 0.7)) + 1e-4
+    distribution /= distribution.sum()
     b, radius = math.exp(eps), billionths / RADIUS_UNITS
     alone = math.exp(scaled(round(eps * NANONATS), billionths) / NANONATS)
     for low, high in (lift_range(b, radius), (1 / alone, alone)):
         assert low <= 1 <= high
         # The mixture of two lifts has the mean one. It is scaled to deviate from one as far as both ranges allow.
         lifts = np.array(parts) / 1000
-        lifts = lifts - lifts @ law
+        lifts = lifts - lifts @ distribution
         if abs(lifts).max() < 1e-6:
             continue
         lifts = 1 + lifts * min((high - 1) / max(lifts.max(), 1e-12), (1 - low) / max(-lifts.min(), 1e-12))
-        means = [prior @ lifts for prior in _extremes(law, lifts, radius)]
+        means = [prior @ lifts for prior in _extremes(distribution, lifts, radius)]
         assert lifts.max() <= b * min(means) * (1 + 1e-8)
         assert lifts.min() * b >= max(means) * (1 - 1e-8)
 
 
-def _extremes(law: np.ndarray, lifts: np.ndarray, radius: float) -> list[np.ndarray]:
+def _extremes(distribution: np.ndarray, lifts: np.ndarray, radius: float) -> list[np.ndarray]:
     """Return the two priors within the radius at which the mean of the lifts is least and largest."""
     found = []
     for order in (np.argsort(-lifts), np.argsort(lifts)):
-        moved, left = law.copy(), radius
+        moved, left = distribution.copy(), radius
         for x in order[:-1]:
             taken = min(left, moved[x])
             moved[x] -= taken

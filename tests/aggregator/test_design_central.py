@@ -16,22 +16,22 @@ from aggregator.reproduce.lip.trusted_curator import MOST_PEOPLE, central, centr
 NAT = 10**9
 
 
-def over_corners(law, low, high):
+def over_corners(distribution, low, high):
     """Return the optimum over all corners of the posteriors of a sum; a corner has one sum, or two sums whose mean is
     at an end of the range."""
     corners = []
-    for s in range(len(law)):
+    for s in range(len(distribution)):
         if low <= s <= high:
-            corners.append(np.eye(len(law))[s])
-    for s, t in itertools.combinations(range(len(law)), 2):
+            corners.append(np.eye(len(distribution))[s])
+    for s, t in itertools.combinations(range(len(distribution)), 2):
         for end in (low, high):
             if s < end < t:
-                corner = np.zeros(len(law))
+                corner = np.zeros(len(distribution))
                 corner[s], corner[t] = (t - end) / (t - s), (end - s) / (t - s)
                 corners.append(corner)
-    pool, sums = np.array(corners), np.arange(len(law))
-    solved = linprog(-((pool @ sums) ** 2), A_eq=pool.T, b_eq=law, method="highs")
-    return float(law @ sums**2 + solved.fun)
+    pool, sums = np.array(corners), np.arange(len(distribution))
+    solved = linprog(-((pool @ sums) ** 2), A_eq=pool.T, b_eq=distribution, method="highs")
+    return float(distribution @ sums**2 + solved.fun)
 
 
 @pytest.mark.parametrize(
@@ -39,9 +39,9 @@ def over_corners(law, low, high):
 )
 def test_the_optimum_of_a_global_prior_equals_the_program_over_all_corners(people, share, nats):
     """The least error equals that of the program over all corners; it is .0899 for 5 people with p = 1/2 at 1 nat."""
-    law = np.array([math.comb(people, s) * share**s * (1 - share) ** (people - s) for s in range(people + 1)])
+    distribution = np.array([math.comb(people, s) * share**s * (1 - share) ** (people - s) for s in range(people + 1)])
     found = central(people, share, round(nats * NAT))
-    assert found.mse == pytest.approx(over_corners(law, found.low, found.high), abs=1e-9)
+    assert found.mse == pytest.approx(over_corners(distribution, found.low, found.high), abs=1e-9)
     if people == 5:
         assert found.mse == pytest.approx(0.0899, abs=5e-5)
 
@@ -52,15 +52,15 @@ def test_the_least_error_equals_the_program_over_all_corners():
     generator = np.random.default_rng(4)
     met = 0
     for _ in range(40):
-        law = generator.dirichlet(np.full(6, 0.7)) * (generator.random(6) < 0.8)
-        if not law.any():
+        distribution = generator.dirichlet(np.full(6, 0.7)) * (generator.random(6) < 0.8)
+        if not distribution.any():
             continue
-        law /= law.sum()
-        mean = float(law @ np.arange(6))
+        distribution /= distribution.sum()
+        mean = float(distribution @ np.arange(6))
         low, high = mean * generator.random(), mean + (5 - mean) * generator.random()
-        found = least_error(law, low, high)
-        assert found == pytest.approx(over_corners(law, low, high), abs=1e-8)
-        variance = float(law @ np.arange(6) ** 2 - mean**2)
+        found = least_error(distribution, low, high)
+        assert found == pytest.approx(over_corners(distribution, low, high), abs=1e-8)
+        variance = float(distribution @ np.arange(6) ** 2 - mean**2)
         met += found == pytest.approx(variance - (mean - low) * (high - mean))
     assert 0 < met < 40
 

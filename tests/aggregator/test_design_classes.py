@@ -152,11 +152,11 @@ def test_the_estimate_of_the_first_round_is_the_prior_of_the_second(tmp_path) ->
     """
     first = drafted("ldp", folder=tmp_path)
     truth = np.array([0.7, 0.2, 0.08, 0.02])
-    law = [
+    distribution = [
         sum(truth[x] * first.channel.weight(x, y) for x in range(4)) / 2**first.channel.scale
         for y in range(first.channel.outputs)
     ]
-    tally = Tally.of(np.random.default_rng(2).multinomial(20_000, law))
+    tally = Tally.of(np.random.default_rng(2).multinomial(20_000, distribution))
     (tmp_path / "first.json").write_text(json.dumps(estimate(first, tally).as_json()))
     text = DRAFT.format(notion="lip", more='[prior]\nestimate = "first.json"', classes="")
     (tmp_path / "second.toml").write_text(text)

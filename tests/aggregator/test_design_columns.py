@@ -30,30 +30,30 @@ def random_prior(size, seed):
     return tuple(max(1, round(2**40 * weight)) for weight in np.random.default_rng(seed).dirichlet(np.full(size, 0.7)))
 
 
-def corners(law, a, b):
+def corners(distribution, a, b):
     """Return every posterior that has all coordinates but one at an end of their range."""
     found = []
-    for between in range(len(law)):
-        for ends in product((a, b), repeat=len(law) - 1):
+    for between in range(len(distribution)):
+        for ends in product((a, b), repeat=len(distribution) - 1):
             lifts = np.insert(np.array(ends), between, 0.0)
-            left = (1 - law @ lifts) / law[between]
+            left = (1 - distribution @ lifts) / distribution[between]
             if a - 1e-9 <= left <= b + 1e-9:
                 lifts[between] = left
-                found.append(lifts * law)
+                found.append(lifts * distribution)
     return np.array(found)
 
 
-def slow_optimum(law, level):
+def slow_optimum(distribution, level):
     """Return the least error of any channel at ``level``, by the linear program over all corners."""
     b = math.exp(level / NANONATS)
-    posteriors = corners(law, 1 / b, b)
-    solved = linprog(-((posteriors**2).sum(axis=1)), A_eq=posteriors.T, b_eq=law, method="highs")
+    posteriors = corners(distribution, 1 / b, b)
+    solved = linprog(-((posteriors**2).sum(axis=1)), A_eq=posteriors.T, b_eq=distribution, method="highs")
     return 1 + solved.fun
 
 
-def gained(error, law):
+def gained(error, distribution):
     """Return the error of a guess from the prior minus the error of a channel."""
-    return 1 - (law**2).sum() - error
+    return 1 - (distribution**2).sum() - error
 
 
 PRIORS = {
@@ -69,10 +69,10 @@ PRIORS = {
 def test_small_tables_have_the_optimal_gain(prior, eps):
     """Up to 8 values the table has the gain of the program over all corners to 1e-5, satisfies its level, and has at
     most k outputs."""
-    level, law = round(eps * NANONATS), np.array(prior) / sum(prior)
+    level, distribution = round(eps * NANONATS), np.array(prior) / sum(prior)
     table = optimal_table(prior, level)
-    optimum = gained(slow_optimum(law, level), law)
-    assert gained(lip_mse(table, prior), law) == pytest.approx(optimum, rel=1e-5, abs=1e-12)
+    optimum = gained(slow_optimum(distribution, level), distribution)
+    assert gained(lip_mse(table, prior), distribution) == pytest.approx(optimum, rel=1e-5, abs=1e-12)
     assert certify(table, Information(level, tuple(prior))).audited <= level
     assert table.outputs <= max(len(prior), 2)
     assert lip_mse(table, prior) >= lip_mse_bound(level, prior) - 1e-9
@@ -108,10 +108,10 @@ def test_larger_tables_come_close_to_the_bound(size, eps, share):
     """Under Zipf priors a table reaches the stated fraction of the coordinate bound's gain; it satisfies its level, but
     not 0.999 times that level."""
     level, prior = round(eps * NANONATS), zipf(size, 1)
-    law = np.array(prior) / sum(prior)
+    distribution = np.array(prior) / sum(prior)
     table = optimal_table(prior, level)
     assert isinstance(table, Table)
-    assert gained(lip_mse(table, prior), law) >= share * gained(lip_mse_bound(level, prior), law)
+    assert gained(lip_mse(table, prior), distribution) >= share * gained(lip_mse_bound(level, prior), distribution)
     assert table.outputs <= size
     certify(table, Information(level, tuple(prior)))
     with pytest.raises(Uncertified):

@@ -47,7 +47,7 @@ def test_discrete_laplace_of_a_thousand_points_keeps_ldp():
         assert certify(discrete_laplace(size, level // (size - 1)), Ldp(level)).audited <= level
 
 
-def test_discrete_laplace_is_the_truncated_geometric_law():
+def test_discrete_laplace_is_the_truncated_geometric_distribution():
     """Each row is the truncated geometric distribution (Ghosh, Roughgarden, Sundararajan 2009, Def. 2.1)."""
     size, level = 6, NAT // 2
     channel, a = discrete_laplace(size, level), math.exp(-0.5)

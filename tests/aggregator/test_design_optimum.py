@@ -12,7 +12,7 @@ from scipy import optimize
 from aggregator.estimate.error import expected_mse, lip_mse
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.mechanism import Question
-from aggregator.families.noise.wasserstein import distance, geo_for, law_distance
+from aggregator.families.noise.wasserstein import distance, geo_for, infinite_wasserstein
 from aggregator.families.response.recipe import (
     published_lip_response,
     random_sampling,
@@ -227,9 +227,9 @@ def test_the_best_table_has_the_least_error_for_the_given_shares():
     even_table, skewed_table = best_table(matrix), best_table(matrix, skewed)
     certify(skewed_table, matrix)
 
-    def error(table, law):
-        rows, law = np.array(table.rows) / ONE, np.array(law)
-        return np.trace(np.linalg.inv((rows / (law @ rows)) @ rows.T))
+    def error(table, distribution):
+        rows, distribution = np.array(table.rows) / ONE, np.array(distribution)
+        return np.trace(np.linalg.inv((rows / (distribution @ rows)) @ rows.T))
 
     assert error(skewed_table, skewed) < error(even_table, skewed)
     assert error(even_table, [0.25] * 4) < error(skewed_table, [0.25] * 4)
@@ -246,11 +246,11 @@ def test_a_matrix_with_zero_levels_or_too_many_values_is_refused():
 # Mutual information
 
 
-def blahut_arimoto(law, d, price, rounds=3000):
+def blahut_arimoto(distribution, d, price, rounds=3000):
     """Return the rate-distortion optimum at a price, by the classical iteration (Cover, Thomas 2006, sec. 10.8)."""
-    r, worth = np.full(len(law), 1 / len(law)), np.exp(-price * d)
+    r, worth = np.full(len(distribution), 1 / len(distribution)), np.exp(-price * d)
     for _ in range(rounds):
-        r = r * ((law / (worth @ r)) @ worth)
+        r = r * ((distribution / (worth @ r)) @ worth)
     return worth * r / (worth @ r)[:, np.newaxis]
 
 
@@ -273,11 +273,15 @@ def test_the_mutual_information_table_has_the_distortion_of_blahut_arimoto(prior
     assert certificate.ldp is not None
     with pytest.raises(Uncertified):
         certify(table, MutualInformation(cap - 100, prior))
-    law = np.array(prior) / sum(prior)
-    d = 1 - np.eye(len(law)) if distortion is None else np.array(distortion, dtype=float)
-    price = optimize.brentq(lambda s: information(law, blahut_arimoto(law, d, s)) - cap / NAT, 1e-3, 30, xtol=1e-9)
+    distribution = np.array(prior) / sum(prior)
+    d = 1 - np.eye(len(distribution)) if distortion is None else np.array(distortion, dtype=float)
+    price = optimize.brentq(
+        lambda s: information(distribution, blahut_arimoto(distribution, d, s)) - cap / NAT, 1e-3, 30, xtol=1e-9
+    )
     rows = np.array(table.rows) / ONE
-    assert (law @ (rows * d)).sum() == pytest.approx((law @ (blahut_arimoto(law, d, price) * d)).sum(), rel=1e-5)
+    assert (distribution @ (rows * d)).sum() == pytest.approx(
+        (distribution @ (blahut_arimoto(distribution, d, price) * d)).sum(), rel=1e-5
+    )
 
 
 def test_the_bound_of_mutual_information_is_close_and_above():
@@ -290,10 +294,10 @@ def test_the_bound_of_mutual_information_is_close_and_above():
         table = Table.nearest([[Fraction(int(cell), int(row.sum())) for cell in row] for row in cells])
         prior = tuple(int(p) for p in draw.integers(1, 50, k))
         _, audited, witness = MutualInformation(NAT, prior).audit(table)
-        law, rows = np.array(prior) / sum(prior), np.array(table.rows) / ONE
-        true = information(law, rows) * NAT
+        distribution, rows = np.array(prior) / sum(prior), np.array(table.rows) / ONE
+        true = information(distribution, rows) * NAT
         assert true - 1e-3 <= audited <= true + 4
-        lift = rows[witness.x, witness.y] / (law @ rows)[witness.y]
+        lift = rows[witness.x, witness.y] / (distribution @ rows)[witness.y]
         assert witness.numerator / witness.denominator == pytest.approx(lift)
 
 
@@ -324,7 +328,7 @@ def test_a_cap_above_the_entropy_is_refused():
 # Pufferfish
 
 
-def test_the_distance_of_two_laws_is_that_of_their_quantiles():
+def test_the_distance_of_two_distributions_is_that_of_their_quantiles():
     """The Wasserstein distance of two random distributions equals that of the sorted populations, compared person by
     person."""
     draw = random.Random(SEED)
@@ -333,10 +337,10 @@ def test_the_distance_of_two_laws_is_that_of_their_quantiles():
         first, second = ([draw.randrange(4) for _ in range(size)] for _ in range(2))
         if sum(first) and sum(second):
             people = [
-                [x for x, weight in enumerate(law) for _ in range(weight * sum(other))]
-                for law, other in ((first, second), (second, first))
+                [x for x, weight in enumerate(distribution) for _ in range(weight * sum(other))]
+                for distribution, other in ((first, second), (second, first))
             ]
-            assert law_distance(first, second) == max(abs(x - y) for x, y in zip(*people, strict=True))
+            assert infinite_wasserstein(first, second) == max(abs(x - y) for x, y in zip(*people, strict=True))
 
 
 def scenarios():

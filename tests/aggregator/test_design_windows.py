@@ -25,10 +25,10 @@ def zipf(size, power):
 
 def share_of_gain(channel, prior, level):
     """Return the channel's gain over a guess from the prior, as a fraction of the coordinate bound's (MATH 2.6)."""
-    law = np.array(prior) / sum(prior)
+    distribution = np.array(prior) / sum(prior)
     decoder = WindowsDecoder(channel)
-    error = 1 - (decoder.forward_squares(law**2) / decoder.forward(law)).sum()
-    guess = 1 - (law**2).sum()
+    error = 1 - (decoder.forward_squares(distribution**2) / decoder.forward(distribution)).sum()
+    guess = 1 - (distribution**2).sum()
     return (guess - error) / (guess - lip_mse_bound(level, prior))
 
 
@@ -124,9 +124,9 @@ def test_every_value_has_an_unbiased_estimate(prior, eps):
 def test_a_thousand_values_have_unbiased_estimates():
     """Under a Zipf prior of 1,000 values each value has an unbiased estimate, at 1.001 times the bound or less."""
     prior = zipf(1000, 1)
-    channel, law = windows(prior, NANONATS), np.array(prior) / sum(prior)
+    channel, distribution = windows(prior, NANONATS), np.array(prior) / sum(prior)
     assert lip_mse(channel, prior) <= 1.001 * lip_mse_bound(NANONATS, prior)
-    decoder = WindowsDecoder(channel, law)
+    decoder = WindowsDecoder(channel, distribution)
     p = np.random.default_rng(1).dirichlet(np.ones(1000))
     np.testing.assert_allclose(decoder.invert(decoder.forward(p)), p, atol=1e-6)
 

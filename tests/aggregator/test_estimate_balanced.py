@@ -47,26 +47,26 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
     At the reference prior no query has a larger variance than without the constraint.
     """
     generator, k = np.random.default_rng(11), channel.inputs
-    bits, law = words(channel)
+    bits, distribution = words(channel)
     reference, p, v = generator.dirichlet(np.ones(k)), generator.dirichlet(np.ones(k)), generator.normal(size=k)
     decoder = decoder_of(channel, reference)
     of_word = np.array([decoder.plain.invert(word) for word in bits])
-    mean = reference @ law @ of_word
-    covariance = (of_word - mean).T @ ((reference @ law)[:, np.newaxis] * (of_word - mean))
+    mean = reference @ distribution @ of_word
+    covariance = (of_word - mean).T @ ((reference @ distribution)[:, np.newaxis] * (of_word - mean))
     ones = np.ones(k)
     balanced = of_word - np.outer((of_word @ ones - 1) / (ones @ covariance @ ones), covariance @ ones)
     np.testing.assert_allclose([decoder.invert(word) for word in bits], balanced, atol=1e-9)
     np.testing.assert_allclose(balanced.sum(axis=1), 1)
-    np.testing.assert_allclose(p @ law @ balanced, p, atol=1e-9)
-    of_words = p @ law
+    np.testing.assert_allclose(p @ distribution @ balanced, p, atol=1e-9)
+    of_words = p @ distribution
     each = of_words @ (balanced - p) ** 2
-    np.testing.assert_allclose(decoder.variances(p @ law @ bits), each, rtol=1e-8, atol=1e-12)
-    assert decoder.variance(v, p @ law @ bits) == pytest.approx(of_words @ ((balanced - p) @ v) ** 2)
+    np.testing.assert_allclose(decoder.variances(p @ distribution @ bits), each, rtol=1e-8, atol=1e-12)
+    assert decoder.variance(v, p @ distribution @ bits) == pytest.approx(of_words @ ((balanced - p) @ v) ** 2)
     np.testing.assert_allclose(bits @ decoder.adjoint(v) + decoder.intercept(v), balanced @ v, atol=1e-9)
     assert decoder.weight == pytest.approx(np.abs(balanced).max())
     np.testing.assert_allclose(decoder.word_increments.most, balanced.max(axis=0))
     np.testing.assert_allclose(decoder.word_increments.least, balanced.min(axis=0))
-    at_reference = reference @ law @ bits
+    at_reference = reference @ distribution @ bits
     assert decoder.variance(v, at_reference) <= decoder.plain.variance(v, at_reference) * (1 + 1e-9)
 
 
@@ -89,8 +89,8 @@ def test_the_constraint_on_the_sum_reduces_the_variance(channel, most):
     """For uniform shares the constraint multiplies the variance by .89, .89 and .77 or less; for oue with 9 values it
     lowers it from 28.8 to 25.7."""
     decoder = decoder_of(channel)
-    law = decoder.forward(np.full(channel.inputs, 1 / channel.inputs))
-    assert decoder.variances(law).sum() <= most * decoder.plain.variances(law).sum()
+    distribution = decoder.forward(np.full(channel.inputs, 1 / channel.inputs))
+    assert decoder.variances(distribution).sum() <= most * decoder.plain.variances(distribution).sum()
 
 
 def terms_of(domain, channel):
@@ -230,5 +230,5 @@ def test_the_weights_of_the_projection_reduce_its_error():
 
 
 def _sampled(decoder, p, n, generator):
-    law = np.maximum(decoder.forward(p), 0)
-    return generator.multinomial(n, law / law.sum())
+    distribution = np.maximum(decoder.forward(p), 0)
+    return generator.multinomial(n, distribution / distribution.sum())

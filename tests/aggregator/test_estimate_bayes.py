@@ -28,10 +28,10 @@ def estimated(channel, p, n, batches, seed=1):
     """Return the mean total variation distance of the projection and of empirical Bayes from the truth, over the
     batches."""
     rng, decoder = np.random.default_rng(seed), decoder_of(channel)
-    law = decoder.forward(p)
+    distribution = decoder.forward(p)
     found = []
     for _ in range(batches):
-        share = rng.multinomial(n, law / law.sum()) / n
+        share = rng.multinomial(n, distribution / distribution.sum()) / n
         raw, se = decoder.invert(share), standard_errors(decoder, share, n)
         found.append([np.abs(each - p).sum() / 2 for each in (project(raw), empirical_bayes(raw, se))])
     return np.mean(found, axis=0)
@@ -203,13 +203,13 @@ def test_binning_does_not_change_the_shares():
     near = np.geomspace(bayes.FINEST * se[0], bayes.NEAR * se[0], bayes.GRID)
     grid = np.sort(np.concatenate([[0.0], near, raw[raw > bayes.NEAR * se[0]]]))
     likelihood = np.exp(-(((raw[:, None] - grid) / se[0]) ** 2) / 2)
-    law = np.full(len(grid), 1 / len(grid))
+    distribution = np.full(len(grid), 1 / len(grid))
     for _ in range(300):
-        law = (law * likelihood / (likelihood @ law)[:, None]).mean(axis=0)
-    beside = 2000 * np.array([(law * np.exp(-(((point - grid) / se[0]) ** 2) / 2)).sum() for point in grid])
+        distribution = (distribution * likelihood / (likelihood @ distribution)[:, None]).mean(axis=0)
+    beside = 2000 * np.array([(distribution * np.exp(-(((point - grid) / se[0]) ** 2) / 2)).sum() for point in grid])
     pull = 1 / (1 + (bayes.HALFWAY / beside) ** 4)
     located = pull * grid + (1 - pull) * np.maximum(raw, 0)[:, None]
-    slow = (likelihood * law * located).sum(axis=1) / (likelihood @ law)
+    slow = (likelihood * distribution * located).sum(axis=1) / (likelihood @ distribution)
     loose = slow / (1 + (slow / (bayes.LARGE * se[0])) ** 4)
     slow += loose * (1 - slow.sum()) / loose.sum()
     assert np.abs(found - slow).sum() < 0.01

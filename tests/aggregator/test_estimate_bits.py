@@ -34,14 +34,14 @@ def words(channel):
     """Return (2^k, k) the bits of every word, and (k, 2^k) the probability of each word for each input."""
     k, one = channel.inputs, 1 << channel.scale
     bits = np.array([[int(bit) for bit in f"{y:0{k}b}"] for y in range(channel.outputs)], dtype=float)
-    law = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
-    return bits, law
+    distribution = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
+    return bits, distribution
 
 
 def test_forward_and_backward_multiply_with_the_response(channel, rng):
     """forward(p) = p R and backward(w) = R w, where R[x] is the mean of the bits over all words of x."""
-    bits, law = words(channel)
-    response, decoder = law @ bits, BitsDecoder(channel)
+    bits, distribution = words(channel)
+    response, decoder = distribution @ bits, BitsDecoder(channel)
     p, w = rng.normal(size=channel.inputs), rng.normal(size=channel.inputs)
     np.testing.assert_allclose(decoder.forward(p), p @ response, atol=1e-12)
     np.testing.assert_allclose(decoder.backward(w), response @ w, atol=1e-12)
@@ -52,22 +52,22 @@ def test_forward_and_backward_multiply_with_the_response(channel, rng):
 
 def test_the_estimate_is_unbiased(channel, rng):
     """A report's contribution to v . raw, with the intercept, has the mean v . p under every p."""
-    bits, law = words(channel)
+    bits, distribution = words(channel)
     decoder = BitsDecoder(channel)
     p, v = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
     adds = bits @ decoder.adjoint(v) + decoder.intercept(v)
-    assert p @ law @ adds == pytest.approx(p @ v)
-    np.testing.assert_allclose(decoder.invert(p @ law @ bits), p, atol=1e-9)
+    assert p @ distribution @ adds == pytest.approx(p @ v)
+    np.testing.assert_allclose(decoder.invert(p @ distribution @ bits), p, atol=1e-9)
     share = rng.uniform(size=channel.inputs)
     assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share))
 
 
 def test_variances_are_those_of_all_words(channel, rng):
     """variances and variance are the variances of one report's contribution, computed over all words."""
-    bits, law = words(channel)
+    bits, distribution = words(channel)
     decoder = BitsDecoder(channel)
     p, v = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
-    of_words, share = p @ law, p @ law @ bits
+    of_words, share = p @ distribution, p @ distribution @ bits
     adds = np.array([decoder.invert(word) for word in bits])
     each = of_words @ adds**2 - (of_words @ adds) ** 2
     np.testing.assert_allclose(decoder.variances(share), each, atol=1e-9)
@@ -93,9 +93,9 @@ def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
 
 def test_ceiling_and_weight_equal_those_of_all_words(channel):
     """The ceiling is the largest mean of each bit; the weight is the largest amount that a bit adds to its value."""
-    bits, law = words(channel)
+    bits, distribution = words(channel)
     decoder = BitsDecoder(channel)
-    np.testing.assert_allclose(decoder.ceiling, (law @ bits).max(axis=0), atol=1e-12)
+    np.testing.assert_allclose(decoder.ceiling, (distribution @ bits).max(axis=0), atol=1e-12)
     adds = np.array([decoder.invert(word) for word in bits])
     assert decoder.weight == pytest.approx(np.abs(adds).max())
 

@@ -221,11 +221,11 @@ def test_the_table_decoder_has_the_least_error_at_its_reference(rng):
     Q, reference = dense(channel), rng.dirichlet(np.ones(channel.inputs))
     decoder = decoder_of(channel, reference.tolist())
     L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
-    law = reference @ Q
+    distribution = reference @ Q
     null = np.linalg.svd(Q)[2][channel.inputs :].T  # the columns span the null space: Q null = 0
     for _ in range(20):
         other = L + null @ rng.normal(size=(null.shape[1], channel.inputs)) / 10
-        assert (law @ other**2).sum() > (law @ L**2).sum()
+        assert (distribution @ other**2).sum() > (distribution @ L**2).sum()
     np.testing.assert_allclose(L.sum(axis=1), 1)
 
 

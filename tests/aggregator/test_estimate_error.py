@@ -161,9 +161,9 @@ def test_the_error_of_a_table_is_the_variance_of_one_report():
     channel = Table.nearest([[Fraction(cell, 8) for cell in row] for row in rows])
     p = np.array([0.3, 0.7])
     decoder = decoder_of(channel)
-    law = p @ (np.array(rows) / 8)
+    distribution = p @ (np.array(rows) / 8)
     L = np.array([decoder.adjoint(unit) for unit in np.eye(2)]).T
-    assert expected_mse(channel, p) == pytest.approx(((law @ L**2) - (law @ L) ** 2).sum())
+    assert expected_mse(channel, p) == pytest.approx(((distribution @ L**2) - (distribution @ L) ** 2).sum())
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ def outputs_of(channel: Channel) -> tuple[Floats, Floats]:
         return np.eye(decoder.features), np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
     words = [np.array(word) for word in itertools.product((0, 1), repeat=channel.inputs) if sum(word) == channel.ones]
     inside = decoder.forward(np.eye(channel.inputs)[0])[0]
-    law = np.array([[inside if word[x] else 1 - inside for word in words] for x in range(channel.inputs)])
+    distribution = np.array([[inside if word[x] else 1 - inside for word in words] for x in range(channel.inputs)])
     having = np.array([[bool(word[x]) for word in words] for x in range(channel.inputs)])
-    law /= np.where(having, having.sum(axis=1, keepdims=True), (~having).sum(axis=1, keepdims=True))
-    return np.array(words, dtype=np.float64), law
+    distribution /= np.where(having, having.sum(axis=1, keepdims=True), (~having).sum(axis=1, keepdims=True))
+    return np.array(words, dtype=np.float64), distribution
 
 
 decoder = cache(decoder_of)
@@ -54,8 +54,8 @@ decoder = cache(decoder_of)
 
 def view_of(questions: Sequence[int], channel: Channel, table: Floats, n: int, rng: np.random.Generator) -> FormView:
     """Return a view whose reports are drawn from its channel."""
-    words, law = outputs_of(channel)
-    drawn = rng.multinomial(n, np.maximum(table.ravel() @ law, 0) / (table.ravel() @ law).sum())
+    words, distribution = outputs_of(channel)
+    drawn = rng.multinomial(n, np.maximum(table.ravel() @ distribution, 0) / (table.ravel() @ distribution).sum())
     tally = Tally((drawn @ words).astype(np.int64), n)
     return FormView(tuple(questions), tuple(SIZES[q] for q in questions), decoder(channel), tally)
 
@@ -96,13 +96,13 @@ def increments(decoder: Decoder, words: Floats) -> Floats:
 def test_variances_and_covariances_are_those_of_dense_matrices(asked: tuple[int, ...]) -> None:
     """Covariances of a view, its margins and their variances equal those of dense matrices."""
     channel = channels_of()[asked]
-    words, law = outputs_of(channel)
+    words, distribution = outputs_of(channel)
     decoder, p = decoder_of(channel), np.random.default_rng(3).dirichlet(np.ones(channel.inputs))
     adds = increments(decoder, words)
-    assert np.allclose(law @ adds, np.eye(channel.inputs), atol=1e-9), (
+    assert np.allclose(distribution @ adds, np.eye(channel.inputs), atol=1e-9), (
         "the words and their probabilities are not the channel's"
     )
-    dense = (adds - p).T @ ((p @ law)[:, None] * (adds - p))
+    dense = (adds - p).T @ ((p @ distribution)[:, None] * (adds - p))
     v = np.random.default_rng(4).normal(size=channel.inputs)
     assert np.allclose(covariances(decoder, decoder.forward(p), v), dense @ v, atol=1e-8)
     shape = tuple(SIZES[q] for q in asked)
@@ -137,13 +137,13 @@ def test_an_ordered_question_is_estimated_by_the_projection() -> None:
     views state that the values are ordered."""
     rng, places = np.random.default_rng(9), (np.arange(20) + 0.5) / 20
     truth = places * (1 - places) ** 4
-    law, decoder = np.outer(truth / truth.sum(), (0.6, 0.4)), decoder_of(projective(40, NANONATS))
+    distribution, decoder = np.outer(truth / truth.sum(), (0.6, 0.4)), decoder_of(projective(40, NANONATS))
     off = []
     for _ in range(20):
-        counts = rng.multinomial(4_000, decoder.forward(law.ravel()))
-        view = FormView((0, 1), law.shape, decoder, Tally(counts, 4_000))
+        counts = rng.multinomial(4_000, decoder.forward(distribution.ravel()))
+        view = FormView((0, 1), distribution.shape, decoder, Tally(counts, 4_000))
         found = [margin([one], 0).share for one in (replace(view, ordered=frozenset({0})), view)]
-        off.append([np.abs(np.cumsum(share - law.sum(axis=1))).sum() for share in found])
+        off.append([np.abs(np.cumsum(share - distribution.sum(axis=1))).sum() for share in found])
     by_projection, by_empirical_bayes = np.mean(off, axis=0)
     assert by_projection < 0.8 * by_empirical_bayes
 
@@ -259,10 +259,10 @@ def test_independent_questions_seldom_have_a_significant_association(surveys: in
 
 def related() -> Floats:
     """Return (3, 4, 2) a joint distribution in which all questions are associated."""
-    law = unrelated()
-    law[0, 0] += 0.15
-    law[1, :, 1] += 0.1
-    return np.asarray(law / law.sum())
+    distribution = unrelated()
+    distribution[0, 0] += 0.15
+    distribution[1, :, 1] += 0.1
+    return np.asarray(distribution / distribution.sum())
 
 
 @pytest.mark.parametrize(("surveys", "least"), [(60, 52), pytest.param(400, 372, marks=pytest.mark.long)])
@@ -350,16 +350,16 @@ def test_a_question_that_no_view_asks_is_refused() -> None:
         cross(views, 1, 0)
 
 
-def test_sets_of_the_benchmark_are_drawn_from_the_law_of_their_channel() -> None:
+def test_sets_of_the_benchmark_are_drawn_by_their_channel() -> None:
     """The benchmark's counts of subsets have the channel's mean, and the channel's variance of a query."""
     channel = subset_selection(6, NANONATS)
     p, v, n = np.array([0.5, 0.2, 0.1, 0.1, 0.1, 0.0]), np.array([1.0, 1.0, 0.0, -1.0, 0.0, 0.0]), 2_000
-    law, rng = decoder(channel).forward(p), np.random.default_rng(17)
+    distribution, rng = decoder(channel).forward(p), np.random.default_rng(17)
     shares = np.array([drawn(channel, decoder(channel), p, n, rng).counts / n for _ in range(300)])
     # Over 300 surveys, means are within 5 standard errors, and relative mean squares within 5 sqrt(2 / 300) = .41.
-    assert np.abs(shares.mean(axis=0) - law).max() < 5 * np.sqrt(0.25 / n / 300)
+    assert np.abs(shares.mean(axis=0) - distribution).max() < 5 * np.sqrt(0.25 / n / 300)
     spread = np.var([decoder(channel).query(v, share) for share in shares])
-    assert spread / (decoder(channel).variance(v, law) / n) == pytest.approx(1, abs=0.41)
+    assert spread / (decoder(channel).variance(v, distribution) / n) == pytest.approx(1, abs=0.41)
 
 
 def test_a_table_of_two_by_two_is_not_shrunk() -> None:

@@ -53,8 +53,8 @@ def memo(channel, devices, rng):
         other = np.array(channel.other)[np.array(channel.class_of)] / 2.0**32
         chance = np.where(np.eye(channel.inputs, dtype=bool), own, other)
         return (rng.random((devices, channel.inputs, channel.inputs)) < chance).astype(np.int64)
-    law = np.array([decoder_of(channel).forward(unit) for unit in np.eye(channel.inputs)])
-    output = np.stack([rng.choice(channel.outputs, devices, p=row / row.sum()) for row in law], axis=1)
+    distribution = np.array([decoder_of(channel).forward(unit) for unit in np.eye(channel.inputs)])
+    output = np.stack([rng.choice(channel.outputs, devices, p=row / row.sum()) for row in distribution], axis=1)
     return np.eye(channel.outputs, dtype=np.int64)[output]
 
 
@@ -352,8 +352,8 @@ def test_intervals_of_a_difference_without_common_devices_have_their_coverage(na
     alone = []
     for _ in range(200):
         tallies = []
-        for law, people in ((P, 60), (q, 300)):
-            chance = decoder.forward(law)
+        for distribution, people in ((P, 60), (q, 300)):
+            chance = decoder.forward(distribution)
             tallies.append(Tally.of(rng.multinomial(people, chance / chance.sum())))
         found = difference(*(Side(str(n), terms, tally) for n, tally in enumerate(tallies)))
         alone.append(covered(found.low, found.high, q - P))

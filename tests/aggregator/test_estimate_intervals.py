@@ -49,7 +49,7 @@ class Case:
 
     channel: object
     decoder: object
-    law: np.ndarray
+    distribution: np.ndarray
     features: np.ndarray
 
     @cached_property
@@ -86,10 +86,10 @@ def case(channel):
     channel."""
     words = [y for y in range(channel.outputs) if channel.emits(y)] if channel.unary else range(channel.outputs)
     one = 1 << channel.scale
-    law = np.array([[channel.weight(x, y) / one for y in words] for x in range(channel.inputs)])
+    distribution = np.array([[channel.weight(x, y) / one for y in words] for x in range(channel.inputs)])
     k = channel.inputs
     features = np.array([[y >> (k - 1 - x) & 1 for x in range(k)] for y in words]) if channel.unary else None
-    return Case(channel, decoder_of(channel), law, features)
+    return Case(channel, decoder_of(channel), distribution, features)
 
 
 def channels_under_test():
@@ -134,14 +134,16 @@ def people_of(given, n=REPORTS):
 
 def drawn_people(given, people, batches, seed=11):
     """Return (batches, m) counts; every batch has new people."""
-    law = people / people.sum() @ given.law
-    return counted(given, np.random.default_rng(seed).multinomial(people.sum(), law / law.sum(), batches))
+    distribution = people / people.sum() @ given.distribution
+    return counted(
+        given, np.random.default_rng(seed).multinomial(people.sum(), distribution / distribution.sum(), batches)
+    )
 
 
 def fixed_people(given, people, batches, seed=12):
     """Return (batches, m) counts; every batch has the same people."""
     rng = np.random.default_rng(seed)
-    rows = zip(people, given.law, strict=True)
+    rows = zip(people, given.distribution, strict=True)
     return counted(given, sum(rng.multinomial(count, row / row.sum(), batches) for count, row in rows))
 
 
@@ -182,8 +184,8 @@ def all_intervals(given, counts, alpha, n=REPORTS):
 
 def test_simulated_counts_follow_the_channels_weights(given):
     """The rows of the batches' distribution sum to one, and its mean is the decoder's forward pass."""
-    np.testing.assert_allclose(given.law.sum(axis=1), 1, atol=1e-12)
-    mean = given.law if given.features is None else given.law @ given.features
+    np.testing.assert_allclose(given.distribution.sum(axis=1), 1, atol=1e-12)
+    mean = given.distribution if given.features is None else given.distribution @ given.features
     np.testing.assert_allclose([given.decoder.forward(unit) for unit in np.eye(given.channel.inputs)], mean, atol=1e-9)
 
 
@@ -203,7 +205,7 @@ def test_the_expected_estimate_is_the_truth(given):
     """The decoder maps the distribution of an input's reports to that input: the estimate has no bias for any
     population."""
     L, bases = given.left_inverse
-    mean = given.law if given.features is None else given.law @ given.features
+    mean = given.distribution if given.features is None else given.distribution @ given.features
     np.testing.assert_allclose(mean @ L + bases, np.eye(given.channel.inputs), atol=1e-9)
 
 

@@ -39,8 +39,8 @@ def even(k):
 
 
 def drawn(rng, decoder, p, n):
-    law = decoder.forward(p)
-    return rng.multinomial(n, law / law.sum()) / n
+    distribution = decoder.forward(p)
+    return rng.multinomial(n, distribution / distribution.sum()) / n
 
 
 def log_likelihood(decoder, share, p):
@@ -103,16 +103,16 @@ def test_longer_steps_converge_faster_than_plain_steps():
     as large."""
     channel = hadamard(1024, NANONATS)
     decoder, n, p = decoder_of(channel), 100_000, 1 / np.arange(1, 1025)
-    law = decoder.forward(p / p.sum())
-    share = np.random.default_rng(1).multinomial(n, law / law.sum()) / n
+    distribution = decoder.forward(p / p.sum())
+    share = np.random.default_rng(1).multinomial(n, distribution / distribution.sum()) / n
     fit = em(decoder, share, n, even(1024))
     assert fit.settled
     assert fit.steps <= 1000
     slow = even(1024)
     for _ in range(fit.steps):
         slow = posterior_mean(decoder, share, slow)
-    law = decoder.forward(slow)
-    assert n * (decoder.backward(share / law).max() - 1) > 5 * fit.gap
+    distribution = decoder.forward(slow)
+    assert n * (decoder.backward(share / distribution).max() - 1) > 5 * fit.gap
 
 
 def test_a_share_of_zero_at_the_start_can_grow():
@@ -137,11 +137,11 @@ def test_an_invertible_channel_identifies_all_values(channel):
     variance."""
     decoder, p = decoder_of(channel), 1 / np.arange(1, channel.inputs + 1)
     p /= p.sum()
-    law = decoder.forward(p)
-    found = identified_values(decoder, law, p)
+    distribution = decoder.forward(p)
+    found = identified_values(decoder, distribution, p)
     assert found.identified.all()
     np.testing.assert_allclose(found.raw, p, atol=1e-9)
-    assert (found.variance <= decoder.variances(law) * (1 + 1e-9)).all()
+    assert (found.variance <= decoder.variances(distribution) * (1 + 1e-9)).all()
 
 
 # Values 2 and 3 have the same row, so only values 0 and 1 are identified.

@@ -26,17 +26,17 @@ def channel(request):
 
 def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel, rng):
     """forward, forward_squares, backward, invert, adjoint, variances and ceiling equal those of the dense matrices."""
-    decoder, law = NoiseDecoder(channel), dense(channel)
-    inverse = np.linalg.inv(law)
+    decoder, distribution = NoiseDecoder(channel), dense(channel)
+    inverse = np.linalg.inv(distribution)
     p, w = rng.dirichlet(np.ones(channel.inputs)), rng.normal(size=channel.inputs)
-    share = p @ law
+    share = p @ distribution
     np.testing.assert_allclose(decoder.forward(p), share, rtol=1e-12)
-    np.testing.assert_allclose(decoder.forward_squares(p), p @ law**2, rtol=1e-12)
-    np.testing.assert_allclose(decoder.backward(w), law @ w, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(decoder.forward_squares(p), p @ distribution**2, rtol=1e-12)
+    np.testing.assert_allclose(decoder.backward(w), distribution @ w, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(decoder.invert(share), p, atol=1e-9)
     np.testing.assert_allclose(decoder.adjoint(w), inverse @ w, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(decoder.variances(share), share @ inverse**2 - p**2, rtol=1e-9)
-    np.testing.assert_allclose(decoder.ceiling, law.max(axis=0))
+    np.testing.assert_allclose(decoder.ceiling, distribution.max(axis=0))
     assert decoder.weight == pytest.approx(np.abs(inverse).max())
     assert (decoder.inputs, decoder.features) == (channel.inputs, channel.outputs)
 

@@ -57,8 +57,8 @@ def wasserstein(p, q):
 
 
 def tally_of(decoder, p, n, generator):
-    law = np.maximum(decoder.forward(p), 0)
-    return Tally.of(generator.multinomial(n, law / law.sum()))
+    distribution = np.maximum(decoder.forward(p), 0)
+    return Tally.of(generator.multinomial(n, distribution / distribution.sum()))
 
 
 def test_the_default_of_numbers_has_the_smaller_distance_on_ordered_shapes():
@@ -100,8 +100,8 @@ def test_the_plan_states_the_error_of_the_mean():
     for mechanism, one in candidates(question):
         if isinstance(one, str) or math.isnan(one.mean_variance):
             continue
-        law = decoder_of(one.channel).forward(np.full(8, 1 / 8))
-        answer = query.mean(terms_of(EDGES, one.channel), Tally(np.rint(n * law).astype(np.int64), n))
+        distribution = decoder_of(one.channel).forward(np.full(8, 1 / 8))
+        answer = query.mean(terms_of(EDGES, one.channel), Tally(np.rint(n * distribution).astype(np.int64), n))
         assert rows[mechanism.name].mean_se == pytest.approx(answer.se, rel=1e-5), mechanism.name
         assert rows[mechanism.name].as_json()["mean_se"] == rows[mechanism.name].mean_se
         checked += 1

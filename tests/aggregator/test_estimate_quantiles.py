@@ -38,8 +38,8 @@ def terms_of(channel: Channel, domain: Domain) -> Campaign:
 
 def reports(p: np.ndarray, n: int, seed: int) -> np.ndarray:
     """Return (m,) counts of the outputs of n people with numbers drawn from ``p``, at 1 nat."""
-    law = decoder_of(wave(len(p), NANONATS)).forward(p)
-    return np.random.default_rng(seed).multinomial(n, law / law.sum())
+    distribution = decoder_of(wave(len(p), NANONATS)).forward(p)
+    return np.random.default_rng(seed).multinomial(n, distribution / distribution.sum())
 
 
 def slowly(on: Merged, chosen: np.ndarray, t: float) -> float:

@@ -34,8 +34,8 @@ def terms(channel, notion=None, domain=None, minimum=100):
 
 
 def tally(rng, channel, p, n, rejected=None, version=None):
-    law = decoder_of(channel).forward(np.asarray(p, dtype=float))
-    return Tally(rng.multinomial(n, law / law.sum()), n, rejected or {}, version)
+    outputs = decoder_of(channel).forward(np.asarray(p, dtype=float))
+    return Tally(rng.multinomial(n, outputs / outputs.sum()), n, rejected or {}, version)
 
 
 LDP = terms(randomized_response(4, NANONATS))

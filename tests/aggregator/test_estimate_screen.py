@@ -29,8 +29,8 @@ CHANNELS = {
 
 
 def honest(channel, p, n, rng):
-    law = decoder_of(channel).forward(p)
-    return rng.multinomial(n, law / law.sum())
+    distribution = decoder_of(channel).forward(p)
+    return rng.multinomial(n, distribution / distribution.sum())
 
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
@@ -132,9 +132,9 @@ def test_honest_subsets_raise_almost_no_alarm():
     channel, rng, n = subset_selection(9, NANONATS), np.random.default_rng(14), 2000
     words = [y for y in range(1 << 9) if channel.emits(y)]
     bits = np.array([[y >> (8 - x) & 1 for x in range(9)] for y in words])
-    law = np.array([[channel.weight(x, y) / (1 << channel.scale) for y in words] for x in (0, 8)])
+    distribution = np.array([[channel.weight(x, y) / (1 << channel.scale) for y in words] for x in (0, 8)])
     decoder = decoder_of(channel)
-    batches = np.concatenate([rng.multinomial(n, row / row.sum(), 500) @ bits for row in law])
+    batches = np.concatenate([rng.multinomial(n, row / row.sum(), 500) @ bits for row in distribution])
     assert sum(bool(screen(decoder, counts, n)) for counts in batches) <= 3
 
 

@@ -33,9 +33,9 @@ TERMS = Campaign(
 )  # fmt: skip
 
 
-def counts_of(laws, sizes, generator):
+def counts_of(distributions, sizes, generator):
     """Return counts of the outputs of both classes; the people of each class are drawn from its distribution."""
-    rows = [decoder.forward(law) for decoder, law in zip(DECODERS, laws, strict=True)]
+    rows = [decoder.forward(distribution) for decoder, distribution in zip(DECODERS, distributions, strict=True)]
     return np.concatenate([generator.multinomial(n, row / row.sum()) for n, row in zip(sizes, rows, strict=True)])
 
 

@@ -117,10 +117,10 @@ def distances(k: int, surveys: int, n: int = 5000) -> dict[str, tuple[float, flo
     and of s = 1."""
     decoder, rng, found = decoder_of(wave(k, NANONATS)), np.random.default_rng(8), {}
     for name, p in shapes(k).items():
-        law = decoder.forward(p)
+        distribution = decoder.forward(p)
         rows = []
         for _ in range(surveys):
-            on = Merged.of(decoder, rng.multinomial(n, law / law.sum()))
+            on = Merged.of(decoder, rng.multinomial(n, distribution / distribution.sum()))
             fits = [
                 smoothed.smoothed(on).share,
                 *smoothed._fits(on.channel, np.stack([on.counts] * 2), np.array([0.0, 1.0])),
@@ -157,8 +157,8 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
     decoder, x = decoder_of(wave(k, NANONATS)), (np.arange(k) + 0.5) / k
     p = x * (1 - x) ** 4
     p /= p.sum()
-    law = decoder.forward(p)
-    on = Merged.of(decoder, np.random.default_rng(1).multinomial(10**6, law / law.sum()))
+    distribution = decoder.forward(p)
+    on = Merged.of(decoder, np.random.default_rng(1).multinomial(10**6, distribution / distribution.sum()))
     assert on.blocks == merged.MOST_BLOCKS
     found = on.spread(smoothed.smoothed(on).share)
     assert found.shape == (k,)

@@ -84,8 +84,8 @@ def response(channel):
 
 def some_share(rng, channel, p):
     """Return the shares of the features in a multinomial sample of reports, and the shares of the words."""
-    law = rng.multinomial(1000, p @ dense(channel) / (p @ dense(channel)).sum()) / 1000
-    return (law @ bits(channel) if channel.unary else law), law
+    distribution = rng.multinomial(1000, p @ dense(channel) / (p @ dense(channel)).sum()) / 1000
+    return (distribution @ bits(channel) if channel.unary else distribution), distribution
 
 
 def test_forward_and_backward_multiply_with_the_response(channel, rng):
@@ -124,20 +124,20 @@ def test_all_forms_multiply_with_one_left_inverse(channel, rng):
     The references are sums over all outputs.
     """
     decoder = decoder_of(channel)
-    share, law = some_share(rng, channel, rng.dirichlet(np.ones(channel.inputs)))
+    share, distribution = some_share(rng, channel, rng.dirichlet(np.ones(channel.inputs)))
     features = bits(channel).astype(float) if channel.unary else np.eye(channel.outputs)
     seen = np.array([y for y in range(channel.outputs) if channel.emits(y)])
     L = np.array([decoder.adjoint(unit) for unit in np.eye(channel.inputs)]).T
     fixed = np.array([decoder.intercept(unit) for unit in np.eye(channel.inputs)])
     added = features @ L + fixed  # (m, k): the contribution of a report of each output
-    np.testing.assert_allclose(decoder.invert(share), law @ added, atol=1e-9)
-    mean = law @ added
-    np.testing.assert_allclose(decoder.variances(share), law @ (added - mean) ** 2, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(decoder.invert(share), distribution @ added, atol=1e-9)
+    mean = distribution @ added
+    np.testing.assert_allclose(decoder.variances(share), distribution @ (added - mean) ** 2, rtol=1e-9, atol=1e-9)
     assert decoder.weight == pytest.approx(np.abs(added[seen]).max(), rel=1e-9)
     v = rng.normal(size=channel.inputs)
     assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share), abs=1e-9)
     if not channel.unary:
-        assert decoder.variance(v, share) == pytest.approx(law @ (added @ v - mean @ v) ** 2, rel=1e-9)
+        assert decoder.variance(v, share) == pytest.approx(distribution @ (added @ v - mean @ v) ** 2, rel=1e-9)
 
 
 def test_shares_that_do_not_sum_to_one_have_the_same_decoder(one_hot, rng):
@@ -157,11 +157,11 @@ def test_the_variance_of_a_query_on_dependent_bits_is_exact(subset, rng):
     This needs shares that the channel can produce.
     """
     decoder, p = decoder_of(subset), rng.dirichlet(np.ones(subset.inputs))
-    law = p @ dense(subset)
+    distribution = p @ dense(subset)
     for v in (rng.normal(size=subset.inputs), np.ones(subset.inputs), np.eye(subset.inputs)[1]):
         added = bits(subset) @ decoder.adjoint(v)
-        expected = law @ (added - law @ added) ** 2
-        assert decoder.variance(v, law @ bits(subset)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        expected = distribution @ (added - distribution @ added) ** 2
+        assert decoder.variance(v, distribution @ bits(subset)) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 def test_each_input_has_one_step_with_the_stated_probabilities(channel):
@@ -225,9 +225,9 @@ def test_many_values_are_decoded_without_a_matrix(rng):
     """
     channel = projective(43_750, 2 * NANONATS)
     decoder = decoder_of(channel)
-    law = decoder.forward(np.eye(1, 43_750, 12_345)[0])
-    assert law.sum() == pytest.approx(1)
-    counts = rng.multinomial(3_670_000, np.maximum(law, 0) / law.sum())
+    distribution = decoder.forward(np.eye(1, 43_750, 12_345)[0])
+    assert distribution.sum() == pytest.approx(1)
+    counts = rng.multinomial(3_670_000, np.maximum(distribution, 0) / distribution.sum())
     started = time.process_time()
     raw = decoder.invert(counts / counts.sum())
     se = standard_errors(decoder, counts / counts.sum(), int(counts.sum()))
@@ -445,9 +445,9 @@ def test_triples_of_many_values_are_decoded_without_a_matrix(rng):
     """
     decoder = decoder_of(triples(MAX_INPUTS, 4 * NANONATS))
     x, n = 1234, 3_670_000
-    law = decoder.forward(np.eye(1, MAX_INPUTS, x)[0])
-    assert law.sum() == pytest.approx(1)
-    counts = rng.multinomial(n, law / law.sum())
+    distribution = decoder.forward(np.eye(1, MAX_INPUTS, x)[0])
+    assert distribution.sum() == pytest.approx(1)
+    counts = rng.multinomial(n, distribution / distribution.sum())
     started = time.process_time()
     raw, se = decoder.invert(counts / n), standard_errors(decoder, counts / n, n)
     low, high = intervals(decoder.binomial_steps(counts, n), raw, se, 1e-6)

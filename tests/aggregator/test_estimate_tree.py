@@ -164,8 +164,8 @@ def surveys_of(tree, districts, decoders, people, counts, rng):
             made.append(None)
             continue
         size = each.max() + 1
-        law = decoder.forward(np.bincount(each, people, size))
-        share = rng.multinomial(n, law / law.sum()) / n
+        distribution = decoder.forward(np.bincount(each, people, size))
+        share = rng.multinomial(n, distribution / distribution.sum()) / n
         even = decoder.forward(np.bincount(each, minlength=size) / len(each))
         made.append(
             ViewEstimate(
@@ -251,15 +251,18 @@ def test_errors_of_fewer_districts_than_inputs_are_as_large_as_stated(size):
     maps = [np.arange(size) % 2, np.arange(size)]
     tree = Tree.of(maps)
     decoders = [decoder_of(projective(each, NANONATS)) for each in tree.sizes]
-    laws = [decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs)) for decoder in decoders]
+    distributions = [decoder.forward(np.full(decoder.inputs, 1 / decoder.inputs)) for decoder in decoders]
     surveys = []
-    for decoder, law in zip(decoders, laws, strict=True):
-        v = independent(decoder, law, decoder.variances(law))
-        surveys.append(ViewEstimate(decoder.invert(law), v, v))
+    for decoder, distribution in zip(decoders, distributions, strict=True):
+        v = independent(decoder, distribution, decoder.variances(distribution))
+        surveys.append(ViewEstimate(decoder.invert(distribution), v, v))
     passes = Passes.of(tree, surveys)
     for level, found in enumerate(combine(tree, surveys)):
         exact = [
-            sum(decoder.variance(part, law) for decoder, part, law in zip(decoders, parts, laws, strict=True))
+            sum(
+                decoder.variance(part, distribution)
+                for decoder, part, distribution in zip(decoders, parts, distributions, strict=True)
+            )
             for _, parts in (passes.adjoint(level, unit) for unit in np.eye(tree.sizes[level]))
         ]
         assert found.variances.sum() == pytest.approx(sum(exact), rel=0.01)

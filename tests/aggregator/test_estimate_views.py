@@ -73,9 +73,9 @@ def counted(terms, people, numbers, rng=None):
     numbers."""
     parts = []
     for view, n in zip(terms.views, numbers, strict=True):
-        law = decoder_of(view.channel).forward(np.bincount(district(terms, view), people, view.channel.inputs))
-        law /= law.sum()
-        counts = np.round(n * law).astype(np.int64) if rng is None else rng.multinomial(n, law)
+        distribution = decoder_of(view.channel).forward(np.bincount(district(terms, view), people, view.channel.inputs))
+        distribution /= distribution.sum()
+        counts = np.round(n * distribution).astype(np.int64) if rng is None else rng.multinomial(n, distribution)
         parts.append(Tally.of(counts))
     return ViewsTally.of_parts(parts, {}, None)
 
@@ -296,11 +296,11 @@ def panel(terms, rng, devices, moves, both=0.8):
     there, key = rng.random(devices), rng.integers(-(2**63), 2**63 - 1, devices)
     parts = []
     for place, one in enumerate(terms.views):
-        laws = np.array([decoder_of(one.channel).forward(unit) for unit in np.eye(one.channel.inputs)])
-        laws = np.cumsum(laws / laws.sum(axis=1, keepdims=True), axis=1)
+        distributions = np.array([decoder_of(one.channel).forward(unit) for unit in np.eye(one.channel.inputs)])
+        distributions = np.cumsum(distributions / distributions.sum(axis=1, keepdims=True), axis=1)
         was, now = (district(terms, one)[x] for x in (before, after))
-        first = (rng.random((devices, 1)) > laws[was]).sum(axis=1)
-        second = np.where(was == now, first, (rng.random((devices, 1)) > laws[now]).sum(axis=1))
+        first = (rng.random((devices, 1)) > distributions[was]).sum(axis=1)
+        second = np.where(was == now, first, (rng.random((devices, 1)) > distributions[now]).sum(axis=1))
         parts.append([])
         for output, here in ((first, there < (1 + both) / 2), (second, there >= (1 - both) / 2)):
             device = np.flatnonzero(here & (view == place))

@@ -98,9 +98,10 @@ def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
     question, distances = Question(Buckets.of(range(k)), Ldp(NANONATS)), []
     for name in ("wave", AUTO):
         _, channel = chosen(name, question)
-        law = np.maximum(decoder_of(channel).forward(p), 0)
+        distribution = np.maximum(decoder_of(channel).forward(p), 0)
         found = [
-            estimate(terms_of(channel, range(k)), Tally.of(generator.multinomial(n, law / law.sum()))) for _ in range(8)
+            estimate(terms_of(channel, range(k)), Tally.of(generator.multinomial(n, distribution / distribution.sum())))
+            for _ in range(8)
         ]
         distances.append(np.mean([np.abs(np.cumsum(one.share - p)).sum() / (k - 1) for one in found]))
         if name == "wave":
@@ -121,8 +122,10 @@ def test_the_mean_is_unbiased_and_has_the_stated_error() -> None:
     generator, k, n = np.random.default_rng(7), 20, 400
     numbers = [10 + 5 * x for x in range(k)]
     channel, p = wave(k, NANONATS), generator.dirichlet(np.ones(k))
-    law, truth = decoder_of(channel).forward(p), float(p @ numbers)
-    answers = [query.mean(terms_of(channel, numbers), Tally.of(generator.multinomial(n, law))) for _ in range(400)]
+    distribution, truth = decoder_of(channel).forward(p), float(p @ numbers)
+    answers = [
+        query.mean(terms_of(channel, numbers), Tally.of(generator.multinomial(n, distribution))) for _ in range(400)
+    ]
     means, errors = np.array([one.raw for one in answers]), np.array([one.se for one in answers])
     assert np.mean(errors) == pytest.approx(means.std(), rel=0.2)
     assert abs(means.mean() - truth) < 4 * means.std() / 20

@@ -38,8 +38,10 @@ def test_passes_equal_matrix_products(channel, rng):
 def test_many_passes_at_once_equal_separate_passes(channel, rng):
     """A pass of several distributions at once, or of several weights for each output, equals the separate passes."""
     decoder = WindowsDecoder(channel)
-    laws, numbers = rng.dirichlet(np.ones(channel.inputs), size=3), rng.normal(size=(3, channel.outputs))
-    np.testing.assert_allclose(decoder.forward(laws), [decoder.forward(p) for p in laws], rtol=1e-12, atol=1e-18)
+    distributions, numbers = rng.dirichlet(np.ones(channel.inputs), size=3), rng.normal(size=(3, channel.outputs))
+    np.testing.assert_allclose(
+        decoder.forward(distributions), [decoder.forward(p) for p in distributions], rtol=1e-12, atol=1e-18
+    )
     np.testing.assert_allclose(
         decoder.backward(numbers), [decoder.backward(w) for w in numbers], rtol=1e-12, atol=1e-15
     )

@@ -237,14 +237,14 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
 # Estimates of a form by class
 
 
-def drawn(terms: Campaign, law: Floats, people: Sequence[int], rng: np.random.Generator) -> ViewsTally:
+def drawn(terms: Campaign, distribution: Floats, people: Sequence[int], rng: np.random.Generator) -> ViewsTally:
     """Return drawn counts of the given number of people of each class, with answers from a distribution of age, vote
     and home."""
     parts = []
     for view in terms.views:
         assert isinstance(view.map, Questions)
         asked = view.map.places
-        table = law.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel()
+        table = distribution.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel()
         counts = []
         for place, n in enumerate(people):
             channel = class_channels(view.channel, len(people))[place] if terms.classes else view.channel
@@ -407,14 +407,16 @@ def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() ->
 # Change between periods
 
 
-def twice(terms: Campaign, law: Floats, people: int, changed: float, rng: np.random.Generator) -> list[ViewsTally]:
+def twice(
+    terms: Campaign, distribution: Floats, people: int, changed: float, rng: np.random.Generator
+) -> list[ViewsTally]:
     """Return the counts of two periods by groups of devices; the fraction ``changed`` draws a new output in the
     second."""
     parts: list[list[Tally]] = [[], []]
     for view in terms.views:
         assert isinstance(view.map, Questions)
         asked = view.map.places
-        table, n = law.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel(), people // 3
+        table, n = distribution.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel(), people // 3
         chances = np.maximum(decoder_of(view.channel).forward(table), 0)
         first, second = rng.choice(len(chances), size=(2, n), p=chances / chances.sum())
         stays, group = rng.random(n) >= changed, rng.integers(GROUPS, size=n)

@@ -65,9 +65,9 @@ def test_an_association_of_the_planned_strength_is_detected_in_four_of_five_surv
     assert found.reports == pytest.approx(people / 3)
     decoder, rng, rates = decoder_of(view.channel), np.random.default_rng(1), []
     for v in (found.detectable, found.detectable / 2):
-        law, significant = pattern((4, 6), v).ravel(), 0
+        distribution, significant = pattern((4, 6), v).ravel(), 0
         for _ in range(40):
-            one = FormView((0, 1), (4, 6), decoder, drawn(view.channel, decoder, law, people // 3, rng))
+            one = FormView((0, 1), (4, 6), decoder, drawn(view.channel, decoder, distribution, people // 3, rng))
             significant += cross([one], 0, 1).association.significant
         rates.append(significant / 40)
     assert 0.6 <= rates[0] <= 0.95

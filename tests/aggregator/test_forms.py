@@ -61,8 +61,8 @@ def tally_of(terms: Campaign, n: int) -> ViewsTally:
     parts = []
     for view, asked in zip(terms.views, ASKED, strict=True):
         shares = TRUTH.sum(axis=tuple(q for q in range(3) if q not in asked)).ravel()
-        law = decoder_of(view.channel).forward(shares)
-        parts.append(Tally.of(np.round(n * law / law.sum()).astype(np.int64)))
+        distribution = decoder_of(view.channel).forward(shares)
+        parts.append(Tally.of(np.round(n * distribution / distribution.sum()).astype(np.int64)))
     return ViewsTally.of_parts(parts, {}, None)
 
 

@@ -48,9 +48,11 @@ def test_the_decoder_of_the_blocks_is_the_dense_one(made):
     decoder, matrix = decoder_of(blocks), dense(blocks)
     left = np.array([decoder.adjoint(unit) for unit in np.eye(2 * K)]).T
     assert matrix @ left == pytest.approx(np.eye(2 * K), abs=1e-7)
-    law = np.random.default_rng(SEED).dirichlet(np.ones(blocks.outputs))
-    assert decoder.invert(law) == pytest.approx(law @ left, abs=1e-7)
-    assert decoder.variances(law) == pytest.approx(law @ left**2 - (law @ left) ** 2, rel=1e-6)
+    distribution = np.random.default_rng(SEED).dirichlet(np.ones(blocks.outputs))
+    assert decoder.invert(distribution) == pytest.approx(distribution @ left, abs=1e-7)
+    assert decoder.variances(distribution) == pytest.approx(
+        distribution @ left**2 - (distribution @ left) ** 2, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("people", [400, 20_000])
@@ -65,13 +67,15 @@ def test_intervals_for_all_people_have_their_coverage(made, people):
     """
     choices, _ = made
     draw = np.random.default_rng(SEED)
-    laws = draw.dirichlet(np.ones(K), 2)
+    distributions = draw.dirichlet(np.ones(K), 2)
     sizes = np.array([people * 2 // 5, people * 3 // 5])
     members = sizes / people
     decoders = [decoder_of(one.channel) for one in choices]
     pooled = ClassesDecoder(decoders, members, None)
-    outputs = [draw.multinomial(n, one.forward(p), size=300) for n, one, p in zip(sizes, decoders, laws, strict=True)]
-    truth, raws, missed = members @ laws, [], 0
+    outputs = [
+        draw.multinomial(n, one.forward(p), size=300) for n, one, p in zip(sizes, decoders, distributions, strict=True)
+    ]
+    truth, raws, missed = members @ distributions, [], 0
     for counts in map(np.concatenate, zip(*outputs, strict=True)):
         raw, se = pooled.invert(counts / people), standard_errors(pooled, counts / people, people)
         low, high = intervals(pooled.binomial_steps(counts, people), raw, se, 0.05, words=pooled.word_increments)

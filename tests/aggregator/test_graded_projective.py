@@ -73,31 +73,31 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     one, and its variance at uniform shares is at most 1.02 times the least one of all unbiased estimates.
     """
     k, one, rng = channel.inputs, 1 << channel.scale, np.random.default_rng(1)
-    law = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
+    distribution = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
     decoder = decoder_of(channel) if balanced else decoder_of(channel).plain
     inverse = np.array([decoder.adjoint(unit) for unit in np.eye(k)]).T
-    np.testing.assert_allclose(law @ inverse, np.eye(k), atol=1e-9)
+    np.testing.assert_allclose(distribution @ inverse, np.eye(k), atol=1e-9)
     if balanced:
         np.testing.assert_allclose(inverse.sum(axis=1), 1)
     p, w, share = rng.dirichlet(np.ones(k)), rng.normal(size=channel.outputs), rng.dirichlet(np.ones(channel.outputs))
-    np.testing.assert_allclose(decoder.forward(p), p @ law)
-    np.testing.assert_allclose(decoder.forward_squares(p), p @ law**2)
-    np.testing.assert_allclose(decoder.backward(w), law @ w)
+    np.testing.assert_allclose(decoder.forward(p), p @ distribution)
+    np.testing.assert_allclose(decoder.forward_squares(p), p @ distribution**2)
+    np.testing.assert_allclose(decoder.backward(w), distribution @ w)
     np.testing.assert_allclose(decoder.invert(share), share @ inverse)
     np.testing.assert_allclose(decoder.variances(share), share @ inverse**2 - (share @ inverse) ** 2)
     assert (decoder.word_increments.most >= inverse.max(axis=0) - 1e-9).all()
     assert (decoder.word_increments.least <= inverse.min(axis=0) + 1e-9).all()
-    assert (decoder.ceiling >= law.max(axis=0)).all()
+    assert (decoder.ceiling >= distribution.max(axis=0)).all()
     # The base of the steps is off by at most the slack for all people, and by all of it for some people.
     units = np.eye(channel.outputs, dtype=np.int64)
     steps = decoder.binomial_steps(units[0], 1)
     reached = np.array([decoder.binomial_steps(unit, 1).counts[0] for unit in units])
-    off = np.abs(np.eye(k) - steps.base - steps.heights[0] * (law @ reached))
+    off = np.abs(np.eye(k) - steps.base - steps.heights[0] * (distribution @ reached))
     np.testing.assert_allclose(off.max(axis=0), steps.slack, atol=1e-12)
     # This is the least variance of all unbiased estimates at equal shares (Aitken 1935).
     even = np.full(k, 1 / k)
-    least = np.trace(np.linalg.inv(law / (even @ law) @ law.T)) - 1 / k
-    found = decoder.variances(even @ law).sum()
+    least = np.trace(np.linalg.inv(distribution / (even @ distribution) @ distribution.T)) - 1 / k
+    found = decoder.variances(even @ distribution).sum()
     assert least * (1 - 1e-9) <= found
     assert not balanced or found <= 1.02 * least
 

@@ -22,10 +22,10 @@ def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
     expected reports."""
     domain, channel, p = Buckets.of([-1, 0, 1]), randomized_response(3, NANONATS), beta(64)
     decoder, numbers, n = decoder_of(channel), 2 * (np.arange(64) + 0.5) / 64 - 1, 10**9
-    law = decoder.forward(np.array([np.interp(numbers, [-1, 0, 1], unit) @ p for unit in np.eye(3)]))
+    distribution = decoder.forward(np.array([np.interp(numbers, [-1, 0, 1], unit) @ p for unit in np.eye(3)]))
     views = plain_views(channel)
     terms = Campaign("T", "Q?", "", "O", domain, Ldp(NANONATS), "any", views, 0, 86400, 86400, 1, 1, "open")
-    found = query.mean(terms, Tally.of(np.rint(n * law).astype(np.int64)))
+    found = query.mean(terms, Tally.of(np.rint(n * distribution).astype(np.int64)))
     people = float(p @ (numbers - p @ numbers) ** 2)
     assert n * found.se**2 == pytest.approx(rounding(decoder, domain, numbers, p) + people, rel=1e-6)
 

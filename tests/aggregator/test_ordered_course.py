@@ -45,7 +45,7 @@ def terms_of(notion=None, channel=None, classes=(), domain=None, periods=1, mini
     return open_campaign(seal_campaign(terms, KEY), [KEY.public])
 
 
-def law(middle, width=3.0):
+def distribution(middle, width=3.0):
     p = np.exp(-(((np.arange(K) - middle) / width) ** 2))
     return p / p.sum()
 
@@ -67,14 +67,15 @@ def read(signed, tally, where):
 def covered(surveys, generator, kept, people=1000):
     """Return the coverage of each change's interval if the fraction ``kept`` of the devices repeat their output."""
     signed = terms_of()
-    decoder, before = decoder_of(signed.terms.channel), law(5)
-    after = kept * before + (1 - kept) * law(8)
+    decoder, before = decoder_of(signed.terms.channel), distribution(5)
+    after = kept * before + (1 - kept) * distribution(8)
     truth = changes(before, after)
     hits, same = np.zeros(4), round(kept * people)
     for _ in range(surveys):
         again = generator.multinomial(same, decoder.forward(before))
         tallies = [
-            Tally.of(again + generator.multinomial(people - same, decoder.forward(one))) for one in (before, law(8))
+            Tally.of(again + generator.multinomial(people - same, decoder.forward(one)))
+            for one in (before, distribution(8))
         ]
         (found,) = by_period(signed, [Span(0, 0), Span(1, 1)], tallies, read).differences
         hits += covers(found, truth)
@@ -131,10 +132,10 @@ CHANNELS = tuple(randomized_response(K, one.level) for one in CLASSES.notions)
 def between_classes(surveys, generator, people=1000):
     """Return the coverage of each interval of a difference between two classes."""
     signed = terms_of(CLASSES, Blocks(0, ((1, K), (2, K)), CHANNELS), ("staff", "guests"))
-    laws = law(5), law(8)
-    truth, hits = changes(*laws), np.zeros(4)
+    distributions = distribution(5), distribution(8)
+    truth, hits = changes(*distributions), np.zeros(4)
     for _ in range(surveys):
-        pairs = zip(CHANNELS, laws, strict=True)
+        pairs = zip(CHANNELS, distributions, strict=True)
         counts = [generator.multinomial(people, decoder_of(channel).forward(one)) for channel, one in pairs]
         (found,) = by_class(signed, Tally.of(np.concatenate(counts)), read).differences
         hits += covers(found, truth)
@@ -200,7 +201,7 @@ def test_steps_are_the_changes_from_each_span_to_the_next():
     signed = terms_of()
     decoder, generator = decoder_of(signed.terms.channel), np.random.default_rng(8)
     spans = [Span(period, period) for period in range(4)]
-    tallies = [Tally.of(generator.multinomial(n, decoder.forward(law(5)))) for n in (200, 200, 5, 200)]
+    tallies = [Tally.of(generator.multinomial(n, decoder.forward(distribution(5)))) for n in (200, 200, 5, 200)]
 
     def median(side, tally, where):
         return ordered(side, tally, quantiles=(0.5,), where=where)

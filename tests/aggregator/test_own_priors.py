@@ -49,22 +49,24 @@ def test_the_decoder_is_that_of_the_dense_channels():
     channels = [NOTION.channel_of(prior, OFFERED) for prior in (FLAT, STEEP)]
     assert channels == [personal.lip_response(FLAT, NAT), OFFERED]
     m = OFFERED.outputs
-    laws = np.zeros((2, K, m))
-    for law, one in zip(laws, channels, strict=True):
-        law[:, : one.outputs] = [[one.weight(x, y) / 2**one.scale for y in range(one.outputs)] for x in range(K)]
+    distributions = np.zeros((2, K, m))
+    for distribution, one in zip(distributions, channels, strict=True):
+        distribution[:, : one.outputs] = [
+            [one.weight(x, y) / 2**one.scale for y in range(one.outputs)] for x in range(K)
+        ]
     members = np.array([0.3, 0.7])
     decoder = PersonalDecoder(priors, NAT, members, OFFERED)
     p, w = generator.dirichlet(np.ones(K)), generator.normal(size=2 * m)
-    mixture = np.hstack([share * law for share, law in zip(members, laws, strict=True)])
+    mixture = np.hstack([share * distribution for share, distribution in zip(members, distributions, strict=True)])
     np.testing.assert_allclose(decoder.forward(p), p @ mixture, atol=1e-14)
     np.testing.assert_allclose(decoder.backward(w), mixture @ w, atol=1e-12)
     assert (mixture.max(axis=0) <= decoder.ceiling + 1e-12).all()
     joint = generator.dirichlet(np.ones(2 * K)).reshape(2, K)
-    share = np.concatenate([row @ law for row, law in zip(joint, laws, strict=True)])
+    share = np.concatenate([row @ distribution for row, distribution in zip(joint, distributions, strict=True)])
     np.testing.assert_allclose(decoder.invert(share), joint.sum(axis=0), atol=1e-12)
     posterior = sum(
-        mass * (prior / prior.sum() * law[:, y]) / (prior / prior.sum() @ law[:, y])
-        for prior, law, part in zip(priors, laws, share.reshape(2, m), strict=True)
+        mass * (prior / prior.sum() * distribution[:, y]) / (prior / prior.sum() @ distribution[:, y])
+        for prior, distribution, part in zip(priors, distributions, share.reshape(2, m), strict=True)
         for y, mass in enumerate(part)
         if mass
     )
@@ -118,11 +120,11 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
         own = np.zeros((len(tally.declared), K))
         own[row] = np.arange(1, K + 1) / 55
         cells = decoder._forward(own).reshape(len(tally.declared), -1)[row]
-        law = [
+        distribution = [
             sum((x + 1) / 55 * channel.weight(x, y) for x in range(K)) / 2**channel.scale
             for y in range(channel.outputs)
         ]
-        np.testing.assert_allclose(cells[: channel.outputs], law, atol=1e-12)
+        np.testing.assert_allclose(cells[: channel.outputs], distribution, atol=1e-12)
     found = estimate(signed, tally, level=0.999)
     shares = truth.shares(signed.terms.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed

@@ -55,12 +55,12 @@ def test_every_candidate_is_certified_and_has_its_exact_error(question):
         assert one.certificate.audited <= question.notion.level
         if isinstance(question.notion, Information):
             prior = question.notion.prior
-            law = [weight / sum(prior) for weight in prior]
+            distribution = [weight / sum(prior) for weight in prior]
             assert math.isnan(one.person_mse) if one.channel.unary else one.person_mse == lip_mse(one.channel, prior)
         else:
-            law = None
+            distribution = None
         if not math.isnan(one.raw_mse):
-            assert one.raw_mse == expected_mse(one.channel, law, reference=law)
+            assert one.raw_mse == expected_mse(one.channel, distribution, reference=distribution)
             assert one.weight > 0
 
 
@@ -226,7 +226,7 @@ def test_the_plan_uses_and_states_the_given_share():
 
     Without a share, errors are for uniform shares and the reason says so.
     """
-    for part, law, reason in (
+    for part, distribution, reason in (
         (0.3, even_within(20, 5, 0.3), "0.3 of the people protected"),
         (None, [1 / 20] * 20, "all values equally common"),
     ):
@@ -234,7 +234,7 @@ def test_the_plan_uses_and_states_the_given_share():
         assert reason in rows[0].reason
         for row in rows:
             if row.candidate is not None:
-                assert row.candidate.raw_mse == pytest.approx(expected_mse(row.candidate.channel, law))
+                assert row.candidate.raw_mse == pytest.approx(expected_mse(row.candidate.channel, distribution))
 
 
 def test_a_share_of_sensitive_values_needs_a_high_low_notion():

@@ -48,7 +48,7 @@ name = "{mechanism}"
     return write
 
 
-def rival_variance(epsilon, t, law):
+def rival_variance(epsilon, t, distribution):
     """Return the least exact variance of the published mechanisms for a mean, for one report of people at t in -1 .. 1.
 
     Duchi, Jordan, Wainwright 2018; piecewise and hybrid: Wang et al. 2019, eq. 6, 8 and Theorem 3.
@@ -57,7 +57,7 @@ def rival_variance(epsilon, t, law):
     duchi = ((e + 1) / (e - 1)) ** 2 - t**2
     piecewise = t**2 / (h - 1) + (h + 3) / (3 * (h - 1) ** 2)
     part = 1 - 1 / h if epsilon > 0.61 else 0.0
-    return min(float(law @ one) for one in (duchi, piecewise, part * piecewise + (1 - part) * duchi))
+    return min(float(distribution @ one) for one in (duchi, piecewise, part * piecewise + (1 - part) * duchi))
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
@@ -69,17 +69,19 @@ def test_the_mean_has_nearly_the_error_of_the_best_published_mechanism(epsilon, 
     The planner expects uniform shares; the people in the other cases have other shares.
     """
     hill, _, spike = reference_shapes(1001)
-    t, law = np.linspace(-1, 1, 1001), {"even": np.full(1001, 1 / 1001), "hill": hill, "spike": spike}[shape]
+    t, distribution = np.linspace(-1, 1, 1001), {"even": np.full(1001, 1 / 1001), "hill": hill, "spike": spike}[shape]
     asked = rounded_for_mean(Question(NumberRange.of(-1, 1, "0.002"), Ldp(exact.level_from(epsilon)), goal="mean"))
     _, channel = chosen(AUTO, asked)
     points = np.array([float(point) for point in asked.domain.points])
     place = (t + 1) / 2 * (len(points) - 1)
     lower = np.minimum(np.floor(place).astype(int), len(points) - 2)
     part = place - lower
-    rounded = np.bincount(lower, law * (1 - part), len(points)) + np.bincount(lower + 1, law * part, len(points))
-    people = float(law @ t**2 - (law @ t) ** 2)
+    rounded = np.bincount(lower, distribution * (1 - part), len(points)) + np.bincount(
+        lower + 1, distribution * part, len(points)
+    )
+    people = float(distribution @ t**2 - (distribution @ t) ** 2)
     noise = expected_variance(decoder_of(channel), points, None, rounded) - people
-    assert math.sqrt(noise / rival_variance(epsilon, t, law)) <= 1.10
+    assert math.sqrt(noise / rival_variance(epsilon, t, distribution)) <= 1.10
 
 
 def test_for_a_mean_numbers_are_rounded_at_random_to_few_values(draft):

@@ -34,8 +34,8 @@ def found(domain, p=None, n=2000, title="Colours", rejected=None):
     terms = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     decoder = decoder_of(channel)
-    law = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
-    counts = np.random.default_rng(4).multinomial(n, law / law.sum())
+    distribution = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
+    counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
     return estimate(terms, Tally(counts, int(counts.sum()), rejected or {}))
 
 
@@ -43,8 +43,8 @@ def found_items(domain):
     channel = hadamard(domain.size, 2 * NANONATS)
     terms = Campaign("Basket", "Q?", "", "O", domain, Ldp(2 * NANONATS), "hadamard", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
-    law = decoder_of(channel).forward(np.full(domain.size, 1 / domain.size))
-    return estimate(terms, Tally.of(np.random.default_rng(4).multinomial(2000, law / law.sum())))
+    distribution = decoder_of(channel).forward(np.full(domain.size, 1 / domain.size))
+    return estimate(terms, Tally.of(np.random.default_rng(4).multinomial(2000, distribution / distribution.sum())))
 
 
 def printed(table, width=120):

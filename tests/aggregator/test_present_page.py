@@ -96,8 +96,8 @@ def draft(privacy, domain='kind = "values"\nvalues = ["a", "b", "c"]', more=""):
 
 
 def tally(terms, n=2000, rejected=None):
-    law = decoder_of(terms.channel).forward(np.full(terms.channel.inputs, 1 / terms.channel.inputs))
-    counts = np.random.default_rng(4).multinomial(n, law / law.sum())
+    distribution = decoder_of(terms.channel).forward(np.full(terms.channel.inputs, 1 / terms.channel.inputs))
+    counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
     return Tally(counts, n, rejected or {}, 7)
 
 

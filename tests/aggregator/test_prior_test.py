@@ -50,8 +50,8 @@ def test_a_wrong_prior_warns_and_a_right_one_seldom_does(wrong):
     _, surveys = wrong
     decoder = decoder_of(lip().channel)
     assert all(prior_test(decoder, PRIOR, counted.counts, REPORTS).rejected for counted in surveys)
-    law = decoder.forward(PRIOR)
-    right = np.random.default_rng(2).multinomial(REPORTS, law / law.sum(), size=2000)
+    distribution = decoder.forward(PRIOR)
+    right = np.random.default_rng(2).multinomial(REPORTS, distribution / distribution.sum(), size=2000)
     alarms = sum(prior_test(decoder, PRIOR, counts, REPORTS).rejected for counts in right)
     assert alarms <= 12
 
@@ -61,8 +61,8 @@ def test_the_statistic_without_rare_outputs_is_that_of_pearson():
     as one."""
     decoder = decoder_of(crowd.campaign(crowd.values(4), Information(NAT, (4, 3, 2, 1)), "lip-response").channel)
     prior = np.array([0.4, 0.3, 0.2, 0.1])
-    law, counts = decoder.forward(prior), np.array([420, 290, 180, 110])
-    found, expected = prior_test(decoder, prior, counts, 1000), stats.chisquare(counts, 1000 * law)
+    distribution, counts = decoder.forward(prior), np.array([420, 290, 180, 110])
+    found, expected = prior_test(decoder, prior, counts, 1000), stats.chisquare(counts, 1000 * distribution)
     assert (found.statistic, found.p_value, found.freedom) == pytest.approx((*expected, 3))
     assert prior_test(decoder, prior, counts, 1000, 4).statistic == pytest.approx(found.statistic / 4)
     assert found.rejected == (expected.pvalue < ALPHA)

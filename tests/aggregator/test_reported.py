@@ -80,9 +80,9 @@ def test_plan_audit_lint_and_estimate_use_the_same_shares():
     """
     row = next(row for row in plan(QUESTION, PEOPLE, wanted=(0.05,)) if row.mechanism == "projective")
     channel = row.candidate.channel
-    law = np.full(DOMAIN.size, 1 / DOMAIN.size)
+    distribution = np.full(DOMAIN.size, 1 / DOMAIN.size)
     decoder = decoder_of(channel)
-    variances = decoder.variances(decoder.forward(law))[:ITEMS] * PADDING**2 / PEOPLE
+    variances = decoder.variances(decoder.forward(distribution))[:ITEMS] * PADDING**2 / PEOPLE
     assert row.se == pytest.approx(np.sqrt(variances.mean())) == pytest.approx(0.077, abs=0.001)
     assert row.people_for[0.05] == pytest.approx(7200, rel=0.02)
     assert row.candidate.weight == pytest.approx(10.5, abs=0.1)
@@ -104,8 +104,8 @@ def test_the_stated_error_of_classes_is_that_of_all_people():
     asked = terms(Blocks(0, ((1, DOMAIN.size), (2, DOMAIN.size)), channels), notion, classes=("a", "b"))
     mse, _ = campaign_error(asked)
     decoder = decoder_of(channels[0])
-    law = decoder.forward(np.full(DOMAIN.size, 1 / DOMAIN.size))
-    counts = np.rint(np.concatenate([law, law]) * 10**6).astype(np.int64)
+    distribution = decoder.forward(np.full(DOMAIN.size, 1 / DOMAIN.size))
+    counts = np.rint(np.concatenate([distribution, distribution]) * 10**6).astype(np.int64)
     found = estimate(asked, Tally(counts, int(counts.sum())))
     assert np.sqrt(mse / counts.sum() / ITEMS) == pytest.approx(np.sqrt(np.mean(found.se**2)), rel=1e-3)
 
@@ -143,8 +143,8 @@ def test_the_error_of_a_person_is_computed_over_the_items():
     """
     domain, prior = Items(3, 2), (6, 5, 3, 3, 3)
     question = Question(domain, Information(NANONATS, prior))
-    law, alone = np.array(prior) / sum(prior), prior_mse(prior, Reported.of(domain))
-    assert alone == pytest.approx(9 * (law[:2] * (1 - law[:2])).sum())
+    distribution, alone = np.array(prior) / sum(prior), prior_mse(prior, Reported.of(domain))
+    assert alone == pytest.approx(9 * (distribution[:2] * (1 - distribution[:2])).sum())
     bound = lip_mse_bound(NANONATS, prior, Reported.of(domain))
     weighed = 0
     for _, one in candidates(question):
@@ -153,7 +153,7 @@ def test_the_error_of_a_person_is_computed_over_the_items():
         rows = np.array(
             [[one.channel.weight(x, y) / 2**one.channel.scale for y in range(one.channel.outputs)] for x in range(5)]
         )
-        joint = law[:, np.newaxis] * rows
+        joint = distribution[:, np.newaxis] * rows
         after = joint / joint.sum(axis=0)
         slow = sum(
             joint[x, y] * ((np.eye(5)[x] - after[:, y])[:2] ** 2).sum() for x in range(5) for y in range(rows.shape[1])
@@ -167,7 +167,7 @@ def test_the_error_of_a_person_is_computed_over_the_items():
     assert found.mse_bound == bound <= found.mse
 
 
-def laws():
+def distributions():
     """Yield baskets whose raw shares leave 0 .. 1: all people have the first items, and no person has the last."""
     for held in (1, PADDING - 1, PADDING):
         p = np.zeros(DOMAIN.size)
@@ -185,10 +185,10 @@ def test_every_estimated_share_of_item_sets_is_possible(mechanism):
     row = next(row for row in plan(QUESTION, PEOPLE) if row.mechanism == mechanism)
     channel, draw = row.candidate.channel, np.random.default_rng(3)
     above = 0
-    for p in laws():
-        law = decoder_of(channel).forward(p)
+    for p in distributions():
+        distribution = decoder_of(channel).forward(p)
         for _ in range(4):
-            counts = draw.binomial(2000, law) if channel.unary else draw.multinomial(2000, law)
+            counts = draw.binomial(2000, distribution) if channel.unary else draw.multinomial(2000, distribution)
             tally = Tally(counts, 2000)
             for method in (None, "projection", "empirical-bayes", *(() if channel.unary else ("em",))):
                 found = estimate(terms(channel), tally, method=method)

@@ -17,7 +17,7 @@ from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context import EXPERIMENTS, places, reader
 from aggregator.reproduce.context.reader import METHODS, CampaignReader, block, blocks_of, people_needed
-from aggregator.reproduce.context.sensitive import high_low_law
+from aggregator.reproduce.context.sensitive import high_low_shares
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.data import GRID_COLUMNS, GRID_ROWS, DataFolder
 from aggregator.reproduce.experiment import Setting
@@ -37,17 +37,17 @@ def read_by(size, notion, mechanism):
         (HighLow(level(1), 6, (0, 2)), "hadamard"),
     ],
 )
-def test_people_drawn_from_a_law_report_by_its_mixture(notion, mechanism):
+def test_people_drawn_from_a_distribution_report_by_its_mixture(notion, mechanism):
     """Outputs have the frequencies of the channel's integers mixed by the shares: n = 10^6, chi-square at alpha =
     10^-4.
 
     A failure means that people are not drawn from the shares.
     """
-    asked, law = read_by(6, notion, mechanism), np.array([0.4, 0.3, 0.0, 0.15, 0.1, 0.05])
+    asked, distribution = read_by(6, notion, mechanism), np.array([0.4, 0.3, 0.0, 0.15, 0.1, 0.05])
     channel, people = asked.terms.channel, 1_000_000
-    weights = [sum(p * channel.weight(x, y) for x, p in enumerate(law)) for y in range(channel.outputs)]
+    weights = [sum(p * channel.weight(x, y) for x, p in enumerate(distribution)) for y in range(channel.outputs)]
     expected = np.array(weights) / 2**channel.scale * people
-    tally = asked.drawn(law, people, np.random.default_rng(2))
+    tally = asked.drawn(distribution, people, np.random.default_rng(2))
     assert tally.reports == tally.counts.sum() == people
     assert not tally.counts[expected == 0].any()
     some = expected > 0
@@ -69,14 +69,14 @@ def test_each_person_is_reported_once(mechanism):
 def test_every_estimate_is_a_distribution_near_the_truth(method):
     """With 10^6 people over 20 values the estimate of each method sums to one and is within 0.02 of the truth, in total
     variation."""
-    law = 1 / np.arange(1, 21)
-    law /= law.sum()
+    distribution = 1 / np.arange(1, 21)
+    distribution /= distribution.sum()
     asked = read_by(20, block(20, 4, 2.0), "hadamard")
-    share = asked.shares(asked.drawn(law, 1_000_000, np.random.default_rng(4)), method)
+    share = asked.shares(asked.drawn(distribution, 1_000_000, np.random.default_rng(4)), method)
     assert share.sum() == pytest.approx(1)
     assert share.min() >= 0
     # The standard errors are about 0.001, and the uniform prior adds up to 0.01.
-    assert total_variation(share, law) < 0.02
+    assert total_variation(share, distribution) < 0.02
 
 
 def test_the_methods_give_different_estimates():
@@ -94,13 +94,13 @@ def test_the_needed_people_give_the_requested_distance():
 
     A difference of 3% is more than 3 standard errors; the seed is fixed. A failure means a wrong number of people.
     """
-    law = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
+    distribution = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
     asked, generator = read_by(8, Ldp(level(1)), "hadamard"), np.random.default_rng(6)
-    people = round(people_needed(asked, law, 0.02))
+    people = round(people_needed(asked, distribution, 0.02))
     away = []
     for _ in range(2000):
-        tally = asked.drawn(law, people, generator)
-        away.append(total_variation(solve(asked.decoder, tally).raw, law))
+        tally = asked.drawn(distribution, people, generator)
+        away.append(total_variation(solve(asked.decoder, tally).raw, distribution))
     assert np.mean(away) == pytest.approx(0.02, rel=0.03)  # the mean's standard error is below 1%
 
 
@@ -143,16 +143,16 @@ def test_the_error_of_hadamard_under_high_low_has_the_stated_ratios(sensitive, p
     There are 1,000 values, and projective geometry uses the share of people who have a sensitive one. The levels are
     0.5, 1, 2 and 4 nats.
     """
-    law = high_low_law(1000, sensitive, part)
-    assert law.sum() == pytest.approx(1)
-    assert law[:sensitive].sum() == pytest.approx(part)
+    distribution = high_low_shares(1000, sensitive, part)
+    assert distribution.sum() == pytest.approx(1)
+    assert distribution[:sensitive].sum() == pytest.approx(part)
     for eps, ratio in zip((0.5, 1, 2, 4), ratios, strict=True):
         notion = HighLow(level(eps), 1000, tuple(range(sensitive)))
         channels = [
             crowd.campaign(crowd.values(1000), notion, *options).channel
             for options in (("hadamard",), ("projective", part))
         ]
-        hadamard, projective = (expected_mse(channel, law) for channel in channels)
+        hadamard, projective = (expected_mse(channel, distribution) for channel in channels)
         assert hadamard / projective == pytest.approx(ratio, rel=0.006)
 
 
@@ -211,7 +211,7 @@ def test_table_1_on_a_part_of_the_data_is_labelled_as_such(folder):
 
 def test_the_distributions_are_those_of_the_paper():
     """The distributions are geometric with .95, Zipf with 1, uniform, and the geometric one in another order."""
-    geometric, zipf, uniform, permuted = reader.laws(np.random.default_rng(1)).values()
+    geometric, zipf, uniform, permuted = reader.distributions(np.random.default_rng(1)).values()
     assert geometric[1] / geometric[0] == pytest.approx(0.95)
     assert zipf[9] / zipf[0] == pytest.approx(0.1)
     assert set(uniform) == {1 / reader.VALUES}

@@ -32,10 +32,10 @@ def baskets(lists, label="a toy, whole"):
 
 def random_lists(generator, people, size, largest):
     """Return lists of 1 to ``largest`` different items, with popular items first in the domain."""
-    law = 1 / np.arange(1, size + 1)
-    law /= law.sum()
+    distribution = 1 / np.arange(1, size + 1)
+    distribution /= distribution.sum()
     return [
-        generator.choice(size, size=int(generator.integers(1, largest + 1)), replace=False, p=law).tolist()
+        generator.choice(size, size=int(generator.integers(1, largest + 1)), replace=False, p=distribution).tolist()
         for _ in range(people)
     ]
 

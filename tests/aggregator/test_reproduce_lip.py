@@ -115,18 +115,18 @@ def test_the_true_level_is_the_least_that_certifies():
 
 def optimum_of_sum(prior, values, eps):
     """Return the optimum of the linear program over all corners of the posteriors of a sum."""
-    law, f = np.array(prior) / sum(prior), np.array(values, dtype=float)
+    distribution, f = np.array(prior) / sum(prior), np.array(values, dtype=float)
     low, high = math.exp(-eps), math.exp(eps)
     corners = []
-    for free in range(len(law)):
-        for ends in itertools.product((low, high), repeat=len(law) - 1):
+    for free in range(len(distribution)):
+        for ends in itertools.product((low, high), repeat=len(distribution) - 1):
             lifts = np.insert(np.array(ends), free, 0.0)
-            lifts[free] = (1 - lifts @ law) / law[free]
+            lifts[free] = (1 - lifts @ distribution) / distribution[free]
             if low - 1e-12 <= lifts[free] <= high + 1e-12:
                 corners.append(lifts)
     pool = np.array(corners)
-    solved = linprog(-((pool @ (law * f)) ** 2), A_eq=pool.T, b_eq=np.ones(len(law)), method="highs")
-    return float(law @ f**2 + solved.fun)
+    solved = linprog(-((pool @ (distribution * f)) ** 2), A_eq=pool.T, b_eq=np.ones(len(distribution)), method="highs")
+    return float(distribution @ f**2 + solved.fun)
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 7])
@@ -139,8 +139,8 @@ def test_the_best_channel_for_a_sum_has_the_optimal_gain(size):
         table = best_for_sum(prior, values, level(eps))
         certify(table, Information(level(eps), prior))
         found, best = sum_mse(table, prior, values), optimum_of_sum(prior, values, eps)
-        law = np.array(prior) / sum(prior)
-        variance = float(law @ np.array(values) ** 2 - (law @ values) ** 2)
+        distribution = np.array(prior) / sum(prior)
+        variance = float(distribution @ np.array(values) ** 2 - (distribution @ values) ** 2)
         assert best - 1e-7 * variance <= found <= best + 2e-4 * (variance - best)
 
 
@@ -149,11 +149,11 @@ def test_the_error_of_a_sum_equals_brute_force():
     histogram."""
     prior, f = (5, 3, 2), (0.0, 1.0, 4.0)
     channel = randomized_response(3, NAT)
-    law = np.array(prior) / 10
-    joint = np.array([[law[x] * channel.weight(x, y) / 2**64 for y in range(3)] for x in range(3)])
+    distribution = np.array(prior) / 10
+    joint = np.array([[distribution[x] * channel.weight(x, y) / 2**64 for y in range(3)] for x in range(3)])
     marginal = joint.sum(axis=0)
     means = np.array(f) @ joint / marginal
-    assert sum_mse(channel, prior, f) == pytest.approx(float(law @ np.square(f) - marginal @ means**2))
+    assert sum_mse(channel, prior, f) == pytest.approx(float(distribution @ np.square(f) - marginal @ means**2))
     assert sum_mse(channel, prior, f) > sum_mse(best_for_sum(prior, f, NAT), prior, f)
     assert sum_mse(warner(1), (7, 3), (0, 1)) == pytest.approx(of_bit(warner(1), (7, 3)))
 
@@ -177,7 +177,7 @@ def test_the_trusted_server_keeps_the_level_of_every_person(n):
     for _ in range(30):
         p, eps = generator.uniform(0.05, 0.95, n), float(generator.uniform(0.5, 5))
         weight = np.prod(np.where(bits == 1, p, 1 - p), axis=1)
-        law = np.array([weight[bits.sum(axis=1) == s].sum() for s in range(n + 1)])
+        distribution = np.array([weight[bits.sum(axis=1) == s].sum() for s in range(n + 1)])
         legal = []
         for parts in partitions(n):
             lifts = []
@@ -186,8 +186,8 @@ def test_the_trusted_server_keeps_the_level_of_every_person(n):
                 yes = (weight[inside] @ bits[inside]) / weight[inside].sum()
                 lifts += [yes / p, (1 - yes) / (1 - p)]
             if np.abs(np.log(np.maximum(lifts, 1e-300))).max() <= eps:
-                means = [law[list(part)] @ np.array(part) / law[list(part)].sum() for part in parts]
-                legal.append(sum(law[list(part)] @ (np.array(part) - mean) ** 2
+                means = [distribution[list(part)] @ np.array(part) / distribution[list(part)].sum() for part in parts]
+                legal.append(sum(distribution[list(part)] @ (np.array(part) - mean) ** 2
                                  for part, mean in zip(parts, means, strict=True)))  # fmt: skip
         found, nothing = trusted_curator.trusted_sum(p, eps), float((p * (1 - p)).sum())
         silent += found == nothing
@@ -202,7 +202,7 @@ def test_the_sum_of_many_people_is_reported_nearly_exactly():
     plain = np.ones(1)
     for share in p.tolist():
         plain = np.convolve(plain, (1 - share, share))
-    assert trusted_curator._law_of_sum(p) == pytest.approx(plain, abs=1e-12)
+    assert trusted_curator._distribution_of_sum(p) == pytest.approx(plain, abs=1e-12)
     assert trusted_curator.trusted_sum(p, 1.0) < 1e-6 * (p * (1 - p)).sum()
 
 
@@ -220,16 +220,16 @@ def test_errors_of_a_population_equal_brute_force():
     """The error under a wrong prior is the mean over people and outputs; under a right one it is the expected error."""
     prior, truth = (6, 3, 1), np.array([0.2, 0.5, 0.3])
     channel = optimal_table(prior, NAT)
-    law = np.array(prior) / 10
+    distribution = np.array(prior) / 10
     rows = np.array([[channel.weight(x, y) / 2**62 for y in range(channel.outputs)] for x in range(3)])
-    posterior = law[:, None] * rows / (law @ rows)
+    posterior = distribution[:, None] * rows / (distribution @ rows)
     expected = sum(
         truth[x] * rows[x, y] * ((np.eye(3)[x] - posterior[:, y]) ** 2).sum()
         for x in range(3)
         for y in range(channel.outputs)
     )
     assert population_error(channel, prior, truth) == pytest.approx(expected)
-    assert population_error(channel, prior, law) == pytest.approx(lip_mse(channel, prior))
+    assert population_error(channel, prior, distribution) == pytest.approx(lip_mse(channel, prior))
 
 
 def test_the_rare_bit_is_the_unary_encoding_of_one_bit():

@@ -48,8 +48,13 @@ def test_a_row_of_the_table_equals_brute_force(name):
     posterior = LAW[:, None] * rows / marginal
     low, high = slice(0, 3), slice(3, 6)
     secrets = [
-        np.abs(np.log((law[low] @ rows[low] / law[low].sum()) / (law[high] @ rows[high] / law[high].sum()))).max()
-        for law in (LAW, even)
+        np.abs(
+            np.log(
+                (distribution[low] @ rows[low] / distribution[low].sum())
+                / (distribution[high] @ rows[high] / distribution[high].sum())
+            )
+        ).max()
+        for distribution in (LAW, even)
     ]
     odds = math.exp(0.5)
     expected = {

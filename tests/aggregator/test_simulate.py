@@ -139,7 +139,7 @@ def test_classes_are_those_of_the_truth_without_a_seed_too():
         assert sorted(reports) == [0] * 40 + [3] * 60  # cars in the town, buses in the village
 
 
-def test_a_panel_keeps_its_devices_and_changes_answers_by_its_law():
+def test_a_panel_keeps_its_devices_and_changes_answers_as_often_as_asked():
     """Every device reports in each period, and an answer differs from the last one with probability change (1 - sum
     p^2).
 

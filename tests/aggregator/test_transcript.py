@@ -52,8 +52,10 @@ def channels(notion: TranscriptPrior, chain: list[int]) -> list[tuple[int, int, 
     for period, y in enumerate(chain):
         if y != SILENT:
             channel = notion.channel_of(notion.prior_after(earlier, period))
-            law = np.array([[channel.weight(x, output) / 2**channel.scale for output in range(K)] for x in range(K)])
-            found.append((period, y, law))
+            distribution = np.array(
+                [[channel.weight(x, output) / 2**channel.scale for output in range(K)] for x in range(K)]
+            )
+            found.append((period, y, distribution))
             earlier.append((period, y))
     return found
 
@@ -75,7 +77,11 @@ def test_each_report_of_a_transcript_is_decoded_by_its_channel(notion: Transcrip
     chains = np.concatenate([every((0, 1, 2)), every((0, 2)), every((2,))])
     decoder = TranscriptDecoder(notion, chains, only)
     for row, chain in enumerate(chains.tolist()):
-        adds = [np.linalg.inv(law)[y] for period, y, law in channels(notion, chain) if only in (None, period)]
+        adds = [
+            np.linalg.inv(distribution)[y]
+            for period, y, distribution in channels(notion, chain)
+            if only in (None, period)
+        ]
         np.testing.assert_allclose(decoder._adds[row], np.mean(adds, axis=0), atol=1e-10)
     np.testing.assert_allclose(decoder.adjoint(np.ones(K)), 1)
     assert decoder.weight == pytest.approx(np.abs(decoder._adds).max())
@@ -86,14 +92,16 @@ def test_the_estimate_is_unbiased_and_its_variance_right(periods: tuple[int, ...
     """Over all transcripts, the mean of the estimate is the truth and its variance that of one device."""
     chains, p = every(periods), np.array([0.2, 0.3, 0.5])
     decoder = TranscriptDecoder(STILL, chains)
-    law = np.array([p @ np.prod([law[:, y] for _, y, law in channels(STILL, chain)], axis=0) for chain in chains])
-    assert law.sum() == pytest.approx(1)
-    np.testing.assert_allclose(decoder.invert(law), p, atol=1e-12)
-    np.testing.assert_allclose(decoder.forward(p), law, atol=1e-14)
-    np.testing.assert_allclose(decoder.variances(law), law @ (decoder._adds - p) ** 2, atol=1e-12)
-    assert (law <= decoder.ceiling + 1e-12).all()
+    distribution = np.array(
+        [p @ np.prod([distribution[:, y] for _, y, distribution in channels(STILL, chain)], axis=0) for chain in chains]
+    )
+    assert distribution.sum() == pytest.approx(1)
+    np.testing.assert_allclose(decoder.invert(distribution), p, atol=1e-12)
+    np.testing.assert_allclose(decoder.forward(p), distribution, atol=1e-14)
+    np.testing.assert_allclose(decoder.variances(distribution), distribution @ (decoder._adds - p) ** 2, atol=1e-12)
+    assert (distribution <= decoder.ceiling + 1e-12).all()
     v = np.array([1.0, 0.0, 3.0])
-    assert decoder.variance(v, law) == pytest.approx(law @ (decoder._adds @ v - p @ v) ** 2)
+    assert decoder.variance(v, distribution) == pytest.approx(distribution @ (decoder._adds @ v - p @ v) ** 2)
 
 
 @both
@@ -107,7 +115,9 @@ def test_posterior_means_are_those_of_all_paths(notion: TranscriptPrior, periods
         chances, expected = channels(notion, chain), np.zeros(K)
         joint = {}
         for path in product(range(K), repeat=len(periods)):
-            weight = start[path[0]] * np.prod([law[x, y] for x, (_, y, law) in zip(path, chances, strict=True)])
+            weight = start[path[0]] * np.prod(
+                [distribution[x, y] for x, (_, y, distribution) in zip(path, chances, strict=True)]
+            )
             for place in range(1, len(path)):
                 kept = stays ** (periods[place] - periods[place - 1])
                 weight *= kept * (path[place] == path[place - 1]) + (1 - kept) * start[path[place]]
@@ -137,8 +147,8 @@ def test_map_recovers_from_a_wrong_prior_and_mmse_does_not() -> None:
     With drift, map and em are refused.
     """
     p, chains = np.array([0.1, 0.1, 0.8]), every((0, 1, 2))
-    law = TranscriptDecoder(STILL, chains).forward(p)
-    tally = TranscriptTally(np.round(law * 10**6).astype(np.int64), 10**6, chains=chains)
+    distribution = TranscriptDecoder(STILL, chains).forward(p)
+    tally = TranscriptTally(np.round(distribution * 10**6).astype(np.int64), 10**6, chains=chains)
     found = estimate(campaign(), tally, method="map")
     assert np.abs(found.share - p).max() < 0.02
     assert np.abs(estimate(campaign(), tally, method="mmse").share - p).max() > 0.05
@@ -178,14 +188,14 @@ def test_intervals_have_their_coverage() -> None:
     that the standard errors of transcripts are too small.
     """
     p, generator = np.array([0.6, 0.3, 0.1]), np.random.default_rng(8)
-    chains, law = [], []
+    chains, distribution = [], []
     for periods, part in (((0, 1, 2), 0.5), ((0, 3), 0.3), ((2,), 0.2)):
         chains.append(every(periods))
-        law.append(part * TranscriptDecoder(STILL, chains[-1]).forward(p))
-    chains, law, missed = np.concatenate(chains), np.concatenate(law), 0
+        distribution.append(part * TranscriptDecoder(STILL, chains[-1]).forward(p))
+    chains, distribution, missed = np.concatenate(chains), np.concatenate(distribution), 0
     decoder = TranscriptDecoder(STILL, chains)
     for _ in range(300):
-        counts = generator.multinomial(400, law)
+        counts = generator.multinomial(400, distribution)
         raw = decoder.invert(counts / 400)
         se = interval.standard_errors(decoder, counts / 400, 400)
         low, high = interval.intervals(decoder.binomial_steps(counts, 400), raw, se, 0.05)

@@ -34,8 +34,8 @@ def many():
     after[5] += 0.1
     after[17] -= 0.1
     sides = []
-    for name, law in (("a", before), ("b", after)):
-        chance = decoder_of(channel).forward(law)
+    for name, distribution in (("a", before), ("b", after)):
+        chance = decoder_of(channel).forward(distribution)
         sides.append(Side(name, campaign(channel), Tally.of(rng.multinomial(20_000, chance / chance.sum()))))
     return difference(*sides)
 

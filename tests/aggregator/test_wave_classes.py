@@ -57,14 +57,14 @@ def of_classes(*levels, names="abcdefgh", periods=1):
     return terms_of(channels, Classes.of(tuple(map(Ldp, levels))), names[: len(levels)], periods)
 
 
-def law(middle, width=3.0):
+def distribution(middle, width=3.0):
     p = np.exp(-(((np.arange(K) - middle) / width) ** 2))
     return p / p.sum()
 
 
-def drawn(signed, people, laws, generator):
+def drawn(signed, people, distributions, generator):
     """Return drawn reports of the given number of people of each class."""
-    parts = zip(signed.terms.channel.channels, people, laws, strict=True)
+    parts = zip(signed.terms.channel.channels, people, distributions, strict=True)
     return Tally.of(np.concatenate([generator.multinomial(n, decoder_of(one).forward(p)) for one, n, p in parts]))
 
 
@@ -82,7 +82,7 @@ def test_each_class_is_estimated_like_a_separate_campaign():
     ):
         level = 2 * NANONATS
         signed = terms_of(channels, Classes.of((Ldp(NANONATS), Ldp(level))), ("a", "b"))
-        tally = drawn(signed, (900, 400), (law(4), law(9)), generator)
+        tally = drawn(signed, (900, 400), (distribution(4), distribution(9)), generator)
         whole, shares = estimate(signed, tally).share, []
         for place, name in enumerate(signed.terms.classes):
             counts = np.split(tally.counts, [channels[0].outputs])[place]
@@ -102,7 +102,7 @@ def test_the_mean_of_all_people_is_the_weighted_mean_of_the_classes():
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
     people = np.array([3000, 1000])
-    tally = drawn(signed, people, (law(3), law(10)), np.random.default_rng(2))
+    tally = drawn(signed, people, (distribution(3), distribution(10)), np.random.default_rng(2))
     means = [query.mean(*within(signed.terms, tally, name)) for name in signed.terms.classes]
     raw, variance = (np.array(one) for one in zip(*((mean.raw, mean.se**2) for mean in means), strict=True))
     by_reports = query.mean(signed.terms, tally)
@@ -128,7 +128,7 @@ def test_the_statistic_of_classes_equals_that_of_slow_maximisation():
     separately.
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
-    tally = drawn(signed, (700, 500), (law(4), law(9)), np.random.default_rng(3))
+    tally = drawn(signed, (700, 500), (distribution(4), distribution(9)), np.random.default_rng(3))
     counts = np.split(tally.counts, [signed.terms.channel.channels[0].outputs])
     parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.terms.channel.channels, counts, strict=True)]
     chosen = np.arange(K) < 7
@@ -162,7 +162,7 @@ def test_shares_of_0_and_1_are_the_ends_of_the_statistic():
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
     for seed, together, cut in ((4, False, 3), (7, False, 3), (18, False, 3), (16, True, 7)):
-        tally = drawn(signed, (700, 500), (law(4), law(9)), np.random.default_rng(seed))
+        tally = drawn(signed, (700, 500), (distribution(4), distribution(9)), np.random.default_rng(seed))
         counts = np.split(tally.counts, [signed.terms.channel.channels[0].outputs])
         parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.terms.channel.channels, counts, strict=True)]
         profile = Profile(Merged.joined(parts) if together else parts[0])
@@ -177,11 +177,17 @@ def truth_of(p):
 
 def covered(surveys, generator, weights=None, people=3000):
     """Return the coverage of each 90% interval of all people, for classes of random sizes or of known sizes."""
-    signed, laws, sizes = of_classes(NANONATS // 2, 2 * NANONATS), (law(4), law(9)), (0.7, 0.3)
-    truth = truth_of(sum(part * p for part, p in zip(sizes if weights is None else weights, laws, strict=True)))
+    signed, distributions, sizes = (
+        of_classes(NANONATS // 2, 2 * NANONATS),
+        (distribution(4), distribution(9)),
+        (0.7, 0.3),
+    )
+    truth = truth_of(
+        sum(part * p for part, p in zip(sizes if weights is None else weights, distributions, strict=True))
+    )
     hits = np.zeros(4)
     for _ in range(surveys):
-        tally = drawn(signed, generator.multinomial(people, sizes), laws, generator)
+        tally = drawn(signed, generator.multinomial(people, sizes), distributions, generator)
         known = [] if weights is None else [margin(weights)]
         found = ordered(signed, tally, quantiles=PARTS, above=14, level=0.9, margins=known)
         numbers = [*((one.low, one.high) for one in found.quantiles), (found.above.low, found.above.high)]
@@ -217,7 +223,7 @@ def test_a_class_without_reports_does_not_change_the_estimate():
     Known class sizes, and pooling by precision, are refused with a reason.
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
-    tally = drawn(signed, (800, 0), (law(4), law(9)), np.random.default_rng(6))
+    tally = drawn(signed, (800, 0), (distribution(4), distribution(9)), np.random.default_rng(6))
     alone = terms_of((wave(K, NANONATS),), Ldp(NANONATS))
     same = ordered(alone, Tally.of(tally.counts[: alone.terms.channel.outputs]), quantiles=PARTS, above=14)
     assert ordered(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
@@ -230,7 +236,7 @@ def test_a_class_without_reports_does_not_change_the_estimate():
 def test_the_summary_of_many_classes_is_consistent():
     """The summary of 8 classes has deciles in order and inside their intervals, and bins that sum to one."""
     signed = of_classes(*(NANONATS * (1 + place) // 2 for place in range(8)))
-    tally = drawn(signed, [300] * 8, [law(2 + place) for place in range(8)], np.random.default_rng(7))
+    tally = drawn(signed, [300] * 8, [distribution(2 + place) for place in range(8)], np.random.default_rng(7))
     found = summary(tally, estimate(signed, tally))
     assert all(one.value <= other.value for one, other in pairwise(found.quantiles))
     assert all(one.low <= one.value <= one.high for one in found.quantiles)

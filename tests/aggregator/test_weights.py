@@ -58,12 +58,12 @@ def channel_of(cells: int, level: int) -> Channel:
     return subset_selection(cells, level) if cells > 6 else randomized_response(cells, level)
 
 
-def survey(law: Floats, n: int, rng: np.random.Generator | None, level: int = 2 * NANONATS) -> list[FormView]:
-    """Return the views of all pairs with ``n`` people each, drawn from ``law`` over all questions, or the expected
-    counts without ``rng``."""
+def survey(distribution: Floats, n: int, rng: np.random.Generator | None, level: int = 2 * NANONATS) -> list[FormView]:
+    """Return the views of all pairs with ``n`` people each, drawn from the ``distribution`` over all questions, or the
+    expected counts without ``rng``."""
     found = []
     for pair in PAIRS:
-        table = law.sum(axis=3 - sum(pair))
+        table = distribution.sum(axis=3 - sum(pair))
         channel = channel_of(table.size, level)
         decoder = decoder_of(channel)
         if rng is None:
@@ -86,7 +86,7 @@ def people(n: int = 400) -> Floats:
     return np.concatenate([every, every[rng.choice(len(every), n - len(every), p=rng.dirichlet(np.ones(24)))]])
 
 
-def law_of(answers: Floats, weights: Floats | None = None) -> Floats:
+def distribution_of(answers: Floats, weights: Floats | None = None) -> Floats:
     cells, _ = np.histogramdd(answers, bins=[np.arange(size + 1) - 0.5 for size in SIZES], weights=weights)
     return np.asarray(cells / cells.sum())
 
@@ -154,9 +154,9 @@ def test_without_noise_a_weighted_form_equals_its_weighted_people(library: type,
         columns = [(answers[:, q] == x).astype(float) for q in by for x in range(SIZES[q] - 1)]
         totals = np.array([1.0, *(share for q in by for share in shares[q][:-1])]) * len(answers)
         weights = weigh.calibrate(np.column_stack([np.ones(len(answers)), *columns]), totals)
-    true = law_of(answers, weights)
+    true = distribution_of(answers, weights)
     calibration = Calibration(
-        AnsweredForm(survey(law_of(answers), MANY, None), form_of()), [known(q, shares[q]) for q in by]
+        AnsweredForm(survey(distribution_of(answers), MANY, None), form_of()), [known(q, shares[q]) for q in by]
     )
     for place in range(3):
         others = tuple(q for q in range(3) if q != place)
@@ -203,9 +203,9 @@ def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     raw, variance, first = np.zeros(5), np.zeros(5), 0
     for share, inverse in zip(shares, test_classes.left_inverses(terms, tally), strict=True):
         counts = tally.counts[first : first + len(inverse)]
-        law = counts / counts.sum()
-        raw += share * law @ inverse
-        variance += share**2 * (law @ inverse**2 - (law @ inverse) ** 2) / counts.sum()
+        distribution = counts / counts.sum()
+        raw += share * distribution @ inverse
+        variance += share**2 * (distribution @ inverse**2 - (distribution @ inverse) ** 2) / counts.sum()
         first += len(inverse)
     assert np.allclose(found.raw, raw)
     assert np.allclose(found.se, np.sqrt(variance))
@@ -244,12 +244,12 @@ def test_the_influence_of_a_forged_report_is_larger_with_weights() -> None:
     assert found.influence.people_per_report > found.weighting.people_unweighted
 
 
-def biased(law: Floats, axis: int, odds: float) -> Floats:
+def biased(distribution: Floats, axis: int, odds: float) -> Floats:
     """Return the distribution of the people who answer, if those with value 0 of a question answer ``odds`` times as
     often."""
-    shape = [1] * law.ndim
-    shape[axis] = law.shape[axis]
-    found = law * np.where(np.arange(law.shape[axis]) == 0, odds, 1.0).reshape(shape)
+    shape = [1] * distribution.ndim
+    shape[axis] = distribution.shape[axis]
+    found = distribution * np.where(np.arange(distribution.shape[axis]) == 0, odds, 1.0).reshape(shape)
     return np.asarray(found / found.sum())
 
 
@@ -258,8 +258,8 @@ def test_the_influence_of_a_forged_report_in_a_form_is_larger_with_weights() -> 
 
     It is larger than the influence without weights.
     """
-    law = law_of(people())
-    views = survey(law, 4_000, np.random.default_rng(4))
+    distribution = distribution_of(people())
+    views = survey(distribution, 4_000, np.random.default_rng(4))
     margins = [known(0, np.array([0.3, 0.7])), known(1, np.array([0.5, 0.2, 0.3]))]
     found = weighted_question(Calibration(AnsweredForm(views, form_of()), margins), 2)
     weighting, all_people, moved = found.weighting, 12_000, 0.0
@@ -304,9 +304,9 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_cover(
     a standard error that is wrong by a fifth, in the long form by a tenth.
     """
     cells = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
-    law = np.einsum("s,sr,sw->srw", [0.5, 0.5], *cells)
-    answered, true, rng = biased(law, 0, 3.0), law.sum(axis=(0, 1)), np.random.default_rng(5)
-    margins = [known(q, law.sum(axis=tuple(other for other in range(3) if other != q))) for q in by]
+    distribution = np.einsum("s,sr,sw->srw", [0.5, 0.5], *cells)
+    answered, true, rng = biased(distribution, 0, 3.0), distribution.sum(axis=(0, 1)), np.random.default_rng(5)
+    margins = [known(q, distribution.sum(axis=tuple(other for other in range(3) if other != q))) for q in by]
     held, off = 0, []
     for _ in range(surveys):
         views = survey(answered, n, rng, level)
@@ -323,12 +323,12 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_cover(
 
 def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
     """Variances equal those of numerical derivatives of the estimate in each count of each view (delta method)."""
-    rng, margins, law = np.random.default_rng(8), [known(0, np.array([0.3, 0.7]))], law_of(people())
+    rng, margins, distribution = np.random.default_rng(8), [known(0, np.array([0.3, 0.7]))], distribution_of(people())
     views = []
     for pair in PAIRS:
         decoder, table = (
             decoder_of(randomized_response(SIZES[pair[0]] * SIZES[pair[1]], NANONATS)),
-            law.sum(3 - sum(pair)),
+            distribution.sum(3 - sum(pair)),
         )
         tally = Tally.of(rng.multinomial(9_000, decoder.forward(table.ravel())))
         views.append(FormView(pair, table.shape, decoder, tally))
@@ -353,11 +353,11 @@ def test_the_error_is_that_of_the_gradient_in_every_report() -> None:
 
 def test_margins_and_shares_are_over_the_people_who_answer() -> None:
     """A margin is over the people who answer its question, and a share over those who answer the share's question."""
-    law = np.random.default_rng(9).dirichlet(np.ones(3 * 3 * 5)).reshape(3, 3, 5)
+    distribution = np.random.default_rng(9).dirichlet(np.ones(3 * 3 * 5)).reshape(3, 3, 5)
     form = form_of((2, 3, 4), (0, 2))
-    views = survey(law, MANY, None)
+    views = survey(distribution, MANY, None)
     found = weighted_question(Calibration(AnsweredForm(views, form), [known(0, np.array([0.5, 0.5]))]), 2)
-    table, skipped = law.sum(axis=1), law.sum(axis=(1, 2))[2]
+    table, skipped = distribution.sum(axis=1), distribution.sum(axis=(1, 2))[2]
     expected = table[2] + (1 - skipped) * sum(0.5 * table[x] / table[x].sum() for x in (0, 1))
     assert np.allclose(found.raw, expected, atol=1e-9)
     shares = question_shares(found, skippable=True)
@@ -366,10 +366,10 @@ def test_margins_and_shares_are_over_the_people_who_answer() -> None:
 
 def test_the_values_of_a_group_are_weighted_together() -> None:
     """A margin over groups of values weights the people of a group together."""
-    law = law_of(people())
+    distribution = distribution_of(people())
     margins = [known(1, np.array([0.25, 0.75]), (0, 1, 1))]
-    found = weighted_question(Calibration(AnsweredForm(survey(law, MANY, None), form_of()), margins), 2)
-    table = law.sum(axis=0)
+    found = weighted_question(Calibration(AnsweredForm(survey(distribution, MANY, None), form_of()), margins), 2)
+    table = distribution.sum(axis=0)
     halves = table[0], table[1] + table[2]
     assert np.allclose(found.raw, sum(s * h / h.sum() for s, h in zip((0.25, 0.75), halves, strict=True)), atol=1e-9)
 
@@ -379,12 +379,12 @@ def test_invalid_margins_and_methods_are_refused_with_a_message() -> None:
 
     Repeated and contradictory margins, and methods that cannot be weighted, are refused too.
     """
-    views, half = survey(law_of(people()), 500, np.random.default_rng(10)), np.array([0.5, 0.5])
+    views, half = survey(distribution_of(people()), 500, np.random.default_rng(10)), np.array([0.5, 0.5])
     with pytest.raises(NotAsked, match="'sex' and 'region' and 'work' together"):
         weighted_table(Calibration(AnsweredForm(views, form_of()), [known(0, half)]), 1, 2).raw  # noqa: B018
     with pytest.raises(NotAsked, match="both 'sex' and 'work'"):
         weighted_question(Calibration(AnsweredForm(views[:1] + views[2:], form_of()), [known(0, half)]), 2).raw  # noqa: B018
-    few = AnsweredForm(survey(biased(law_of(people()), 0, 1e6), 500, None), form_of())
+    few = AnsweredForm(survey(biased(distribution_of(people()), 0, 1e6), 500, None), form_of())
     with pytest.raises(MarginRefused, match="too few reports from people with sex = 'g1'"):
         Calibration(few, [known(0, half)])
     with pytest.raises(MarginRefused, match="same groups"):

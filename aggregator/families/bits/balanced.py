@@ -41,8 +41,10 @@ class BalancedDecoder(BitsDecoder):
         """Compute the correction with the least error at the shares ``reference``, which sum to one."""
         super().__init__(channel)
         self._plain = BitsDecoder(channel)
-        self._law: Floats = self._other + self._gap * reference  # (k,) the expected share of reports with each bit set
-        variances = self._plain.variances(self._law)
+        self._distribution: Floats = (
+            self._other + self._gap * reference
+        )  # (k,) the expected share of reports with each bit set
+        variances = self._plain.variances(self._distribution)
         with_sum = variances - reference * (1 - reference)  # C1 of the formula above
         whole = float(with_sum.sum())
         uneven = whole > EVEN * float(variances.sum())
@@ -93,7 +95,7 @@ class BalancedDecoder(BitsDecoder):
     def _bearing(self) -> Floats:
         """Return 1 / skewness^2 of each value's contribution, the smaller of the numbers at share 0 and at share 1,
         (k,). The other bits are assumed to be independent, with the probabilities of the reference."""
-        others = self._moments(self._law)
+        others = self._moments(self._distribution)
         least = np.full(self.inputs, np.inf)
         for second, third in (self._moments(self._other), self._moments(self._own)):
             spread = self._part**2 * (others[0].sum() - others[0]) + (1 - self._part) ** 2 * second
@@ -102,10 +104,10 @@ class BalancedDecoder(BitsDecoder):
             least = np.minimum(least, np.where(spread > 0, ratio, 0.0))
         return least
 
-    def _moments(self, law: Floats) -> tuple[Floats, Floats]:
+    def _moments(self, distribution: Floats) -> tuple[Floats, Floats]:
         """Return the second and third central moments of each bit's contribution to its raw share, both (k,)."""
-        of_bit = law * (1 - law)
-        return of_bit / self._gap**2, of_bit * (1 - 2 * law) / self._gap**3
+        of_bit = distribution * (1 - distribution)
+        return of_bit / self._gap**2, of_bit * (1 - 2 * distribution) / self._gap**3
 
     @property
     def weight(self) -> float:

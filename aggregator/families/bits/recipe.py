@@ -95,9 +95,9 @@ def oue_lip(prior: Sequence[int], level: int) -> Bits:
             similar prior form a class. A class is designed for its smallest prior, which has the strictest constraint.
         level: the LIP level in nanonats.
     """
-    law = np.asarray(prior, dtype=np.float64) / sum(prior)
-    group = _groups(law)
-    problem = _UnderPrior(group, law, exact.nats(level) * (1 - LEVEL_RESERVE))
+    distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
+    group = _groups(distribution)
+    problem = _UnderPrior(group, distribution, exact.nats(level) * (1 - LEVEL_RESERVE))
     own, other = problem.chances(minimum(problem))
     chances = [rounded(a, b) for a, b in zip(own.tolist(), other.tolist(), strict=True)]
     return Bits.over([chances[number] for number in group.tolist()])
@@ -112,12 +112,12 @@ def rounded(own: float, other: float) -> tuple[int, int]:
 class _UnderPrior(Problem):
     """The optimisation problem of ``oue_lip``: the total error by r(1) and r(0) of each class of priors."""
 
-    def __init__(self, group: Integers, law: Floats, level: float) -> None:
+    def __init__(self, group: Integers, distribution: Floats, level: float) -> None:
         self._sizes = np.bincount(group).astype(np.float64)
-        masses, most = np.bincount(group, weights=law), float(np.exp(level))
+        masses, most = np.bincount(group, weights=distribution), float(np.exp(level))
         t = self._count = len(masses)
         least = np.full(t, np.inf)
-        np.minimum.at(least, group, law)
+        np.minimum.at(least, group, distribution)
         up = np.hstack([np.diag(1 - most * least), np.diag(most * least) - most * masses])
         down = np.hstack([masses - np.diag(least), -np.diag(most - least)])
         self.rows = np.vstack([up, down, np.diag(np.repeat([-1.0, 1.0], t)), np.eye(2 * t)[t:] * -1])
@@ -166,13 +166,13 @@ def _utility_optimised(size: int, sensitive: Sequence[int], level: int, own: int
     return Bits.over([(own, other) if x in marked else (shown, 0) for x in range(size)])
 
 
-def _groups(law: Floats) -> Integers:
+def _groups(distribution: Floats) -> Integers:
     """Return the class of each value, (k,): one for each distinct prior, or one of ``PRIOR_CLASSES`` logarithmic
     intervals."""
-    _, exactly = np.unique(law, return_inverse=True)
+    _, exactly = np.unique(distribution, return_inverse=True)
     if exactly.max() < PRIOR_CLASSES:
         return exactly.astype(np.int64)
-    logs = np.log(law)
+    logs = np.log(distribution)
     spread = (logs - logs.min()) / (logs.max() - logs.min())
     _, rounded = np.unique(
         np.minimum((spread * PRIOR_CLASSES).astype(np.int64), PRIOR_CLASSES - 1), return_inverse=True

@@ -137,22 +137,22 @@ class BlocksDecoder(Decoder):
         return adds
 
     def forward(self, p: Floats) -> Floats:
-        law = np.empty(self.features)
+        distribution = np.empty(self.features)
         for group in self._groups:
-            law[group.columns] = group.each(group.inner.forward, p[group.members])
-        return self._with_open(law, p, self._shown, self._cover)
+            distribution[group.columns] = group.each(group.inner.forward, p[group.members])
+        return self._with_open(distribution, p, self._shown, self._cover)
 
     def forward_squares(self, p: Floats) -> Floats:
-        law = np.empty(self.features)
+        distribution = np.empty(self.features)
         for group in self._groups:
-            law[group.columns] = group.each(group.inner.forward_squares, p[group.members])
-        return self._with_open(law, p, self._shown**2, self._cover**2)
+            distribution[group.columns] = group.each(group.inner.forward_squares, p[group.members])
+        return self._with_open(distribution, p, self._shown**2, self._cover**2)
 
-    def _with_open(self, law: Floats, p: Floats, shown: float, cover: float) -> Floats:
-        law[self._own] = shown * p[self._open]
+    def _with_open(self, distribution: Floats, p: Floats, shown: float, cover: float) -> Floats:
+        distribution[self._own] = shown * p[self._open]
         if cover:
-            law[self._groups[0].columns] += cover * p[self._open].sum()
-        return law
+            distribution[self._groups[0].columns] += cover * p[self._open].sum()
+        return distribution
 
     def backward(self, w: Floats) -> Floats:
         mean = np.empty(self.inputs)

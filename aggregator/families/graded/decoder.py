@@ -79,12 +79,12 @@ class GradedDecoder(Decoder):
         return GradedDecoder(self._channel, balanced=False) if self._balanced else self
 
     def forward(self, p: Floats) -> Floats:
-        law: Floats = self._outside @ p + self._cycle.over_inputs((self._inside - self._outside) * p)
-        return law
+        distribution: Floats = self._outside @ p + self._cycle.over_inputs((self._inside - self._outside) * p)
+        return distribution
 
     def forward_squares(self, p: Floats) -> Floats:
-        law: Floats = self._outside**2 @ p + self._cycle.over_inputs((self._inside**2 - self._outside**2) * p)
-        return law
+        distribution: Floats = self._outside**2 @ p + self._cycle.over_inputs((self._inside**2 - self._outside**2) * p)
+        return distribution
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = self._outside * w.sum() + (self._inside - self._outside) * self._cycle.over_outputs(w)
@@ -151,11 +151,11 @@ class GradedDecoder(Decoder):
         inside = np.rint(self._cycle.over_inputs(alone))
         adds = self._factor[x] * inside - common
         found = np.inf
-        for law in (self.forward(alone), self.forward((1 - alone) / (self.inputs - 1))):
-            away = adds - law @ adds
-            skew = float(law @ away**3)
+        for distribution in (self.forward(alone), self.forward((1 - alone) / (self.inputs - 1))):
+            away = adds - distribution @ adds
+            skew = float(distribution @ away**3)
             if skew:
-                found = min(found, float(law @ away**2) ** 3 / skew**2)
+                found = min(found, float(distribution @ away**2) ** 3 / skew**2)
         return found
 
     @property

@@ -41,8 +41,8 @@ class HadamardDecoder(Decoder):
         return self._spread(p, 1 + self._contrast**2, 2 * self._contrast) / self.features**2
 
     def _spread(self, p: Floats, even: float, odd: float) -> Floats:
-        law: Floats = even * p.sum(axis=-1, keepdims=True) + odd * self._over_rows(p)
-        return law
+        distribution: Floats = even * p.sum(axis=-1, keepdims=True) + odd * self._over_rows(p)
+        return distribution
 
     def backward(self, w: Floats) -> Floats:
         mean: Floats = (w.sum(axis=-1, keepdims=True) + self._contrast * self._over_columns(w)) / self.features

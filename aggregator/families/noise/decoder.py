@@ -27,7 +27,7 @@ class NoiseDecoder(TableDecoder):
         self.inputs, self.features = channel.inputs, channel.outputs
         one = 1 << channel.scale
         columns = [[weight / one for weight in channel.column(y)] for y in range(channel.outputs)]
-        self._law: Floats = np.ascontiguousarray(np.array(columns).T)
+        self._distribution: Floats = np.ascontiguousarray(np.array(columns).T)
 
     @cached_property
     def _inverse(self) -> Floats:
@@ -37,11 +37,11 @@ class NoiseDecoder(TableDecoder):
                 f"{MOST_INVERTED}: use method 'mmse' or 'map' with a prior"
             )
         try:
-            inverse = np.asarray(np.linalg.inv(self._law), dtype=np.float64)
+            inverse = np.asarray(np.linalg.inv(self._distribution), dtype=np.float64)
         except np.linalg.LinAlgError:
-            inverse = np.full_like(self._law, np.inf)
+            inverse = np.full_like(self._distribution, np.inf)
         # The product of the two norms is the condition number in the 1-norm.
-        if not np.abs(self._law).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1 / SINGULAR:
+        if not np.abs(self._distribution).sum(axis=0).max() * np.abs(inverse).sum(axis=0).max() < 1 / SINGULAR:
             raise NotInvertible(
                 f"the noise is too smooth for its {self.inputs} points, so there is no unbiased estimate; use method "
                 "'mmse' or 'map' with a prior, or author the campaign with fewer points or with discrete Laplace noise"

@@ -107,13 +107,13 @@ def discrete_gaussian(size: int, sigma: float, level: int) -> Noise:
     if not 0 < sigma < math.inf:
         raise ValueError(f"sigma must be a finite number of steps above 0, not {sigma}")
     least = math.exp(-exact.nats(level) * (1 - ROOM))
-    law = np.maximum(np.exp(-0.5 * (np.arange(size) / sigma) ** 2), least)
+    distribution = np.maximum(np.exp(-0.5 * (np.arange(size) / sigma) ** 2), least)
     beyond = np.arange(size - 1, math.ceil(size + 40 * sigma))
-    law[-1] = max(
+    distribution[-1] = max(
         float(np.exp(-0.5 * (beyond / sigma) ** 2).sum()),
-        float(law[:-1].sum()) * least / (1 - least),
+        float(distribution[:-1].sum()) * least / (1 - least),
     )
-    scaled = law[1:] * (ONE / (law[0] + 2 * float(law[1:].sum())))
+    scaled = distribution[1:] * (ONE / (distribution[0] + 2 * float(distribution[1:].sum())))
     weights = [math.ceil(weight) for weight in scaled.tolist()]
     return Noise(1, size, (ONE - 2 * sum(weights), *weights))
 
@@ -170,14 +170,14 @@ def _planar(rows: int, columns: int, down: float, across: float, floors: Floats)
     """Return planar noise of ``down`` and ``across`` nats per step, with the weights ``floors`` added."""
     r = down * np.arange(rows + min(REACH, math.ceil(FAR / down)))[:, np.newaxis]
     reach = min(REACH, math.ceil(FAR / across))
-    law = np.empty((rows, columns))
+    distribution = np.empty((rows, columns))
     for column in range(columns):
         # The last row and the last column get the mass of all steps beyond them too.
         alike = np.arange(column, columns + reach if column == columns - 1 else column + 1)
         mass = np.exp(-np.hypot(r, across * alike)).sum(axis=1)
-        law[: rows - 1, column], law[rows - 1, column] = mass[: rows - 1], mass[rows - 1 :].sum()
-    law *= (ONE - _mirrored_sum(floors)) / _mirrored_sum(law)
-    cells = zip(law.ravel().tolist(), floors.ravel().tolist(), strict=True)
+        distribution[: rows - 1, column], distribution[rows - 1, column] = mass[: rows - 1], mass[rows - 1 :].sum()
+    distribution *= (ONE - _mirrored_sum(floors)) / _mirrored_sum(distribution)
+    cells = zip(distribution.ravel().tolist(), floors.ravel().tolist(), strict=True)
     weights = [math.ceil(weight) + int(least) for weight, least in cells]
     images = [(1 + (row > 0)) * (1 + (column > 0)) for row in range(rows) for column in range(columns)]
     weights[0] += ONE - sum(weight * image for weight, image in zip(weights, images, strict=True))
@@ -189,14 +189,14 @@ def _flat(size: int, step: float) -> Floats:
 
     The product of two such axes satisfies the level in Euclidean distance, since (r + c) / root 2 <= root(r^2 + c^2).
     """
-    law = np.ones(size)
-    law[-1] = math.ceil(1 / math.expm1(step / math.sqrt(2)))
-    return law
+    distribution = np.ones(size)
+    distribution[-1] = math.ceil(1 / math.expm1(step / math.sqrt(2)))
+    return distribution
 
 
-def _mirrored_sum(law: Floats) -> float:
+def _mirrored_sum(distribution: Floats) -> float:
     """Return the sum of the weights over all steps and their mirror images."""
-    return float(4 * law.sum() - 2 * law[0].sum() - 2 * law[:, 0].sum() + law[0, 0])
+    return float(4 * distribution.sum() - 2 * distribution[0].sum() - 2 * distribution[:, 0].sum() + distribution[0, 0])
 
 
 def geo_over(domain: Domain, level: int, metric: str = "steps", scale: Fraction = Fraction(1)) -> Geo:

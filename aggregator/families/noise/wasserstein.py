@@ -47,13 +47,16 @@ def _steps(pufferfish: Pufferfish) -> int:
 def distance(pufferfish: Pufferfish) -> int:
     """Return W, the largest distance over scenarios and pairs, in steps. Secrets that are impossible in a scenario are
     skipped."""
-    laws = [
+    distributions = [
         [scenario.joint[secret] for secret in pair] for scenario in pufferfish.scenarios for pair in pufferfish.pairs
     ]
-    return max((law_distance(first, second) for first, second in laws if sum(first) and sum(second)), default=0)
+    return max(
+        (infinite_wasserstein(first, second) for first, second in distributions if sum(first) and sum(second)),
+        default=0,
+    )
 
 
-def law_distance(first: Sequence[int], second: Sequence[int]) -> int:
+def infinite_wasserstein(first: Sequence[int], second: Sequence[int]) -> int:
     """Return the infinite Wasserstein distance of two distributions on a line in steps: the largest distance between
     their quantiles.
 
@@ -64,7 +67,10 @@ def law_distance(first: Sequence[int], second: Sequence[int]) -> int:
     Args:
         first, second: the weights of the points 0 .. k - 1, not all zero; only their proportions matter.
     """
-    ends = [[total * sum(law) for total in accumulate(other)] for law, other in ((second, first), (first, second))]
+    ends = [
+        [total * sum(distribution) for total in accumulate(other)]
+        for distribution, other in ((second, first), (first, second))
+    ]
     mine = theirs = furthest = 0
     # The pair of quantiles is constant between two jumps of the distribution functions, so one comparison per jump
     # suffices.

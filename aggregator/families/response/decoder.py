@@ -22,12 +22,12 @@ class ResponseDecoder(Decoder):
         self._truth = channel.truth / one
 
     def forward(self, p: Floats) -> Floats:
-        law: Floats = self._cover * p.sum() + self._truth * p
-        return law
+        distribution: Floats = self._cover * p.sum() + self._truth * p
+        return distribution
 
     def forward_squares(self, p: Floats) -> Floats:
-        law: Floats = self._cover**2 * p.sum() + self._truth * (2 * self._cover + self._truth) * p
-        return law
+        distribution: Floats = self._cover**2 * p.sum() + self._truth * (2 * self._cover + self._truth) * p
+        return distribution
 
     def backward(self, w: Floats) -> Floats:
         return self._cover @ w + self._truth * w

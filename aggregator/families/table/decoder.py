@@ -28,15 +28,15 @@ class TableDecoder(Decoder):
 
     def __init__(self, channel: Table, reference: Sequence[float] | Floats | None = None) -> None:
         self.inputs, self.features = channel.inputs, channel.outputs
-        self._law = np.array([[weight / (1 << channel.scale) for weight in row] for row in channel.rows])
+        self._distribution = np.array([[weight / (1 << channel.scale) for weight in row] for row in channel.rows])
         self._reference = np.full(self.inputs, 1 / self.inputs) if reference is None else np.asarray(reference)
 
     @cached_property
     def _inverse(self) -> Floats:
-        marginal = self._reference @ self._law
+        marginal = self._reference @ self._distribution
         seen = marginal > 0  # other outputs never occur
         root = np.sqrt(np.where(seen, marginal, 1.0))
-        left, singular, right = np.linalg.svd(self._law / root, full_matrices=False)
+        left, singular, right = np.linalg.svd(self._distribution / root, full_matrices=False)
         rank = int(np.count_nonzero(singular > SINGULAR * singular[0]))
         if rank < self.inputs:
             raise NotInvertible(
@@ -49,15 +49,15 @@ class TableDecoder(Decoder):
         return inverse
 
     def forward(self, p: Floats) -> Floats:
-        law: Floats = p @ self._law
-        return law
+        distribution: Floats = p @ self._distribution
+        return distribution
 
     def forward_squares(self, p: Floats) -> Floats:
-        law: Floats = p @ self._law**2
-        return law
+        distribution: Floats = p @ self._distribution**2
+        return distribution
 
     def backward(self, w: Floats) -> Floats:
-        mean: Floats = self._law @ w
+        mean: Floats = self._distribution @ w
         return mean
 
     def invert(self, share: Floats) -> Floats:
@@ -82,7 +82,7 @@ class TableDecoder(Decoder):
 
     @property
     def ceiling(self) -> Floats:
-        largest: Floats = self._law.max(axis=0)
+        largest: Floats = self._distribution.max(axis=0)
         return largest
 
     @property

@@ -56,25 +56,28 @@ def mutual_information_table(
         NotionError: the cap is zero, or it does not bind because the channel without distortion satisfies it.
         ValueError: ``distortion`` does not have the shape (k, k), or is not finite.
     """
-    law = np.asarray(prior, dtype=np.float64) / sum(prior)
-    d = 1.0 - np.eye(len(law)) if distortion is None else np.asarray(distortion, dtype=np.float64)
-    if d.shape != (len(law), len(law)) or not np.isfinite(d).all():
-        raise ValueError(f"the distortion must be a table of {len(law)} x {len(law)} finite numbers")
+    distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
+    d = 1.0 - np.eye(len(distribution)) if distortion is None else np.asarray(distortion, dtype=np.float64)
+    if d.shape != (len(distribution), len(distribution)) or not np.isfinite(d).all():
+        raise ValueError(f"the distortion must be a table of {len(distribution)} x {len(distribution)} finite numbers")
     # A constant added to all costs of an input does not change the optimum.
     d = d - d.min(axis=1, keepdims=True)
     allowed = exact.nats(cap) - ROOM
-    low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, law
-    if allowed <= 0 or information(law, _answering(_answers(law, d, high, law), d, high)) <= allowed:
+    low, high, best = 0.0, STEEPEST / float(d.max()) if d.max() else 0.0, distribution
+    if (
+        allowed <= 0
+        or information(distribution, _answering(_answers(distribution, d, high, distribution), d, high)) <= allowed
+    ):
         raise NotionError(
             "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
             if allowed > 0
             else f"the bound on the mutual information must be above zero, not {exact.in_nats(cap)}"
         )
-    r = law
+    r = distribution
     for _ in range(45):
         middle = (low + high) / 2
-        r = _answers(law, d, middle, r)
-        if information(law, _answering(r, d, middle)) <= allowed:
+        r = _answers(distribution, d, middle, r)
+        if information(distribution, _answering(r, d, middle)) <= allowed:
             low, best = middle, r
         else:
             high = middle
@@ -82,23 +85,23 @@ def mutual_information_table(
     return Table.nearest([[cell / sum(row) for cell in row] for row in rows])
 
 
-def information(law: Floats, rows: Floats) -> float:
+def information(distribution: Floats, rows: Floats) -> float:
     """Return the mutual information I(X; Y) in nats for the distribution of X, (k,), and a channel's rows, (k, m)."""
-    marginal = law @ rows
+    marginal = distribution @ rows
     lift = np.divide(rows, marginal, out=np.ones_like(rows), where=(rows > 0) & (marginal > 0))
-    return float((law[:, np.newaxis] * rows * np.log(lift)).sum())
+    return float((distribution[:, np.newaxis] * rows * np.log(lift)).sum())
 
 
-def _answers(law: Floats, d: Floats, price: float, start: Floats) -> Floats:
+def _answers(distribution: Floats, d: Floats, price: float, start: Floats) -> Floats:
     """Return the output distribution of the best channel if a unit of distortion costs ``price`` nats, shape (k,)."""
-    size = len(law)
+    size = len(distribution)
     worth = np.exp(-price * d)
 
     def cost(r: Floats) -> tuple[float, Floats]:
         # The objective is minus the mean of ln sum over y of r[y] e^(-s d), convex in r (Cover, Thomas 2006, eq.
         # 10.124).
         seen = worth @ np.maximum(r, 0) + 1e-300
-        return -float(law @ np.log(seen)), -(law / seen) @ worth
+        return -float(distribution @ np.log(seen)), -(distribution / seen) @ worth
 
     result = optimize.minimize(
         cost,

@@ -105,10 +105,10 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
         raise NotionError("a level of zero makes the reports of two values indistinguishable; use levels above 0")
     if size == 2:
         return binary_optimum(matrix.levels[0][1], matrix.levels[1][0])
-    law = np.full(size, 1 / size) if p is None else np.asarray(p, dtype=np.float64)
-    rays, weights = _designed(_shortest(matrix), law, exact.nats(min(finite)) - ROOM)
+    distribution = np.full(size, 1 / size) if p is None else np.asarray(p, dtype=np.float64)
+    rays, weights = _designed(_shortest(matrix), distribution, exact.nats(min(finite)) - ROOM)
     for faint in (1e-8, 1e-6, 1e-4):
-        table = _rounded(*_without(rays, weights, law, faint))
+        table = _rounded(*_without(rays, weights, distribution, faint))
         try:
             notions.certify(table, matrix)
         except Uncertified:
@@ -126,19 +126,19 @@ def _shortest(matrix: Matrix) -> Floats:
     return levels
 
 
-def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats]:
+def _designed(levels: Floats, distribution: Floats, least: float) -> tuple[Floats, Floats]:
     """Return the rays of the best design found, shape (k, m), and their weights, (m,)."""
-    size = len(law)
+    size = len(distribution)
     # The starting design is LDP at the smallest level, and only better designs replace it.
     start = np.where(np.eye(size, dtype=bool), 1.0, math.exp(-least))
     every = np.hstack([start, _subset_rays(levels)])
-    rays: Floats = np.unique((every / (law @ every)).round(15), axis=1)
-    first = start / (law @ start)
+    rays: Floats = np.unique((every / (distribution @ every)).round(15), axis=1)
+    first = start / (distribution @ start)
     chosen = np.array([int(np.abs(rays - ray[:, np.newaxis]).sum(axis=0).argmin()) for ray in first.T])
-    weights: Floats = law @ start / start[0].sum()
+    weights: Floats = distribution @ start / start[0].sum()
     before = np.inf
     for _ in range(60):
-        chosen, weights = _solved(rays, chosen, weights, law)
+        chosen, weights = _solved(rays, chosen, weights, distribution)
         inverse = np.asarray(np.linalg.inv((rays[:, chosen] * weights) @ rays[:, chosen].T), dtype=np.float64)
         now = float(np.trace(inverse))
         slope: Floats = -np.square(inverse @ rays).sum(axis=0)
@@ -148,7 +148,7 @@ def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats
         wanted = np.argsort(gain)[: 2 * size]
         wanted = wanted[gain[wanted] < -1e-7 * now]
         if not len(wanted) or before - now < 1e-8 * now:
-            found = _priced(levels, law, inverse, price, rays[:, chosen], 1e-6 * now)
+            found = _priced(levels, distribution, inverse, price, rays[:, chosen], 1e-6 * now)
             if not found.size:
                 break
             wanted = np.arange(rays.shape[1], rays.shape[1] + found.shape[1])
@@ -159,14 +159,16 @@ def _designed(levels: Floats, law: Floats, least: float) -> tuple[Floats, Floats
     return rays[:, chosen], weights
 
 
-def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts: Floats, least: float) -> Floats:
+def _priced(
+    levels: Floats, distribution: Floats, inverse: Floats, price: Floats, starts: Floats, least: float
+) -> Floats:
     """Return rays whose slope exceeds their price by more than ``least``, shape (k, m); m may be 0.
 
     The function |M^-1 v|^2 + price . v is convex in v. So from every start, a sequence of linear programs increases the
     function until it reaches a corner of the cone's section p . v = 1. Each corner is a ray. The search may miss the
     best ray.
     """
-    size = len(law)
+    size = len(distribution)
     bounded = [(x, other) for x in range(size) for other in range(size) if x != other and np.isfinite(levels[x, other])]
     cone = np.zeros((len(bounded), size))
     for row, (x, other) in enumerate(bounded):
@@ -177,12 +179,12 @@ def _priced(levels: Floats, law: Floats, inverse: Floats, price: Floats, starts:
         while (gain := float(((inverse @ ray) ** 2).sum() + price @ ray)) > value + 1e-9 * abs(value):
             best, value = ray, gain
             climb = 2 * inverse @ (inverse @ ray) + price
-            step = optimize.linprog(-climb, cone, np.zeros(len(cone)), law[np.newaxis], [1.0])
+            step = optimize.linprog(-climb, cone, np.zeros(len(cone)), distribution[np.newaxis], [1.0])
             if step.x is None:
                 break
             # The solver's corner is exact to 10^-7 only, so entries that violate a level are raised.
             ray = (np.maximum(step.x, 0)[:, np.newaxis] * np.exp(-levels)).max(axis=0)
-            ray = ray / (law @ ray)
+            ray = ray / (distribution @ ray)
         if value > least:
             found.append(best)
     return np.unique(np.array(found).round(15), axis=0).T if found else np.empty((size, 0))
@@ -202,9 +204,11 @@ def _subset_rays(levels: Floats) -> Floats:
     return np.array(rays).T
 
 
-def _solved(rays: Floats, chosen: NDArray[np.int64], weights: Floats, law: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _solved(
+    rays: Floats, chosen: NDArray[np.int64], weights: Floats, distribution: Floats
+) -> tuple[NDArray[np.int64], Floats]:
     """Return the chosen rays whose optimal weight is positive, and the optimal weights."""
-    v, ones = rays[:, chosen], np.ones(len(law))
+    v, ones = rays[:, chosen], np.ones(len(distribution))
     scale = float(np.trace(np.linalg.inv((v * weights) @ v.T)))
 
     def error(w: Floats) -> tuple[float, Floats]:
@@ -231,12 +235,12 @@ def _solved(rays: Floats, chosen: NDArray[np.int64], weights: Floats, law: Float
     return chosen[used], best[used]
 
 
-def _without(rays: Floats, weights: Floats, law: Floats, faint: float) -> tuple[Floats, Floats]:
+def _without(rays: Floats, weights: Floats, distribution: Floats, faint: float) -> tuple[Floats, Floats]:
     """Return the design without rays of very small weight; the other weights change only as much as their sum
     requires."""
     kept = weights > faint
     v, w = rays[:, kept], weights[kept]
-    w = w + np.linalg.lstsq(v, np.ones(len(law)) - v @ w, rcond=None)[0]
+    w = w + np.linalg.lstsq(v, np.ones(len(distribution)) - v @ w, rcond=None)[0]
     return (v, w) if w.min() > 0 else (rays, weights)
 
 

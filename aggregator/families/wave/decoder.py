@@ -42,12 +42,12 @@ class WaveDecoder(Decoder):
         return mass
 
     def forward(self, p: Floats) -> Floats:
-        law: Floats = self._outside * p.sum() + self._gap * self._near(p)
-        return law
+        distribution: Floats = self._outside * p.sum() + self._gap * self._near(p)
+        return distribution
 
     def forward_squares(self, p: Floats) -> Floats:
-        law: Floats = self._outside**2 * p.sum() + (self._inside**2 - self._outside**2) * self._near(p)
-        return law
+        distribution: Floats = self._outside**2 * p.sum() + (self._inside**2 - self._outside**2) * self._near(p)
+        return distribution
 
     def backward(self, w: Floats) -> Floats:
         ends = np.concatenate([[0.0], np.cumsum(w)])

@@ -122,18 +122,18 @@ class WindowsDecoder(Decoder):
 
     def forward(self, p: Floats) -> Floats:
         """Return the distribution of the outputs, shape (..., m), for each distribution of inputs, (..., k)."""
-        law = self._flat(p, 1)
+        distribution = self._flat(p, 1)
         masses = [circle.masses(p[..., circle.sequence]) for circle in self._circles]
         cells = self._channel.cells
         for number, order, outputs in self._blocks():
             each = self._channel.types[number]
             slope = (each.inside - each.outside) / ONE / self._orders
             mass = masses[order]
-            law[..., outputs] += slope * (mass[..., each.span : each.span + cells] - mass[..., :cells])
-        return law
+            distribution[..., outputs] += slope * (mass[..., each.span : each.span + cells] - mass[..., :cells])
+        return distribution
 
     def forward_squares(self, p: Floats) -> Floats:
-        law = self._flat(p, 2)
+        distribution = self._flat(p, 2)
         rare = [p[circle.sequence] for circle in self._circles]
         masses = [circle.masses(numbers) for circle, numbers in zip(self._circles, rare, strict=True)]
         cells = self._channel.cells
@@ -143,18 +143,18 @@ class WindowsDecoder(Decoder):
             covered = masses[order][each.span : each.span + cells] - masses[order][:cells]
             # (o + s c)^2 = o^2 + (i^2 - o^2) c - s^2 c (1 - c) with s = i - o, and c (1 - c) is 0 except for arcs at an
             # end of the window.
-            law[outputs] += (inside**2 - outside**2) * covered
-            law[outputs] -= (inside - outside) ** 2 * self._circles[order].mixed(rare[order], each.span)
-        return law
+            distribution[outputs] += (inside**2 - outside**2) * covered
+            distribution[outputs] -= (inside - outside) ** 2 * self._circles[order].mixed(rare[order], each.span)
+        return distribution
 
     def _flat(self, p: Floats, power: int) -> Floats:
         """Return the mean features (``power`` 1) or mean squares of features (2), shape (..., m), without the
         additional weight of covered inputs."""
-        law = np.empty((*p.shape[:-1], self.features))
+        distribution = np.empty((*p.shape[:-1], self.features))
         singles = len(self._single)
-        law[..., :singles] = self._other**power * p.sum(axis=-1, keepdims=True)
-        law[..., :singles] += (self._own**power - self._other**power) * p[..., self._single]
-        law[..., singles] = p @ self._rest**power
+        distribution[..., :singles] = self._other**power * p.sum(axis=-1, keepdims=True)
+        distribution[..., :singles] += (self._own**power - self._other**power) * p[..., self._single]
+        distribution[..., singles] = p @ self._rest**power
         heavy, lows, rare = p[..., self._heavy], p[..., self._single].sum(axis=-1), p[..., self._rare].sum(axis=-1)
         for number, _, outputs in self._blocks():
             each = self._channel.types[number]
@@ -164,8 +164,8 @@ class WindowsDecoder(Decoder):
                 + (each.low / ONE / self._orders) ** power * lows
                 + (each.outside / ONE / self._orders) ** power * rare
             )
-            law[..., outputs] = flat[..., np.newaxis]
-        return law
+            distribution[..., outputs] = flat[..., np.newaxis]
+        return distribution
 
     def backward(self, w: Floats) -> Floats:
         """Return the mean of the outputs' numbers, (m,) or (a, m), for each input, shape (k,) or (a, k)."""

@@ -57,12 +57,12 @@ class _Split:
     """The division of the inputs into single, heavy and rare inputs, and the range of lifts.
 
     Attributes:
-        law: (k,) the prior.
+        distribution: (k,) the prior.
         singles, heavies, tail: the inputs with a separate output, the inputs that are classes, and the rare inputs.
         low, high: a and b, the least and the largest lift.
     """
 
-    law: Floats
+    distribution: Floats
     singles: list[int]
     heavies: list[int]
     tail: list[int]
@@ -78,12 +78,12 @@ class _Split:
     @property
     def budget(self) -> float:
         """The sum of mass times lift over all inputs except the singles, whose lift is a, in an output of a type."""
-        return 1 - self.low * float(self.law[self.singles].sum())
+        return 1 - self.low * float(self.distribution[self.singles].sum())
 
     @cached_property
     def given(self) -> Coordinates:
         """The classes of the linear program: one class for each heavy input, then one class for the tail."""
-        heavy, tail = self.law[self.heavies], self.law[self.tail]
+        heavy, tail = self.distribution[self.heavies], self.distribution[self.tail]
         mass = np.append(heavy, tail.sum())
         # Let an arc be the part p of the circle. At the ends of windows that cover phi, the arc's lift loses the part p
         # / (3 phi (1 - phi)) of its variance.
@@ -141,12 +141,12 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         Uncertified: no rounding was found that satisfies the level.
     """
     notion = Information(level, tuple(prior), radius)
-    law = np.asarray(prior, dtype=np.float64) / sum(prior)
-    guess = 1 - float((law**2).sum())
+    distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
+    guess = 1 - float((distribution**2).sum())
     found: list[tuple[float, int, int, int, float]] = []
     sizes: set[int] = set()
     for heavies in HEAVIES:
-        split = _split(law, notion, SHRINK, heavies)
+        split = _split(distribution, notion, SHRINK, heavies)
         if len(split.heavies) in sizes:
             continue
         sizes.add(len(split.heavies))
@@ -156,14 +156,16 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
             if radius and found and not _affordable(made, notion):
                 # The audit of a ball visits all windows, and only designs with few heavy inputs keep it fast enough.
                 continue
-            found.append((_error(made, law), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part))
+            found.append(
+                (_error(made, distribution), replace(made, orders=_orders(made, notion)).outputs, heavies, cells, part)
+            )
     if len(prior) <= MOST_INPUTS:
         dearest = MOST_ERROR * min(found)[0]
         found = [each for each in found if each[0] <= dearest and each[1] <= MOST_CELLS // len(prior)] or found
     least = guess - (guess - min(found)[0]) * (1 - _WORTH)
     _, _, heavies, cells, part = min((each for each in found if each[0] <= least), key=lambda each: each[1])
     for attempt in range(ATTEMPTS):
-        split = _split(law, notion, SHRINK * 4**attempt, heavies)
+        split = _split(distribution, notion, SHRINK * 4**attempt, heavies)
         made = _rounded(_planned(split, cells, part), prior, orders=1)
         made = replace(made, orders=_orders(made, notion))
         try:
@@ -177,18 +179,18 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     )
 
 
-def _split(law: Floats, notion: Information, shrink: float, heavies: int) -> _Split:
+def _split(distribution: Floats, notion: Information, shrink: float, heavies: int) -> _Split:
     a, b = lift_range(math.exp(notion.level / NANONATS * (1 - shrink)), notion.radius / RADIUS_UNITS)
     edge = (1 - a) / (b - a)
-    falling = np.argsort(-law, kind="stable").tolist()
-    alone = int((law >= edge).sum())
-    rest = float(law[falling[alone:]].sum())
+    falling = np.argsort(-distribution, kind="stable").tolist()
+    alone = int((distribution >= edge).sum())
+    rest = float(distribution[falling[alone:]].sum())
     # If the remaining mass is too small for a window, the smallest single becomes a rare input.
     while alone and alone < len(falling) and rest < edge:
         alone -= 1
-        rest += float(law[falling[alone]])
+        rest += float(distribution[falling[alone]])
     end = min(alone + heavies, max(len(falling) - 1, alone))
-    return _Split(law, sorted(falling[:alone]), sorted(falling[alone:end]), sorted(falling[end:]), a, b)
+    return _Split(distribution, sorted(falling[:alone]), sorted(falling[alone:end]), sorted(falling[end:]), a, b)
 
 
 def _cells(split: _Split) -> list[int]:
@@ -196,7 +198,7 @@ def _cells(split: _Split) -> list[int]:
     arcs."""
     if len(split.tail) < 2:
         return [1]
-    room = max(_LEAST_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.law))
+    room = max(_LEAST_OUTPUTS, _OUTPUTS_PER_INPUT * len(split.distribution))
     most = max(min(room // (len(split.heavies) + 1), _MOST_CELLS), 2)
     # With few cells, the estimate of most values of a large domain would depend on the prior only.
     fewest = min(len(split.tail) // 2 + 2, most)
@@ -209,7 +211,7 @@ def _cells(split: _Split) -> list[int]:
         variances = [(high - mean) * (mean - low) for mean in means for _, high, low in [_shape(mean, cells, a, b)]]
         gains.append(float(mixture.weights @ variances))
     best = max(gains)
-    arcs, heavy = split.law[split.tail], split.law[split.heavies]
+    arcs, heavy = split.distribution[split.tail], split.distribution[split.heavies]
     spread = mixture.lifts[:, :-1] - mixture.weights @ mixture.lifts[:, :-1] / mixture.weights.sum()
     of_heavies = float(mixture.weights @ spread**2 @ heavy**2)
     lost = max(_GOOD * best, _GOOD / 5 * of_heavies / float((arcs**2).sum()))
@@ -261,9 +263,9 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
     best = _planned(split, cells)
     if best.estimable or not split.heavies or len(prior) > MOST_INPUTS:
         return 0.0
-    law = split.law
-    least, other = (_error(_rounded(plan, prior, 1), law) for plan in (best, _planned(split, cells, 1)))
-    gained = 1 - float((law**2).sum()) - least
+    distribution = split.distribution
+    least, other = (_error(_rounded(plan, prior, 1), distribution) for plan in (best, _planned(split, cells, 1)))
+    gained = 1 - float((distribution**2).sum()) - least
     more = min((MOST_ERROR - 1) * least, MOST_LOST * gained) / max(other - least, 1e-12)
     return min(max(more, LEAST_PART), 0.5)
 
@@ -276,7 +278,7 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
     named = {*split.singles, *split.heavies}
     singles = []
     for x in split.singles:
-        p = float(split.law[x])
+        p = float(split.distribution[x])
         own = 1 - split.low * (1 - p)  # Q(x|x) of the published rule (Jiang, Li, Tandon 2020, Theorem 3)
         singles.append(Single(x, round(whole * own), round(whole * p * split.low)))
     types = []
@@ -318,12 +320,14 @@ def _affordable(made: Windows, notion: Information) -> bool:
     return notion.steps(made) <= MOST_STEPS and made.held <= MOST_HELD
 
 
-def _error(made: Windows, law: Floats) -> float:
+def _error(made: Windows, distribution: Floats) -> float:
     """Return ``lip_mse`` of the channel. It depends on the number of orders only through the positions of the borders
     in the arcs."""
     decoder = WindowsDecoder(made)
-    marginal = decoder.forward(law)
-    gained = np.divide(decoder.forward_squares(law**2), marginal, out=np.zeros_like(marginal), where=marginal > 0)
+    marginal = decoder.forward(distribution)
+    gained = np.divide(
+        decoder.forward_squares(distribution**2), marginal, out=np.zeros_like(marginal), where=marginal > 0
+    )
     return float(1 - gained.sum())
 
 

@@ -25,7 +25,7 @@ from aggregator.reproduce.context.reader import (
     VALUES,
     CampaignReader,
     block,
-    laws,
+    distributions,
     people_needed,
 )
 from aggregator.reproduce.crowd import level
@@ -54,11 +54,11 @@ def figure_2(setting: Setting) -> ExperimentResult:
         (f"{BLOCKS[-1]} blocks, best inside", "optimum", best, "projection"),
         (f"{BLOCKS[-1]} blocks, best inside, empirical Bayes", "ours", best, "empirical-bayes"),
     ]
-    everything = laws(setting.generator)
-    found: dict[str, list[list[float]]] = {law: [] for law in everything}
-    for law, (_, _, reader, method) in setting.track([(law, line) for law in everything for line in lines]):
-        truth = everything[law]
-        found[law].append([
+    everything = distributions(setting.generator)
+    found: dict[str, list[list[float]]] = {shape: [] for shape in everything}
+    for shape, (_, _, reader, method) in setting.track([(shape, line) for shape in everything for line in lines]):
+        truth = everything[shape]
+        found[shape].append([
             float(np.mean([
                 total_variation(reader.shares(reader.drawn(truth, people, setting.generator), method), truth)
                 for _ in range(setting.repeats)
@@ -68,14 +68,14 @@ def figure_2(setting: Setting) -> ExperimentResult:
     x = tuple(float(people) for people in PEOPLE)
     panels = tuple(
         Panel(
-            law, "people", TV,
-            tuple(Curve(name, x, tuple(far), role) for (name, role, _, _), far in zip(lines, of_law, strict=True)),
+            shape, "people", TV,
+            tuple(Curve(name, x, tuple(far), role) for (name, role, _, _), far in zip(lines, by_line, strict=True)),
             log_x=True,
         )
-        for law, of_law in found.items()
+        for shape, by_line in found.items()
     )  # fmt: skip
     ratios = [expected_mse(plain.terms.channel) / expected_mse(inside[m].terms.channel) for m in BLOCKS]
-    last = {law: _Last(ldp[-1], hadamard[-1], bayes[-1]) for law, (ldp, *_, hadamard, _, bayes) in found.items()}
+    last = {shape: _Last(ldp[-1], hadamard[-1], bayes[-1]) for shape, (ldp, *_, hadamard, _, bayes) in found.items()}
     findings = _findings(found, last, ratios)
     zipf = last[list(everything)[1]]
     verdict = (
@@ -108,7 +108,7 @@ def _findings(found: dict[str, list[list[float]]], last: dict[str, _Last], ratio
             f"at {sum(better)} of {len(better)} points drawn ({len(PEOPLE)} numbers of people, "
             f"{len(BLOCKS)} of blocks, {len(found)} distributions); with {PEOPLE[-1]:,} people LDP and "
             f"{BLOCKS[-1]} blocks have distances of "
-            + "; ".join(f"{one.ldp:.3f} and {one.hadamard:.3f} ({law})" for law, one in last.items()),
+            + "; ".join(f"{one.ldp:.3f} and {one.hadamard:.3f} ({shape})" for shape, one in last.items()),
             "no difference. Reports reveal the blocks, so the two promises are not the same",
         ),
         Finding(
@@ -141,7 +141,7 @@ def _findings(found: dict[str, list[list[float]]], last: dict[str, _Last], ratio
             "(the paper does not state how the unbiased estimates become a distribution)",
             "they are projected on the simplex here; with the best channel in each block and empirical Bayes the "
             "distance is "
-            + "; ".join(f"{one.bayes:.3f} instead of {one.hadamard:.3f} ({law})" for law, one in last.items()),
+            + "; ".join(f"{one.bayes:.3f} instead of {one.hadamard:.3f} ({shape})" for shape, one in last.items()),
             "these are two gains: the channel improves every unbiased estimate, and the estimator uses the shape of "
             f"the distribution; empirical Bayes is nearer at {len(behind) - len(farther)} of {len(behind)} points"
             + (f", and farther by at most {max(farther):.2f}, where few people answer"

@@ -9,7 +9,7 @@ import numpy as np
 
 from aggregator.present.table import total_variation
 from aggregator.reproduce import crowd
-from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, laws
+from aggregator.reproduce.context.reader import BLOCKS, EPS, METHODS, TV, VALUES, CampaignReader, block, distributions
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
 from protocol.notions import HighLow, Ldp
@@ -29,18 +29,18 @@ def estimators(setting: Setting) -> ExperimentResult:
             crowd.campaign(domain, HighLow(level(EPS), VALUES, tuple(range(100))), "hadamard")
         ),
     }
-    everything = laws(setting.generator)
+    everything = distributions(setting.generator)
     crowds = (1000, 10_000, CROWD, 1_000_000)
     zipf = list(everything)[1]
-    work = [(law, people, name) for law in everything for people in (crowds if law == zipf else (CROWD,))
+    work = [(shape, people, name) for shape in everything for people in (crowds if shape == zipf else (CROWD,))
             for name in channels]  # fmt: skip
     found: dict[tuple[str, int, str, str], float] = {}
-    for law, people, name in setting.track(work):
-        reader, truth = channels[name], everything[law]
+    for shape, people, name in setting.track(work):
+        reader, truth = channels[name], everything[shape]
         tallies = [reader.drawn(truth, people, setting.generator) for _ in range(setting.repeats)]
         for method in METHODS:
             away = [total_variation(reader.shares(tally, method), truth) for tally in tallies]
-            found[law, people, name, method] = float(np.mean(away))
+            found[shape, people, name, method] = float(np.mean(away))
     roles = {"clip": "free", "projection": "published", "empirical-bayes": "ours", "map": "alone"}
     x = tuple(float(people) for people in crowds)
     panels = tuple(
@@ -55,22 +55,25 @@ def estimators(setting: Setting) -> ExperimentResult:
         for name in channels
     )  # fmt: skip
 
-    def row(law: str, name: str) -> str:
-        return ", ".join(f"{found[law, CROWD, name, method]:.3f}" for method in METHODS)
+    def row(shape: str, name: str) -> str:
+        return ", ".join(f"{found[shape, CROWD, name, method]:.3f}" for method in METHODS)
 
     won = [
-        found[law, people, name, "empirical-bayes"] < found[law, people, name, "projection"]
-        for law, people, name in work
+        found[shape, people, name, "empirical-bayes"] < found[shape, people, name, "projection"]
+        for shape, people, name in work
     ]
-    mode = [found[law, people, name, "map"] < found[law, people, name, "empirical-bayes"] for law, people, name in work]
+    mode = [
+        found[shape, people, name, "map"] < found[shape, people, name, "empirical-bayes"]
+        for shape, people, name in work
+    ]
     findings = (
         *(
             Finding(
-                f"(estimates are not compared; {law}, {CROWD:,} people, 1 nat)",
-                "; ".join(f"{name}: {row(law, name)}" for name in channels),
+                f"(estimates are not compared; {shape}, {CROWD:,} people, 1 nat)",
+                "; ".join(f"{name}: {row(shape, name)}" for name in channels),
                 f"the figures are total variation distances of four estimates: {'; '.join(METHODS.values())}",
             )
-            for law in everything
+            for shape in everything
         ),
         Finding(
             "(any estimate of the right order will do)",

@@ -12,8 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.estimate import distribution, likelihood
+from aggregator.estimate import likelihood
 from aggregator.estimate.bayes import empirical_bayes
+from aggregator.estimate.distribution import project
 from aggregator.estimate.linear import solve
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Decoder, Floats, Integers
@@ -68,10 +69,10 @@ class CampaignReader:
     def decoder(self) -> Decoder:
         return decoder_of(self.terms.channel)
 
-    def drawn(self, law: Floats, people: int, generator: np.random.Generator) -> Tally:
+    def drawn(self, distribution: Floats, people: int, generator: np.random.Generator) -> Tally:
         """Return the tally of one simulated report of each of ``people`` people, whose values are drawn from
-        ``law``."""
-        outputs = np.maximum(self.decoder.forward(law), 0)
+        ``distribution``."""
+        outputs = np.maximum(self.decoder.forward(distribution), 0)
         return Tally(generator.multinomial(people, outputs / outputs.sum()), people)
 
     def tally(self, people: Integers, generator: np.random.Generator) -> Tally:
@@ -92,10 +93,10 @@ class CampaignReader:
             kept: Floats = np.maximum(found.raw, 0)
             kept /= kept.sum()
             return kept
-        return empirical_bayes(found.raw, found.se) if method == "empirical-bayes" else distribution.project(found.raw)
+        return empirical_bayes(found.raw, found.se) if method == "empirical-bayes" else project(found.raw)
 
 
-def laws(generator: np.random.Generator) -> dict[str, Floats]:
+def distributions(generator: np.random.Generator) -> dict[str, Floats]:
     """Return the four distributions of fig. 2 over ``VALUES``."""
     rank = np.arange(VALUES)
     geometric, zipf = DECAY**rank, 1 / (rank + 1.0) ** EXPONENT
@@ -108,11 +109,11 @@ def laws(generator: np.random.Generator) -> dict[str, Floats]:
     return {name: weights / weights.sum() for name, weights in found.items()}
 
 
-def people_needed(reader: CampaignReader, law: Floats, distance: float) -> float:
+def people_needed(reader: CampaignReader, distribution: Floats, distance: float) -> float:
     """Return the number of people for which a normal raw estimate has the expected total variation distance
     ``distance``.
 
     E[TV] = 1/2 sum over x of sqrt(2 v[x] / (pi n)),   v[x]: one report's contribution to the variance of x
     """
-    deviations = np.sqrt(np.maximum(reader.decoder.variances(reader.decoder.forward(law)), 0))
+    deviations = np.sqrt(np.maximum(reader.decoder.variances(reader.decoder.forward(distribution)), 0))
     return float((deviations.sum() / distance) ** 2 / (2 * math.pi))

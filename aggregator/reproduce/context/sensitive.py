@@ -19,7 +19,7 @@ HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
 """The number of sensitive values among ``VALUES``, and the share of the people who have one."""
 
 
-def high_low_law(size: int, sensitive: int, part: float) -> Floats:
+def high_low_shares(size: int, sensitive: int, part: float) -> Floats:
     """Return a distribution, (k,), that is uniform within the sensitive values (with the sum ``part``) and within the
     others."""
     return np.where(np.arange(size) < sensitive, part / sensitive, (1 - part) / (size - sensitive))
@@ -36,15 +36,15 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
             notion = HighLow(level(eps), VALUES, tuple(range(sensitive)))
             made = {name: crowd.campaign(domain, notion, name) for name in ("hadamard", "projective", "utility-oue")}
             for part in sorted({p for s, p in HIGH_LOW if s == sensitive}):
-                law = high_low_law(VALUES, sensitive, part)
-                error[sensitive, part, "ldp", eps] = expected_mse(plain.channel, law)
+                distribution = high_low_shares(VALUES, sensitive, part)
+                error[sensitive, part, "ldp", eps] = expected_mse(plain.channel, distribution)
                 for name, terms in made.items():
-                    error[sensitive, part, name, eps] = expected_mse(terms.channel, law)
+                    error[sensitive, part, name, eps] = expected_mse(terms.channel, distribution)
                     bits[name] = max(bits.get(name, 0), terms.channel.output_bits)
                 with_part = crowd.campaign(domain, notion, "projective", part)
-                error[sensitive, part, "order", eps] = expected_mse(with_part.channel, law)
+                error[sensitive, part, "order", eps] = expected_mse(with_part.channel, distribution)
                 if eps <= 1:
-                    needed = people_needed(CampaignReader(made["hadamard"]), law, 0.1)
+                    needed = people_needed(CampaignReader(made["hadamard"]), distribution, 0.1)
                     constants.append(needed * 0.1**2 / (sensitive**2 / eps**2 + VALUES / eps))
     lines = (
         ("LDP, projective", "ldp", "ldp"),

@@ -89,9 +89,14 @@ def figure_2(setting: Setting) -> ExperimentResult:
     return ExperimentResult(panels, _findings(levels, errors, off, setting.repeats), verdict)
 
 
-def _drawn(law: Floats, label: str, setting: Setting) -> ItemHolders:
-    """Return simulated people with one item each, drawn from ``law``."""
-    return ItemHolders(np.arange(CROWD + 1), setting.generator.choice(len(law), size=CROWD, p=law), len(law), label)
+def _drawn(distribution: Floats, label: str, setting: Setting) -> ItemHolders:
+    """Return simulated people with one item each, drawn from ``distribution``."""
+    return ItemHolders(
+        np.arange(CROWD + 1),
+        setting.generator.choice(len(distribution), size=CROWD, p=distribution),
+        len(distribution),
+        label,
+    )
 
 
 def _errors(people: ItemHolders, eps: float, setting: Setting) -> tuple[dict[str, float], list[float]]:

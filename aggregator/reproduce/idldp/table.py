@@ -162,13 +162,13 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     channel = idue.idue_ps(domain, budgets)
     graded = Graded.over(idue.item_budgets(domain, budgets))
     sets = [held for size in range(4) for held in itertools.combinations(range(3), size)]
-    laws = {held: domain.draws(held) for held in sets}
-    outputs = {held: _outputs(channel, laws[held]) for held in sets}
+    distributions = {held: domain.draws(held) for held in sets}
+    outputs = {held: _outputs(channel, distributions[held]) for held in sets}
     over, sharper, tight = -math.inf, -math.inf, []
     for one, other in setting.track(list(itertools.permutations(sets, 2))):
         true = max(math.log(p / q) for p, q in zip(outputs[one], outputs[other], strict=True))
-        theorem = min(_budget(laws[held], graded.budgets, graded) for held in (one, other))
-        certified = set_level(graded.bound, laws[one], laws[other])
+        theorem = min(_budget(distributions[held], graded.budgets, graded) for held in (one, other))
+        certified = set_level(graded.bound, distributions[one], distributions[other])
         if certified is None:
             raise ValueError("MinID-LDP bounds every pair of sets, but a certified level is missing")
         over, sharper = max(over, true - theorem), max(sharper, true - exact.nats(certified))
@@ -206,18 +206,18 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     return ExperimentResult((), findings, verdict)
 
 
-def _outputs(channel: Bits, law: dict[int, int]) -> list[float]:
-    """Return the probability of every bit vector for a set whose sampled item has the distribution ``law``."""
-    whole = sum(law.values())
+def _outputs(channel: Bits, distribution: dict[int, int]) -> list[float]:
+    """Return the probability of every bit vector for a set whose sampled item has this ``distribution``."""
+    whole = sum(distribution.values())
     found = []
     for word in range(1 << channel.inputs):
-        each = sum(Fraction(weight, whole) * channel.weight(x, word) for x, weight in law.items())
+        each = sum(Fraction(weight, whole) * channel.weight(x, word) for x, weight in distribution.items())
         found.append(float(Fraction(each) / S**channel.inputs))
     return found
 
 
-def _budget(law: dict[int, int], levels: Sequence[int], graded: Graded) -> float:
+def _budget(distribution: dict[int, int], levels: Sequence[int], graded: Graded) -> float:
     """Return the level of eq. 15 in nats."""
-    whole = sum(law.values())
-    mean = sum(weight / whole * math.exp(exact.nats(levels[graded.class_of(x)])) for x, weight in law.items())
+    whole = sum(distribution.values())
+    mean = sum(weight / whole * math.exp(exact.nats(levels[graded.class_of(x)])) for x, weight in distribution.items())
     return math.log(mean)

@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from aggregator.estimate import distribution
+from aggregator.estimate.distribution import posterior_mean
 from aggregator.estimate.error import prior_mse
 from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
@@ -106,11 +106,11 @@ def example_1(setting: Setting) -> ExperimentResult:
 
 def _simulated_bits(channel: Channel, prior: Sequence[int], people: int, setting: Setting) -> Floats:
     """Return the squared errors (S - E[S|Y])^2 of simulated surveys, shape (surveys,)."""
-    law, decoder = np.array(prior) / sum(prior), decoder_of(channel)
+    distribution, decoder = np.array(prior) / sum(prior), decoder_of(channel)
     squares = []
-    for yes in setting.generator.binomial(people, law[1], size=setting.repeats).tolist():
+    for yes in setting.generator.binomial(people, distribution[1], size=setting.repeats).tolist():
         counted = crowd.tally(channel, [people - yes, yes], setting.generator)
-        found = distribution.posterior_mean(decoder, counted.counts / people, law)
+        found = posterior_mean(decoder, counted.counts / people, distribution)
         squares.append((people * float(found[1]) - yes) ** 2)
     return np.array(squares)
 

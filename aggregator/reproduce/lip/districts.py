@@ -91,7 +91,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     size, prior = len(used), tuple(int(count) for count in earlier[used])
     seen = np.isin(places.last, used)
     held = np.bincount(np.searchsorted(used, places.last[seen]), minlength=size)
-    law, truth = np.array(prior) / sum(prior), held / held.sum()
+    distribution, truth = np.array(prior) / sum(prior), held / held.sum()
     levels = (1.0, 2.0, 4.0, 8.0) if setting.quick else SPARSE
     shown = (levels[0] if setting.quick else 1.0, 4.0)
     domain = crowd.values(size)
@@ -112,7 +112,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
                 method: crowd.variation(terms, held, method, setting.generator, setting.repeats)
                 for method, terms in methods.items()
             }
-    alone = math.sqrt(1 - 2 * float(truth @ law) + float(law @ law))
+    alone = math.sqrt(1 - 2 * float(truth @ distribution) + float(distribution @ distribution))
 
     def root(channel: Channel) -> float:
         return math.sqrt(max(population_error(channel, prior, truth), 0.0))
@@ -157,7 +157,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
             "the estimate is the mean of everybody's posterior (MMSE)",
             f"total variation from the truth at {shown[0]:g} and {shown[1]:g} nats: MMSE {distances('mmse')}, "
             f"posterior mode (map) {distances('map')}, LDP projected {distances('projection')}, LDP with empirical "
-            f"Bayes {distances('empirical-bayes')}; the prior alone {total_variation(law, truth):.3f}",
+            f"Bayes {distances('empirical-bayes')}; the prior alone {total_variation(distribution, truth):.3f}",
             f"means of {setting.repeats} simulated surveys; there are few people and many districts, so a nearly "
             "right prior matters more than the reports",
         ),
@@ -174,9 +174,9 @@ def population_error(channel: Channel, prior: Sequence[int], truth: Floats) -> f
 
     1 - 2 sum over y of (sum over x of t P Q^2) / P(y) + sum over y of t(y) (sum over x of P^2 Q^2) / P(y)^2
     """
-    law, decoder = np.array(prior) / sum(prior), decoder_of(channel)
-    marginal = decoder.forward(law)
+    distribution, decoder = np.array(prior) / sum(prior), decoder_of(channel)
+    marginal = decoder.forward(distribution)
     inverse = np.divide(1.0, marginal, out=np.zeros_like(marginal), where=marginal > 0)
-    cross = float((decoder.forward_squares(truth * law) * inverse).sum())
-    square = float((decoder.forward(truth) * decoder.forward_squares(law**2) * inverse**2).sum())
+    cross = float((decoder.forward_squares(truth * distribution) * inverse).sum())
+    square = float((decoder.forward(truth) * decoder.forward_squares(distribution**2) * inverse**2).sum())
     return max(1 - 2 * cross + square, 0.0)

@@ -34,8 +34,8 @@ def one_step(setting: Setting) -> ExperimentResult:
     wrong."""
     size, eps, wrong = 100, 1.0, 0.3
     prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
-    law = np.array(prior) / sum(prior)
-    truth = (1 - wrong) * law + wrong * setting.generator.permutation(law)
+    distribution = np.array(prior) / sum(prior)
+    truth = (1 - wrong) * distribution + wrong * setting.generator.permutation(distribution)
     crowds = tuple(10**power for power in range(3, 8))
     domain = crowd.values(size)
     campaigns = {
@@ -62,7 +62,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         means.append({name: float(np.mean(each)) for name, each in found.items()})
     far = series(means)
     x = tuple(float(people) for people in crowds)
-    right = np.floor(law * 10**5).astype(np.int64)
+    right = np.floor(distribution * 10**5).astype(np.int64)
     near = crowd.variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)
     mmse, bayes = far["lip mmse"], far["ldp empirical-bayes"]
     panel = Panel(
@@ -70,7 +70,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         "total variation from the truth",
         (
             *(Curve(METHODS[name][0], x, tuple(numbers), METHODS[name][1]) for name, numbers in far.items()),
-            Curve("prior alone", x, (total_variation(law, truth),) * len(x), "alone"),
+            Curve("prior alone", x, (total_variation(distribution, truth),) * len(x), "alone"),
         ),
         log_x=True, log_y=True,
     )  # fmt: skip
@@ -86,7 +86,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         Finding(
             "the more users, the better the estimate",
             f"MMSE is {mmse[0]:.3f}, {mmse[2]:.3f}, {mmse[-1]:.3f} from the truth for {crowds[0]:,}, {crowds[2]:,} and "
-            f"{crowds[-1]:,} people; the prior alone {total_variation(law, truth):.3f}",
+            f"{crowds[-1]:,} people; the prior alone {total_variation(distribution, truth):.3f}",
             f"the papers assume that the prior is right. If it is, MMSE is {near:.4f} from the truth with "
             f"{int(right.sum()):,} people",
         ),
@@ -109,13 +109,13 @@ def one_step(setting: Setting) -> ExperimentResult:
 def _step_apart(terms: Campaign, prior: Sequence[int], counted: Tally) -> float:
     """Return the distance between the mean posterior, computed by Bayes' rule from the integers, and one EM step of the
     decoder."""
-    law, share = np.array(prior) / sum(prior), counted.counts / counted.reports
-    mean = np.zeros(len(law))
+    distribution, share = np.array(prior) / sum(prior), counted.counts / counted.reports
+    mean = np.zeros(len(distribution))
     for y in np.flatnonzero(counted.counts).tolist():
         joint = personal.after(prior, terms.channel, y)
         whole = sum(joint)
         mean += share[y] * np.array([weight / whole for weight in joint])
     decoder = decoder_of(terms.channel)
-    marginal = decoder.forward(law)
+    marginal = decoder.forward(distribution)
     ratio = np.divide(share, marginal, out=np.zeros_like(share), where=marginal > 0)
-    return float(np.abs(law * decoder.backward(ratio) - mean).max())
+    return float(np.abs(distribution * decoder.backward(ratio) - mean).max())

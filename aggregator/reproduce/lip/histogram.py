@@ -56,12 +56,12 @@ def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
         if isinstance(one, Candidate) and not one.channel.unary  # the MMSE is computed from outputs, not from bits
     ]
     optimum = crowd.campaign(crowd.values(SIZE), Information(level(eps), tuple(prior)), "lip")
-    law = [weight / sum(prior) for weight in prior]
+    distribution = [weight / sum(prior) for weight in prior]
     return {
         "best": lip_mse(optimum.channel, prior),
         "ldp": lip_mse(randomized_response(SIZE, level(eps)), prior),
         "best ldp": min(lip_mse(channel, prior) for channel in plain),
-        "oue": expected_mse(oue(SIZE, level(eps)), law) - prior_mse(prior),
+        "oue": expected_mse(oue(SIZE, level(eps)), distribution) - prior_mse(prior),
         "bound": lip_mse_bound(level(eps), prior),
     }
 
@@ -110,14 +110,14 @@ def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]])
 
 def _far(setting: Setting) -> dict[str, tuple[float, float]]:
     """Return the total variation distance of each estimator with a correct and with a wrong Zipf prior."""
-    domain, law = crowd.values(SIZE), np.array(ZIPF) / sum(ZIPF)
+    domain, distribution = crowd.values(SIZE), np.array(ZIPF) / sum(ZIPF)
     campaigns = {
         "lip": crowd.campaign(domain, Information(level(NATS), ZIPF), "lip"),
         "ldp": crowd.campaign(domain, Ldp(level(NATS)), "auto"),
     }
     crowds = [
         np.rint(PEOPLE * share).astype(np.int64)
-        for share in (law, (1 - WRONG) * law + WRONG * setting.generator.permutation(law))
+        for share in (distribution, (1 - WRONG) * distribution + WRONG * setting.generator.permutation(distribution))
     ]
     found = {}
     for name, notion, method in ESTIMATORS:
@@ -133,14 +133,15 @@ def _findings(
 ) -> tuple[Finding, ...]:
     one = published_lip_response(EVEN, level(1))
     at_one = {
-        name: {of: numbers[levels.index(1.0)] for of, numbers in of_law.items()} for name, of_law in errors.items()
+        name: {of: numbers[levels.index(1.0)] for of, numbers in of_distribution.items()}
+        for name, of_distribution in errors.items()
     }
     gap = {
         name: max(
             (best - bound) / (prior_mse(LAWS[name]) - bound)
-            for best, bound in zip(of_law["best"], of_law["bound"], strict=True)
+            for best, bound in zip(of_distribution["best"], of_distribution["bound"], strict=True)
         )
-        for name, of_law in errors.items()
+        for name, of_distribution in errors.items()
     }
     smaller = [
         eps

@@ -64,8 +64,8 @@ def root_of_bit(channel: Channel, prior: Sequence[int]) -> float:
 
 def unbiased(channel: Channel, prior: Sequence[int]) -> float:
     """Return the squared error of one person's bit without a prior: the variance of the unbiased estimate."""
-    law = [weight / sum(prior) for weight in prior]
-    return (expected_mse(channel, law) - prior_mse(prior)) / 2
+    distribution = [weight / sum(prior) for weight in prior]
+    return (expected_mse(channel, distribution) - prior_mse(prior)) / 2
 
 
 def warner(eps: float) -> Channel:

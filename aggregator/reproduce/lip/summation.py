@@ -42,11 +42,11 @@ def sum_mse(channel: Channel, prior: Sequence[int], values: Sequence[float]) -> 
         prior: positive integers, P[x] = prior[x] / sum.
         values: the number f(x) of each value x.
     """
-    law, f = np.asarray(prior, dtype=np.float64) / sum(prior), np.asarray(values, dtype=np.float64)
+    distribution, f = np.asarray(prior, dtype=np.float64) / sum(prior), np.asarray(values, dtype=np.float64)
     decoder = decoder_of(channel)
-    marginal, mean = decoder.forward(law), decoder.forward(law * f)
+    marginal, mean = decoder.forward(distribution), decoder.forward(distribution * f)
     explained = np.divide(mean**2, marginal, out=np.zeros_like(mean), where=marginal > 0)
-    return float(law @ f**2 - explained.sum())
+    return float(distribution @ f**2 - explained.sum())
 
 
 def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> Table:
@@ -60,10 +60,10 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
         Uncertified: no rounding was found that satisfies the level.
     """
     notion = Information(level, tuple(prior))
-    law = np.asarray(prior, dtype=np.float64) / sum(prior)
+    distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
     for attempt in range(ATTEMPTS):
         lifts, weights = _mixture(
-            law, np.asarray(values, dtype=np.float64), level / NANONATS * (1 - SHRINK * 4**attempt)
+            distribution, np.asarray(values, dtype=np.float64), level / NANONATS * (1 - SHRINK * 4**attempt)
         )
         rows = [[Fraction(cell) for cell in row] for row in (lifts * weights[:, np.newaxis]).T.tolist()]
         table = Table.nearest([[cell / sum(row) for cell in row] for row in rows])
@@ -75,20 +75,20 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
     raise Uncertified(f"no rounding of the best table for a sum keeps {exact.nats(level):g} nats")
 
 
-def _mixture(law: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
+def _mixture(distribution: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
     """Return the lifts, shape (t, k), and the weights, (t,), of the optimal mixture."""
     b = math.exp(level)
-    centred = law * (f - law @ f)
+    centred = distribution * (f - distribution @ f)
     variance = float(centred @ f)
     slopes = np.linspace(-1, 1, _SLOPES) * math.sqrt(variance) * b
-    pool = np.concatenate([np.ones((1, len(law))), _filled(2 * np.outer(slopes, centred), law, b)])
+    pool = np.concatenate([np.ones((1, len(distribution))), _filled(2 * np.outer(slopes, centred), distribution, b)])
     for _ in range(_ROUNDS):
         worth = (pool @ centred) ** 2
-        solved = linprog(-worth, A_eq=pool.T * law[:, np.newaxis], b_eq=law, method="highs")
+        solved = linprog(-worth, A_eq=pool.T * distribution[:, np.newaxis], b_eq=distribution, method="highs")
         if solved.x is None:
             raise ChannelError(f"the linear program of the channel was not solved: {solved.message}")
-        prices = -solved.eqlin.marginals * law
-        found = _filled(2 * np.outer(slopes, centred) - prices, law, b)
+        prices = -solved.eqlin.marginals * distribution
+        found = _filled(2 * np.outer(slopes, centred) - prices, distribution, b)
         gains = (found @ centred) ** 2 - found @ prices
         better = found[gains > _CLOSE * variance]
         if not len(better):
@@ -97,17 +97,17 @@ def _mixture(law: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
     used = solved.x > 1e-12
     lifts = pool[used]
     # The linear program's weights have seven correct digits; these are exact up to float rounding.
-    weights = np.linalg.lstsq(lifts.T, np.ones(len(law)), rcond=None)[0]
+    weights = np.linalg.lstsq(lifts.T, np.ones(len(distribution)), rcond=None)[0]
     if weights.min() < 0:
         weights = solved.x[used]
     return lifts, weights
 
 
-def _filled(gains: Floats, law: Floats, b: float) -> Floats:
+def _filled(gains: Floats, distribution: Floats, b: float) -> Floats:
     """Return for each row of ``gains``, (r, k), the lifts with the largest gain, (r, k), by the greedy rule for a
     knapsack. The lifts are between 1 / b and b, and have the mean one."""
-    order = np.argsort(-gains / law, axis=1, kind="stable")
-    costs = law[order] * (b - 1 / b)
+    order = np.argsort(-gains / distribution, axis=1, kind="stable")
+    costs = distribution[order] * (b - 1 / b)
     before = np.cumsum(costs, axis=1) - costs
     part = np.clip((1 - 1 / b - before) / costs, 0, 1)
     lifts = np.empty_like(gains)

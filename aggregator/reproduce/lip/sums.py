@@ -89,8 +89,8 @@ def _mean_variance(priors: Sequence[Sequence[int]]) -> float:
     """Return the mean over people of the prior variance of a value 0 .. k - 1."""
     found = []
     for prior in priors:
-        law, f = np.array(prior) / sum(prior), np.arange(len(prior))
-        found.append(float(law @ f**2 - (law @ f) ** 2))
+        distribution, f = np.array(prior) / sum(prior), np.arange(len(prior))
+        found.append(float(distribution @ f**2 - (distribution @ f) ** 2))
     return float(np.mean(found))
 
 

@@ -84,11 +84,11 @@ def central(people: int, share: float, level: int) -> Central:
     mean = people * share
     low = max(mean / odds, people - odds * (people - mean))
     high = min(mean * odds, people - (people - mean) / odds)
-    law = stats.binom.pmf(np.arange(people + 1), people, share)
-    return Central(low, high, least_error(law, low, high), mean * (1 - share))
+    distribution = stats.binom.pmf(np.arange(people + 1), people, share)
+    return Central(low, high, least_error(distribution, low, high), mean * (1 - share))
 
 
-def least_error(law: Floats, low: float, high: float) -> float:
+def least_error(distribution: Floats, low: float, high: float) -> float:
     """Return the least E[(S - E[S|Y])^2] over all outputs Y with low <= E[S|Y] <= high.
 
     E[S|Y] is a contraction of S (Strassen 1965). The most dispersed contraction into the range does not change the sums
@@ -96,31 +96,31 @@ def least_error(law: Floats, low: float, high: float) -> float:
     at random for this. If the two tails would meet, it is the distribution on the two ends alone.
 
     Args:
-        law: (n + 1,) the distribution of S over 0 .. n, with its mean inside the range.
+        distribution: (n + 1,) the distribution of S over 0 .. n, with its mean inside the range.
     """
-    sums = np.arange(len(law), dtype=np.float64)
-    below, lower = _tail(law, sums - low)
-    above, upper = _tail(law[::-1], high - sums[::-1])
+    sums = np.arange(len(distribution), dtype=np.float64)
+    below, lower = _tail(distribution, sums - low)
+    above, upper = _tail(distribution[::-1], high - sums[::-1])
     if (below + above[::-1] > 1 + 1e-12).any():
-        mean = float(law @ sums)
-        return max(float(law @ (sums - mean) ** 2) - (mean - low) * (high - mean), 0.0)
+        mean = float(distribution @ sums)
+        return max(float(distribution @ (sums - mean) ** 2) - (mean - low) * (high - mean), 0.0)
     return lower + upper
 
 
-def _tail(law: Floats, above: Floats) -> tuple[Floats, float]:
+def _tail(distribution: Floats, above: Floats) -> tuple[Floats, float]:
     """Return the part of each atom in the pool whose mean is at the end of the range, (n + 1,), and the pool's squared
     error.
 
     Args:
         above: (n + 1,) the distance of each atom above the end, in increasing order.
     """
-    gathered = np.cumsum(law * above)
+    gathered = np.cumsum(distribution * above)
     last = int(np.argmax((gathered >= 0) & (above >= 0)))
-    parts = (np.arange(len(law)) < last).astype(np.float64)
+    parts = (np.arange(len(distribution)) < last).astype(np.float64)
     missing = -float(gathered[last - 1]) if last else 0.0
-    weight = float(law[last] * above[last])
+    weight = float(distribution[last] * above[last])
     parts[last] = min(missing / weight, 1.0) if weight > 0 else 0.0
-    return parts, float((parts * law) @ above**2)
+    return parts, float((parts * distribution) @ above**2)
 
 
 def central_of(shares: Sequence[float], level: int) -> float:
@@ -143,7 +143,7 @@ def central_of(shares: Sequence[float], level: int) -> float:
         raise ValueError(f"each share must be between 0 and 1, and they are {p.min():g} to {p.max():g}")
     odds = math.exp(exact.nats(level))
     bits = np.array(list(itertools.product((0.0, 1.0), repeat=len(p))))
-    law, sums = np.prod(np.where(bits == 1, p, 1 - p), axis=1), bits.sum(axis=1)
+    distribution, sums = np.prod(np.where(bits == 1, p, 1 - p), axis=1), bits.sum(axis=1)
     low, high = np.maximum(p / odds, 1 - odds * (1 - p)), np.minimum(p * odds, 1 - (1 - p) / odds)
     # Two rows for each person, with a column for each database, bound the posterior of a yes. The matrix is sparse,
     # because each output gets a copy of these rows.
@@ -151,14 +151,14 @@ def central_of(shares: Sequence[float], level: int) -> float:
     silent = float((p * (1 - p)).sum())
     gained, slopes = -math.inf, np.linspace(low.sum(), high.sum(), SLOPES)
     while True:
-        outputs, databases = len(slopes), len(law)
+        outputs, databases = len(slopes), len(distribution)
         worth = 2 * np.outer(slopes, sums) - (slopes**2)[:, np.newaxis]
         solved = linprog(
             -worth.ravel(),
             A_ub=sparse.kron(sparse.eye_array(outputs), of_one, format="csr"),
             b_ub=np.zeros(outputs * of_one.shape[0]),
             A_eq=sparse.kron(np.ones((1, outputs)), sparse.eye_array(databases), format="csr"),
-            b_eq=law,
+            b_eq=distribution,
             method="highs",
         )
         joint = solved.x.reshape(outputs, databases)
@@ -167,7 +167,7 @@ def central_of(shares: Sequence[float], level: int) -> float:
         means = joint[used] @ sums / mass[used]
         before, gained = gained, float(mass[used] @ means**2)
         if gained - before <= CLOSE * silent:
-            return max(float(law @ sums**2) - gained, 0.0)
+            return max(float(distribution @ sums**2) - gained, 0.0)
         slopes = np.unique(np.concatenate([np.linspace(low.sum(), high.sum(), SLOPES), np.round(means, 9)]))
 
 
@@ -184,18 +184,18 @@ def trusted_sum(p: Floats, eps: float) -> float:
     Args:
         p: (n,) the prior probability of a one, for each person.
     """
-    law = _law_of_sum(p)
-    sums = np.arange(len(law), dtype=np.float64)
+    distribution = _distribution_of_sum(p)
+    sums = np.arange(len(distribution), dtype=np.float64)
     error, factor, merged = 0.0, math.exp(eps), 0
-    for one, number in ((law, sums), (law[::-1], sums[::-1])):
+    for one, number in ((distribution, sums), (distribution[::-1], sums[::-1])):
         # The first pass is over the lower tail 0 .. c, and the second over the upper tail, with the sums reversed.
         below = np.cumsum(one)
         # The ratio of the tail 0 .. c to the tail 0 .. c - 1; it falls in c.
         tail = below / np.maximum(np.append(0.0, below[:-1]), 1e-300)
-        allowed = (one > INEXACT * law.max()) & (tail <= factor)
+        allowed = (one > INEXACT * distribution.max()) & (tail <= factor)
         last = int(np.argmax(allowed))
         merged += last + 1
-        if merged > len(law) or not allowed.any():
+        if merged > len(distribution) or not allowed.any():
             # The two tails would meet, so nothing is published.
             return float((p * (1 - p)).sum())
         mean = float(one[: last + 1] @ number[: last + 1]) / below[last]
@@ -203,14 +203,14 @@ def trusted_sum(p: Floats, eps: float) -> float:
     return error
 
 
-def _law_of_sum(p: Floats) -> Floats:
+def _distribution_of_sum(p: Floats) -> Floats:
     """Return the distribution of a sum of independent bits, shape (n + 1,), computed by recursive halving."""
     if len(p) <= 64:
-        law = np.ones(1)
+        distribution = np.ones(1)
         for share in p.tolist():
-            law = np.convolve(law, (1 - share, share))
-        return law
+            distribution = np.convolve(distribution, (1 - share, share))
+        return distribution
     middle = len(p) // 2
-    joined: Floats = np.maximum(fftconvolve(_law_of_sum(p[:middle]), _law_of_sum(p[middle:])), 0)
+    joined: Floats = np.maximum(fftconvolve(_distribution_of_sum(p[:middle]), _distribution_of_sum(p[middle:])), 0)
     joined /= joined.sum()
     return joined

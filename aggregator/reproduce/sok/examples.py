@@ -25,9 +25,9 @@ RARELY = Fraction(1, 100)
 def halves() -> Pufferfish:
     """Return Pufferfish privacy for two secrets (the answer is below 3, or not) in two scenarios: the prior, and a
     uniform distribution."""
-    laws = {"prior": PRIOR, "even": (1,) * len(PRIOR)}
+    distributions = {"prior": PRIOR, "even": (1,) * len(PRIOR)}
     scenarios = tuple(
-        Scenario(name, ((*law[:3], 0, 0, 0), (0, 0, 0, *law[3:]))) for name, law in laws.items()
+        Scenario(name, ((*weights[:3], 0, 0, 0), (0, 0, 0, *weights[3:]))) for name, weights in distributions.items()
     )  # fmt: skip
     return Pufferfish(("low", "high"), ((0, 1),), scenarios)
 

@@ -95,7 +95,10 @@ def relations(setting: Setting) -> ExperimentResult:
 
 def _apart(prior: Sequence[int]) -> float:
     """Return the largest difference between the cells of the random sampling channel and the paper's formula."""
-    channel, law = random_sampling(prior, level(1)), np.array(prior) / sum(prior)
-    rows = np.array([[channel.weight(x, y) for y in range(len(law))] for x in range(len(law))]) / 2**channel.scale
+    channel, distribution = random_sampling(prior, level(1)), np.array(prior) / sum(prior)
+    rows = (
+        np.array([[channel.weight(x, y) for y in range(len(distribution))] for x in range(len(distribution))])
+        / 2**channel.scale
+    )
     reveal = rows[0, 0] - rows[1, 0]
-    return float(np.abs(rows - reveal * np.eye(len(law)) - (1 - reveal) * law).max())
+    return float(np.abs(rows - reveal * np.eye(len(distribution)) - (1 - reveal) * distribution).max())
