@@ -32,6 +32,9 @@ from protocol.views import is_plain
 HEAVY = 20.0
 """Weight of one report, in people, above which the author is warned."""
 
+LEAST_SHOWN = 1e-4
+"""A smaller share is not printed in percent, which would be 0.00%."""
+
 APART = 0.05
 """Maximum standard error of the mean without a warning, as a part of the range: half the distance between two deciles
 of people who are spread evenly."""
@@ -61,9 +64,10 @@ def _findings(terms: Campaign) -> Iterator[str]:
         # For people spread evenly, compare the root mean square error of a share with the share itself.
         elif (error := math.sqrt(mse / size / terms.minimum_reports)) > even:
             needed = mse / size / even**2
+            each = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
             yield (
                 f"with the minimum of {quantity(terms.minimum_reports, 'device')}, the standard error of a share is "
-                f"{error:.2%}, more than {even:.2%}, the share of each of {size:,} equally frequent values: only much "
+                f"{error:.2%}, more than {each} of each of {size:,} equally frequent values: only much "
                 f"more frequent values will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer "
                 "values"
             )

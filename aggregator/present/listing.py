@@ -99,7 +99,7 @@ def _inputs(terms: Campaign) -> str:
         return f"{items}; one item, chosen among {domain.padding:,}, is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"
-    return f"{max(1, len(terms.classes)) * terms.domain.size} values"
+    return f"{max(1, len(terms.classes)) * terms.domain.size:,} values"
 
 
 def _views(terms: Campaign) -> list[tuple[str, str]]:

@@ -338,12 +338,12 @@ def _answers(domain: Domain) -> str:
         )
     if isinstance(domain, Grid):
         return (
-            f"A position, rounded to one of {domain.size} cells of {domain.step / 10**6:g} degrees; write "
+            f"A position, rounded to one of {domain.size:,} cells of {domain.step / 10**6:g} degrees; write "
             "latitude,longitude."
         )
     if isinstance(domain, Line):
         what = "day" if isinstance(domain, Dates) else "number"
         outside = f" A {what} outside this range counts as the nearer end." if domain.clamps else ""
         how = ", up or down at random so that the mean is kept" if domain.rounds_randomly else ""
-        return f"A {what} from {domain.span}, rounded to one of {domain.size}{how}.{outside}"
-    return f"One of {domain.size} values."
+        return f"A {what} from {domain.span}, rounded to one of {domain.size:,}{how}.{outside}"
+    return f"One of {domain.size:,} values."

@@ -12,7 +12,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from protocol.campaign import Campaign
 from protocol.channels import Table
-from protocol.domain import Values
+from protocol.domain import NumberRange, Values
 from protocol.exact import NANONATS
 from protocol.notions import HighLow, Information, Ldp
 from protocol.texts import Texts
@@ -49,6 +49,13 @@ def test_too_few_reports_are_a_warning_with_a_sufficient_number():
     assert np.sqrt(variance / 1000) > 0.01
     assert 0.95 * 0.01 < np.sqrt(variance / needed) <= 0.01
     assert lint(terms(channel, Ldp(NANONATS), needed)) == ()
+
+
+def test_a_share_of_less_than_a_hundredth_of_a_percent_is_not_printed_as_zero():
+    """With 2^16 values, of which each has 0.002% of the people, the warning names the share without a number."""
+    size = 2**16
+    (found,) = lint(replace(terms(hadamard(size, 4 * NANONATS), Ldp(4 * NANONATS)), domain=NumberRange.of(1, size, 1)))
+    assert "more than the share of each of 65,536 equally frequent values" in found
 
 
 def test_a_lip_channel_without_an_unbiased_estimate_is_a_warning():
