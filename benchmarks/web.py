@@ -22,7 +22,7 @@ ANSWERS, AUDITS = 100, 5
 
 TIMED = """async ([author, data, opens, answers, audits]) => {
   const { Device } = await import("/edge_sdk/web/device.js");
-  const { tighten } = await import("/edge_sdk/web/tighten.js");
+  const { lowerCaps } = await import("/edge_sdk/web/lowering.js");
   const { openCampaign } = await import("/edge_sdk/web/campaign.js");
   const bytes = (text) => Uint8Array.from(text.match(/../g), (digits) => parseInt(digits, 16));
   const timed = async (work, times) => {
@@ -38,7 +38,7 @@ TIMED = """async ([author, data, opens, answers, audits]) => {
   const audited = await timed(() => openCampaign(bytes(data), { trusted }), audits);
   let now = opens;
   const device = await Device.open({ trust: trusted, clock: () => now });
-  await tighten(device, { lifetime: 10n ** 15n });
+  await lowerCaps(device, { lifetime: 10n ** 15n });
   const { campaignId } = await device.join(bytes(data));
   await device.consent(campaignId);
   const answered = await timed(async (i) => {

@@ -344,18 +344,18 @@ class Model:
         """Return the current budget."""
         return BudgetContent.of(self._device)
 
-    def lower(
+    def lower_caps(
         self,
         lifetime: float | None = None,
         per_campaign: float | None = None,
         window: tuple[int, float] | None = None,
     ) -> BudgetContent:
-        """Lower the caps. A value that is not below the current cap changes nothing.
+        """Lower the caps, as ``Device.lower_caps`` does.
 
         Raises:
             ValueError: a cap is not valid.
         """
-        self._device.tighten(BudgetPolicy(lifetime, per_campaign, window))
+        self._device.lower_caps(BudgetPolicy(lifetime, per_campaign, window))
         return self.gauge()
 
     # History, exposure and outbox

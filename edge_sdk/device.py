@@ -63,7 +63,7 @@ class Device(Membership, Disclosures):
             folder: a folder that only this store uses, or ":memory:" for a device that ends with the process.
             trust: public keys of authors, 32 bytes each or with a name. Their campaigns may be joined until the device
                 is closed, in addition to those of the authors in the store (``trust_author``).
-            budget: the owner's caps. They are stored, and can only be tightened: the lower of two caps applies.
+            budget: the owner's caps. They are stored, and can only be lowered later (``lower_caps``).
             key_store: stores the device's secret and the store's checkpoint. None for the key store that the store was
                 created with; a new store then uses files in its folder, and on Android the Keystore. A keyring is used
                 only if it is passed.
@@ -80,7 +80,7 @@ class Device(Membership, Disclosures):
         device = cls(_opened(folder, urandom, key_store), trusted, clock, urandom)
         try:
             if budget is not None:
-                device.tighten(budget)
+                device.lower_caps(budget)
         except BaseException:
             device.close()
             raise
@@ -127,18 +127,19 @@ class Device(Membership, Disclosures):
 
     # Budget
 
-    def tighten(self, policy: BudgetPolicy) -> None:
-        """Add caps; if there are two caps of the same kind, the lower one applies.
+    def lower_caps(self, policy: BudgetPolicy) -> None:
+        """Lower the owner's caps. Of two caps of the same kind, the lower one applies.
 
-        A cap below the amount already reserved takes effect at once: answers are refused until a campaign is forgotten.
+        The first lifetime cap replaces the default of 8 nats, even if it is higher. A cap below the amount already
+        reserved takes effect at once: answers are refused until a campaign is forgotten.
 
         Args:
-            policy: the caps to add, in nats; rounded down to nanonats.
+            policy: the new caps, in nats; rounded down to nanonats.
         """
         if not isinstance(policy, BudgetPolicy):
             raise TypeError(f"caps must be a BudgetPolicy, not {type(policy).__name__}")
         with self._store.transaction():
-            self.records.caps.tighten(policy)
+            self.records.caps.lower(policy)
 
     @property
     def budget(self) -> Budget:

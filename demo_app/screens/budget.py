@@ -74,7 +74,7 @@ class BudgetView(PageView):
             say("budget.sure"),
             say("budget.sure_how"),
             say("budget.lower_do"),
-            lambda: self.app.do(lambda model: model.lower(lifetime, campaign, window), self._lowered),
+            lambda: self.app.do(lambda model: model.lower_caps(lifetime, campaign, window), self._lowered),
         )
 
     def _lowered(self, gauge: BudgetContent) -> None:

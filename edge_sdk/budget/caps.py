@@ -1,7 +1,7 @@
 """The owner's caps in one store, and the check that a campaign fits under them.
 
-A cap can only be tightened. It is compared with amounts in the ledger and the consents that do not depend on the
-answers.
+A cap can only be lowered; only the default lifetime cap may be replaced by a higher one. A cap is compared with amounts
+in the ledger and the consents that do not depend on the answers.
 
 The module policy compares, and ledger records the spending.
 """
@@ -35,8 +35,8 @@ class Caps:
         self._ledger = ledger
         self._consents = consents
 
-    def tighten(self, policy: BudgetPolicy) -> None:
-        """Add caps; if there are two caps of the same kind, the lower one applies.
+    def lower(self, policy: BudgetPolicy) -> None:
+        """Store caps; of two caps of the same kind, and of the same length if they are for windows, the lower applies.
 
         Raises:
             ValueError: there would be more caps than a device can store.

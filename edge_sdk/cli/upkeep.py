@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def budget(options: argparse.Namespace) -> Printed:
-    """``budget``: tighten caps if given; return the caps in force, and the amounts spent, reserved and remaining."""
+    """``budget``: lower caps if given; return the caps in force, and the amounts spent, reserved and remaining."""
     try:
         window = (int(options.window[0]), float(options.window[1])) if options.window else None
     except ValueError:

@@ -96,7 +96,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
     with Device.open(MEMORY, trusted(configuration), BudgetPolicy(lifetime=MOST_NATS), clock=lambda: 0) as device:
         terms = device.join(campaign_file(configuration), configuration.url)
         if not exists:
-            device.tighten(configuration.budget)
+            device.lower_caps(configuration.budget)
             records, campaign_id = device.records, terms.campaign_id
             worst_cases = records.campaigns.find(campaign_id).commitments
             records.caps.require_room(records.campaigns.number(campaign_id), worst_cases, 0)

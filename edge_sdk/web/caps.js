@@ -2,7 +2,7 @@
  * The caps of the device's owner, and the check that a campaign fits under them.
  *
  * The caps are compared with a campaign's worst case, never with its actual cost. So whether a device answers cannot
- * depend on its earlier answers. Levels are nanonats. ledger.js records the spending, and tighten.js sets caps.
+ * depend on its earlier answers. Levels are nanonats. ledger.js records the spending, and lowering.js sets caps.
  */
 
 import { BudgetRefused } from "./errors.js";

@@ -120,7 +120,7 @@ def model(tmp_path, clock, study):
     """Return an open model whose person trusts ``AUTHOR``."""
     made = Model(tmp_path / "store", [LINE], clock=clock, urandom=Dice(), opener=study)
     made.open()
-    made.lower(lifetime=1000)
+    made.lower_caps(lifetime=1000)
     yield made
     made.close()
 
@@ -468,7 +468,7 @@ def test_the_terms_show_the_worst_case_and_the_remaining_budget(model, tmp_path)
     assert terms.terms.worst_case == pytest.approx(6 * terms.terms.cost)
     assert terms.terms.promise.factor == Fraction(28, 10)
     assert terms.fits
-    model.lower(lifetime=5.0)
+    model.lower_caps(lifetime=5.0)
     assert not model.agreement(of(terms)).fits
 
 
@@ -490,7 +490,7 @@ def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
     """The preview of a declaration has its beliefs, and the worst case that is then reserved; the declaration holds
     after forgetting, is shown, and cannot be typed again."""
     terms = joined(model, tmp_path, of_own())
-    model.lower(lifetime=30.0)
+    model.lower_caps(lifetime=30.0)
     weights = weights_of(dict.fromkeys(LABELS, "") | {"none": "70"})
     statement = model.statement(of(terms), weights)
     assert [one.before for one in statement.values] == [Fraction(7, 10)] + [Fraction(6, 100)] * 5
@@ -597,9 +597,9 @@ def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path
 def test_only_choices_under_the_caps_are_offered(model, tmp_path):
     """Only those strengths of the choice are offered that fit under the caps; if none fits, none is offered."""
     terms = joined(model, tmp_path, of_classes())
-    model.lower(lifetime=terms.terms.worst_case + 1.2)
+    model.lower_caps(lifetime=terms.terms.worst_case + 1.2)
     assert [one.level for one in model.agreement(of(terms)).fitting.strengths] == [0.5, 1.0]
-    model.lower(lifetime=0.1)
+    model.lower_caps(lifetime=0.1)
     assert model.agreement(of(terms)).fitting.strengths == ()
     assert model.gauge().spent == 0
 
@@ -663,12 +663,12 @@ def test_an_unbounded_exposure_is_shown(model, tmp_path):
 
 def test_a_cap_is_lowered_and_never_raised(model):
     """A lower cap is accepted and a higher one is not; the gauge shows the lowest cap of each kind."""
-    assert model.lower(lifetime=6.0).cap == 6
-    assert model.lower(lifetime=7.0).cap == 6
-    gauge = model.lower(per_campaign=2.5, window=(7 * 86_400, 1.5))
+    assert model.lower_caps(lifetime=6.0).cap == 6
+    assert model.lower_caps(lifetime=7.0).cap == 6
+    gauge = model.lower_caps(per_campaign=2.5, window=(7 * 86_400, 1.5))
     assert (gauge.cap, gauge.per_campaign, gauge.window) == (6, 2.5, (7 * 86_400, 1.5))
     with pytest.raises(ValueError, match="cap"):
-        model.lower(lifetime=-1)
+        model.lower_caps(lifetime=-1)
 
 
 def test_reports_wait_until_the_study_acknowledges_them(model, tmp_path, study, clock):
@@ -696,7 +696,7 @@ def test_opening_another_studys_page_sends_nothing_there(tmp_path, clock):
     studies = {"one.example": FakeStudy(DATA), "other.example": FakeStudy(other)}
     model = Model(tmp_path / "store", [LINE], clock=clock, opener=lambda to: studies[to.host])
     model.open()
-    model.lower(lifetime=1000)
+    model.lower_caps(lifetime=1000)
     for host, study in studies.items():
         [offer] = model.offers(f"https://{host}")
         model.join(model.fetch(f"https://{host}", offer.campaign_id), f"https://{host}")
@@ -888,7 +888,7 @@ def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, st
     place, copy = tmp_path / "store", tmp_path / "copy"
     model = Model(place, [LINE], clock=clock, opener=study)
     model.open()
-    model.lower(lifetime=1000)
+    model.lower_caps(lifetime=1000)
     terms = joined(model, tmp_path)
     model.consent(of(terms))
     model.close()

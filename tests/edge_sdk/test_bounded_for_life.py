@@ -119,9 +119,9 @@ class BudgetMachine(RuleBasedStateMachine):
             self.device.forget(None if index is None else IDS[index])
 
     @rule(tenths=st.integers(5, 10))
-    def tighten(self, tenths: int) -> None:
+    def lower_caps(self, tenths: int) -> None:
         self.lifetime = min(self.lifetime, max(NAT, self.lifetime * tenths // 10))
-        self.device.tighten(BudgetPolicy(lifetime=self.lifetime / NAT))
+        self.device.lower_caps(BudgetPolicy(lifetime=self.lifetime / NAT))
 
     def spent(self, index: int | None = None) -> int:
         return sum(cost for _, charged, cost in self.charges if index in (None, charged))

@@ -66,7 +66,7 @@ def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
     assert not device.consented(second)
 
 
-def test_caps_only_tighten(open_device, clock, place):
+def test_caps_are_only_lowered(open_device, clock, place):
     """If two caps are set, the lower one holds in either order, also after restarts."""
     with open_device(place, budget=BudgetPolicy(lifetime=5, per_campaign=3)):
         pass
@@ -84,7 +84,7 @@ def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, 
     device = open_device()
     campaign_id = agreed(device, campaign())
     device.answer(campaign_id, "none")
-    device.tighten(lower)
+    device.lower_caps(lower)
     for value in ("none", "primary", "no such value"):
         with pytest.raises(BudgetRefused, match="lowered"):
             device.answer(campaign_id, value)

@@ -116,7 +116,7 @@ def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
     """An argument of a wrong type raises TypeError in every call, and the error names the expected type."""
     device = open_device()
     agreed(device, campaign())
-    calls = [lambda: device.join(wrong), lambda: device.tighten(wrong), lambda: device.answer(wrong, "none")]
+    calls = [lambda: device.join(wrong), lambda: device.lower_caps(wrong), lambda: device.answer(wrong, "none")]
     names = ("terms", "campaign", "consented", "consent", "enrolment", "collected", "bundle", "preview", "exposure")
     calls += [lambda name=name: getattr(device, name)(wrong) for name in (*names, "prior", "transcript", "addresses")]
     # None means all campaigns in these calls.

@@ -191,7 +191,7 @@ def test_an_invited_device_writes_its_enrolment(run, tmp_path):
     assert run("enrolment", ident, "device.enrolment")[0] == 1
 
 
-def test_budget_tightens_and_never_loosens(run):
+def test_budget_lowers_caps_and_never_raises_them(run):
     """The command shows the caps that are in force, and only lowers them."""
     assert json.loads(run("budget", "--lifetime", "4", "--window", "3600", "0.5", "--json")[1])["remaining"] == 4.0
     shown = json.loads(run("budget", "--lifetime", "9", "--per-campaign", "2", "--json")[1])["caps"]

@@ -31,7 +31,7 @@ OPERATIONS = (
     "consent",
     "forget",
     "close",
-    "tighten",
+    "lower_caps",
     "export",
     "week",
 )
@@ -42,8 +42,8 @@ OPERATIONS = (
         st.tuples(st.sampled_from(OPERATIONS), st.sampled_from((0, 1)), st.sampled_from((0, 1)), st.integers(0, 2))
     )
 )
-@example([("answer", 0, 0, 0), ("tighten", 0, 0, 0), ("answer", 0, 0, 1)])
-@example([("answer", 0, 0, 0), ("tighten", 1, 0, 0), ("answer", 0, 0, 1)])
+@example([("answer", 0, 0, 0), ("lower_caps", 0, 0, 0), ("answer", 0, 0, 1)])
+@example([("answer", 0, 0, 0), ("lower_caps", 1, 0, 0), ("answer", 0, 0, 1)])
 @example([("answer", 0, 0, 0), ("forget", 1, 0, 0), ("answer", 0, 0, 1)])
 @example([("answer", 0, 0, 0), ("close", 1, 0, 0), ("week", 0, 0, 0), ("answer", 0, 0, 1)])
 @example([("answer", 0, 0, 0), ("forget", 0, 0, 0), ("consent", 1, 0, 0), ("answer", 0, 0, 0), ("answer", 0, 0, 1)])
@@ -99,8 +99,8 @@ def done(device, name, data, closing, value, clock, file):
             return device.forget(asked)
         case "close":
             return device.close_early(closing).closed_early
-        case "tighten":
-            return device.tighten(BudgetPolicy(lifetime=2))
+        case "lower_caps":
+            return device.lower_caps(BudgetPolicy(lifetime=2))
         case "export":
             return device.outbox.export(file, asked)
         case "week":
@@ -139,7 +139,7 @@ def test_of_two_unmet_conditions_the_earlier_one_is_named():
         asked = device.join(MANY).campaign_id
         clock.now += 60
         device.consent(asked)
-        device.tighten(BudgetPolicy(lifetime=1))
+        device.lower_caps(BudgetPolicy(lifetime=1))
         with pytest.raises(BudgetRefused):
             device.answer(asked, "none")
         clock.now -= 30

@@ -811,7 +811,7 @@ def test_the_log_never_contains_a_value_or_the_budget(world):
         readings=lambda now: [marked, "9" + marked, f"{marked} {marked}", ("", "broken")][int(now) // EVERY % 4],
     )
     one.until(OPENS + PERIOD + EVERY)
-    one.device.tighten(BudgetPolicy(lifetime=0))
+    one.device.lower_caps(BudgetPolicy(lifetime=0))
     one.until(OPENS + 3 * PERIOD)
     said = "\n".join(one.log)
     assert len(one.log) > 6

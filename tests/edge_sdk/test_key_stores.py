@@ -478,12 +478,12 @@ def test_a_crash_while_the_key_is_replaced_loses_no_secret(place, clock, phone, 
             if phone.dies_at is None:
                 patch.setattr("edge_sdk.rollback.android_store.write_durably", interrupted)
             with pytest.raises(KeyboardInterrupt):
-                device.tighten(BudgetPolicy(lifetime=90 - turn))
+                device.lower_caps(BudgetPolicy(lifetime=90 - turn))
         phone.dies_at = None
         with Device.open(place) as device:
             assert device._store.secret == secret
     with Device.open(place) as device:
-        device.tighten(BudgetPolicy(lifetime=50))
+        device.lower_caps(BudgetPolicy(lifetime=50))
     assert len(phone.keys) == 1
 
 

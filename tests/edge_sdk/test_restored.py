@@ -392,7 +392,7 @@ def test_the_copies_are_written_in_turn(open_device, place) -> None:
     """One copy is always the latest checkpoint and the other the one before, so a torn write loses one step only."""
     with open_device(place) as device:
         for nats in range(50, 45, -1):
-            device.tighten(BudgetPolicy(lifetime=nats))
+            device.lower_caps(BudgetPolicy(lifetime=nats))
             data = (place / CHECKPOINT_FILE).read_bytes()
             sequences = [Checkpoint.decode(data[start:]).sequence for start in (0, COPY_BYTES)]
             latest = stored_checkpoint(device._store).sequence
@@ -496,7 +496,7 @@ def test_every_change_of_the_ledger_changes_the_checkpoint(answered, open_device
     """Every change of a ledger row or a cap changes the checkpoint; a transaction that is rolled back does not."""
     answered()
     with open_device(place) as device:
-        device.tighten(BudgetPolicy(lifetime=50))
+        device.lower_caps(BudgetPolicy(lifetime=50))
         before = stored_checkpoint(device._store)
         with pytest.raises(StoreError):
             _undone(device._store, change)
@@ -516,7 +516,7 @@ def _undone(store, change) -> None:
 # Caps and forgetting
 
 
-def test_a_tightened_cap_cannot_be_rolled_back(answered, open_device, place) -> None:
+def test_a_lowered_cap_cannot_be_rolled_back(answered, open_device, place) -> None:
     """Like a charge, a new cap changes the checkpoint; naming the same cap again does not."""
     answered()
     held = files(place)
@@ -533,9 +533,9 @@ def test_more_caps_than_a_checkpoint_has_room_for_are_refused(open_device, place
     """A device accepts as many caps as its checkpoint has room for; one more is refused and changes nothing."""
     with open_device(place) as device:
         for seconds in range(1, MOST_CAPS):
-            device.tighten(BudgetPolicy(window=(seconds, 5)))
+            device.lower_caps(BudgetPolicy(window=(seconds, 5)))
         with pytest.raises(ValueError, match="at most 32 caps"):
-            device.tighten(BudgetPolicy(window=(MOST_CAPS, 5)))
+            device.lower_caps(BudgetPolicy(window=(MOST_CAPS, 5)))
         assert len(device.budget.caps) == MOST_CAPS
 
 

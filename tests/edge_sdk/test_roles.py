@@ -262,7 +262,7 @@ def test_the_choice_counts_in_a_window(open_device) -> None:
         device = open_device()
         name = device.choose_class(device.join(data).campaign_id, 1.0)
         cap = nanonats(data, NAMES.index(name)) + NAT + nanonats(other, 0) + spare
-        device.tighten(BudgetPolicy(window=(1, cap / NAT)))
+        device.lower_caps(BudgetPolicy(window=(1, cap / NAT)))
         if fits:
             device.join(other)
         else:

@@ -206,7 +206,7 @@ def test_a_cap_is_compared_with_the_costliest_view(open_device, view):
     device.close()
     device = open_device(urandom=dice_of(data, view), lifetime=None, budget=BudgetPolicy(lifetime=6))
     campaign_id = device.join(data).campaign_id
-    device.tighten(BudgetPolicy(lifetime=5.5))
+    device.lower_caps(BudgetPolicy(lifetime=5.5))
     with pytest.raises(BudgetRefused, match="may cost 6 nats at worst"):
         device.consent(campaign_id)
     assert device.budget.reserved == 0

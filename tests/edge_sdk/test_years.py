@@ -217,9 +217,9 @@ class Years(RuleBasedStateMachine):
         self.both(lambda life, _: life.forget(handle, name))
 
     @rule(tenths=st.integers(6, 9))
-    def tighten(self, tenths: int) -> None:
+    def lower_caps(self, tenths: int) -> None:
         self.lifetime = max(NAT, self.lifetime * tenths // 10)
-        self.both(lambda life, _: life.handles[1].tighten(BudgetPolicy(lifetime=self.lifetime / NAT)))
+        self.both(lambda life, _: life.handles[1].lower_caps(BudgetPolicy(lifetime=self.lifetime / NAT)))
 
     # Answers
 

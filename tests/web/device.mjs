@@ -4,7 +4,7 @@ import { hex } from "../../edge_sdk/web/codec.js";
 import { chooseClass, choosePrior } from "../../edge_sdk/web/choosing.js";
 import { setClock } from "../../edge_sdk/web/clock.js";
 import { Device } from "../../edge_sdk/web/device.js";
-import { tighten } from "../../edge_sdk/web/tighten.js";
+import { lowerCaps } from "../../edge_sdk/web/lowering.js";
 
 export const bytes = (text) => Uint8Array.from(text.match(/../g) ?? [], (digits) => parseInt(digits, 16));
 
@@ -25,7 +25,7 @@ const levels = ({ lifetime, campaign, window }) => ({
 });
 
 /** The functions that a page imports in addition to the device. */
-const BESIDE = { chooseClass, choosePrior, setClock, tighten };
+const BESIDE = { chooseClass, choosePrior, setClock, lowerCaps };
 
 /**
  * Run steps one after another, each at its time; a refused step gives the name of its error. If steps have `rand`, each
@@ -38,7 +38,7 @@ export async function run({ name, trust, ...rest }, [first, ...steps]) {
   const found = [];
   for (at of steps) {
     try {
-      const args = at.what === "tighten" ? at.given.map(levels) : at.given.map(given);
+      const args = at.what === "lowerCaps" ? at.given.map(levels) : at.given.map(given);
       const beside = BESIDE[at.what];
       found.push(plain(await (beside ? beside(device, ...args) : device[at.what](...args))));
     } catch (error) {
@@ -89,13 +89,13 @@ async function seenOf({ name, trust, data, role, times, values, secret }) {
   };
   let now = times[0];
   const device = await Device.open({ name, trust: trust.map(bytes), clock: () => now, random });
-  await tighten(device, { lifetime: 10n ** 15n });
+  await lowerCaps(device, { lifetime: 10n ** 15n });
   const { campaignId } = await device.join(bytes(data));
   await device.consent(campaignId, role);
   const became = [];
   for (const [i, value] of values.entries()) {
     now = times[i];
-    if (i === values.length - 1) await tighten(device, { lifetime: 1n });
+    if (i === values.length - 1) await lowerCaps(device, { lifetime: 1n });
     became.push(await device.answer(campaignId, value).then(() => "answered", (error) => error.name));
   }
   const lengths = (await device.waiting(campaignId)).map(({ length }) => length);

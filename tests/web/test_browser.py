@@ -102,7 +102,7 @@ def at(now: float, what: str, *given: Any) -> dict[str, Any]:
 
 def begun(data: bytes) -> list[dict[str, Any]]:
     """Return the first steps of a device: it joins a campaign and agrees, under caps that are never reached."""
-    caps = at(OPENS, "tighten", {"lifetime": str(10**15)})
+    caps = at(OPENS, "lowerCaps", {"lifetime": str(10**15)})
     return [{"now": OPENS}, caps, at(OPENS, "join", {"bytes": data.hex()}), at(OPENS, "consent", known(data))]
 
 
@@ -165,7 +165,7 @@ def test_every_new_output_is_charged_under_a_changing_clock(tab: Tab) -> None:
     at_times = [OPENS + WEEK * week for week in weeks]
     consented, early, *later = at_times
     caps = {"lifetime": str(100 * 10**9)}
-    begin = [{"now": OPENS}, at(OPENS, "tighten", caps), at(OPENS, "join", {"bytes": data.hex()})]
+    begin = [{"now": OPENS}, at(OPENS, "lowerCaps", caps), at(OPENS, "join", {"bytes": data.hex()})]
     begin += [at(consented, "consent", known(data)), at(early, "answer", known(data), "none")]
     [*_, refused], held = tab.run(begin)
     assert refused == {

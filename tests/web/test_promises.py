@@ -83,7 +83,7 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> Non
             for place, value in enumerate(values)
         ]
         begin = [
-            {"what": "tighten", "given": [{"lifetime": str(10**15)}]},
+            {"what": "lowerCaps", "given": [{"lifetime": str(10**15)}]},
             {"what": "join", "given": [{"bytes": data.hex()}]},
             {"what": "consent", "given": [known]},
         ]
@@ -108,7 +108,7 @@ def test_each_report_goes_only_to_its_study(browser: Chromium, page: Page) -> No
     study = browser.study
     made = {path: campaign(title=path, answers=9, addresses=(browser.origin + path,)) for path in ("/first", "/second")}
     known = {path: {"bytes": campaign_id(data).hex()} for path, data in made.items()}
-    steps = [{"what": "tighten", "given": [{"lifetime": str(10**15)}]}]
+    steps = [{"what": "lowerCaps", "given": [{"lifetime": str(10**15)}]}]
     for path, data in made.items():
         steps += [
             {"what": "join", "given": [{"bytes": data.hex()}]},

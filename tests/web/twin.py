@@ -144,7 +144,7 @@ def steps(seed: int, length: int = 40) -> list[Step]:
     some = [CHOOSING[2 + seed // 3 % 3], chance.choice(CHOOSING[:2])] if chooses else chance.sample(CAMPAIGNS, 2)
     terms = {one.id: open_campaign(one.data, TRUST).terms for one in some}
     caps = {"lifetime": 500 * exact.NANONATS} if seed % 6 == 0 else _caps(chance)
-    found = [Step(OPENS, "tighten", None, (caps,), b"")]
+    found = [Step(OPENS, "lower_caps", None, (caps,), b"")]
     for place, (what, one, given) in enumerate(_first(some, chooses)):
         # If the same value comes again, it is in the next period.
         now = terms[one.id].opens + terms[one.id].period_seconds * (place // 6)
@@ -155,7 +155,7 @@ def steps(seed: int, length: int = 40) -> list[Step]:
         about = terms[one.id]
         periods[one.id] = min(about.periods, max(-1, periods[one.id] + chance.choice((0, 0, 0, 1, 1, 1, -1))))
         now = about.opens + about.period_seconds * periods[one.id] + chance.randrange(about.period_seconds)
-        doing = {"answer": 14, "consent": 2, "join": 2, "forget": 0.4, "budget": 1, "set_clock": 1, "tighten": 0.2}
+        doing = {"answer": 14, "consent": 2, "join": 2, "forget": 0.4, "budget": 1, "set_clock": 1, "lower_caps": 0.2}
         what = chance.choices(list(doing), list(doing.values()))[0]
         if what == "consent" and chance.random() < (0.5 if one.role else 0.1):
             what = _choice_in(one)
@@ -163,13 +163,13 @@ def steps(seed: int, length: int = 40) -> list[Step]:
         if what == "answer":
             reading = chance.choice((None, None, None, None, None, 0, 0, 1))
             given = (chance.choice((*one.answers, *one.answers, *one.answers, "no such answer")), reading)
-        if what == "tighten":
+        if what == "lower_caps":
             given = (_caps(chance),)
         if what == "consent" and chance.random() < 0.9:
             given = (one.role if chance.random() < 0.8 else one.role | chance.choice(WRONG),)
         if what in ("choose_class", "choose_prior"):
             given = (chance.choice((10**5, 10**8, exact.NANONATS, 3 * exact.NANONATS)), chance.choice(HISTORIES))
-        of_none = what in ("budget", "set_clock", "tighten")
+        of_none = what in ("budget", "set_clock", "lower_caps")
         found.append(Step(now, what, None if of_none else one, given, chance.randbytes(CHANCE)))
     return found
 
@@ -192,9 +192,9 @@ class Twin:
         except ValueError:
             return {"refused": "RangeError"}
 
-    def tighten(self, _: None, caps: dict[str, Any]) -> None:
+    def lower_caps(self, _: None, caps: dict[str, Any]) -> None:
         window = caps.get("window")
-        self.device.tighten(
+        self.device.lower_caps(
             BudgetPolicy(
                 lifetime=exact.nats(caps["lifetime"]),
                 per_campaign=exact.nats(caps["campaign"]) if "campaign" in caps else None,

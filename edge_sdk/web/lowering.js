@@ -1,4 +1,4 @@
-/** The caps that a page sets. A cap can only be tightened. */
+/** The caps that a page sets. A cap can only be lowered; only the default lifetime cap may be replaced by a higher one. */
 
 /** @typedef {import("./store.js").Cap} Cap */
 /** @typedef {{lifetime?: bigint, campaign?: bigint, window?: import("./caps.js").Span}} Policy nanonats */
@@ -7,17 +7,17 @@
 const MOST = 10n ** 15n;
 
 /**
- * Add caps to a device; of two caps of the same kind, and of the same length if they are for windows, the lower one
- * applies.
+ * Lower the caps of a device; of two caps of the same kind, and of the same length if they are for windows, the lower
+ * one applies.
  * @param {import("./device.js").Device} device @param {Policy} policy
  * @returns {Promise<void>} once they are on the disk
  * @throws {RangeError} the policy has an invalid cap
  */
-export function tighten({ store }, policy) {
+export function lowerCaps({ store }, policy) {
   return store.locked(async () => {
     const { caps, revision } = await store.read();
-    const tightened = tightest(caps, policy);
-    await store.commit(revision, (device) => device.put(tightened, "caps"));
+    const lowered = lowest(caps, policy);
+    await store.commit(revision, (device) => device.put(lowered, "caps"));
   });
 }
 
@@ -47,12 +47,12 @@ function capsOf({ lifetime, campaign, window }) {
  * The caps together with those of a policy; of two caps of the same kind, the lower one.
  * @param {Cap[]} caps @param {Policy} policy @returns {Cap[]} sorted by kind and seconds
  */
-function tightest(caps, policy) {
-  const held = new Map(caps.map((cap) => [`${cap.kind} ${cap.seconds}`, cap]));
+function lowest(caps, policy) {
+  const found = new Map(caps.map((cap) => [`${cap.kind} ${cap.seconds}`, cap]));
   for (const cap of capsOf(policy)) {
     const key = `${cap.kind} ${cap.seconds}`;
-    const known = held.get(key);
-    if (!known || cap.nanonats < known.nanonats) held.set(key, cap);
+    const known = found.get(key);
+    if (!known || cap.nanonats < known.nanonats) found.set(key, cap);
   }
-  return [...held.values()].sort((one, other) => (one.kind < other.kind ? -1 : one.kind > other.kind ? 1 : one.seconds - other.seconds));
+  return [...found.values()].sort((one, other) => (one.kind < other.kind ? -1 : one.kind > other.kind ? 1 : one.seconds - other.seconds));
 }
