@@ -216,13 +216,13 @@ class Joined:
 
     def draw(self, x: int, rand: bytes) -> bytes:
         """Return an output for ``x``, packed."""
-        law = self.channel
+        channel = self.channel
         # Each class has its own outputs, so a report shows the class.
         if self.campaign.classes:
-            first = self._class_index * law.inputs
-            law, x = self.campaign.views[self.view].channel, first + x
+            first = self._class_index * channel.inputs
+            channel, x = self.campaign.views[self.view].channel, first + x
         # Bytes are drawn for the campaign's channel; the person's channel may need fewer.
-        return pack([law.sample(x, rand[: law.rand_bytes])], self.campaign.output_bits)
+        return pack([channel.sample(x, rand[: channel.rand_bytes])], self.campaign.output_bits)
 
     def report(self, period: int, slot: int, *packed: bytes) -> bytes:
         """Return the sealed report of outputs in consecutive slots; equal arguments give equal bytes.

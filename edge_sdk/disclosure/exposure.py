@@ -138,7 +138,7 @@ class Exposure:
             NotInDomain: ``answer`` is not an answer to the campaign's question.
         """
         x = self.map.index(self.domain, answer, self.dither)
-        if isinstance(self.domain, Form) and any(law.map != self.map for law in self._draws):
+        if isinstance(self.domain, Form) and any(view.map != self.map for view in self._draws):
             # Another campaign may have asked questions that this answer leaves out, so only the bound for all answers
             # is valid.
             return self.worst
@@ -176,7 +176,9 @@ class Exposure:
         found = {}
         for name, place in self.domain.places.items():
             asking = {
-                law: n for law, n in self._draws.items() if isinstance(law.map, Questions) and place in law.map.places
+                view: n
+                for view, n in self._draws.items()
+                if isinstance(view.map, Questions) and place in view.map.places
             }
             found[name] = Level(_sum([self._extra, *_losses(self.domain, asking, everything, everything)]))
         return found
@@ -205,7 +207,7 @@ class Exposure:
     def _draws(self) -> Counter[ViewChannel]:
         found: Counter[ViewChannel] = Counter()
         for one in self.campaigns:
-            found.update({law: times for law, times in one.draws.items() if times})
+            found.update({view: times for view, times in one.draws.items() if times})
         return found
 
     @cached_property
@@ -218,11 +220,11 @@ class Exposure:
     def _worst(self, first: Sequence[int]) -> Level:
         everything = range(self.domain.size)
         if len(self._draws) <= 1 or self._extra is None:
-            for law in self._draws:
-                loss = law.loss(self.domain, first, everything)
+            for view in self._draws:
+                loss = view.loss(self.domain, first, everything)
                 return Level(self._sum(first, everything), loss.x, loss.other, loss.y)
             return Level(self._extra)
-        steps = sum(structure_of(law.channel).loss_steps for law in self._draws)
+        steps = sum(structure_of(view.channel).loss_steps for view in self._draws)
         # len() of a range fails beyond sys.maxsize, and a form may have more inputs.
         if self.domain.size > MOST_STEPS or len(first) * self.domain.size * steps > MOST_STEPS:
             return Level(self._sum(first, everything), None if first == everything else first[0])
@@ -241,7 +243,7 @@ def _losses(
     domain: Domain, draws: Mapping[ViewChannel, int], first: Sequence[int], second: Sequence[int]
 ) -> list[int | None]:
     """Return the level of the draws of each channel, between inputs of ``first`` and ``second``."""
-    levels = [(law.level(domain, first, second), times) for law, times in draws.items() if times]
+    levels = [(view.level(domain, first, second), times) for view, times in draws.items() if times]
     return [None if level is None else level * times for level, times in levels]
 
 

@@ -123,25 +123,25 @@ def _of_every_view(joined: Joined, introduced: bool) -> Preview:
     campaign = joined.campaign
     waiting_bytes = joined.longest_enrolment if introduced else 0
     class_indexes = range(max(1, len(campaign.classes)))
-    laws: dict[Channel, Certificate] = {
+    certificates: dict[Channel, Certificate] = {
         campaign.channel_of(class_index, view): campaign.certificate_of(class_index, view)
         for class_index in class_indexes
         for view in range(len(campaign.views))
     }
-    bounds = {channel: bounded(Fraction(1, channel.inputs), found.ldp) for channel, found in laws.items()}
-    channel, *others = sorted(laws, key=bounds.__getitem__, reverse=True)
-    most = belief(channel, laws[channel].ldp, {})
+    bounds = {channel: bounded(Fraction(1, channel.inputs), found.ldp) for channel, found in certificates.items()}
+    channel, *others = sorted(certificates, key=bounds.__getitem__, reverse=True)
+    most = belief(channel, certificates[channel].ldp, {})
     for other in others:
         if bounds[other] <= most.after:
             break
-        found = belief(other, laws[other].ldp, {})
+        found = belief(other, certificates[other].ldp, {})
         if found.after > most.after:
             channel, most = other, found
     return Preview(
         joined.longest_report,
         waiting_bytes,
         waiting_bytes + joined.longest_report,
-        *fits(channel, laws[channel].witness.x),
+        *fits(channel, certificates[channel].witness.x),
         most,
         max(map(campaign.cost_of, class_indexes)),
     )

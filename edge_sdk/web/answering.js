@@ -58,10 +58,10 @@ export async function give({ joined, kept, state, now, period, rand }, value, re
     [slot, fresh] = [kept.transcript.length, true];
   }
   const { memberOf } = consent;
-  const law = view.lawFor({ memberOf, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
-  const drawn = law.draw(x, rand);
+  const priced = view.pricedChannel({ memberOf, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
+  const drawn = priced.draw(x, rand);
   const output = fresh || !known ? drawn : known.output;
-  const charged = fresh ? law.charge : 0n;
+  const charged = fresh ? priced.charge : 0n;
   enter(state, kept, "charge", now, charged);
   consent.latest = Math.max(consent.latest, now);
   consent.floor = Math.max(consent.floor, campaign.opens + period * campaign.periodSeconds);

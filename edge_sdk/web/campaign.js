@@ -28,7 +28,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {bigint} draws maximum number of fresh draws
  * @property {bigint} charge nanonats of one fresh answer, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
- * @property {(role?: Role) => PricedChannel} lawFor the channel and the cost of an answer in a role
+ * @property {(role?: Role) => PricedChannel} pricedChannel the channel and the cost of an answer in a role
  * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for
  *   an answer, given the 8 bytes of the consent's dither and, in a campaign with classes, the index of the person's
  *   class
@@ -246,7 +246,7 @@ export class Campaign {
    * The channel and the cost of an answer in a view and a role.
    * @param {number} view its index @param {Role} role @returns {PricedChannel}
    */
-  lawOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
+  pricedChannelOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];
     let [channel, charge] = [campaigns, this.certificateOf(view, memberOf).cost];
     if (this.ownPrior) {
@@ -283,7 +283,7 @@ export class Campaign {
       draws: this.drawsOf(index),
       charge: certificate.cost,
       randomBytes: channel.randomBytes,
-      lawFor: (role = {}) => this.lawOf(index, role),
+      pricedChannel: (role = {}) => this.pricedChannelOf(index, role),
       label: (z) => map.label(domain, z),
       async toInput(answer, dither, memberOf = 0) {
         // Form.indexOf takes the asked questions as a third argument; other domains ignore it.

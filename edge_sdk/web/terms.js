@@ -99,7 +99,7 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   /** @type {Map<import("./channels/channel.js").Channel, import("./disclosure.js").Revealed>} */
   const found = new Map();
   for (const place of places) {
-    const channel = consent ? view.lawFor(role).channel : views[place].channel;
+    const channel = consent ? view.pricedChannel(role).channel : views[place].channel;
     const own = consent || !classes.length ? [memberOf] : [...classes.keys()];
     if (found.has(channel)) continue;
     for (const one of own) {

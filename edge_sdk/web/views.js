@@ -178,11 +178,11 @@ export function viewsFrom(wire) {
   const parts = array(wire, "the views", ViewError, 3);
   const rows = array(parts[1], "the views", ViewError).map((row) => array(row, "a view", ViewError, 3));
   if (rows.length < 1 || rows.length > 4096) throw new ViewError(`a campaign must have 1 to 4096 views, not ${rows.length}`);
-  const laws = array(parts[2], "the channels of views", ViewError);
-  const places = rows.map((row) => integer(row[2], "the number of a view's channel", ViewError, 0, laws.length - 1));
-  requireFirstUse(places, laws.length, "channel", ViewError);
-  const channels = laws.map(channelFrom);
-  if (new Set(laws.map(keyOf)).size < laws.length)
+  const wires = array(parts[2], "the channels of views", ViewError);
+  const places = rows.map((row) => integer(row[2], "the number of a view's channel", ViewError, 0, wires.length - 1));
+  requireFirstUse(places, wires.length, "channel", ViewError);
+  const channels = wires.map(channelFrom);
+  if (new Set(wires.map(keyOf)).size < wires.length)
     throw new ViewError("a channel is listed twice: list it once for all its views");
   const views = rows.map((row, j) => ({
     weight: integer(row[0], "a view's weight", ViewError, 1, 2 ** 32),

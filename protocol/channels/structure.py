@@ -187,14 +187,14 @@ class Structure:
             found += [x for x in kind if self.channel.weight(x, y) == largest]
         return sorted(found)
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        """Return 2^scale * sum(law) * P(y) for every output y, exactly.
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
+        """Return 2^scale * sum(prior) * P(y) for every output y, exactly.
 
         Args:
-            law: the weight of each input: ``inputs`` integers, not negative.
+            prior: the weight of each input: ``inputs`` integers, not negative.
         """
         self.require_cells()
-        positive = [(x, mass) for x, mass in enumerate(law) if mass]
+        positive = [(x, mass) for x, mass in enumerate(prior) if mass]
         return [sum(mass * self.channel.weight(x, y) for x, mass in positive) for y in range(self.channel.outputs)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:

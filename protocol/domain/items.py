@@ -144,7 +144,7 @@ class Items(Domain):
         Args:
             members: the inputs of the set's items, increasing, all below m.
         """
-        law: dict[int, int] = {}
+        found: dict[int, int] = {}
         choices = len(members) if len(members) >= self.padding else self.padding**2
         if len(members) < self.padding:
             # The dithers that choose one item are consecutive.
@@ -156,8 +156,8 @@ class Items(Domain):
             # These are the dithers d with start <= d * choices / 2^64 < end.
             low, high = -(-start * DITHERS // choices), -(-end * DITHERS // choices)
             x = self._choice(members, low)
-            law[x] = law.get(x, 0) + high - low
-        return law
+            found[x] = found.get(x, 0) + high - low
+        return found
 
     def label(self, x: int) -> str:
         if x >= self.count:

@@ -67,12 +67,12 @@ class Pufferfish:
                 raise NotionError(
                     f"{name} must have a distribution for each of {count} secrets, not {len(scenario.joint)}"
                 )
-            sizes = {len(law) for law in scenario.joint}
+            sizes = {len(row) for row in scenario.joint}
             if len(sizes) != 1:
                 raise NotionError(
                     f"the distributions of {name} must have equal numbers of values, not {min(sizes)} and {max(sizes)}"
                 )
-            if (lowest := min((mass for law in scenario.joint for mass in law), default=0)) < 0:
+            if (lowest := min((mass for row in scenario.joint for mass in row), default=0)) < 0:
                 raise NotionError(f"a weight of {name} must be at least 0, not {lowest}")
         if not any(any(scenario.joint[s]) and any(scenario.joint[o]) for scenario in self.scenarios
                    for s, o in self.pairs):  # fmt: skip

@@ -135,15 +135,17 @@ def decode(value: codec.Value) -> tuple[View, ...]:
     """
     if not (isinstance(value, list) and value and value[0] == _NAME):
         return plain_views(channels.decode(value))
-    _, listed, laws = codec.fields(value, 3, "an array of views", ViewError)
-    listed, laws = (codec.array(one, what, ViewError) for one, what in ((listed, "the views"), (laws, "the channels")))
+    _, listed, wires = codec.fields(value, 3, "an array of views", ViewError)
+    listed, wires = (
+        codec.array(one, what, ViewError) for one, what in ((listed, "the views"), (wires, "the channels"))
+    )
     if len(listed) > MAX_VIEWS:
         raise ViewError(f"a campaign must have 1 to {MAX_VIEWS} views, not {len(listed)}")
     rows = [codec.fields(one, 3, "a view", ViewError) for one in listed]
-    last = len(laws) - 1
+    last = len(wires) - 1
     places = [codec.integer(place, "the number of a view's channel", ViewError, 0, last) for _, _, place in rows]
-    codec.require_first_use(places, len(laws), "channel", ViewError)
-    different = [channels.decode(law) for law in laws]
+    codec.require_first_use(places, len(wires), "channel", ViewError)
+    different = [channels.decode(wire) for wire in wires]
     if len(set(different)) < len(different):
         raise ViewError("a channel is listed twice: list it once for all its views")
     views = tuple(

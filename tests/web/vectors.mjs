@@ -151,11 +151,11 @@ const CHECKS = {
     const earlier = [];
     for (const one of it.answers) {
       const memberOf = it.class ?? undefined;
-      const law = view.lawFor({ memberOf, declared: declaredOf(it) ?? undefined, earlier, period: one.period });
+      const priced = view.pricedChannel({ memberOf, declared: declaredOf(it) ?? undefined, earlier, period: one.period });
       const x = await view.toInput(one.answer, bytes(it.dither), memberOf);
       equal(view.randomBytes, one.rand.length / 2);
-      const output = law.draw(x, bytes(one.rand));
-      equal([x, String(output), law.charge], [one.input, one.output, BigInt(one.cost)]);
+      const output = priced.draw(x, bytes(one.rand));
+      equal([x, String(output), priced.charge], [one.input, one.output, BigInt(one.cost)]);
       const report = await sealReport(campaign, key, { period: one.period, slot: one.slot, outputs: [output] });
       equal(codec.hex(report), one.report);
       earlier.push([one.period, output]);

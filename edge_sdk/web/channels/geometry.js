@@ -165,9 +165,9 @@ export class Geometry {
 
   /**
    * The mass of the inputs (1, rest) with d + <rest, low> = 0, by the number of (d, low).
-   * @param {number} free @param {number[]} law
+   * @param {number} free @param {number[]} prior
    */
-  massTable(free, law) {
+  massTable(free, prior) {
     const { q } = this;
     const { add, times } = this.field;
     const size = this.powers[free];
@@ -175,12 +175,12 @@ export class Geometry {
     const width = free < this.t - 1 ? q : 2;
     const table = new Float64Array(size * width);
     // With low = 0, the condition is true for all inputs if d = 0, and for no input otherwise.
-    table[0] = sum(law);
+    table[0] = sum(prior);
     for (let place = 0; place < this.firsts[free]; place++) {
       const low = this.canonical(place, free);
       let products = [0];
       low.forEach((coordinate, digit) => {
-        const most = Math.ceil(law.length / this.powers[free - digit - 1]);
+        const most = Math.ceil(prior.length / this.powers[free - digit - 1]);
         const next = [];
         for (const product of products)
           for (let value = 0; value < q && next.length < most; value++)
@@ -188,7 +188,7 @@ export class Geometry {
         products = next;
       });
       const sums = new Float64Array(q);
-      for (let i = 0; i < law.length; i++) sums[products[i]] += law[i];
+      for (let i = 0; i < prior.length; i++) sums[products[i]] += prior[i];
       for (let factor = 1; factor < q; factor++) {
         // A nonzero multiple of (d, low) is orthogonal to the same inputs.
         const number = low.reduce((before, one) => before * q + times(factor, one), 0);

@@ -22,18 +22,18 @@ export class Noise extends Channel {
     this.columns = columns;
     this.high = 2 * rows - 1;
     this.wide = 2 * columns - 1;
-    const law = array(parts[3], "a distribution of steps", ChannelError).map((weight) =>
+    const weights = array(parts[3], "a distribution of steps", ChannelError).map((weight) =>
       big(weight, "the weight of a step", ChannelError, 0, 2n ** 62n),
     );
-    this.mirrored = law.length === points;
+    this.mirrored = weights.length === points;
     const all = this.high * this.wide;
-    if (!this.mirrored && law.length !== all) throw new ChannelError(`the steps on ${rows} x ${columns} points must have ${points} weights if their distribution is symmetric, and ${all} otherwise, not ${law.length}`);
+    if (!this.mirrored && weights.length !== all) throw new ChannelError(`the steps on ${rows} x ${columns} points must have ${points} weights if their distribution is symmetric, and ${all} otherwise, not ${weights.length}`);
     const folded = (/** @type {number} */ step) => {
       const [r, c] = [Math.floor(step / this.wide), step % this.wide];
       return Math.abs(r - rows + 1) * columns + Math.abs(c - columns + 1);
     };
     /** The weights of the steps: that of (r, c) is at the index (r + rows - 1) * wide + c + columns - 1. */
-    const steps = this.mirrored ? Array.from({ length: all }, (_, step) => law[folded(step)]) : law;
+    const steps = this.mirrored ? Array.from({ length: all }, (_, step) => weights[folded(step)]) : weights;
     this.steps = steps;
     this.ends = cumulative(steps);
     if (this.ends[all - 1] !== 2n ** 62n) throw new ChannelError(`the weights of all steps must sum to 2^62, not to ${this.ends[all - 1]}`);

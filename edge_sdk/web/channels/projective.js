@@ -109,9 +109,9 @@ export class Graded extends Channel {
 
   /** @param {number[]} prior @returns {Generator<import("./channel.js").Column>} */
   *outputsUnder(prior) {
-    const laws = this.outside.map((_, c) => prior.map((mass, x) => (this.classOf[x] === c ? mass : 0)));
-    const wholes = laws.map(sum);
-    const masses = laws.map((law) => this.geometry.masses(law));
+    const priors = this.outside.map((_, c) => prior.map((mass, x) => (this.classOf[x] === c ? mass : 0)));
+    const wholes = priors.map(sum);
+    const masses = priors.map((prior) => this.geometry.masses(prior));
     for (let y = 0; y < this.outputs; y++) {
       /** @type {import("./channel.js").Column} */
       const parts = [];

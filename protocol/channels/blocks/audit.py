@@ -31,8 +31,8 @@ class BlocksStructure(Structure):
     def _shift(self, block: int) -> int:
         return BLOCKS_SCALE - self.channel.channels[block - 1].scale
 
-    def _law(self, block: int, law: Sequence[int]) -> list[int]:
-        return [law[x] for x in self.channel.members[block]]
+    def _prior_of(self, block: int, prior: Sequence[int]) -> list[int]:
+        return [prior[x] for x in self.channel.members[block]]
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
@@ -85,12 +85,12 @@ class BlocksStructure(Structure):
         return max(inner.profile_steps for inner in self.inner)
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        total, open_mass = sum(prior), sum(self._law(OPEN, prior))
+        total, open_mass = sum(prior), sum(self._prior_of(OPEN, prior))
         for block, inner in enumerate(self.inner, 1):
-            law, shift = self._law(block, prior), self._shift(block)
+            inside, shift = self._prior_of(block, prior), self._shift(block)
             rest = {self.channel.cover: open_mass} if block == 1 else {}
-            rest[0] = rest.get(0, 0) + total - sum(law) - sum(rest.values())
-            for column in inner.columns(law):
+            rest[0] = rest.get(0, 0) + total - sum(inside) - sum(rest.values())
+            for column in inner.columns(inside):
                 masses = dict(rest)
                 for weight, mass in column.parts:
                     masses[weight << shift] = masses.get(weight << shift, 0) + mass
@@ -100,13 +100,13 @@ class BlocksStructure(Structure):
             parts = tuple(part for part in ((self._own, prior[x]), (0, total - prior[x])) if part[1])
             yield OutputClass(self.channel.offsets[OPEN] + place, 1, parts)
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         found: list[int] = []
         for block, inner in enumerate(self.inner, 1):
             shift = self._shift(block)
-            hidden = self.channel.cover * sum(self._law(OPEN, law)) if block == 1 else 0
-            found += [hidden + (marginal << shift) for marginal in inner.marginals(self._law(block, law))]
-        return found + [self._own * mass for mass in self._law(OPEN, law)]
+            hidden = self.channel.cover * sum(self._prior_of(OPEN, prior)) if block == 1 else 0
+            found += [hidden + (marginal << shift) for marginal in inner.marginals(self._prior_of(block, prior))]
+        return found + [self._own * mass for mass in self._prior_of(OPEN, prior)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         nothing = [of(0, marginal) for marginal in marginals]
@@ -134,7 +134,9 @@ class BlocksStructure(Structure):
         for block, places in asked.items():
             # Only one input gives the output of an open input, and only inputs of a block give the outputs of that
             # block.
-            most, whole = (1, 1) if block == OPEN else self.inner[block - 1].belief(self._law(block, prior), places)
+            most, whole = (
+                (1, 1) if block == OPEN else self.inner[block - 1].belief(self._prior_of(block, prior), places)
+            )
             if most * best[1] > best[0] * whole:
                 best = (most, whole)
         return best

@@ -66,9 +66,9 @@ class GradedStructure(Structure):
                         masses[weight] = masses.get(weight, 0) + part
             yield OutputClass(y, 1, tuple(masses.items()))
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         self.require_steps(self.channel.prior_steps, "listing its outputs")
-        return self.channel.marginals(law)
+        return self.channel.marginals(prior)
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         self._require_supports()

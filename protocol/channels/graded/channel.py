@@ -138,19 +138,19 @@ class GradedProjective(Channel):
         classes = len(self.outside)
         return (classes + 1) * (self.inputs + self.geometry.mass_steps(self.inputs)) + 2 * classes * self.outputs
 
-    def masses_of(self, law: Sequence[int], number: int) -> list[int]:
+    def masses_of(self, prior: Sequence[int], number: int) -> list[int]:
         """Return, for each output, the prior mass of the inputs of class ``number`` that are orthogonal to it."""
-        return self.geometry.masses([mass if c == number else 0 for mass, c in zip(law, self.class_of, strict=True)])
+        return self.geometry.masses([mass if c == number else 0 for mass, c in zip(prior, self.class_of, strict=True)])
 
-    def marginals(self, law: Sequence[int]) -> list[int]:
-        """Return 2^128 times the sum over inputs of law[x] Q(y|x), for each output.
+    def marginals(self, prior: Sequence[int]) -> list[int]:
+        """Return 2^128 times the sum over inputs of prior[x] Q(y|x), for each output.
 
         Args:
-            law: the weight of each input: ``inputs`` integers.
+            prior: the weight of each input: ``inputs`` integers.
         """
         gaps = [inside - outside for inside, outside in zip(self.inside, self.outside, strict=True)]
-        base = sum(mass * self.outside[c] for mass, c in zip(law, self.class_of, strict=True))
-        raised = self.geometry.masses([mass * gaps[c] for mass, c in zip(law, self.class_of, strict=True)])
+        base = sum(mass * self.outside[c] for mass, c in zip(prior, self.class_of, strict=True))
+        raised = self.geometry.masses([mass * gaps[c] for mass, c in zip(prior, self.class_of, strict=True)])
         return [base + mass for mass in raised]
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:

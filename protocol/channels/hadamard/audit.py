@@ -38,11 +38,11 @@ class HadamardStructure(Structure):
     def profile_steps(self) -> int:
         return 4
 
-    def _agreeing(self, law: Sequence[int]) -> list[int]:
+    def _agreeing(self, prior: Sequence[int]) -> list[int]:
         """Return, for each column, the prior mass of the inputs whose row is +1 there."""
         self.require_steps(self.channel.outputs * self.channel.output_bits, "its Hadamard transform")
-        total = sum(law)
-        rows = [0, *law] + [0] * (self.channel.outputs - len(law) - 1)
+        total = sum(prior)
+        rows = [0, *prior] + [0] * (self.channel.outputs - len(prior) - 1)
         return [(total + signed) // 2 for signed in walsh(rows)]
 
     @property
@@ -55,10 +55,10 @@ class HadamardStructure(Structure):
         for y, mass in enumerate(self._agreeing(prior)):
             yield OutputClass(y, 1, tuple(part for part in ((high, mass), (low, total - mass)) if part[1]))
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         high, low = self._weights
-        least = low * sum(law)
-        return [least + (high - low) * mass for mass in self._agreeing(law)]
+        least = low * sum(prior)
+        return [least + (high - low) * mass for mass in self._agreeing(prior)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         self.require_steps(self.channel.outputs * self.channel.output_bits, "its Hadamard transform")

@@ -42,8 +42,8 @@ class NoiseStructure(Structure):
     def loss_steps(self) -> int:
         return self.channel.inputs * self.channel.outputs
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        return [sum(map(mul, column, law)) for column in self._columns]
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
+        return [sum(map(mul, column, prior)) for column in self._columns]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         found = [0] * self.channel.inputs

@@ -60,15 +60,15 @@ class Noise(Channel):
 
     Attributes:
         rows, columns: the lattice, at least two columns and at most ``MAX_POINTS`` points; a line has one row.
-        law: the weight of each step; the weights of all steps sum to 2^62. A symmetric distribution must be given as
-            rows x columns integers, for the steps (r, c) with 0 <= r < rows and 0 <= c < columns; each also applies to
-            its mirror images. Any other distribution is given as (2 rows - 1) x (2 columns - 1) integers, beginning
-            with the step (-(rows - 1), -(columns - 1)).
+        step_weights: the weight of each step; the weights of all steps sum to 2^62. A symmetric distribution must be
+            given as rows x columns integers, for the steps (r, c) with 0 <= r < rows and 0 <= c < columns; each also
+            applies to its mirror images. Any other distribution is given as (2 rows - 1) x (2 columns - 1) integers,
+            beginning with the step (-(rows - 1), -(columns - 1)).
     """
 
     rows: int
     columns: int
-    law: tuple[int, ...]
+    step_weights: tuple[int, ...]
     inputs: int = field(init=False, repr=False, compare=False)
     outputs: int = field(init=False, repr=False, compare=False)
     family: ClassVar[str] = "noise"
@@ -79,13 +79,14 @@ class Noise(Channel):
                 f"the lattice of a noise channel must have at least 2 columns and at most {MAX_POINTS} points, "
                 f"not {self.rows} x {self.columns}"
             )
-        if len(self.law) not in (self.rows * self.columns, self._height * self._width):
+        if len(self.step_weights) not in (self.rows * self.columns, self._height * self._width):
             raise ChannelError(
                 f"the steps on {self.rows} x {self.columns} points must have {self.rows * self.columns} weights if "
-                f"their distribution is symmetric, and {self._height * self._width} otherwise, not {len(self.law)}"
+                f"their distribution is symmetric, and {self._height * self._width} otherwise, "
+                f"not {len(self.step_weights)}"
             )
-        if min(self.law) < 0:
-            raise ChannelError(f"the weight of a step must be at least 0, not {min(self.law)}")
+        if min(self.step_weights) < 0:
+            raise ChannelError(f"the weight of a step must be at least 0, not {min(self.step_weights)}")
         if (total := sum(map(sum, self._steps))) != 1 << NOISE_SCALE:
             raise ChannelError(f"the weights of all steps must sum to 2^{NOISE_SCALE}, not to {total}")
         if not self.mirrored and self._steps == self._steps[::-1] == [row[::-1] for row in self._steps]:
@@ -99,7 +100,7 @@ class Noise(Channel):
     @property
     def mirrored(self) -> bool:
         """True if the step distribution is symmetric in both axes."""
-        return len(self.law) == self.rows * self.columns
+        return len(self.step_weights) == self.rows * self.columns
 
     @property
     def _height(self) -> int:
@@ -113,7 +114,7 @@ class Noise(Channel):
     def _steps(self) -> Grid:
         """The weight of step (r, c) at [r + rows - 1][c + columns - 1]."""
         across = self.columns if self.mirrored else self._width
-        steps = [list(self.law[start : start + across]) for start in range(0, len(self.law), across)]
+        steps = [list(self.step_weights[start : start + across]) for start in range(0, len(self.step_weights), across)]
         if self.mirrored:
             steps = [row[:0:-1] + row for row in steps]
             steps = steps[:0:-1] + steps
@@ -256,15 +257,15 @@ class Noise(Channel):
         )
 
     def encode(self) -> codec.Value:
-        return [self.family, self.rows, self.columns, list(self.law)]
+        return [self.family, self.rows, self.columns, list(self.step_weights)]
 
     @classmethod
     def from_wire(cls, value: codec.Value) -> Noise:
-        _, rows, columns, law = codec.fields(value, 4, "a noise channel", ChannelError)
+        _, rows, columns, weights = codec.fields(value, 4, "a noise channel", ChannelError)
         return cls(
             codec.integer(rows, "a lattice's rows", ChannelError, 1, MAX_POINTS),
             codec.integer(columns, "a lattice's columns", ChannelError, 2, MAX_POINTS),
-            codec.integers(law, "the weight of a step", ChannelError, 0, 1 << NOISE_SCALE),
+            codec.integers(weights, "the weight of a step", ChannelError, 0, 1 << NOISE_SCALE),
         )
 
 

@@ -36,10 +36,10 @@ class ProjectiveStructure(Structure):
     def profile_steps(self) -> int:
         return 4
 
-    def _masses(self, law: Sequence[int]) -> list[int]:
+    def _masses(self, prior: Sequence[int]) -> list[int]:
         """Return, for each output, the prior mass of the inputs that prefer it."""
         self.require_steps(self.channel.prior_steps, "listing its outputs")
-        return self.channel.geometry.masses(law)
+        return self.channel.geometry.masses(prior)
 
     def fitting(self, y: int) -> Sequence[int]:
         self.require_steps(self.channel.inputs, "listing the inputs that prefer an output")
@@ -54,9 +54,9 @@ class ProjectiveStructure(Structure):
         for y, mass in enumerate(self._masses(prior)):
             yield OutputClass(y, 1, tuple(part for part in ((inside, mass), (outside, total - mass)) if part[1]))
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        base, gap = self.channel.outside * sum(law), self.channel.inside - self.channel.outside
-        return [base + gap * mass for mass in self._masses(law)]
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
+        base, gap = self.channel.outside * sum(prior), self.channel.inside - self.channel.outside
+        return [base + gap * mass for mass in self._masses(prior)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         self._require_supports()

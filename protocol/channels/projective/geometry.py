@@ -189,7 +189,7 @@ class Geometry:
                 break
             yield free, used
 
-    def masses(self, law: Sequence[int]) -> list[int]:
+    def masses(self, prior: Sequence[int]) -> list[int]:
         """Return, for each point, the prior mass of the inputs orthogonal to it: K integers, exact.
 
         For an input with f coordinates ``rest`` after its leading 1, the product with a point depends only on the last
@@ -197,12 +197,12 @@ class Geometry:
         The entries of all nonzero multiples of (d, low) are equal, so only one of them is computed.
 
         Args:
-            law: an integer for each input; the inputs are the points from 0 on.
+            prior: the weight of each input, an integer; the inputs are the points from 0 on.
         """
         found = [0] * self.points
-        for free, used in self._used(len(law)):
+        for free, used in self._used(len(prior)):
             first = self.firsts[free]
-            table = self._mass_table(free, law[first : first + used])
+            table = self._mass_table(free, prior[first : first + used])
             size = self.powers[free + 1]
             # The masses of points with at most ``free`` coordinates after the leading 1 are entries of the table. For
             # points with more coordinates, the table repeats.
@@ -216,16 +216,16 @@ class Geometry:
                         found[at : at + size] = map(add, found[at : at + size], table)
         return found
 
-    def _mass_table(self, free: int, law: Sequence[int]) -> list[int]:
+    def _mass_table(self, free: int, prior: Sequence[int]) -> list[int]:
         """Return, for each (d, low) by its number, the mass of the inputs (1, rest) with d + <rest, low> = 0."""
         q, size, times = self.order, self.powers[free], self.arithmetic.times
         # If all coordinates of a point are used, its first one is 0 or 1, so no other d is needed.
         width = q if free < self.dimension - 1 else 2
         table = [0] * (width * size)
         # At (0, 0) the condition holds for every input, and at (d, 0) for none.
-        table[0] = sum(law)
+        table[0] = sum(prior)
         # The number of different prefixes of the inputs, for each length from 1 to ``free``.
-        begun = [-(-len(law) // self.powers[free - digits]) for digits in range(1, free + 1)]
+        begun = [-(-len(prior) // self.powers[free - digits]) for digits in range(1, free + 1)]
         for place in range(self.firsts[free]):
             low = self._canonical(place, free)
             products = [0]
@@ -233,7 +233,7 @@ class Geometry:
                 step = [times(coordinate, digit) for digit in range(min(q, most))]
                 products = self.arithmetic.sums(products, step, most)
             sums = [0] * q
-            for product, mass in zip(products, law, strict=True):
+            for product, mass in zip(products, prior, strict=True):
                 sums[product] += mass
             # All nonzero multiples of (d, low) are orthogonal to the same inputs.
             for factor in range(1, q):

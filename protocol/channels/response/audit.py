@@ -79,9 +79,9 @@ class ResponseStructure(Structure):
             else:
                 yield OutputClass(y, 1, ((cover + truth, mass), (cover, total - mass)))
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        total, truth = sum(law), self.channel.truth
-        return [self.channel.cover_of(y) * total + mass * truth for y, mass in enumerate(law)]
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
+        total, truth = sum(prior), self.channel.truth
+        return [self.channel.cover_of(y) * total + mass * truth for y, mass in enumerate(prior)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         covers = [of(self.channel.cover_of(y), marginal) for y, marginal in enumerate(marginals)]

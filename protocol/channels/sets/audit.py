@@ -40,7 +40,7 @@ class SetsStructure(Structure):
         """Return the inputs of an output."""
 
     @abstractmethod
-    def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def masses(self, prior: Sequence[int]) -> Iterator[tuple[int, int]]:
         """Yield (output, mass of its members) for each output that some input gives."""
 
     @abstractmethod
@@ -103,14 +103,14 @@ class SetsStructure(Structure):
                 parts = (inside, mass), (outside, total - mass)
                 yield OutputClass(y, 1, tuple(part for part in parts if part[1]))
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         self.require_steps(self.channel.outputs, "listing its outputs")
-        base, gap = self.channel.outside * sum(law), self.channel.inside - self.channel.outside
+        base, gap = self.channel.outside * sum(prior), self.channel.inside - self.channel.outside
         found = [0] * self.channel.outputs
-        for y, mass in self.masses(law):
+        for y, mass in self.masses(prior):
             found[y] = base + gap * mass
         for y, inputs in self._raised_by.items():
-            found[y] += self.channel.remainder * sum(map(law.__getitem__, inputs))
+            found[y] += self.channel.remainder * sum(map(prior.__getitem__, inputs))
         return found
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
@@ -177,11 +177,11 @@ class SubsetStructure(SetsStructure):
     def members(self, y: int) -> Sequence[int]:
         return [x for x in range(self.channel.inputs) if y >> (self.channel.inputs - 1 - x) & 1]
 
-    def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def masses(self, prior: Sequence[int]) -> Iterator[tuple[int, int]]:
         size = self.channel.ones
         self.require_steps(self.counts[0] * (size + 2), "listing its sets")
         for members in combinations(range(self.channel.inputs), size):
-            yield self._vector(members), sum(map(law.__getitem__, members))
+            yield self._vector(members), sum(map(prior.__getitem__, members))
 
     def columns(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         if len(set(prior)) > 1:
@@ -245,9 +245,9 @@ class TriplesStructure(SetsStructure):
     def members(self, y: int) -> Sequence[int]:
         return [x for x in self.channel.members(y) if x < self.channel.inputs]
 
-    def masses(self, law: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def masses(self, prior: Sequence[int]) -> Iterator[tuple[int, int]]:
         self.require_steps(self.channel.outputs, "listing its outputs")
-        return enumerate(self.channel._masses(law))
+        return enumerate(self.channel._masses(prior))
 
     @property
     def lift_steps(self) -> int:

@@ -64,9 +64,9 @@ class WaveStructure(Structure):
     def column(self, y: int) -> Sequence[int]:
         return self.channel.column(y)
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
-        base, gap = self.channel.outside * sum(law), self.channel.inside - self.channel.outside
-        return [base + gap * mass for mass in self.channel.masses(law)]
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
+        base, gap = self.channel.outside * sum(prior), self.channel.inside - self.channel.outside
+        return [base + gap * mass for mass in self.channel.masses(prior)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
         channel = self.channel

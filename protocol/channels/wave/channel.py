@@ -68,13 +68,13 @@ class Wave(SupportChannel):
         last."""
         return max(y - 2 * self.half, 0), min(y, self.inputs - 1) + 1
 
-    def masses(self, law: Sequence[int]) -> Iterator[int]:
+    def masses(self, prior: Sequence[int]) -> Iterator[int]:
         """Return, for each output, the mass of the inputs whose window contains it.
 
         Args:
-            law: the weight of each input: ``inputs`` integers.
+            prior: the weight of each input: ``inputs`` integers.
         """
-        return accumulate(map(sub, chain(law, repeat(0, 2 * self.half)), chain(repeat(0, self.span), law)))
+        return accumulate(map(sub, chain(prior, repeat(0, 2 * self.half)), chain(repeat(0, self.span), prior)))
 
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)

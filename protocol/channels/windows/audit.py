@@ -117,15 +117,15 @@ class WindowsStructure(Structure):
             masses[outside] = masses.get(outside, 0) + left
             yield _column(start + window, masses)
 
-    def marginals(self, law: Sequence[int]) -> Sequence[int]:
+    def marginals(self, prior: Sequence[int]) -> Sequence[int]:
         self._require_columns()
         channel = self.channel
-        found = [column.marginal for column in self._outside_windows(law)]
-        rare = sum(map(law.__getitem__, channel.circle.rare))
-        before = [channel.circle.masses(order, law) for order in range(channel.orders if channel.types else 0)]
+        found = [column.marginal for column in self._outside_windows(prior)]
+        rare = sum(map(prior.__getitem__, channel.circle.rare))
+        before = [channel.circle.masses(order, prior) for order in range(channel.orders if channel.types else 0)]
         for each in channel.types:
-            fixed = each.outside * rare + each.low * sum(law[single.x] for single in channel.singles)
-            fixed += sum(weight * law[x] for weight, x in zip(each.heavy, channel.heavies, strict=True))
+            fixed = each.outside * rare + each.low * sum(prior[single.x] for single in channel.singles)
+            fixed += sum(weight * prior[x] for weight, x in zip(each.heavy, channel.heavies, strict=True))
             slope = each.inside - each.outside
             for masses in before:
                 covered = zip(masses[: channel.cells], masses[each.span :], strict=False)
