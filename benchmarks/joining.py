@@ -198,7 +198,7 @@ def run() -> Iterator[tuple[str, str]]:
     for name, make in most_expensive().items():
         notion, channel = make()
         data = signed(notion, channel)
-        share = max(notion.steps(channel) / MOST_STEPS, channel.held / MOST_HELD)
+        share = max(notion.steps(channel) / MOST_STEPS, channel.numbers_held / MOST_HELD)
         words = [sys.executable, "-m", "benchmarks.joining"]
         done = subprocess.run(words, input=data, capture_output=True, check=True)  # noqa: S603  # runs this file
         seconds, memory, found = done.stdout.decode().split(" ", 2)

@@ -20,13 +20,13 @@ MOST_SHOWN = 10**15
 """The largest amount that the text of a refusal states."""
 
 
-def require_affordable(steps: int, held: int) -> None:
+def require_affordable(steps: int, numbers_held: int) -> None:
     """Refuse an audit that would take too long, or too much memory.
 
     Raises:
         Uncertified: the text names the limit and the required amount.
     """
-    for asked, most, what in ((steps, MOST_STEPS, "take"), (held, MOST_HELD, "hold")):
+    for asked, most, what in ((steps, MOST_STEPS, "take"), (numbers_held, MOST_HELD, "hold")):
         if asked > most:
             unit = "steps" if what == "take" else "numbers in memory"
             # Python refuses to print an integer of more than 4,300 digits.

@@ -151,8 +151,8 @@ def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
 
     def distance(prior: Sequence[int]) -> Fraction:
         total = sum(prior)
-        apart = sum(abs(count * total - weight * whole) for count, weight in zip(counts, prior, strict=True))
-        return Fraction(apart, total)
+        numerator = sum(abs(count * total - weight * whole) for count, weight in zip(counts, prior, strict=True))
+        return Fraction(numerator, total)
 
     return min(range(len(priors)), key=lambda place: distance(priors[place]))
 

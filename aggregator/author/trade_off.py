@@ -115,7 +115,7 @@ def trade_offs(terms: Campaign) -> list[TradeOff]:
     view, witness = terms.views[terms.certificate.view], terms.certificate.witness
     channel = view.channel
     if witness.other is None:  # this witness compares an input with the prior, not with another input
-        everything = channel.apart(range(channel.inputs))
+        everything = channel.selected(range(channel.inputs))
         witness = channel.loss(everything, everything)
     promised = _Promised(terms.notion if is_plain(terms.views) or isinstance(terms.notion, Ldp) else None)
     pairs = [(witness.x, witness.other or 0)]

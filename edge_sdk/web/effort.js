@@ -8,18 +8,18 @@ const [MOST_STEPS, MOST_HELD] = [2 ** 22, 2 ** 19];
 /** The largest amount that the text of a refusal states. */
 const MOST_SHOWN = 1e15;
 
-/** True if an audit is within the limits. @param {number} steps @param {number} held @returns {boolean} */
-export const affordable = (steps, held) => steps <= MOST_STEPS && held <= MOST_HELD;
+/** True if an audit is within the limits. @param {number} steps @param {number} numbersHeld @returns {boolean} */
+export const affordable = (steps, numbersHeld) => steps <= MOST_STEPS && numbersHeld <= MOST_HELD;
 
 /**
  * Refuse an audit that takes too many steps or too much memory.
- * @param {number} steps @param {number} held
+ * @param {number} steps @param {number} numbersHeld
  * @throws {Uncertified}
  */
-export function requireAffordable(steps, held) {
-  if (affordable(steps, held)) return;
+export function requireAffordable(steps, numbersHeld) {
+  if (affordable(steps, numbersHeld)) return;
   const amount = (/** @type {number} */ number) => (number < MOST_SHOWN ? number : `more than ${MOST_SHOWN}`);
   const [what, most] =
-    steps > MOST_STEPS ? [`take ${amount(steps)} steps`, MOST_STEPS] : [`hold ${amount(held)} numbers in memory`, MOST_HELD];
+    steps > MOST_STEPS ? [`take ${amount(steps)} steps`, MOST_STEPS] : [`hold ${amount(numbersHeld)} numbers in memory`, MOST_HELD];
   throw new Uncertified(`the audit of this campaign would ${what}, and at most ${most} are allowed: choose a mechanism with fewer outputs, or ask about fewer values`);
 }

@@ -33,14 +33,14 @@ export function nearest(counts, priors) {
   const distances = priors.map((prior) => {
     const weights = prior.map(BigInt);
     const total = weights.reduce((one, other) => one + other);
-    const apart = counts.reduce((sum, count, x) => {
+    const numerator = counts.reduce((sum, count, x) => {
       const difference = count * total - weights[x] * whole;
       return sum + (difference < 0n ? -difference : difference);
     }, 0n);
-    return { apart, total };
+    return { numerator, total };
   });
   return distances.reduce(
-    (best, { apart, total }, place) => (apart * distances[best].total < distances[best].apart * total ? place : best),
+    (best, { numerator, total }, place) => (numerator * distances[best].total < distances[best].numerator * total ? place : best),
     0,
   );
 }

@@ -245,7 +245,7 @@ export function certificatesOf(views, notion, domain) {
   }
   requireAffordable(
     steps,
-    views.reduce((most, { channel }) => Math.max(most, channel.held), 0),
+    views.reduce((most, { channel }) => Math.max(most, channel.numbersHeld), 0),
   );
   const found = new Map([...different].map(([key, pair]) => [key, pair.notion.certificate(pair.channel)]));
   return pairs.map(({ key }) => found.get(key));

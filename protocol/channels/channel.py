@@ -121,13 +121,13 @@ class Channel(ABC):
         The two sequences may overlap; for x = x' the ratio is 1.
         """
 
-    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
-        """Return a subset of ``inputs``, in their order, with which ``loss`` gives the same ratio as with all of
-        them."""
+    def selected(self, inputs: Sequence[int]) -> Sequence[int]:
+        """Return the inputs that an audit selects of ``inputs``, in their order: with them, ``loss`` gives the same
+        ratio as with all (SPEC 6.11)."""
         return inputs
 
     def pair_steps(self, first: Sequence[int], second: Sequence[int]) -> int:
-        """Return the number of audit steps of ``loss`` for two sets of inputs returned by ``apart`` (SPEC 6.11)."""
+        """Return the number of audit steps of ``loss`` for two sets of inputs returned by ``selected`` (SPEC 6.11)."""
         return PAIR_STEPS
 
     @property
@@ -136,7 +136,7 @@ class Channel(ABC):
         """Number of audit steps of ``loss_against_prior`` (SPEC 6.11)."""
 
     @property
-    def held(self) -> int:
+    def numbers_held(self) -> int:
         """Number of integers that ``loss`` and ``loss_against_prior`` store, without those of the channel itself."""
         return 0
 

@@ -43,7 +43,7 @@ class SupportChannel(Channel):
         for name, number in numbers.items():
             object.__setattr__(self, name, number)  # the dataclass is frozen
 
-    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+    def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         return inputs[:2]
 
     def loss(self, first: Sequence[int], second: Sequence[int]) -> Loss:

@@ -35,7 +35,7 @@ def information(structure: Structure, prior: Sequence[int]) -> Level:
             worst = _worse(worst, column.y, total * max(weights), mean, mean, total * min(weights))
     except TooLarge:
         channel = structure.channel
-        if channel.prior_steps > MOST_STEPS or channel.held > MOST_HELD:
+        if channel.prior_steps > MOST_STEPS or channel.numbers_held > MOST_HELD:
             raise
         worst = channel.loss_against_prior(prior)  # some families have a closed form
     return _level(worst)

@@ -130,7 +130,7 @@ class Geo(Pairwise):
                     yield x, other, self.bound(x, other)
 
     def audit_steps(self, channel: Channel) -> int:
-        everything = channel.apart(range(channel.inputs))
+        everything = channel.selected(range(channel.inputs))
         steps = 2 * channel.inputs + channel.pair_steps(everything, everything)
         if self._on_lattice(channel):
             return steps + channel.shift_steps
@@ -149,7 +149,7 @@ class Geo(Pairwise):
         number of pairs times outputs is at most ``MOST_CELLS``. In a larger channel, the worst ratio must keep the
         bound of the nearest pair, which is stricter.
         """
-        everything = channel.apart(range(channel.inputs))
+        everything = channel.selected(range(channel.inputs))
         worst = channel.loss(everything, everything)
         if worst.denominator == 0:
             raise Uncertified(

@@ -68,7 +68,7 @@ class Information(Notion):
 
     def _follows_from_ldp(self, channel: Channel) -> bool:
         """Return whether an affordable audit proves LDP at the level, which implies LIP under every prior."""
-        if self.ldp_steps(channel) > MOST_STEPS or channel.held > MOST_HELD:
+        if self.ldp_steps(channel) > MOST_STEPS or channel.numbers_held > MOST_HELD:
             return False
         loss = worst_pair(channel)
         return exact.keeps(loss.numerator, loss.denominator, self.level)

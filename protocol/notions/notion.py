@@ -92,7 +92,7 @@ class Notion(ABC):
 
     def ldp_steps(self, channel: Channel) -> int:
         """Return the number of steps of ``ldp``."""
-        everything = channel.apart(range(channel.inputs))
+        everything = channel.selected(range(channel.inputs))
         return 2 * channel.inputs + channel.pair_steps(everything, everything)
 
     def ball_steps(self, channel: Channel) -> int:
@@ -158,7 +158,7 @@ class Notion(ABC):
 
 def worst_pair(channel: Channel) -> Loss:
     """Return the largest ratio of the probabilities of one output for two inputs."""
-    everything = channel.apart(range(channel.inputs))
+    everything = channel.selected(range(channel.inputs))
     return channel.loss(everything, everything)
 
 
@@ -169,7 +169,7 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
         Uncertified: the channel exceeds the declared level, even minimally, or its audit is too large.
     """
     require_inputs(notion, channel)
-    require_affordable(notion.steps(channel), channel.held)
+    require_affordable(notion.steps(channel), channel.numbers_held)
     return notion.certificate(channel)
 
 

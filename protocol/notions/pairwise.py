@@ -50,8 +50,8 @@ class Pairwise(Notion):
 
     def audit_steps(self, channel: Channel) -> int:
         classes = self.classes or [range(channel.inputs)]
-        apart = [channel.apart(members) for members in classes]
-        pairs = sum(channel.pair_steps(apart[first], apart[second]) for first, second, _ in self.bounds())
+        selected = [channel.selected(members) for members in classes]
+        pairs = sum(channel.pair_steps(selected[first], selected[second]) for first, second, _ in self.bounds())
         return 2 * sum(map(len, classes)) + pairs
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
@@ -59,11 +59,11 @@ class Pairwise(Notion):
 
         The audit ends at the first pair above its bound and reports it.
         """
-        apart = [channel.apart(members) for members in self.classes or [range(channel.inputs)]]
+        selected = [channel.selected(members) for members in self.classes or [range(channel.inputs)]]
         worst = witness = None
         nearest = 0.0
         for first, second, bound in self.bounds():
-            loss = channel.loss(apart[first], apart[second])
+            loss = channel.loss(selected[first], selected[second])
             if loss.denominator == 0:
                 raise Uncertified(
                     f"{self.name} bounds input {loss.x} against {loss.other}, but only input {loss.x} can give "

@@ -56,7 +56,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     for channel, one in asked.values():
         require_inputs(one, channel)
         steps += one.steps(channel)
-    require_affordable(steps, max(view.channel.held for view in views))
+    require_affordable(steps, max(view.channel.numbers_held for view in views))
     found = {pair: one.certificate(channel) for pair, (channel, one) in asked.items()}
     return tuple(found[pair] for pair in pairs)
 

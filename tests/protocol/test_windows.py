@@ -89,9 +89,9 @@ def test_the_largest_covered_part_is_the_maximum_over_arcs(name: str) -> None:
     rare = [x for x, arc in enumerate(channel.arcs) if arc]
     for members in [rare, *([x] for x in rare), *(draw.sample(rare, draw.randint(1, len(rare))) for _ in rare)]:
         for order in range(channel.orders):
-            reach = channel.circle.reach(order, Kinds.of(channel, members).rare)
+            coverage = channel.circle.coverage(order, Kinds.of(channel, members).rare)
             for span in range(channel.cells + 1):
-                assert reach.coverage(span) == [
+                assert coverage.largest_parts(span) == [
                     max(channel.circle.covered(order, x, window, span) for x in members)
                     for window in range(channel.cells)
                 ]

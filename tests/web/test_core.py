@@ -114,7 +114,7 @@ def test_audits_are_those_of_python() -> None:
     cases = []
     for notion, channel in SMALL.values():
         case = {"notion": codec.encode(notion.encode()).hex(), "channel": codec.encode(channel.encode()).hex()}
-        case |= {"steps": notion.steps(channel), "held": channel.held}
+        case |= {"steps": notion.steps(channel), "held": channel.numbers_held}
         try:
             found = notions.certify(channel, notion)
             case |= {name: getattr(found, name) for name in ("declared", "audited", "ldp", "cost", "ball")}

@@ -269,7 +269,7 @@ const CHECKS = {
   certificate(it) {
     const notion = notionFrom(wire(it.notion));
     const channel = channelFrom(wire(it.channel));
-    if ("steps" in it) equal([notion.steps(channel), channel.held], [it.steps, it.held]);
+    if ("steps" in it) equal([notion.steps(channel), channel.numbersHeld], [it.steps, it.held]);
     const found = certify(channel, notion);
     for (const name of ["declared", "audited", "ldp", "cost", "ball"])
       equal(found[name], it[name] === null ? null : BigInt(it[name]), name);

@@ -30,7 +30,7 @@ class TriplesDecoder(SupportDecoder):
 
     def __init__(self, channel: Triples) -> None:
         super().__init__(channel, 1)
-        self._ring, self._reach = channel.ring, channel.reach
+        self._ring, self._largest_distance = channel.ring, channel.largest_distance
 
     def _over_outputs(self, w: Floats) -> Floats:
         return self._turned(w)
@@ -40,9 +40,9 @@ class TriplesDecoder(SupportDecoder):
 
     def _turned(self, w: NDArray[Number]) -> NDArray[Number]:
         """Return the sum of w[y] over the triples y that contain each input: from (K,) to (k,). Exact for integers."""
-        columns, rings = w[: self._ring], w[self._ring :].reshape(3, self._reach, self._ring)
+        columns, rings = w[: self._ring], w[self._ring :].reshape(3, self._largest_distance, self._ring)
         sums: NDArray[Number] = columns + np.roll(rings.sum(axis=1), 1, axis=0)
-        for distance in range(1, self._reach + 1):
+        for distance in range(1, self._largest_distance + 1):
             row = rings[:, distance - 1]
             sums += np.roll(row, -distance, axis=1)
             sums += np.roll(row, distance, axis=1)
@@ -53,9 +53,9 @@ class TriplesDecoder(SupportDecoder):
         points.ravel()[: self.inputs] = v
         sums: Floats = np.empty(self.features)
         sums[: self._ring] = points.sum(axis=0)
-        rings = sums[self._ring :].reshape(3, self._reach, self._ring)
+        rings = sums[self._ring :].reshape(3, self._largest_distance, self._ring)
         rings[:] = np.roll(points, -1, axis=0)[:, np.newaxis]
-        for distance in range(1, self._reach + 1):
+        for distance in range(1, self._largest_distance + 1):
             rings[:, distance - 1] += np.roll(points, distance, axis=1)
             rings[:, distance - 1] += np.roll(points, -distance, axis=1)
         return sums

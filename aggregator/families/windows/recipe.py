@@ -317,7 +317,7 @@ def _orders(made: Windows, notion: Information) -> int:
 
 def _affordable(made: Windows, notion: Information) -> bool:
     """Return whether a device can audit the channel (SPEC 6.11)."""
-    return notion.steps(made) <= MOST_STEPS and made.held <= MOST_HELD
+    return notion.steps(made) <= MOST_STEPS and made.numbers_held <= MOST_HELD
 
 
 def _error(made: Windows, distribution: Floats) -> float:

@@ -83,7 +83,7 @@ export class Bits extends Channel {
   }
 
   /** @param {number[]} inputs */
-  apart(inputs) {
+  selected(inputs) {
     const found = [...this.firstTwo(inputs, this.byOne), ...this.firstTwo(inputs, this.byZero)];
     return [...new Set(found)].sort((x, other) => x - other);
   }

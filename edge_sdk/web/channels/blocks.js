@@ -152,10 +152,10 @@ export class Blocks extends Channel {
   }
 
   /** @param {number[]} inputs */
-  apart(inputs) {
+  selected(inputs) {
     const found = [...this.byBlock(inputs)].flatMap(([block, some]) =>
       block
-        ? this.inner[block - 1].apart(this.places(some)).map((place) => this.members[block][place])
+        ? this.inner[block - 1].selected(this.places(some)).map((place) => this.members[block][place])
         : some.slice(0, 2),
     );
     return found.sort((x, other) => x - other);

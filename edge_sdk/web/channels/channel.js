@@ -26,7 +26,7 @@ export class Channel {
   /** Number of set bits in an output of a unary channel; null if it may be any number. @type {number | null} */
   ones = null;
   /** Number of integers that an audit holds in memory at once (SPEC 6.11). */
-  held = 0;
+  numbersHeld = 0;
   /** Number of audit steps of `priorLoss` (SPEC 6.11). */
   priorSteps = 0;
 
@@ -106,8 +106,8 @@ export class Channel {
     throw new TypeError(this.family);
   }
 
-  /** A subset with the same worst ratios as all of these inputs. @param {number[]} inputs @returns {number[]} */
-  apart(inputs) {
+  /** The inputs that an audit selects: their worst ratios are those of all given inputs (SPEC 6.11). @param {number[]} inputs @returns {number[]} */
+  selected(inputs) {
     return inputs;
   }
 
@@ -312,7 +312,7 @@ export class Support extends Channel {
   }
 
   /** @param {number[]} inputs */
-  apart(inputs) {
+  selected(inputs) {
     return inputs.slice(0, 2);
   }
 

@@ -139,7 +139,7 @@ export class Circle {
 }
 
 /** The coverage of the arcs of a set of inputs by the windows from each border. */
-export class Reach {
+export class Coverage {
   /** @param {Circle} circle @param {number} order @param {Set<number> | null} members null for all */
   constructor(circle, order, members) {
     const { sequence, ends } = circle.layout(order);
@@ -177,15 +177,15 @@ export class Reach {
    * The largest part of an arc that a window covers, over 2^64.
    * @param {number} window @param {number} span @returns {bigint}
    */
-  most(window, span) {
-    return this.needs[window] <= span ? POINTS : this.ofTheCut(window, window + span);
+  largestPart(window, span) {
+    return this.needs[window] <= span ? POINTS : this.partOfCut(window, window + span);
   }
 
   /**
    * The largest part of an arc that a window covers, over 2^64, if it covers no whole arc: only arcs at its ends count.
    * @param {number} window @param {number} end
    */
-  ofTheCut(window, end) {
+  partOfCut(window, end) {
     const last = end % this.cells;
     const [here, there] = [this.cut[window], this.cut[last]];
     if (here === there) {

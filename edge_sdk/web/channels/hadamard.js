@@ -51,7 +51,7 @@ export class Hadamard extends Channel {
   }
 
   /** @param {number[]} inputs */
-  apart(inputs) {
+  selected(inputs) {
     return inputs.slice(0, 2);
   }
 

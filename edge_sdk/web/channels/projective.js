@@ -86,7 +86,7 @@ export class Graded extends Channel {
   }
 
   /** @param {number[]} inputs */
-  apart(inputs) {
+  selected(inputs) {
     return this.firstTwo(inputs).sort((x, other) => x - other);
   }
 

@@ -43,7 +43,7 @@ export class Response extends Channel {
   }
 
   /** @param {number[]} inputs */
-  apart(inputs) {
+  selected(inputs) {
     if (this.even) return inputs.slice(0, 2);
     return bestTwo(inputs, (x) => this.cover[x]).sort((one, other) => one - other);
   }

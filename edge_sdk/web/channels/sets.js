@@ -107,13 +107,13 @@ export class Triples extends Support {
     const cs = 3 * t + 1;
     super(wire, k, n * cs, BigInt(cs), BigInt((n - 1) * cs), false);
     this.ring = n;
-    this.reach = t;
+    this.largestDistance = t;
     this.priorSteps = this.outputs + 64 * k;
   }
 
   /** The points of a triple. @param {number} y @returns {number[]} */
   members(y) {
-    const { ring: n, reach: t } = this;
+    const { ring: n, largestDistance: t } = this;
     const [block, b] = [Math.floor(y / n), y % n];
     if (!block) return [b, n + b, 2 * n + b];
     const [r, d] = [Math.floor((block - 1) / t), ((block - 1) % t) + 1];
@@ -128,7 +128,7 @@ export class Triples extends Support {
 
   /** @param {number} x @param {Uint8Array} rand */
   sample(x, rand) {
-    const { ring: n, reach: t } = this;
+    const { ring: n, largestDistance: t } = this;
     const [j, a] = [Math.floor(x / n), x % n];
     const [place, near] = this.placed(rand);
     if (near) {

@@ -4,7 +4,7 @@ import { array, big, integer, integers, requireIncreasing, toBig } from "../code
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
 import { Channel, Worst, cumulative, firstAbove, sum } from "./channel.js";
-import { Circle, POINTS, Reach } from "./circle.js";
+import { Circle, POINTS, Coverage } from "./circle.js";
 
 /** @typedef {{x: number, own: bigint, other: bigint}} Single */
 /** @typedef {{span: number, inside: bigint, outside: bigint, low: bigint, heavy: bigint[]}} Type */
@@ -98,7 +98,7 @@ export class Windows extends Channel {
     const kinds = (heavies.length + singles.length + 8) * types.length;
     const rare = this.circle.rare.length;
     this.priorSteps = beside + (types.length && orders * (rare + kinds + Math.floor((cells * (8 + halves)) / 2)));
-    this.held = types.length && orders * (cells + rare);
+    this.numbersHeld = types.length && orders * (cells + rare);
   }
 
   /**
@@ -205,8 +205,8 @@ export class Windows extends Channel {
       worst.look(some.named.has(x) ? own : other, others.only === x ? own : other);
     worst.look(largest(some.rests), smallest(others.rests));
     for (let order = 0; this.types.length && order < this.orders; order++) {
-      const covers = new Reach(this.circle, order, some.rare);
-      const misses = some.rare === others.rare ? covers : new Reach(this.circle, order, others.rare);
+      const covers = new Coverage(this.circle, order, some.rare);
+      const misses = some.rare === others.rare ? covers : new Coverage(this.circle, order, others.rare);
       for (const type of this.types) {
         const { span, inside, outside } = type;
         const [slope, beside] = [inside - outside, this.cells - span];
@@ -215,9 +215,9 @@ export class Windows extends Channel {
         // same worst ratio.
         const alike = covers.widest <= span && misses.widest <= beside;
         for (let j = 0; j < (alike ? 1 : this.cells); j++) {
-          const top = covers.size ? [(outside << 64n) + slope * covers.most(j, span), ...tops] : tops;
+          const top = covers.size ? [(outside << 64n) + slope * covers.largestPart(j, span), ...tops] : tops;
           const bottom = misses.size
-            ? [(inside << 64n) - slope * misses.most((j + span) % this.cells, beside), ...bottoms]
+            ? [(inside << 64n) - slope * misses.largestPart((j + span) % this.cells, beside), ...bottoms]
             : bottoms;
           worst.look(largest(top), smallest(bottom));
         }
@@ -232,18 +232,18 @@ export class Windows extends Channel {
     const total = BigInt(sum(prior));
     const look = (/** @type {bigint} */ high, /** @type {bigint} */ low, /** @type {bigint} */ marginal) =>
       worst.look(high * total, marginal).look(marginal, low * total);
-    const mass = (/** @type {number[]} */ inputs) => BigInt(sum(inputs.map((x) => prior[x])));
+    const massOf = (/** @type {number[]} */ inputs) => BigInt(sum(inputs.map((x) => prior[x])));
     const everything = this.kinds([...this.arcs.keys()]);
     for (const { x, own, other } of this.singles) look(own, other, other * total + (own - other) * BigInt(prior[x]));
     const { rare } = this.circle;
-    const rareMass = mass(rare);
+    const rareMass = massOf(rare);
     const named = [...this.heavies, ...this.singleOf.keys()].map((x) => BigInt(prior[x]) * this.rest(x));
     const restOfAll = named.reduce((one, other) => one + other, rare.length ? this.rest(rare[0]) * rareMass : 0n);
     look(largest(everything.rests), smallest(everything.rests), restOfAll);
-    const lows = mass([...this.singleOf.keys()]);
+    const lows = massOf([...this.singleOf.keys()]);
     for (let order = 0; this.types.length && order < this.orders; order++) {
       const masses = this.circle.masses(order, prior);
-      const reach = new Reach(this.circle, order, null);
+      const coverage = new Coverage(this.circle, order, null);
       // Floats skip masses that can be neither the least nor the most; the bigints decide.
       const rough = Float64Array.from(masses, Number);
       const near = rough[2 * this.cells] * 2 ** -50;
@@ -255,26 +255,26 @@ export class Windows extends Channel {
         const flat = everything.flat(type);
         // Among the windows with the same largest coverage of an arc, the least probable one is the worst.
         const [rarest, mostFrequent] = [new Map(), new Map()];
-        const [whole, bare] = [reach.widest <= span, reach.widest <= this.cells - span];
+        const [whole, bare] = [coverage.widest <= span, coverage.widest <= this.cells - span];
         let [least, most] = [masses[span] - masses[0], 0n];
         let [low, high] = [Number(least) + near, -near];
         for (let j = 0; j < this.cells; j++) {
           const about = rough[j + span] - rough[j];
           if (whole && bare && about > low && about < high) continue;
-          const held = masses[j + span] - masses[j];
-          if (held < least) [least, low] = [held, about + near];
-          if (held > most) [most, high] = [held, about - near];
-          const covered = whole ? POINTS : reach.most(j, span);
-          const missed = bare ? POINTS : reach.most((j + span) % this.cells, this.cells - span);
-          if (!whole && !(rarest.get(covered) <= held)) rarest.set(covered, held);
-          if (!bare && !(mostFrequent.get(missed) >= held)) mostFrequent.set(missed, held);
+          const mass = masses[j + span] - masses[j];
+          if (mass < least) [least, low] = [mass, about + near];
+          if (mass > most) [most, high] = [mass, about - near];
+          const covered = whole ? POINTS : coverage.largestPart(j, span);
+          const missed = bare ? POINTS : coverage.largestPart((j + span) % this.cells, this.cells - span);
+          if (!whole && !(rarest.get(covered) <= mass)) rarest.set(covered, mass);
+          if (!bare && !(mostFrequent.get(missed) >= mass)) mostFrequent.set(missed, mass);
         }
         if (whole) rarest.set(POINTS, least);
         if (bare) mostFrequent.set(POINTS, most);
-        for (const [covered, held] of rarest)
-          worst.look(largest([(outside << 64n) + slope * covered, ...flat]) * total, base + slope * held);
-        for (const [missed, held] of mostFrequent)
-          worst.look(base + slope * held, smallest([(inside << 64n) - slope * missed, ...flat]) * total);
+        for (const [covered, mass] of rarest)
+          worst.look(largest([(outside << 64n) + slope * covered, ...flat]) * total, base + slope * mass);
+        for (const [missed, mass] of mostFrequent)
+          worst.look(base + slope * mass, smallest([(inside << 64n) - slope * missed, ...flat]) * total);
       }
     }
     return worst;

@@ -74,7 +74,7 @@ export class Geo extends Notion {
 
   /** @param {Channel} channel */
   auditSteps(channel) {
-    const all = channel.apart(upTo(channel.inputs));
+    const all = channel.selected(upTo(channel.inputs));
     const steps = 2 * channel.inputs + channel.pairSteps(all, all);
     if (this.onLattice(channel)) return steps + channel.shiftSteps;
     const [pairs, weights] = [channel.inputs ** 2, channel.inputs * channel.outputs];
@@ -83,7 +83,7 @@ export class Geo extends Notion {
 
   /** @param {Channel} channel */
   audit(channel) {
-    const all = channel.apart(upTo(channel.inputs));
+    const all = channel.selected(upTo(channel.inputs));
     const worst = channel.loss(all, all);
     if (!worst.d) throw new Uncertified("an output rules out an input, which no level allows");
     let audited = 0n;

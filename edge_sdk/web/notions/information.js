@@ -78,7 +78,7 @@ export class Information extends Notion {
    * @param {Channel} channel
    */
   followsFromLdp(channel) {
-    if (!affordable(ldpSteps(channel), channel.held)) return false;
+    if (!affordable(ldpSteps(channel), channel.numbersHeld)) return false;
     const { n, d } = worstPair(channel);
     return keeps(n, d, this.level);
   }

@@ -107,13 +107,13 @@ export class Notion {
 
 /** The largest ratio of the probabilities of one output under two inputs. @param {Channel} channel @returns {Worst} */
 export function worstPair(channel) {
-  const all = channel.apart(upTo(channel.inputs));
+  const all = channel.selected(upTo(channel.inputs));
   return channel.loss(all, all);
 }
 
 /** Steps of `worstPair`. @param {Channel} channel @returns {number} */
 export function ldpSteps(channel) {
-  const all = channel.apart(upTo(channel.inputs));
+  const all = channel.selected(upTo(channel.inputs));
   return 2 * channel.inputs + channel.pairSteps(all, all);
 }
 
@@ -144,7 +144,7 @@ export function requireKept({ n, d }, bound) {
  */
 export function certify(channel, notion) {
   requireInputs(notion, channel);
-  requireAffordable(notion.steps(channel), channel.held);
+  requireAffordable(notion.steps(channel), channel.numbersHeld);
   return notion.certificate(channel);
 }
 

@@ -24,23 +24,23 @@ class Pairwise extends Notion {
   }
 
   /** The inputs of each class that decide its worst ratios. @param {Channel} channel */
-  apart(channel) {
-    return (this.classes ?? [upTo(channel.inputs)]).map((members) => channel.apart(members));
+  selected(channel) {
+    return (this.classes ?? [upTo(channel.inputs)]).map((members) => channel.selected(members));
   }
 
   /** @param {Channel} channel */
   auditSteps(channel) {
-    const apart = this.apart(channel);
+    const selected = this.selected(channel);
     const listed = (this.classes ?? [{ length: channel.inputs }]).reduce((total, { length }) => total + length, 0);
-    return this.bounds.reduce((steps, [c, d]) => steps + channel.pairSteps(apart[c], apart[d]), 2 * listed);
+    return this.bounds.reduce((steps, [c, d]) => steps + channel.pairSteps(selected[c], selected[d]), 2 * listed);
   }
 
   /** @param {Channel} channel */
   audit(channel) {
-    const apart = this.apart(channel);
+    const selected = this.selected(channel);
     let audited = -1n;
     for (const [c, d, bound] of this.bounds) {
-      const level = requireKept(channel.loss(apart[c], apart[d]), bound);
+      const level = requireKept(channel.loss(selected[c], selected[d]), bound);
       if (level > audited) audited = level;
     }
     if (audited < 0n) throw new NotionError(`${this.name} bounds no pair of values, so it would protect nothing: bound at least one`);

@@ -138,7 +138,7 @@ class Bits(Channel):
         # The inverse ratios b / a and (1 - a) / (1 - b) are ranked instead, because they never divide by zero.
         return _places([Fraction(b, a) for a, b in pairs]), _places([Fraction(S - a, S - b) for a, b in pairs])
 
-    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+    def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         by_one, by_zero = self._ranks
         loud = best_two(inputs, lambda x: by_one[self.class_of[x]])
         quiet = best_two(inputs, lambda x: by_zero[self.class_of[x]])

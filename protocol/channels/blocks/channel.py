@@ -223,13 +223,13 @@ class Blocks(Channel):
         own_or_hidden = (self.offsets[OPEN] + self.place_of[x], hiding)[draw < self.hidden]
         return (within, own_or_hidden)[is_open]
 
-    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+    def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         found: list[int] = []
         for block, members in self._by_block(inputs).items():
             if block == OPEN:
                 found += members[:2]
             else:
-                places = self.channels[block - 1].apart(array("L", map(self.place_of.__getitem__, members)))
+                places = self.channels[block - 1].selected(array("L", map(self.place_of.__getitem__, members)))
                 found += [self.members[block][place] for place in places]
         return sorted(found)
 

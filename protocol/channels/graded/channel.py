@@ -111,7 +111,7 @@ class GradedProjective(Channel):
         number = self.class_of[x]
         return self.geometry.drawn(x, int.from_bytes(rand, "big"), self.inside[number], self.outside[number])
 
-    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+    def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         return sorted(best_two(inputs, self._outside_of))
 
     def _outside_of(self, x: int) -> int:

@@ -68,7 +68,7 @@ class Hadamard(Channel):
         wrong = ((row & column).bit_count() & 1) ^ (draw >= self.truth)
         return column ^ (row & -row) * wrong
 
-    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+    def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         return inputs[:2]
 
     @property

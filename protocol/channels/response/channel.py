@@ -93,7 +93,7 @@ class RandomizedResponse(Channel):
             other = bisect_right(self._cumulative, draw)
         return (other, x)[draw >= self.covered]  # both are computed first, for constant time
 
-    def apart(self, inputs: Sequence[int]) -> Sequence[int]:
+    def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         if len(self.cover) == 1:
             return inputs[:2]
         return sorted(heapq.nsmallest(2, inputs, key=self.cover_of))

@@ -84,12 +84,12 @@ class SetsStructure(Structure):
     def of_set(self, y: int, prior: Sequence[int], count: int = 1) -> OutputClass:
         """Return the class of one output, with the weights and prior masses of its column."""
         channel = self.channel
-        held = sum(map(prior.__getitem__, self.members(y)))
+        mass_inside = sum(map(prior.__getitem__, self.members(y)))
         more = sum(map(prior.__getitem__, self._raised_by.get(y, ())))
-        masses = {channel.inside: held}
+        masses = {channel.inside: mass_inside}
         for weight, mass in (
             (channel.outside + channel.remainder, more),
-            (channel.outside, sum(prior) - held - more),
+            (channel.outside, sum(prior) - mass_inside - more),
         ):
             masses[weight] = masses.get(weight, 0) + mass
         return OutputClass(y, count, tuple(part for part in masses.items() if part[1]))

@@ -47,7 +47,7 @@ class Triples(SupportChannel):
         outside: the weight of a triple without the true input; positive and below ``inside``.
         outputs: K = n cs, the number of triples.
         ring: n, the number of places of a ring.
-        reach: t, the largest distance of two places of a ring.
+        largest_distance: t, the largest distance of two places of a ring.
         support: cs, the number of triples that contain an input.
         inside: the weight of a triple with the true input: the largest that the outside weights allow.
         remainder: 2^128 minus the sum of these weights; below cs and at most inside - outside.
@@ -57,7 +57,7 @@ class Triples(SupportChannel):
     outside: int
     outputs: int = field(init=False, repr=False, compare=False)
     ring: int = field(init=False, repr=False, compare=False)
-    reach: int = field(init=False, repr=False, compare=False)
+    largest_distance: int = field(init=False, repr=False, compare=False)
     support: int = field(init=False, repr=False, compare=False)
     inside: int = field(init=False, repr=False, compare=False)
     remainder: int = field(init=False, repr=False, compare=False)
@@ -67,11 +67,16 @@ class Triples(SupportChannel):
         if not 2 <= self.inputs <= MAX_INPUTS:
             raise ChannelError(f"a triples channel must have 2 to {MAX_INPUTS} inputs, not {self.inputs}")
         ring = ring_of(self.inputs)
-        reach = ring // 2
-        support = 3 * reach + 1
+        largest_distance = ring // 2
+        support = 3 * largest_distance + 1
         inside, remainder = shared_out(self.outside, support, (ring - 1) * support, "triple")
         self._derive(
-            outputs=ring * support, ring=ring, reach=reach, support=support, inside=inside, remainder=remainder
+            outputs=ring * support,
+            ring=ring,
+            largest_distance=largest_distance,
+            support=support,
+            inside=inside,
+            remainder=remainder,
         )
 
     def members(self, y: int) -> tuple[int, int, int]:
@@ -80,7 +85,7 @@ class Triples(SupportChannel):
         block, b = divmod(y, n)
         if block == 0:
             return b, n + b, 2 * n + b
-        ring, d = divmod(block - 1, self.reach)
+        ring, d = divmod(block - 1, self.largest_distance)
         return ring * n + (b - d - 1) % n, ring * n + (b + d + 1) % n, (ring + 1) % 3 * n + b
 
     def _having(self, x: int, place: int) -> int:
@@ -90,9 +95,9 @@ class Triples(SupportChannel):
         two points.
         """
         ring, a = divmod(x, self.ring)
-        turn = max(place - self.reach, 0)  # steps on the ring from x to b
-        as_third = (ring + 2) % 3 * self.reach + place
-        as_one_of_two = ring * self.reach + min(turn, self.ring - turn)
+        turn = max(place - self.largest_distance, 0)  # steps on the ring from x to b
+        as_third = (ring + 2) % 3 * self.largest_distance + place
+        as_one_of_two = ring * self.largest_distance + min(turn, self.ring - turn)
         block = (0, as_third, as_one_of_two)[(place > 0) + (turn > 0)]
         return block * self.ring + (a + turn) % self.ring
 
@@ -106,10 +111,12 @@ class Triples(SupportChannel):
         ring, a = divmod(x, self.ring)
         block, b = divmod(place, self.ring - 1)
         b += b >= a
-        paired, d = divmod(block - 1, self.reach)  # block 0 has the columns, so ``paired`` is -1 and equals no ring
+        paired, d = divmod(
+            block - 1, self.largest_distance
+        )  # block 0 has the columns, so ``paired`` is -1 and equals no ring
         x_before = paired == ring and (b - a) % self.ring == d + 1
         x_after = paired == ring and (a - b) % self.ring == d + 1
-        on_next = (ring + 1) % 3 * self.reach + d + 1
+        on_next = (ring + 1) % 3 * self.largest_distance + d + 1
         return (block, on_next)[x_after] * self.ring + (b, a)[x_before or x_after]
 
     def _first(self, x: int) -> int:
@@ -174,7 +181,7 @@ class Triples(SupportChannel):
         yield from map(sum, zip(*rings, strict=True))
         for ring, after in zip(rings, [*rings[1:], rings[0]], strict=True):
             around = ring * 2
-            for d in range(1, self.reach + 1):
+            for d in range(1, self.largest_distance + 1):
                 yield from map(sum, zip(around[n - d : 2 * n - d], around[d : d + n], after, strict=True))
 
     def encode(self) -> codec.Value:

@@ -221,7 +221,7 @@ class Windows(Arrangement):
         return self._laid_out
 
     @property
-    def held(self) -> int:
+    def numbers_held(self) -> int:
         return self.orders * (self.cells + len(self.circle.rare)) if self.types else 0
 
     @property

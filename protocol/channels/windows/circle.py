@@ -134,7 +134,7 @@ class Circle:
         whole = ends[-1] << POINT_BITS
         return [*mass, *(whole + each for each in mass), 2 * whole]
 
-    def reach(self, order: int, members: Collection[int] | None) -> Reach:
+    def coverage(self, order: int, members: Collection[int] | None) -> Coverage:
         """Return the coverage of the arcs of ``members`` by the windows; ``members`` of None means all arcs."""
         layout = self.layout(order)
         chosen: Sequence[int] = range(len(layout.sequence))
@@ -144,7 +144,7 @@ class Circle:
             inside = [layout.sequence[place] in members for place in layout.cut]
             ahead, behind = list(map(mul, ahead, inside)), list(map(mul, behind, inside))
         if not chosen:
-            return Reach([], 0, layout.cut, ahead, behind)
+            return Coverage([], 0, layout.cut, ahead, behind)
         # For each border, take the first arc of the set that begins at or after it; after the last arc, the first one
         # again.
         places = [place + (before > 0) for place, before in zip(layout.cut, layout.before, strict=True)]
@@ -153,10 +153,10 @@ class Circle:
         reached = [-(-self.cells * layout.ends[place] // self.length) for place in chosen]
         reached.append(reached[0] + self.cells)
         needs = [reached[place] - border for border, place in enumerate(places)]
-        return Reach(needs, max(needs), layout.cut, ahead, behind)
+        return Coverage(needs, max(needs), layout.cut, ahead, behind)
 
 
-class Reach(NamedTuple):
+class Coverage(NamedTuple):
     """The coverage of a set of arcs by the windows from each border.
 
     Attributes:
@@ -172,7 +172,7 @@ class Reach(NamedTuple):
     ahead: list[int]
     behind: list[int]
 
-    def coverage(self, span: int) -> list[int]:
+    def largest_parts(self, span: int) -> list[int]:
         """Return, for the window from each border, 2^64 times the largest covered part of an arc; 0 without arcs."""
         if not self.needs or not span:
             return [0] * len(self.cut)

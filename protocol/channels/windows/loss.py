@@ -32,12 +32,12 @@ def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> L
             numerator, denominator, at = larger, smaller, y
     flat = [(some.flat(each, max, 0), others.flat(each, min, each.inside << POINT_BITS)) for each in channel.types]
     for order in range(channel.orders if channel.types else 0):
-        most = channel.circle.reach(order, some.rare)
-        least = most if some.rare == others.rare else channel.circle.reach(order, others.rare)
+        most = channel.circle.coverage(order, some.rare)
+        least = most if some.rare == others.rare else channel.circle.coverage(order, others.rare)
         for number, (each, (highest, lowest)) in enumerate(zip(channel.types, flat, strict=True)):
             start = len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells
             span, rise = each.span, each.inside - each.outside
-            full, bare = most.coverage(span), least.coverage(channel.cells - span)
+            full, bare = most.largest_parts(span), least.largest_parts(channel.cells - span)
             # Without an arc, all windows have the weight of the other inputs.
             base, gain = (each.outside << POINT_BITS, rise) if most.needs else (highest, 0)
             top, lack = (each.inside << POINT_BITS, rise) if least.needs else (lowest, 0)
@@ -91,15 +91,15 @@ def loss_against_prior(channel: Arrangement, prior: Sequence[int]) -> Loss:
     ]
     for order in range(channel.orders if channel.types else 0):
         mass = channel.circle.masses(order, prior)
-        reach = channel.circle.reach(order, None)
+        coverage = channel.circle.coverage(order, None)
         for number, (each, base, (highest, lowest)) in enumerate(zip(channel.types, bases, flat, strict=True)):
             start = len(channel.singles) + 1 + (number * channel.orders + order) * channel.cells
             span, slope = each.span, each.inside - each.outside
             outside, inside = each.outside << POINT_BITS, each.inside << POINT_BITS
             masses = list(map(sub, mass[span : span + channel.cells], mass))
-            bare = reach.coverage(channel.cells - span)
+            bare = coverage.largest_parts(channel.cells - span)
             # Of the windows with the same coverage of their most covered input, the least probable one is the worst.
-            for covered, window in _extremes(reach.coverage(span), masses, least=True):
+            for covered, window in _extremes(coverage.largest_parts(span), masses, least=True):
                 above(max(outside + slope * covered, highest), base + slope * masses[window], start + window)
             for uncovered, window in _extremes(bare[span:] + bare[:span], masses, least=False):
                 below(min(inside - slope * uncovered, lowest), base + slope * masses[window], start + window)
