@@ -58,7 +58,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, re
     [slot, fresh] = [kept.transcript.length, true];
   }
   const { memberOf } = consent;
-  const priced = view.pricedChannel({ memberOf, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
+  const priced = view.priced({ memberOf, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
   const drawn = priced.draw(x, rand);
   const output = fresh || !known ? drawn : known.output;
   const charged = fresh ? priced.charge : 0n;

@@ -6,7 +6,7 @@ import { Form } from "./domain/form.js";
 import { domainFrom, renamed } from "./domain/index.js";
 import { CAMPAIGN, MAX_PAYLOAD, decodeKind, openEnvelope } from "./envelope.js";
 import { CampaignError, CodecError, DomainError, NotOpen, OutsideSchedule } from "./errors.js";
-import { larger } from "./exact.js";
+import { larger, largest } from "./exact.js";
 import { keyId, sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { notionFrom } from "./notions/index.js";
@@ -28,7 +28,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {bigint} draws maximum number of fresh draws
  * @property {bigint} charge nanonats of one fresh answer, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
- * @property {(role?: Role) => PricedChannel} pricedChannel the channel and the cost of an answer in a role
+ * @property {(role?: Role) => PricedChannel} priced the channel and the cost of an answer in a role
  * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for
  *   an answer, given the 8 bytes of the consent's dither and, in a campaign with classes, the index of the person's
  *   class
@@ -81,9 +81,6 @@ const NAMES = [
 
 /** Require text. @param {any} value @param {string} what the name of the field */
 const textFrom = (value, what) => text(value, `the ${what}`, CampaignError);
-
-/** The largest level. @param {bigint[]} levels @returns {bigint} */
-const largest = (levels) => levels.reduce((one, other) => (one > other ? one : other));
 
 /** A campaign with a verified author and a valid certificate. */
 export class Campaign {
@@ -210,11 +207,6 @@ export class Campaign {
     return BigInt(Math.min(this.views[view].map.inputs(this.domain), this.periods * this.answersPerPeriod));
   }
 
-  /** Number of periods that have begun before a time. @param {number} closes UTC seconds @returns {number} */
-  periodsUntil(closes) {
-    return Math.min(this.periods, Math.max(0, Math.ceil((closes - this.opens) / this.periodSeconds)));
-  }
-
   /**
    * The period of a time.
    * @param {number} now UTC seconds
@@ -246,7 +238,7 @@ export class Campaign {
    * The channel and the cost of an answer in a view and a role.
    * @param {number} view its index @param {Role} role @returns {PricedChannel}
    */
-  pricedChannelOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
+  pricedOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];
     let [channel, charge] = [campaigns, this.certificateOf(view, memberOf).cost];
     if (this.ownPrior) {
@@ -283,7 +275,7 @@ export class Campaign {
       draws: this.drawsOf(index),
       charge: certificate.cost,
       randomBytes: channel.randomBytes,
-      pricedChannel: (role = {}) => this.pricedChannelOf(index, role),
+      priced: (role = {}) => this.pricedOf(index, role),
       label: (z) => map.label(domain, z),
       async toInput(answer, dither, memberOf = 0) {
         // Form.indexOf takes the asked questions as a third argument; other domains ignore it.

@@ -18,7 +18,7 @@ import { Joined } from "./joined.js";
 import { requirePublic, sha256 } from "./keys.js";
 import { fold } from "./ledger.js";
 import { forgetAnswers, usedSlots } from "./memo.js";
-import { restartUpload, requireSpace } from "./outbox.js";
+import { restartUpload, requireSpace, sizeOf } from "./outbox.js";
 import { Store } from "./store.js";
 import { addressesOf, revealsOf, termsOf } from "./terms.js";
 import { send } from "./upload.js";
@@ -287,9 +287,8 @@ export class Device {
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
     const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.ownPrior;
     const waiting = [...kept.outbox, ...(introduces ? [await joined.enrolment(kept)] : [])];
-    const waitingBytes = waiting.reduce((sum, { length }) => sum + length, 0);
     const charge = consent?.commitment.charge ?? joined.campaign.charge;
-    return { reportBytes: joined.longestReport, waitingBytes, charge: paid ? 0n : charge };
+    return { reportBytes: joined.longestReport, waitingBytes: sizeOf(waiting), charge: paid ? 0n : charge };
   }
 
   /**

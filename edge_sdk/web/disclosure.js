@@ -6,6 +6,7 @@
  */
 
 import { Channel } from "./channels/channel.js";
+import { less, total } from "./exact.js";
 import { expAbove } from "./promise.js";
 
 /** @typedef {import("./exact.js").Fraction} Fraction */
@@ -23,12 +24,6 @@ const MOST_CELLS = 2 ** 16;
  * @property {Fraction | null} fitsOther the lowest probability that a report fits the answer, if another answer is true;
  *   null if the channel is too large
  */
-
-/** True if one fraction is below another. @param {Fraction} one @param {Fraction} other */
-export const less = (one, other) => one.n * other.d < other.n * one.d;
-
-/** @param {bigint[]} numbers */
-const total = (numbers) => numbers.reduce((one, other) => one + other, 0n);
 
 /**
  * An upper bound of the probability after one output of any channel with this LDP level.

@@ -155,3 +155,15 @@ export function floorDiv(numerator, denominator) {
   const quotient = numerator / denominator;
   return quotient * denominator > numerator ? quotient - 1n : quotient;
 }
+
+/** The largest number. @template {number | bigint} N @param {N[]} numbers @returns {N} */
+export const largest = (numbers) => numbers.reduce((one, other) => (one > other ? one : other));
+
+/** The smallest number. @template {number | bigint} N @param {N[]} numbers @returns {N} */
+export const smallest = (numbers) => numbers.reduce((one, other) => (one < other ? one : other));
+
+/** The sum. @param {bigint[]} numbers @returns {bigint} */
+export const total = (numbers) => numbers.reduce((one, other) => one + other, 0n);
+
+/** True if one fraction is below another. @param {Fraction} one @param {Fraction} other */
+export const less = (one, other) => one.n * other.d < other.n * one.d;

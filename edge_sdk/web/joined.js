@@ -54,7 +54,7 @@ export class Joined {
   commitment(role) {
     const { campaign, view } = this;
     if (campaign.ownPrior && !role.declared) return this.committing(view.charge, view.index);
-    return this.committing(view.pricedChannel({ ...role, memberOf: this.classIndex(role) }).charge, view.index);
+    return this.committing(view.priced({ ...role, memberOf: this.classIndex(role) }).charge, view.index);
   }
 
   /**

@@ -16,7 +16,7 @@ const MOST_ENVELOPES = 200;
 const MOST_BYTES = 256 * 1024;
 
 /** The total length of envelopes in bytes. @param {Uint8Array[]} envelopes */
-const sizeOf = (envelopes) => envelopes.reduce((sum, { length }) => sum + length, 0);
+export const sizeOf = (envelopes) => envelopes.reduce((sum, { length }) => sum + length, 0);
 
 /**
  * Refuse an envelope that does not fit; waiting envelopes are never dropped.

@@ -1,7 +1,7 @@
 /** The random choice of a person's class or prior from their history, at a level of its own (SPEC 9). */
 
 import { Response } from "./channels/response.js";
-import { ceilDiv, expLower } from "./exact.js";
+import { ceilDiv, expLower, less, total } from "./exact.js";
 
 const ONE = 1n << 96n;
 
@@ -29,18 +29,15 @@ export const candidates = (size) =>
  * @returns {number}
  */
 export function nearest(counts, priors) {
-  const whole = counts.reduce((one, other) => one + other);
+  const whole = total(counts);
   const distances = priors.map((prior) => {
     const weights = prior.map(BigInt);
-    const total = weights.reduce((one, other) => one + other);
-    const numerator = counts.reduce((sum, count, x) => {
-      const difference = count * total - weights[x] * whole;
+    const d = total(weights);
+    const n = counts.reduce((sum, count, x) => {
+      const difference = count * d - weights[x] * whole;
       return sum + (difference < 0n ? -difference : difference);
     }, 0n);
-    return { numerator, total };
+    return { n, d };
   });
-  return distances.reduce(
-    (best, { numerator, total }, place) => (numerator * distances[best].total < distances[best].numerator * total ? place : best),
-    0,
-  );
+  return distances.reduce((best, one, place) => (less(one, distances[best]) ? place : best), 0);
 }

@@ -1,7 +1,7 @@
 /** The promise of a notion to a person: the keys of its sentences, and their numbers, rounded up (SPEC 6.1). */
 
 import { decimal } from "./domain/domain.js";
-import { MAX_LEVEL, ceilDiv, expLower } from "./exact.js";
+import { MAX_LEVEL, ceilDiv, expLower, smallest } from "./exact.js";
 
 /** The natural logarithm of 10 in nanonats, rounded down. */
 const LN_10 = 2_302_585_092n;
@@ -82,7 +82,7 @@ export function promiseOf(notion, certificate, place) {
   const numbers = { factor: factorAbove(level) };
   if (geo) numbers.least = factorAbove(near);
   if (graded || name === "pairwise")
-    numbers.least = factorAbove(own.bounds.reduce((/** @type {bigint} */ low, /** @type {any} */ [, , one]) => (one < low ? one : low), level));
+    numbers.least = factorAbove(smallest([level, ...own.bounds.map((/** @type {any} */ bound) => bound[2])]));
   if (certificate.ball) Object.assign(numbers, { people: decimal(BigInt(own.radius), 7), ball: factorAbove(certificate.ball) });
   if (everybody !== null) numbers.overall = factorAbove(everybody);
   return { keys, sensitive: name === "high-low" ? own.classes[0].length : 0, numbers };

@@ -155,8 +155,8 @@ export class Store {
    * Run work while no other tab of this origin holds the lock.
    * @template T @param {() => Promise<T>} work @returns {Promise<T>}
    */
-  async locked(work) {
-    return await navigator.locks.request(`halftruth ${this.db.name}`, work);
+  locked(work) {
+    return navigator.locks.request(`halftruth ${this.db.name}`, work);
   }
 
   /** Read a consistent copy of the store. @returns {Promise<State>} */

@@ -1,8 +1,8 @@
 /** The terms of a joined campaign and the possible disclosure by one report, for the person. Nothing is changed. */
 
 import { worstCase } from "./caps.js";
-import { less, revealed } from "./disclosure.js";
-import { larger } from "./exact.js";
+import { revealed } from "./disclosure.js";
+import { larger, less } from "./exact.js";
 import { following } from "./memo.js";
 import { promiseOf } from "./promise.js";
 
@@ -96,20 +96,21 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   // A channel made for a prior bounds the lift of each answer, so the ratio of two answers is within twice that level.
   const made = campaign.ownPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
   const counts = new Map([...memo].map(([input, { times }]) => [input - first, times]));
-  /** @type {Map<import("./channels/channel.js").Channel, import("./disclosure.js").Revealed>} */
-  const found = new Map();
+  /** @type {Set<import("./channels/channel.js").Channel>} */
+  const seen = new Set();
+  /** @type {import("./disclosure.js").Revealed | undefined} */
+  let most;
   for (const place of places) {
-    const channel = consent ? view.pricedChannel(role).channel : views[place].channel;
+    const channel = consent ? view.priced(role).channel : views[place].channel;
     const own = consent || !classes.length ? [memberOf] : [...classes.keys()];
-    if (found.has(channel)) continue;
+    if (seen.has(channel)) continue;
+    seen.add(channel);
     for (const one of own) {
       const inner = classes.length ? /** @type {any} */ (channel).inner[one] : channel;
       const ldp = made ?? campaign.certificateOf(place, one).ldp;
       const bounds = revealed(inner, ldp, counts, x === null ? null : x - first);
-      const most = found.get(channel);
-      if (!most || less(most.after, bounds.after)) found.set(channel, bounds);
+      if (!most || less(most.after, bounds.after)) most = bounds;
     }
   }
-  const most = [...found.values()].reduce((one, other) => (less(one.after, other.after) ? other : one));
-  return { ...most, label: x === null ? "" : view.label(x - first) };
+  return { .../** @type {import("./disclosure.js").Revealed} */ (most), label: x === null ? "" : view.label(x - first) };
 }

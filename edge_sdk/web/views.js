@@ -2,13 +2,13 @@
 
 import { channelFrom } from "./channels/index.js";
 import { keyOf } from "./channels/key.js";
-import { array, big, concat, integer, integers, requireFirstUse, requireName, toBig } from "./codec.js";
+import { array, concat, integer, integers, requireFirstUse, requireName, toBig } from "./codec.js";
 import { Grid } from "./domain/domain.js";
 import { Form } from "./domain/form.js";
 import { Items } from "./domain/items.js";
 import { requireAffordable } from "./effort.js";
 import { CampaignError, NotionError, ViewError } from "./errors.js";
-import { gcd } from "./exact.js";
+import { gcd, total } from "./exact.js";
 import { sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { requireInputs } from "./notions/notion.js";
@@ -191,8 +191,8 @@ export function viewsFrom(wire) {
   }));
   if (isPlain(views)) throw new ViewError("a single view does not coarsen the answer: write its channel alone");
   const weights = views.map(({ weight }) => BigInt(weight));
-  const total = weights.reduce((one, other) => one + other);
-  if (total > 2n ** 32n) throw new ViewError(`the weights of the views must sum to at most ${2 ** 32}, not ${total}`);
+  const whole = total(weights);
+  if (whole > 2n ** 32n) throw new ViewError(`the weights of the views must sum to at most ${2 ** 32}, not ${whole}`);
   if (weights.reduce(gcd) !== 1n) throw new ViewError("the weights of the views have a common factor: divide them by it");
   if (new Set(rows.map((row) => keyOf([row[1], row[2]]))).size < rows.length)
     throw new ViewError("two views have the same map and channel: write one, with the sum of their weights");
@@ -243,10 +243,7 @@ export function certificatesOf(views, notion, domain) {
     requireInputs(pair.notion, pair.channel);
     steps += pair.notion.steps(pair.channel);
   }
-  requireAffordable(
-    steps,
-    views.reduce((most, { channel }) => Math.max(most, channel.numbersHeld), 0),
-  );
+  requireAffordable(steps, Math.max(...views.map(({ channel }) => channel.numbersHeld)));
   const found = new Map([...different].map(([key, pair]) => [key, pair.notion.certificate(pair.channel)]));
   return pairs.map(({ key }) => found.get(key));
 }
@@ -258,7 +255,6 @@ export function certificatesOf(views, notion, domain) {
  */
 export async function viewIndex(views, campaignId, publicKey) {
   const head = toBig((await sha256(concat("halftruth view\0", campaignId, publicKey))).slice(0, 8));
-  const whole = views.reduce((total, { weight }) => total + weight, 0);
-  let place = Number((head * big(whole, "the weights", ViewError)) >> 64n);
+  let place = Number((head * total(views.map(({ weight }) => BigInt(weight)))) >> 64n);
   return views.findIndex(({ weight }) => (place -= weight) < 0);
 }

@@ -2,6 +2,7 @@
 
 import { array, integers, requireFirstUse, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
+import { largest } from "../exact.js";
 import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
 import { Channel, ONE, Worst, differ, sum, weightFrom } from "./channel.js";
 import { Hadamard } from "./hadamard.js";
@@ -46,14 +47,13 @@ const INNER = {
 const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
 
 /** The largest weight of any output under these inputs, over 2^128. @param {Channel} inner @param {number[]} inputs */
-function largest(inner, inputs) {
-  const most = (/** @type {bigint[]} */ weights) => weights.reduce((one, other) => (one > other ? one : other));
+function largestWeight(inner, inputs) {
   // Column 0 agrees with every row.
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0);
   if (inner instanceof Projective || inner instanceof Wave) return inner.inside;
-  if (inner instanceof Graded) return most(inputs.map((x) => inner.inside[inner.classOf[x]]));
-  if (inner instanceof Response) return most([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
-  return most(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
+  if (inner instanceof Graded) return largest(inputs.map((x) => inner.inside[inner.classOf[x]]));
+  if (inner instanceof Response) return largest([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
+  return largest(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
 }
 
 /** A channel in blocks: its outputs are those of the blocks, one after another, then one for each open input. */
@@ -185,7 +185,7 @@ export class Blocks extends Channel {
         else if (block === otherBlock) {
           const { n, d } = inner.loss(this.places(inputs), this.places(otherInputs));
           worst.look(n, d);
-        } else worst.look(largest(inner, this.places(inputs)), this.cover);
+        } else worst.look(largestWeight(inner, this.places(inputs)), this.cover);
         if (!worst.d) return worst;
       }
     return worst;

@@ -7,6 +7,7 @@
 
 import { octets, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
+import { largest, smallest } from "../exact.js";
 
 /** The worst ratio so far; with a denominator of 0 it is infinite. */
 export class Worst {
@@ -89,12 +90,12 @@ export class Channel {
    */
   fits(x) {
     const row = Array.from({ length: this.outputs }, (_, y) => this.weight(x, y));
-    const most = row.reduce((one, other) => (one > other ? one : other));
+    const most = largest(row);
     const often = Array.from({ length: this.inputs }, (_, input) =>
       row.reduce((one, weight, y) => (weight < most ? one : one + this.weight(input, y)), 0n),
     );
     const [truth] = often.splice(x, 1);
-    return [truth, often.reduce((one, other) => (one < other ? one : other)), 1n << BigInt(this.scale)];
+    return [truth, smallest(often), 1n << BigInt(this.scale)];
   }
 
   /**

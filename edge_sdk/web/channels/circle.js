@@ -178,14 +178,14 @@ export class Coverage {
    * @param {number} window @param {number} span @returns {bigint}
    */
   largestPart(window, span) {
-    return this.needs[window] <= span ? POINTS : this.partOfCut(window, window + span);
+    return this.needs[window] <= span ? POINTS : this.partOf(window, window + span);
   }
 
   /**
    * The largest part of an arc that a window covers, over 2^64, if it covers no whole arc: only arcs at its ends count.
    * @param {number} window @param {number} end
    */
-  partOfCut(window, end) {
+  partOf(window, end) {
     const last = end % this.cells;
     const [here, there] = [this.cut[window], this.cut[last]];
     if (here === there) {

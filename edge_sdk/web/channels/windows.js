@@ -2,6 +2,7 @@
 
 import { array, big, integer, integers, requireIncreasing, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
+import { largest, smallest } from "../exact.js";
 import { MAX_VALUES } from "../runs.js";
 import { Channel, Worst, cumulative, firstAbove, sum } from "./channel.js";
 import { Circle, POINTS, Coverage } from "./circle.js";
@@ -342,9 +343,3 @@ const weighed = (weight, mass) => [weight, mass];
 
 /** The parts with a mass above zero. @param {[bigint, number][]} parts @returns {[bigint, number][]} */
 const withMass = (parts) => parts.filter((part) => part[1]);
-
-/** The largest number. @template {number | bigint} N @param {N[]} numbers @returns {N} */
-const largest = (numbers) => numbers.reduce((one, other) => (one > other ? one : other));
-
-/** The smallest number. @param {bigint[]} numbers @returns {bigint} */
-const smallest = (numbers) => numbers.reduce((one, other) => (one < other ? one : other));

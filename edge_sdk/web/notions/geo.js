@@ -3,7 +3,7 @@
 import { Noise } from "../channels/noise.js";
 import { array, big } from "../codec.js";
 import { NotionError, Uncertified } from "../errors.js";
-import { ceilDiv, gcd, keeps, levelOf, root } from "../exact.js";
+import { ceilDiv, gcd, keeps, levelOf, root, smallest } from "../exact.js";
 import { Notion, levelFrom, upTo } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -64,7 +64,7 @@ export class Geo extends Notion {
   /** The smallest distance of two points, in units of the coordinates. */
   get nearest() {
     const gaps = [this.down, this.across].flatMap((axis) => axis.slice(1).map((at, i) => at - axis[i]));
-    return gaps.reduce((one, other) => (one < other ? one : other));
+    return smallest(gaps);
   }
 
   /** True for noise over the same points. @param {Channel} channel @returns {channel is Noise} */

@@ -6,7 +6,7 @@ import { keyOf } from "../channels/key.js";
 import { array, integer, integers } from "../codec.js";
 import { affordable } from "../effort.js";
 import { NotionError, ReportError, Uncertified } from "../errors.js";
-import { ceilDiv, expLower, gcd, keeps, levelOf } from "../exact.js";
+import { ceilDiv, expLower, gcd, keeps, largest, levelOf } from "../exact.js";
 import { Notion, certify, ldpSteps, levelFrom, requireKept, upTo, worstPair } from "./notion.js";
 import { ldp } from "./pairwise.js";
 
@@ -33,9 +33,7 @@ function priorFrom(value) {
 function ruleFor(prior, level) {
   const bound = expLower(level);
   const whole = prior.reduce((one, other) => one + other);
-  const least = prior.map((weight) =>
-    weight * ONE > whole * ONE - bound * weight ? weight * ONE : whole * ONE - bound * weight,
-  );
+  const least = prior.map((weight) => largest([weight * ONE, whole * ONE - bound * weight]));
   const total = least.reduce((one, other) => one + other, (bound - ONE) * whole);
   const cover = least.map((part) => ceilDiv(part << 64n, total));
   return new Response(["response", cover.length, cover.every((c) => c === cover[0]) ? [cover[0]] : cover]);
@@ -226,7 +224,7 @@ export function mostCost(notion, priors, campaigns) {
     const rule = ruleFor(prior.map(BigInt), notion.level);
     return certify(rule, new Information(["lip", notion.level, prior, 0])).cost;
   });
-  return [notion.certificate(campaigns).cost, ...costs].reduce((one, other) => (one > other ? one : other));
+  return largest([notion.certificate(campaigns).cost, ...costs]);
 }
 
 /** Local information privacy for each report, under the posterior of an observer who saw the device's earlier ones. */

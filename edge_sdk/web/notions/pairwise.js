@@ -4,7 +4,7 @@
 
 import { array, big, integer, integers, requireIncreasing } from "../codec.js";
 import { NotionError } from "../errors.js";
-import { MAX_LEVEL } from "../exact.js";
+import { MAX_LEVEL, largest } from "../exact.js";
 import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
 import { Notion, levelFrom, requireKept, upTo } from "./notion.js";
 
@@ -205,6 +205,3 @@ function gradedOf(wire, level, budgets, classes, open) {
   };
   return notion;
 }
-
-/** The largest level. @param {bigint[]} levels @returns {bigint} */
-const largest = (levels) => levels.reduce((one, other) => (one > other ? one : other));
