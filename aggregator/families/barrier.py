@@ -48,7 +48,7 @@ class Problem(ABC):
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
         """Return value, gradient and Hessian of ``weight`` times the objective, minus the logarithms of curved slacks.
 
-        The value is infinite if a curved slack is negative.
+        If a curved slack is not above zero, the value is infinite, and gradient and Hessian have no meaning.
         """
 
 

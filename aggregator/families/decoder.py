@@ -85,7 +85,7 @@ class BinomialSteps:
 
 @dataclass(frozen=True)
 class WordIncrements:
-    """The contribution of one report to the estimate of each input, if it depends on all bits of the report.
+    """Bounds on the contribution of one report to the estimate of each input, if it can have many values.
 
     Attributes:
         bearing: (k,) the least 1 / skewness^2 of the contribution over all possible shares. If ``bearing`` times the
@@ -195,8 +195,8 @@ class Decoder(ABC):
 
     @property
     def plain(self) -> Decoder:
-        """The decoder that estimates each input from the count of its own feature only; by default this
-        decoder."""
+        """The decoder without the correction that makes the shares sum to one; this decoder if it makes no
+        correction."""
         return self
 
     @property

@@ -23,7 +23,8 @@ LIP = "lip"
 """The mechanism that uses the best channel for a prior; also the prefix of the names of mechanisms for a prior."""
 
 COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
-"""Cost of decoding n reports of k values: counting, a transform of K points, bits, or a matrix of k x m cells."""
+"""Cost of decoding n reports of k values: counting, a transform of K points (twice), bits, a matrix of k x m cells, or
+triples."""
 
 REPORTS = 10_000
 """Default number of expected reports."""
@@ -83,7 +84,8 @@ class Question:
         """The expected shares, shape (k,), uniform within each set of values if ``part`` is given; None for equal
         shares.
 
-        If the goal is the mean of a number, they are the shares after random rounding of equally common numbers.
+        If the goal is the mean and devices round numbers at random, they are the shares after this rounding of equally
+        common numbers.
         """
         if self.goal == "mean" and isinstance(self.domain, Line) and self.domain.rounds_randomly:
             gaps = [float(high - low) for low, high in pairwise(self.domain.points)]

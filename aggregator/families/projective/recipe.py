@@ -119,7 +119,8 @@ def projective_for_high_low(size: int, sensitive: int, level: int, part: float |
 
 
 def _geometry(size: int, level: int, offers: list[tuple[float, int, int, int]]) -> ProjectiveGeometry:
-    """Return the channel of the smallest tuple (error, bits, q, t) in ``offers``."""
+    """Return the channel with the fewest bits among the ``offers`` (error, bits, q, t) whose error is at most
+    ``NO_WORSE`` times the least."""
     enough = NO_WORSE * min(error for error, _, _, _ in offers)
     _, _, order, dimension = min((bits, error, q, t) for error, bits, q, t in offers if error <= enough)
     _, support, points = sizes(order, dimension)

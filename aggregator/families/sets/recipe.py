@@ -53,7 +53,7 @@ def subset_selection(size: int, level: int) -> SubsetSelection:
 
 
 def triples(size: int, level: int) -> Triples:
-    """Return subset selection with d = 3 on a Steiner triple system, in slightly more than 2 log2 k - 2 bits.
+    """Return subset selection with d = 3 on a Steiner triple system, in about 2 log2 k - 2 bits.
 
     If k is 2 to 5 times e^eps and eps is 2 to 5, the error exceeds that of the best set size by at most a tenth. Below
     about 1.8 e^eps randomised response has a smaller error; above about 5 e^eps, projective response.

@@ -3,7 +3,7 @@
 S_x, the set of triples that contain x, has probability p* from input x and q* from every other input. So p[x] is
 (t[S_x] - q*) / (p* - q*), where t[S_x] is the share of the reports that contain x. The triples of a block have n
 consecutive numbers, one for each place of a ring, and the block determines the distances of a triple's points from its
-place. So sums over triples are sums of rotated rings: t steps of 3 n additions, without arrays larger than the counts.
+place. So sums over triples are sums of rotated rings, without arrays larger than the counts.
 
     p* = cs inside,   q* = inside + (cs - 1) outside          (MATH 4.1, ci = 1)
 

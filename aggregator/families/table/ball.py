@@ -25,7 +25,7 @@ MOST_LISTED = 10
 """Maximum number of inputs for which all staircases are listed; 10 inputs have about 3^10 staircases."""
 
 _ORDERS = 100
-"""Number of orders of the inputs for which each round tries all cuts."""
+"""Maximum number of orders of the inputs for which each round tries all cuts."""
 _BEST_CUTS = 6
 _CLOSE = 1e-12
 

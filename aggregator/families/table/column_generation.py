@@ -114,8 +114,8 @@ class Mixture:
 
 
 def best_mixture(given: Coordinates) -> Mixture:
-    """Return the mixture with the largest mean ``squared_posterior``. It is the optimum for up to ``_LISTED``
-    coordinates, and close to the optimum for more."""
+    """Return the mixture with the largest mean ``squared_posterior``. It is the optimum if ``listed`` returns the
+    corners, and otherwise close to the optimum."""
     n = len(given.mass)
     if n == 1:
         return _polished(given, np.array([[given.budget / given.mass[0]]]))

@@ -162,7 +162,7 @@ def _designed(levels: Floats, distribution: Floats, least: float) -> tuple[Float
 def _priced(
     levels: Floats, distribution: Floats, inverse: Floats, price: Floats, starts: Floats, least: float
 ) -> Floats:
-    """Return rays whose slope exceeds their price by more than ``least``, shape (k, m); m may be 0.
+    """Return rays whose slope is below their cost at the dual prices by more than ``least``, shape (k, m); m may be 0.
 
     The function |M^-1 v|^2 + price . v is convex in v. So from every start, a sequence of linear programs increases the
     function until it reaches a corner of the cone's section p . v = 1. Each corner is a ray. The search may miss the
@@ -236,8 +236,8 @@ def _solved(
 
 
 def _without(rays: Floats, weights: Floats, distribution: Floats, faint: float) -> tuple[Floats, Floats]:
-    """Return the design without rays of very small weight; the other weights change only as much as their sum
-    requires."""
+    """Return the design without rays of very small weight; the other weights change only as much as their sum requires.
+    If a weight would then not be above zero, return the whole design."""
     kept = weights > faint
     v, w = rays[:, kept], weights[kept]
     w = w + np.linalg.lstsq(v, np.ones(len(distribution)) - v @ w, rcond=None)[0]

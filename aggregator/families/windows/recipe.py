@@ -296,8 +296,8 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
 
 
 def _orders(made: Windows, notion: Information) -> int:
-    """Return a number of orders with which all rare inputs can be estimated. More orders need more bits, but do not
-    reduce the accuracy (MATH 2.8).
+    """Return a number of orders with which all rare inputs can be estimated, or fewer if a device could not audit so
+    large a channel. More orders need more bits, but do not reduce the accuracy (MATH 2.8).
 
     Windows of J cells determine J - 1 differences in one order. The least sufficient number of orders gives an unbiased
     estimate, but for a Zipf prior of 1,000 values its variance is ten to thirty times the variance with four times as
