@@ -72,8 +72,8 @@ def outside(shares: Floats, low: Floats, high: Floats, level: float) -> list[str
 
 
 def beside_robust(domain: Domain, decoder: Decoder, tally: Tally, reported: Reported) -> list[str]:
-    """Return a sentence that compares a robust estimate with the projection of all reports; empty if no robust estimate
-    exists."""
+    """Return a list with one sentence that compares a robust estimate with the projection of all reports; empty if no
+    robust estimate is computed."""
     if decoder.inputs > LARGEST or not decoder.one_hot or isinstance(decoder, Pooled):
         return []
     share, groups = tally.counts / tally.reports, tally.correlated

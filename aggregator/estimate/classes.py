@@ -230,7 +230,11 @@ def view_decoder(terms: Campaign, view: int, tally: Tally) -> Decoder:
 
 
 def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
-    """Return the decoder of a campaign with classes, personal priors or transcripts; None for other campaigns."""
+    """Return the decoder of a campaign with classes, personal priors or transcripts; None for other campaigns.
+
+    Raises:
+        ValueError: the tally is not of the kind that the campaign needs.
+    """
     if terms.transcript:
         if not isinstance(tally, TranscriptTally):
             raise ValueError(f"a campaign with transcripts needs a TranscriptTally, not a {type(tally).__name__}")

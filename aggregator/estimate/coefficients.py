@@ -54,8 +54,8 @@ def sum_by_class(
         numbers: the number of each value.
         coefficients: the coefficients of each class, in the campaign's order.
     Returns:
-        The sum with its interval; NaN if a class has no unbiased estimate. ``mmse`` is None unless every class has a
-        prior.
+        The sum with its interval; NaN if a class has no unbiased estimate. ``mmse`` is None unless every decoded class
+        has a prior.
     Raises:
         NotEnough: fewer devices of a class than the campaign's minimum.
         NotInvertible: a class without a prior has no unbiased estimate.

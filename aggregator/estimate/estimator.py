@@ -67,7 +67,7 @@ def estimate(
         MarginRefused: the classes cannot be weighted to the margins.
         NotShared: classes cannot be pooled by precision.
         NotEnough: fewer devices than the campaign's minimum.
-        MethodRefused: the method is unknown, or the campaign does not support it.
+        MethodRefused: the method is unknown, the campaign does not support it, or the campaign is a form.
         NotInvertible: no unbiased estimate exists and the method needs one.
         ValueError: ``level`` is not between 0 and 1, or ``forged`` is out of range.
     """
@@ -168,6 +168,7 @@ class _Unbiased:
         ends: a function from alpha to intervals, each of which misses its share with probability alpha.
         weight: the largest number of people that one report counts for.
         rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
+        warnings: sentences about missing errors.
         inverse: whether the channel has an inverse, so that every share has an unbiased estimate.
     """
 

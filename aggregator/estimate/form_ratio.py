@@ -44,7 +44,8 @@ class Ratio:
 
     @property
     def se(self) -> Floats:
-        """Standard errors by linearisation, (num - raw den) / den, shape (k,) (Cochran 1977, 2.11)."""
+        """Standard errors by linearisation, (num - raw den) / den, shape (k,) (Cochran 1977, 2.11); NaN if the
+        denominator is not above zero."""
         raw = self.raw
         variances = self.top_variances - 2 * raw * self.covariances + raw**2 * self.bottom_variance
         return np.sqrt(np.maximum(variances, 0)) / self.bottom if self.bottom > 0 else raw

@@ -91,7 +91,7 @@ class FormView:
 
     @cached_property
     def reports(self) -> float:
-        """The effective number of reports; NaN if all reports come from one device."""
+        """The effective number of reports; NaN if all reports come from one group of devices."""
         effect = self.linear.effect
         return self.tally.reports / (1.0 if effect is None else float(np.max(effect)))
 

@@ -102,14 +102,15 @@ class Groups:
             yield reports / n * (decoder.invert(counts / reports) - raw)
 
     def adds_to(self, weights: Floats, constant: float, mean: float) -> Floats:
-        """Return n times the contribution of each group to a single estimate, minus the group's share of the estimate.
+        """Return the contribution of each group to a single estimate minus the group's share of the estimate, both
+        times the number of reports.
 
         Args:
             weights: (m,) the contribution of each feature.
             constant: the contribution of each report.
             mean: the estimate, of which each group's share is subtracted.
         Returns:
-            (GROUPS,) the contributions.
+            (GROUPS,) the differences.
         """
         sums = np.bincount(self.group, weights=self.count * weights[self.feature], minlength=GROUPS)
         found: Floats = sums + self.reports * (constant - mean)
@@ -121,7 +122,7 @@ class Spread:
     """Variances estimated between groups of devices.
 
     Attributes:
-        variance: (k,) the variances; (1,) for a single estimate.
+        variance: (k,) the variances, (1,) for a single estimate; NaN without degrees of freedom.
         freedom: the degrees of freedom of the variances; 0 if fewer than two groups have reports.
     """
 
@@ -129,7 +130,8 @@ class Spread:
     freedom: int
 
     def quantile(self, alpha: float) -> float:
-        """Return t such that a Student t variable is outside -t .. t with probability ``alpha``."""
+        """Return t such that a Student t variable is outside -t .. t with probability ``alpha``; infinite without
+        degrees of freedom."""
         return float(-special.stdtrit(self.freedom, alpha / 2)) if self.freedom else np.inf
 
 

@@ -81,6 +81,8 @@ def em(decoder: Decoder, share: Floats, reports: int, start: Floats, *, steps: i
         reports: n, the number of reports.
         start: (k,) a distribution; the search is faster if this distribution is near the result.
         steps: the largest number of steps.
+    Raises:
+        ValueError: reports are counted bit by bit.
     """
     return _ascend(decoder, share, reports, start, np.zeros(decoder.inputs), steps)
 
@@ -94,6 +96,8 @@ def posterior_mode(decoder: Decoder, share: Floats, reports: int, prior: Floats,
     Args:
         decoder, share, reports, steps: see ``em``.
         prior: (k,) a distribution, which is the starting point too.
+    Raises:
+        ValueError: reports are counted bit by bit.
     """
     return _ascend(decoder, share, reports, prior, PRIOR_REPORTS * prior, steps)
 

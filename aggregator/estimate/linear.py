@@ -30,8 +30,9 @@ class Linear:
 
     Attributes:
         raw: (k,) the unbiased estimate of each share.
-        se: (k,) the standard errors of ``raw``; NaN if all reports come from one device.
-        effect: (k,) the design effect; None if all reports are independent.
+        se: (k,) the standard errors of ``raw``; NaN if a device has several reports and all reports come from one group
+            of devices.
+        effect: (k,) the design effect, NaN where ``se`` is NaN; None if all reports are independent.
         between: the variance between groups of devices; None if all reports are independent.
     """
 
@@ -85,7 +86,7 @@ class Linear:
 
     def intervals(self, alpha: float) -> Interval:
         """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha`` at
-        most."""
+        most. NaN where ``se`` is NaN."""
         if self.effect is None or self.between is None:
             return interval.intervals(self.steps, self.raw, self.se, alpha, words=self.decoder.word_increments)
         if not self.between.freedom:

@@ -237,7 +237,8 @@ def ordered(
         mean: whether to return the mean.
         method, level, where, margins: see ``estimator.estimate``.
     Raises:
-        NotOrdered: the values have no order, the reports do not support ranges, or a range has no value.
+        NotOrdered: the p of a quantile is not between 0 and 1, the values have no order, the reports do not support
+            ranges, or a range has no value.
         NotInDomain: an end of a range lies outside the campaign's range.
         NotEnough, MethodRefused, NotInvertible
     """
@@ -285,7 +286,8 @@ def is_wave(terms: Campaign) -> bool:
 
 
 def summary(tally: Tally, found: Estimate) -> Ordered:
-    """Return the mean, and for the wave mechanism also the nine deciles and the shares of bins.
+    """Return the mean, if it has an unbiased estimate, and for the wave mechanism also the nine deciles and the shares
+    of bins.
 
     Args:
         tally: the counts from which the estimate was computed.

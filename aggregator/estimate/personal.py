@@ -82,6 +82,8 @@ def possible(terms: Campaign, declared: Integers) -> NDArray[np.bool_]:
         declared: (d, 1 + k) the levels and the weights of the priors.
     Returns:
         (d, m) True for each possible output.
+    Raises:
+        ValueError: the campaign takes no declared priors.
     """
     notion = terms.notion
     if not isinstance(notion, OwnPrior):
@@ -131,7 +133,8 @@ def _response(share: Floats, levels: int | Integers) -> tuple[Floats, Floats]:
         share: (d, k) the priors, as shares.
         levels: the levels in nanonats, one for all priors or (d,).
     Returns:
-        cover, (d, k), and truth, (d, 1); the protocol's integers are these parameters times 2^64, rounded up.
+        cover, (d, k), and truth, (d, 1). The protocol's integers are these parameters times 2^64; each cover is rounded
+        up, and the truth is the remainder.
     """
     different, which = np.unique(levels, return_inverse=True)
     factors = np.array([exact.exp_lower(level) / (1 << exact.EXP_BITS) for level in different.tolist()])

@@ -27,7 +27,7 @@ LEAST_EXPECTED = 5.0
 """The smallest expected count that a cell may have."""
 
 CELLS = 2
-"""The most cells per value: k shares have k - 1 degrees of freedom, and further cells only add noise."""
+"""Maximum number of cells per value: k shares have k - 1 degrees of freedom, and further cells only add noise."""
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,8 @@ class Profile:
         return self._end(chosen, -z, here, 0.0), self._end(chosen, z, here, 1.0)
 
     def _end(self, chosen: Chosen, z: float, here: float, limit: float) -> float:
-        """Return the share between ``here`` and ``limit`` at which the root is z; ``limit`` if the root is not z
-        anywhere."""
+        """Return the share between ``here`` and ``limit`` at which the root is z; ``limit`` if the test does not reject
+        ``limit`` (see ``AT_LIMITS``)."""
         reached = self.root(chosen, limit)
         if abs(reached) <= math.sqrt(AT_LIMITS) * abs(z):
             return limit

@@ -49,7 +49,7 @@ class NotANumber(HalftruthError, ValueError):
 class QueryResult:
     """The result of a query: one number about the population, with its interval.
 
-    ``estimate``, ``raw``, ``se`` and the interval are NaN if the channel of a LIP campaign has no unbiased estimate.
+    ``estimate``, ``raw``, ``se`` and the interval are NaN if no unbiased estimate exists.
 
     Attributes:
         what: the query in words.
@@ -58,7 +58,7 @@ class QueryResult:
         se: the standard error of ``raw``.
         low, high: the confidence interval.
         level: the confidence level of the interval.
-        mmse: the estimate that uses the prior of a LIP campaign; None for other campaigns.
+        mmse: the estimate that uses the campaign's prior; None if the campaign has no prior, or the prior is not used.
         unit: the unit of the numbers; ``DAYS`` for days, and "" if the campaign states none.
         is_share: whether the number is a share of people, which is printed in percent.
     """
@@ -82,7 +82,7 @@ class QueryResult:
         return {name: calendar.text_of(round(getattr(self, name))) for name in ("estimate", "low", "high")}
 
     def times(self, factor: float, what: str) -> QueryResult:
-        """Return the same answer in another unit, such as people instead of shares.
+        """Return the same result in another unit, such as people instead of shares.
 
         Args:
             factor: the factor by which all numbers are multiplied.

@@ -37,7 +37,7 @@ class Direction:
 
     Attributes:
         adds: (m,) the contribution of a report with each output.
-        forged: the contribution of a report with the tested output, above zero.
+        forged: the contribution of a report with the tested output, not below zero except for rounding.
         mean: the largest mean contribution of honest reports over all shares: zero except for rounding.
         variance: the largest mean square of an honest report's contribution over all inputs.
     """

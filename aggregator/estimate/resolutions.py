@@ -227,12 +227,12 @@ class TreeShares:
         ]
 
     def intervals(self, alpha: float) -> Interval:
-        """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha``."""
+        """Return lower and upper ends, not clipped, shape (k_j,); each misses its share with probability ``alpha``."""
         return interval.normal(self.raw, self.se, alpha)
 
     @property
     def furthest(self) -> Floats:
-        """Bounds on how far one device can move each share, shape (k,); a device has one view."""
+        """Bounds on how far one device can move each share, shape (k_j,); a device has one view."""
         reach = [None if one.linear is None else one.linear.furthest for one in self._surveys]
         alone = [[each if at == place else None for at, each in enumerate(reach)] for place in range(len(reach))]
         furthest: Floats = np.max([self._passes.furthest(self._level, one) for one in alone], axis=0)
@@ -246,7 +246,7 @@ class TreeShares:
 
     def adds(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports of all views, minus the group's share,
-        (k,)."""
+        (k_j,)."""
         nothing = repeat(None, GROUPS)
         for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._surveys), strict=True):
             yield self._passes.estimate(self._level, adds, 0.0)

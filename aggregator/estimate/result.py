@@ -91,7 +91,7 @@ class Estimate(Shares):
     Attributes:
         terms: the campaign.
         campaign_id: the id of the campaign; empty if it is not signed.
-        reports: n, the number of outputs counted.
+        reports: n, the number of outputs counted; with transcripts, the number of devices.
         method: the estimation method, one of ``names.METHODS``.
         level: the confidence level of the intervals, such as 0.95.
         rejected: the number of refused envelopes by reason.
@@ -102,9 +102,11 @@ class Estimate(Shares):
             reports each.
         where: the class of people; None for everybody.
         pool: the way in which classes are combined, one of ``names.POOLS``.
-        prior: (k,) the shares that the campaign's prior predicts; None without a prior.
+        prior: (k,) the shares that the campaign's prior predicts; None without a prior, for item sets, and with weights
+            by known margins.
         prior_test: the test of the prior; None if it cannot be tested.
-        rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
+        rough: (k,) whether too few reports affect the value for ``se`` to be reliable; None if the channel has no
+            inverse.
         resolutions: in a campaign with views, the shares at each resolution, the coarsest first; the last resolution is
             that of the values.
         weighting: the effect of weights by known margins; None without weights.

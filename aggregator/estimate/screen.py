@@ -52,7 +52,8 @@ def screen(
 ) -> tuple[str, ...]:
     """Return the problems found in the counts, as sentences; empty without a problem.
 
-    Without an unbiased estimate only the first test of the module's list is made.
+    The second test of the module's list is made only if the first one finds nothing, and the third only if an unbiased
+    estimate exists.
 
     Args:
         decoder: the decoder of the campaign.
