@@ -52,7 +52,7 @@ ROUND_PIECES = 256
 """Maximum number of pieces in a commit."""
 MOST_SHARDS = 16
 TALLY_ROWS = 2**24
-"""Rows that a worker counts at once."""
+"""Approximate maximum number of rows that a worker counts at once."""
 KEYS_AT_ONCE = 2**20
 """Keys that are registered in one commit."""
 
@@ -203,7 +203,7 @@ class Cluster:
     # Tallies
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """Return the tally of a period, or of all periods; the counts are equal to those of
+        """Return the tally of a period, or of each device's latest period; the counts are equal to those of
         ``aggregator.estimates.Estimates.tally``.
 
         Raises:

@@ -28,7 +28,8 @@ class Engine(Protocol):
         """Verify, deduplicate and count reports; see ``aggregator.intake.ingest.ingest``."""
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """Return the tally of a period, or of all periods; see ``aggregator.estimates.Estimates.tally``."""
+        """Return the tally of a period, or of each device's latest period; see
+        ``aggregator.estimates.Estimates.tally``."""
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
         """Yield the tally of each span of periods; see ``aggregator.estimates.Estimates.spans``."""

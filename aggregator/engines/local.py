@@ -33,7 +33,7 @@ class Local:
         return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)
 
     def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
-        """Return the tally of a period, or of all periods."""
+        """Return the tally of a period, or of each device's latest period."""
         return study.tally(campaign, period)
 
     def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:

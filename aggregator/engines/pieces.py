@@ -26,7 +26,7 @@ from aggregator.study import Study
 PIECE_BYTES = 2**22
 """Maximum bytes of a piece."""
 PIECE_OUTPUTS = 2**22
-"""The largest number of outputs that the envelopes of a piece can contain."""
+"""Approximate maximum number of outputs in a piece."""
 PIECES_PER_THREAD = 8
 """The least number of pieces for each of the workers' threads, so that no thread waits long for the last piece. But
 a piece has at least the bytes of a block of verified signatures, so that these blocks are the same for any number of

@@ -246,7 +246,7 @@ def ones(words: pa.Array, bits: int) -> Integers:
     """Return for each of the ``bits`` places the number of words that have this bit set.
 
     Args:
-        words: the result of ``unpacked_words``.
+        words: a column of words, zero-padded to whole bytes as by ``unpacked_words``.
     """
     counts = np.zeros(bits, dtype=np.int64)
     width = packed_bytes(1, bits)

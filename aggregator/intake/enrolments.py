@@ -66,7 +66,7 @@ class Introduction:
         campaign: the campaign's id, in hex.
         ids: (n,) key ids.
         public: (n, 32) public keys.
-        prior: (n,) encoded declared priors.
+        prior: (n,) encoded declared priors; None for a key without one.
     """
 
     campaign: str
@@ -223,7 +223,7 @@ def register(
         since: the first period whose reports are refused; None to enrol the keys.
     Returns:
         The number of keys that are newly enrolled or revoked, and the number that already were (revoked from this or an
-        earlier period on). The remaining keys have the key id of another public key.
+        earlier period on) or occur twice. The remaining keys have the key id of another public key.
     """
     added = known = 0
 
@@ -234,7 +234,7 @@ def register(
         same = found.copy()
         same[found] = (there.public[at[found]] == public[found]).all(axis=1)
         before = same.copy()
-        if since is None:  # enrolling a revoked key only matters for the declared prior of its earlier reports
+        if since is None:  # enrolling a key revoked from period 0 on only adds its declared prior
             declares = np.zeros(len(ids), np.bool_) if prior is None else np.array([one is not None for one in prior])
             before[same] = there.enrolled[at[same]] | ((there.since[at[same]] == 0) & ~declares[same])
         else:

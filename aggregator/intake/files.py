@@ -85,7 +85,7 @@ def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterato
 
 
 def _early(path: Place) -> bytes | OSError | None:
-    """Return the content of a small object, or the error that reading it raised."""
+    """Return the content of a small object, or the error that reading it raised; None for other files and objects."""
     if not isinstance(path, Remote) or path.listed is None or path.listed.st_size > _EARLY_BYTES:
         return None
     try:
@@ -119,8 +119,8 @@ def may_hold(path: Place, mark: bytes, size: int) -> bool:
 
 
 def part(path: Place, begin: int, size: int) -> tuple[bytes, bool, OSError | None]:
-    """Return up to ``size`` bytes of a file from ``begin`` on, whether the file ends before that many, and the error,
-    if any."""
+    """Return up to ``size`` bytes of a file from ``begin`` on, whether reading ended before that many (at the end of
+    the file or by an error), and the error; None without one."""
     read: list[bytes] = []
     try:
         with path.open("rb", buffering=0) as file:

@@ -133,7 +133,7 @@ def frames(
 
 
 def _likely(data: bytes) -> NDArray[np.int64]:
-    """Return the columns (4, n) of all offsets that look like a whole envelope of less than 64 KiB.
+    """Return the columns (4, n) of all offsets that look like a whole envelope with a payload below 64 KiB.
 
     Only the offsets that a sequential reader reaches are envelopes, because bytes inside a payload may look like one
     too.

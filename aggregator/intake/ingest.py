@@ -64,8 +64,8 @@ class IngestResult:
     """The result of an ingest.
 
     Attributes:
-        read: number of reports, runs of bytes that are no envelope, stray campaigns and refused enrolments; equals the
-            sum of ``accepted`` and ``rejected``.
+        read: number of reports, runs of bytes that are no envelope, stray campaigns and closing notices, and refused
+            enrolments; equals the sum of ``accepted`` and ``rejected``.
         accepted: number of counted reports.
         outputs: number of their outputs.
         rejected: number of refused envelopes by reason; reasons that did not occur are left out.
@@ -129,7 +129,7 @@ def ingest(
         paths: files and folders, or objects and prefixes in buckets.
         now: the current time, UTC seconds; reports of periods after the next one are refused as early.
         threads: number of threads that verify signatures; one for each processor if None.
-        progress: called after each commit with the number of bytes since the last call.
+        progress: called after each chunk with the number of its bytes.
         piece_bytes: size of the pieces in which files are read.
         chunk_reports: approximate maximum number of reports in a commit.
         chunk_outputs: approximate maximum number of outputs in a commit.
@@ -252,7 +252,7 @@ class IngestTotals:
             add(self.study.path / REJECTS, rows)
 
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
-        """Make all tables durable and return the totals. This includes commits of other processes, because they may
+        """Return the totals, after making all tables durable: also the commits of other processes, because they may
         have filled the slots of refused replays."""
         for name in SCHEMAS:
             sync_table(self.study.path / name)

@@ -198,7 +198,8 @@ class _Rebuilding:
             self.read += rows.num_rows
 
     def take_keys(self, files: Sequence[Path], *, revoked_too: bool) -> None:
-        """Register the keys from the old table and from enrolments."""
+        """Register the keys from the old table and from enrolments; with ``revoked_too``, also revoke those that the
+        old study revoked."""
         found = [self._of_known_campaigns(rows, "keys") for rows in self._rows(KEYS)]
         if found:
             rows = pa.concat_tables(found)

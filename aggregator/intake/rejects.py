@@ -22,7 +22,8 @@ class Reject(StrEnum):
     REVOKED_KEY = "revoked-key"
     """The key was revoked before the ingest, from the report's period on or from an earlier one."""
     BAD_SIGNATURE = "bad-signature"
-    """The signature does not verify under the key that the envelope names, or that key must not be used."""
+    """The signature does not verify under the key that the envelope names, that key must not be used, or its id belongs
+    to another registered key."""
     EARLY = "early"
     """The report's period lies after the next one, so the clocks of the device and of the study differ by at least a
     period."""

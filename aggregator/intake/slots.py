@@ -140,7 +140,8 @@ class Slots:
         start: Integers,
         stop: Integers,
     ) -> Mask | None:
-        """Return whether each span has a filled slot in the snapshot; None if the snapshot has too many rows to keep.
+        """Return whether each span has a filled slot in the snapshot; None if the snapshot has too many rows to keep,
+        or two rows with the same slot.
 
         Args:
             campaigns: ids in hex.

@@ -47,9 +47,9 @@ class ValidationOutcome:
     """The result of validation: accepted and refused reports.
 
     Attributes:
-        read: number of reports, runs of garbage and stray campaigns.
+        read: number of reports, runs of garbage, stray campaigns and closing notices.
         accepted, outputs: numbers of counted reports and of their outputs, by campaign.
-        rejected: number of refused reports by campaign ("" if it is unknown) and reason.
+        rejected: number of refusals by campaign ("" if it is unknown) and reason.
     """
 
     read: int = 0

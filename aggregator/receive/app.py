@@ -90,6 +90,7 @@ def application(
     Raises:
         StudyError: the study cannot be read.
         NoInbox: the study is in a bucket.
+        BundleError: the pages' script cannot be built.
     """
     view = StudySnapshot(study)
     service = _Service(study, view, max_bytes, patience)

@@ -74,7 +74,7 @@ def prepare(study: Place) -> None:
         OSError
     """
     for folder in _folders(study):
-        folder.mkdir(mode=0o700, exist_ok=True)  # a file of several campaigns shows a device's keys
+        folder.mkdir(mode=0o700, exist_ok=True)  # a file with reports of several campaigns links a device's keys
         _sync(folder.parent)
 
 
@@ -105,7 +105,7 @@ def require_room(study: Place, size: int) -> None:
 
 
 def put(study: Place, body: bytes) -> Path:
-    """Store an upload; it is on the disk when this returns.
+    """Store an upload on the disk and return its file; the file is durable when this returns.
 
     Raises:
         InboxFull, OSError: nothing was stored.
@@ -114,7 +114,7 @@ def put(study: Place, body: bytes) -> Path:
 
 
 def admit(study: Place, enrolment: bytes) -> Path:
-    """Store the enrolment of a key that a code admitted; it is on the disk when this returns.
+    """Store the enrolment of a key that a code admitted and return its file; the file is durable when this returns.
 
     Raises:
         InboxFull, OSError: nothing was stored.

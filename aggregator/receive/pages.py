@@ -85,7 +85,7 @@ class CampaignPage:
 
 
 def refusal_page(status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the error page for a link without a page at this time."""
+    """Return the error page of a refused request for a page."""
     made, allowed = refusal(status, page_code())
     sent = _SAME | {"content-security-policy": f"{allowed}; frame-ancestors 'none'", "cache-control": "no-store"}
     return Response(made, status, sent | dict(headers or {}), "text/html")

@@ -63,6 +63,7 @@ class StudySnapshot:
         Raises:
             StudyError
             NoInbox: the study is in a bucket.
+            BundleError: the pages' script cannot be built.
         """
         self._study = study
         self._path = inbox_of(study.path).parent  # a local path: an inbox is never in a bucket

@@ -345,7 +345,8 @@ def sync(paths: Iterable[Place]) -> None:
 
 
 def answer_of(error: BaseException) -> str | None:
-    """Return the reason of an error that an object store, or its missing client, caused; None for other errors."""
+    """Return the reason of an error that an object store, or a missing setting for it, caused; None for other
+    errors."""
     if isinstance(error, ObjectStoreError):
         return error.strerror
     text = _COLOUR.sub("", str(error))

@@ -332,7 +332,7 @@ def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
         rows_for: computes the rows from a snapshot. Each time that another process commits first, it is called again
             with a newer snapshot. If it returns no rows, nothing is committed.
     Raises:
-        StudyError: the rows cannot be written; then no row was written.
+        StudyError: the rows cannot be written; or they are committed, but cannot be synced to the disk.
     """
     failures, seen = 0, -1
     with storage(path):
