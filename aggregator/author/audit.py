@@ -53,9 +53,9 @@ class Audit:
             item; with classes, the error of the shares of everybody. None without an unbiased estimate.
         people_per_report: the largest number of people that one report can count for in the unbiased estimate; None
             without an unbiased estimate.
-        mse: LIP only: expected squared error of one person's histogram if the prior is right, summed over values (for
-            item sets over the items, times l squared).
-        mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2).
+        mse: for LIP with a prior, the expected squared error of one person's histogram if the prior is right, summed
+            over values (for item sets over the items, times l squared). None without such a prior, and for bit vectors.
+        mse_bound: lower bound of ``mse`` for any mechanism at this level (MATH 2.2); None without such a prior.
         table: the levels under every other notion; None if they were not requested.
         prior: the name of the prior of the levels in ``table``: campaign, uniform, or a file.
         request: the request from which ``table`` was computed.

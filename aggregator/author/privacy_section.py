@@ -247,7 +247,7 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     """Return prior weights, whole numbers, from a list of shares or counts in the domain's order.
 
     Raises:
-        DraftError: the list does not have ``size`` numbers above zero.
+        DraftError: the list does not have ``size`` numbers above zero, counts are not whole, or shares do not sum to 1.
     """
     weights = section.list_of(key, (int, Decimal), "shares or counts, one for each value in the domain's order")
     if len(weights) != size:

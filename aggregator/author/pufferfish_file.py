@@ -1,4 +1,4 @@
-"""Pufferfish files: secrets, pairs and scenarios as JSON, read by a campaign's domain.
+"""Pufferfish files: secrets, pairs and scenarios as JSON, with answers from a campaign's domain.
 
     {"secrets": ["ill", "well"],
      "pairs": [["ill", "well"]],

@@ -192,7 +192,7 @@ def suggestion(written: str, names: Iterable[str]) -> str:
 
 
 def _folded(name: str) -> str:
-    """Return a name in lower case."""
+    """Return a name in lower case, without blanks around it."""
     return name.strip().lower()
 
 

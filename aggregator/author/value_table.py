@@ -22,7 +22,7 @@ LARGEST = 10**15
 
 
 class SheetError(BadData):
-    """A CSV file of values cannot be read. The text names the line."""
+    """A file of values cannot be read, or does not fit the campaign. The text names the line if one is wrong."""
 
     stage = "sheet"
 

@@ -205,6 +205,7 @@ def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Chan
 
     Raises:
         DraftError: the mechanism has no channel for the view.
+        NotionError: the notion would protect no pair of the view's values.
     """
     try:
         of_view = coarsened(question, map_)

@@ -213,7 +213,8 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
     values.
 
     Raises:
-        Unsuited: no candidate is within the limit; the text names the nearest sufficient limit.
+        Unsuited: there is no candidate; or none is within the limit, and then the text names the nearest sufficient
+            limit.
     """
     short = [one for one in found if one.within(most_bits)]
     if not short:
@@ -299,7 +300,8 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
 
 
 def chosen(name: str, question: Question) -> tuple[str, Channel]:
-    """Return the name and the channel of the mechanism called ``name``, or of the best mechanism for ``auto``.
+    """Return the name and the channel of the mechanism called ``name``, or of the best mechanism for ``auto`` and
+    ``lip``.
 
     Raises:
         Unsuited: no mechanism has this name, or the mechanism does not apply to the question.

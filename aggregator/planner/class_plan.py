@@ -44,8 +44,8 @@ class ClassPlan:
         errors: for ordered values, the other errors with n reports; otherwise None.
         unit: the unit of the errors of deciles and means.
         people_for: the number of people needed for each target error, of this class or of all classes; None above
-            ``MOST_PEOPLE``. The target is the error of a decile for the goal distribution, of the mean for the goal
-            mean, and otherwise of a share.
+            ``MOST_PEOPLE``, and for an error that is not computed. The target is the error of a decile for the goal
+            distribution, of the mean for the goal mean, and otherwise of a share.
     """
 
     name: str | None

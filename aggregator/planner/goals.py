@@ -65,8 +65,9 @@ class GoalPlan:
         reports: n, the number of reports.
         errors: the expected errors with n reports.
         unit: the unit of the errors of deciles and means; "" if the domain has none.
-        people_for: the number of people needed for each target error; None above ``MOST_PEOPLE``. The target is the
-            error of a decile for ``distribution``, of the mean for ``mean``, and of a share for ``ranges``.
+        people_for: the number of people needed for each target error; None above ``MOST_PEOPLE``, and for an error that
+            is not computed. The target is the error of a decile for ``distribution``, of the mean for ``mean``, and of
+            a share for ``ranges``.
     """
 
     goal: str
@@ -92,7 +93,7 @@ class GoalPlan:
 
 
 def goals_of(question: Question) -> tuple[str, ...]:
-    """Return the goals that can affect the planner's choice; empty if the notion alone decides."""
+    """Return the goals that can affect the planner's choice; empty if no goal can."""
     domain = question.domain
     if not domain.ordered or isinstance(question.notion, Information | MutualInformation | OwnPrior | TranscriptPrior):
         return ()
