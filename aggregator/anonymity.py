@@ -4,7 +4,8 @@ Rows with equal known columns form an equivalence class; k is the size of the sm
 different sensitive values in one. Both numbers describe one release, not the mechanism that made it. They promise
 nothing against an observer who knows more than the known columns, and do not replace a privacy level.
 
-Source: SoK, Def. 3 and 4 (Samarati and Sweeney 1998; Machanavajjhala et al. 2007, distinct l-diversity).
+Source: Wang, Qin, Qiu 2023, Def. 3 and 4 (Samarati and Sweeney 1998; Machanavajjhala et al. 2007, distinct
+l-diversity).
 """
 
 from __future__ import annotations
@@ -39,9 +40,11 @@ class Release:
         rows: the number of rows or reports.
         equivalence_classes: the number of equivalence classes.
         k: the number of rows of the smallest equivalence class; 0 without rows.
-        smallest: the known columns of a smallest equivalence class.
-        l: the smallest number of sensitive values in an equivalence class; None without a sensitive column.
-        least_diverse: the known columns of an equivalence class with ``l`` sensitive values.
+        smallest: the known columns of a smallest equivalence class; empty without rows.
+        l: the smallest number of different sensitive values in an equivalence class; 0 without rows, None without a
+            sensitive column.
+        least_diverse: the known columns of an equivalence class with ``l`` sensitive values; empty if ``l`` is 0 or
+            None.
     """
 
     rows: int

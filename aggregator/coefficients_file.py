@@ -27,7 +27,7 @@ def read_coefficients(path: Path, terms: Campaign) -> tuple[Coefficients, ...]:
     """Return the coefficients in a file, one for each class in the campaign's order.
 
     Raises:
-        DraftError: the campaign has no classes, or the file is invalid. The text names the file and the entry.
+        DraftError: the campaign has no classes; or the file is invalid, and then the text names the file and the entry.
     """
     if not terms.classes:
         raise DraftError(

@@ -52,7 +52,8 @@ class Estimates(Holdings):
                 one. If a device may report several times in a period, the tally also has the counts by groups of
                 devices, from which the error is computed.
         Returns:
-            The count of each output, and the number of devices.
+            The count of each output (of each bit, if outputs are bit vectors) and the number of outputs; with
+            transcripts, the number of devices by transcript.
         """
         return self._counting(campaign).tally(period)
 

@@ -38,10 +38,11 @@ class BatchFile:
 
     Attributes:
         size: the size of the batch in bytes.
-        kinds: envelopes by kind; "malformed" counts the runs of bytes that are not envelopes.
+        kinds: envelopes by kind; "malformed" counts runs of bytes that are not envelopes, and reports that cannot be
+            decoded.
         reports: numbers of reports and of outputs, by (campaign id, period).
-        keys: number of different key ids among the reports.
-        lengths: the number of reports by the size of their envelope in bytes.
+        keys: number of different key ids among all reports, also those that cannot be decoded.
+        lengths: the number of all reports by the size of their envelope in bytes.
     """
 
     size: int

@@ -64,8 +64,8 @@ def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list
     Returns:
         One entry for each row.
     Raises:
-        SheetError: people of the campaign declare no priors; or the header, a weight, a value, a level or a count is
-            invalid; or the counts are all 0.
+        SheetError: people of the campaign declare no priors, or answer with sets; or the header, a weight, a value, a
+            level or a count is invalid; or the counts are all 0.
     """
     if not isinstance(terms.notion, OwnPrior):
         raise SheetError("the campaign asks for no declared priors: give a file of true counts with --truth")
@@ -96,8 +96,8 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
         domain: the campaign's domain.
         seed: for experiments; None takes the operating system's randomness.
     Returns:
-        A truth with a group for each row and possible value. New answers in later periods are drawn from the same
-        prior.
+        A truth with one group for each row that states its answer, and one for each value of every other row. Unless
+        rows state answers, new answers in later periods are drawn from the same prior.
     """
     values = [domain.parse(domain.label(x)) for x in range(domain.size)]
     generator = np.random.default_rng(None if seed is None else [seed, len(people), 2])

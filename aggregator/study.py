@@ -123,7 +123,7 @@ class Study(Estimates):
             The campaign, verified.
         Raises:
             BadData: the data are not a campaign, or not signed by a trusted author.
-            StudyError: another campaign has the name.
+            StudyError: the name is not valid, or another campaign has it.
         """
         signed = open_campaign(data, trusted)
         if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or " " in name:
@@ -180,6 +180,7 @@ class Study(Estimates):
 
         Args:
             data: enrolments, one envelope after another.
+            threads: number of threads that verify signatures; one for each processor if None.
         Returns:
             The numbers of new, known and refused keys.
         Raises:
