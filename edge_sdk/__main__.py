@@ -46,7 +46,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code."""
+    """Run one command; return its exit code.
+
+    Raises:
+        SystemExit: the arguments are invalid, or help was requested.
+    """
     given = sys.argv[1:] if arguments is None else list(arguments)
     parser = _parser(_command_in(given))
     options = parser.parse_args(given)

@@ -135,6 +135,8 @@ class Device(Membership, Disclosures):
 
         Args:
             policy: the new caps, in nats; rounded down to nanonats.
+        Raises:
+            ValueError: there would be more caps than a device can store.
         """
         if not isinstance(policy, BudgetPolicy):
             raise TypeError(f"caps must be a BudgetPolicy, not {type(policy).__name__}")
@@ -246,7 +248,7 @@ class Device(Membership, Disclosures):
         Args:
             campaign_id: id of one joined campaign, 16 bytes; None for all of them.
         Raises:
-            UnknownCampaign: this device has not joined it.
+            UnknownCampaign: this device never joined it.
             StoreError: the rows are deleted, but their old bytes could not be erased yet.
         """
         records, now = self.records, self._now()

@@ -32,7 +32,7 @@ class NothingQueued(HalftruthError):
 
 
 class OutboxFull(NotYet):
-    """The queue is full. Nothing was drawn or charged, and no waiting envelope was dropped."""
+    """The queue or the list of collected readings is full. Nothing was drawn or charged, and nothing was dropped."""
 
 
 class AddressRefused(HalftruthError):

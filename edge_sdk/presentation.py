@@ -49,7 +49,7 @@ class AnswerChoices:
             random.
         places: decimal places of the numbers.
         unit: the unit of the numbers; "" if the campaign does not state it.
-        line: the domain of numbers or days; None for other kinds.
+        line: the domain of numbers or days; None for other kinds, and if the days are listed.
         name: the name of a form's question; "" if the campaign is not a form.
         text: the question, in the person's language.
         skippable: whether a question of a form may be left out.
@@ -75,7 +75,8 @@ class AnswerChoices:
     skippable: bool = False
 
     def counts_as(self, text: str) -> str:
-        """Return the value that a number or day is rounded to; "" if it is ``text`` itself or rounded at random.
+        """Return the value that a number or day is rounded to; "" if it is ``text`` itself, or if ``line`` is None or
+        rounds at random.
 
         Raises:
             NotInDomain: the text is not a number or day, or is outside the range of a campaign that does not clamp.
@@ -251,7 +252,12 @@ def author_key(line: str) -> AuthorKey:
 
 
 def named_author(device: Device, campaign_id: bytes, name: str) -> AuthorKey:
-    """Return the author of a joined campaign, with a name chosen by the person."""
+    """Return the author of a joined campaign, with a name chosen by the person.
+
+    Raises:
+        UnknownCampaign
+        KeyRefused: the name is too long, or not readable on one line.
+    """
     return AuthorKey(device.terms(campaign_id).author, name.strip())
 
 

@@ -113,7 +113,7 @@ def unverified_closing(data: bytes) -> Closing:
 
 
 def require_open(terms: Campaign, closes: int, now: int) -> None:
-    """Refuse reports at or after an early closing.
+    """Refuse reports from an early closing until the campaign's own closing; ``Campaign.period_at`` refuses later ones.
 
     Args:
         closes: the time of the earliest closing notice; the campaign's own closing if there is no notice.

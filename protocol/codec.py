@@ -149,6 +149,7 @@ def skip(data: bytes, at: int) -> int:
 
 
 def _read(data: bytes, at: int, depth: int) -> tuple[Value, int]:
+    """Return the value at ``at``, with at most ``depth`` nested arrays, and the offset after it."""
     if at >= len(data):
         raise Truncated("the bytes end where a value should begin")
     marker = data[at]

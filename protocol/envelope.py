@@ -86,7 +86,11 @@ def signed_message(kind: Kind, key_id: bytes, payload: bytes) -> bytes:
 
 
 def seal(kind: Kind, key: keys.SigningKey, payload: bytes) -> bytes:
-    """Return the bytes of an envelope of ``payload`` signed with ``key``."""
+    """Return the bytes of an envelope of ``payload`` signed with ``key``.
+
+    Raises:
+        ValueError: the payload is longer than ``MAX_PAYLOAD`` allows.
+    """
     if len(payload) > MAX_PAYLOAD[kind]:
         raise ValueError(
             f"a payload of kind {kind.name.lower()} must have at most {MAX_PAYLOAD[kind]} bytes, not {len(payload)}"
@@ -141,6 +145,7 @@ class _Place:
 
 
 def _locate(data: bytes, start: int) -> _Place:
+    """Return the offsets of the envelope that begins at ``start``; raises as ``decode_first`` does."""
     at = _expect(
         data, start, _PREFIX, ("the bytes do not begin as an envelope does, with an array of five fields and version 1")
     )

@@ -53,7 +53,7 @@ class DomainError(BadData):
 
 
 class ChannelError(BadData):
-    """An invalid channel: a row does not sum to one, or a block has one value only (SPEC 5)."""
+    """An invalid channel, such as a row that does not sum to one or a repeated inner channel (SPEC 5)."""
 
     stage = "channel"
 

@@ -92,7 +92,7 @@ def factor_above(level: int) -> Fraction:
 def exp_above(level: int) -> Fraction:
     """Return an upper bound of e^(level / 10^9) for any level; above 10^15 it is the next power of ten.
 
-    Below that, it is too high by at most one unit of 2^-96 for each 20 nats.
+    Below that, it is too high by a share of less than 2^-94.
 
     Args:
         level: nanonats, not negative.
@@ -127,7 +127,7 @@ def rounded_up(number: Fraction, digits: int = FACTOR_DIGITS) -> Fraction:
 
 
 def written(number: Fraction, point: str = ".", group: str = ",") -> str:
-    """Return a decimal in full, without trailing zeros: 2.8, 12,000; above 10^15 as a power of ten: 10^44.
+    """Return a decimal in full, without trailing zeros: 2.8, 12,000; above 10^15 the next power of ten: 10^44.
 
     Args:
         number: not negative, with finitely many decimals.
@@ -161,7 +161,7 @@ def in_nats(level: int) -> str:
 
 
 def keeps(numerator: int, denominator: int, level: int) -> bool:
-    """Return whether numerator / denominator <= exp_lower(level) / 2^96; False if the denominator is 0."""
+    """Return whether numerator / denominator <= exp_lower(level) / 2^96; False if only the denominator is 0."""
     shifted = numerator << EXP_BITS
     # Geo compares up to 230,000 pairs at different levels, and the series of one level takes up to 0.1 ms.
     return shifted <= _exp_below(level) * denominator or shifted <= exp_lower(level) * denominator
@@ -235,5 +235,9 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
 
 
 def level_from(value: int | float | str | Decimal | Fraction) -> int:
-    """Return a level given in nats as nanonats, rounded down, which errs towards privacy."""
+    """Return a level given in nats as nanonats, rounded down, which errs towards privacy.
+
+    Raises:
+        ValueError: not a finite number, as for ``rational``.
+    """
     return math.floor(rational(value) * NANONATS)

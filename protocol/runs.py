@@ -56,7 +56,7 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
 
 
 def members_of(runs: Runs) -> tuple[Sequence[int], ...]:
-    """Return the inputs of each block, block 0 first, in 8 bytes each."""
+    """Return the inputs of each block, block 0 first, in at most 8 bytes each."""
     members = [array("L") for _ in range(1 + max((block for block, _ in runs), default=-1))]
     x = 0
     for block, length in runs:

@@ -88,7 +88,7 @@ def give(
         if terms.transcript:
             earlier = records.transcripts.of(campaign)
             joined, slot, kept = following(joined, earlier, period), len(earlier), None
-        # Reading the certificate audits the channel, so nothing is sampled from an unaudited channel.
+        # Reading the certificate audits the channel, so no output of an unaudited channel is reported.
         cost = 0 if kept else joined.certificate.cost
         drawn = joined.draw(x, rand)
         if cost:
@@ -167,12 +167,16 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 def _again(
     records: Records, joined: Joined, campaign: int, period: int, number: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
-    """Return the slot and the report of this reading if it was answered before with the same input; None if it was not
-    answered, or its answer was forgotten."""
+    """Return the slot and the report of this reading if it was answered before with the same input.
+
+    Returns:
+        (slot, report); the report is b"" if the answer still waits to be bundled. None if the reading was not answered
+        or had another input, if its content is not stored, or if it waits to be bundled and ``collects`` is not set.
+    """
     filled = records.readings.find(campaign, period, number)
     if filled is None:
-        # The content of an earlier period's slot was deleted. With one answer per period, the input was in that slot if
-        # its latest report is of that period.
+        # The content of an earlier period's slot was deleted, and a transcript's is never stored. With one answer per
+        # period, the input was in that slot if its latest report is of that period.
         kept = records.memo.recall(campaign, x)
         if joined.campaign.answers_per_period > 1 or kept is None or kept.period != period:
             return None
@@ -188,7 +192,7 @@ def _again(
 
 
 def _quota_reached(terms: Campaign, period: int, number: int, free: int) -> QuotaReached:
-    """Return the error for a reading beyond the quota; the message does not depend on the value."""
+    """Return the error for a reading that is used or beyond the quota; the message does not depend on the value."""
     if free < terms.answers_per_period:
         return QuotaReached(f"reading {number} of this period was already given or skipped: the next one is {free}")
     next_period = terms.opens + (period + 1) * terms.period_seconds

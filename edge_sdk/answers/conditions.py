@@ -1,7 +1,7 @@
 """The conditions of an answer: the campaign is joined and open, the person has agreed, and no cap is exceeded.
 
-They depend on rows that no answer changes. So they are read once, and again only after another transaction of this
-device or of another process (``Store.cache``).
+They depend on stored values that no answer changes. So they are read once, and again only after another transaction of
+this device or of another process (``Store.cache``).
 
 The module answering writes the rows of an answer.
 """
@@ -62,7 +62,7 @@ def require_answerable(records: Records, joined: Joined, now: int) -> Conditions
 
 
 def _read(records: Records, joined: Joined, now: int) -> Conditions:
-    """Return the conditions of an answer, except that caps may be exceeded.
+    """Return the conditions of an answer, without a check of the caps.
 
     Raises:
         UnknownCampaign, ClosedEarly, ConsentMissing

@@ -73,7 +73,7 @@ class Readings:
         return (0, -1) if row is None else (int(row[0]), int(row[1]) - 1)
 
     def find(self, campaign: int, period: int, slot: int) -> Filled | None:
-        """Return the content of a slot; None if it was forgotten."""
+        """Return the content of a slot; None if it was never stored, or was deleted."""
         query = "SELECT x, sealed FROM reading WHERE campaign = ? AND period = ? AND slot = ?"
         row = self.store.row(query, campaign, period, slot)
         return None if row is None else Filled(int(row[0]), None if row[1] == _WAITS else int(row[1]) - 1)

@@ -71,7 +71,7 @@ class Ledger:
         return self._sum(signed, campaign)
 
     def committed_here(self, campaign: int) -> tuple[int, int]:
-        """Return the nanonats spent or reserved: (by all campaigns, by ``campaign``).
+        """Return the nanonats spent or reserved: (by all campaigns, by ``campaign`` and unattributed).
 
         The store has an index for this sum.
         """

@@ -48,6 +48,8 @@ class BudgetPolicy:
 
         Returns:
             One cap for each attribute that is set.
+        Raises:
+            ValueError: a value cannot be a cap.
         """
         named = []
         if self.lifetime is not None:

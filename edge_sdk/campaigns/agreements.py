@@ -54,8 +54,12 @@ class Agreements(Session):
         Raises:
             UnknownCampaign: this device has not joined it.
             ConsentMissing: the campaign asks for a class or a prior, and none is given.
-            CampaignError: the class is unknown, or the person agreed to another class or declared another prior before.
+            CampaignError: the class is unknown, or the person agreed to another class or declared another prior before;
+                the campaign asks for no prior, or its level is lower than ``level``; or forgetting deleted the
+                transcript of earlier answers.
             ReportError, NotInDomain: the prior cannot be declared, or has other values than the campaign.
+            NotionError: the level is outside the allowed range.
+            ValueError: the level is not a finite number.
             BudgetRefused: the worst case does not fit under the caps.
             OutboxFull: the queue has no room for the enrolment.
             OutsideSchedule: the campaign is over.
@@ -84,7 +88,8 @@ class Agreements(Session):
             UnknownCampaign: this device has not joined it.
             CampaignError: the campaign has no classes with priors.
             NotionError: the level is outside the allowed range.
-            NotInDomain: the history has other values.
+            ValueError: the level is not a finite number.
+            ReportError, NotInDomain: the history has an invalid count, or other values than the campaign.
             BudgetRefused: the choice and the most expensive class do not fit under the caps.
             OutboxFull: the queue has no room for the enrolment.
             OutsideSchedule: the campaign is over.
@@ -105,8 +110,11 @@ class Agreements(Session):
             The costs, and for each value the range of posteriors of an observer with the declared prior.
         Raises:
             UnknownCampaign: this device has not joined it.
-            CampaignError: the campaign asks for no prior, or another prior was declared before and cannot be replaced.
+            CampaignError: the campaign asks for no prior, its level is lower than ``level``, or another prior was
+                declared before and cannot be replaced.
             ReportError, NotInDomain: the prior cannot be declared, or has other values than the campaign.
+            NotionError: the level is outside the allowed range.
+            ValueError: the level is not a finite number.
         """
         from edge_sdk.disclosure.declaration import declaration
 
@@ -135,7 +143,8 @@ class Agreements(Session):
             UnknownCampaign: this device has not joined it.
             CampaignError: the campaign asks for no prior.
             NotionError: the level is outside the allowed range.
-            NotInDomain: the history has other values.
+            ValueError: the level is not a finite number.
+            ReportError, NotInDomain: the history has an invalid count, or other values than the campaign.
             BudgetRefused: the choice and the most expensive prior of the list do not fit under the caps.
             OutboxFull: the queue has no room for the enrolment.
             OutsideSchedule: the campaign is over.

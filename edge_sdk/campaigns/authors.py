@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MOST_KEY_BYTES = 1024
-"""Number of bytes read from a file; the line of a key is shorter."""
+"""Maximum number of bytes read from a file; the line of a key is shorter."""
 
 
 class Authors:

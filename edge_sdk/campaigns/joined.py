@@ -37,6 +37,9 @@ class Joined:
     """One campaign on one device, in one role. Its repr shows no secret.
 
     Attributes:
+        signed: the signed campaign.
+        key: the device's key for this campaign.
+        role: the class or the declared prior of the person.
         expected: the posterior that the next report is designed for, in a campaign with transcripts; None before any
             report, and in every other campaign.
     """
@@ -66,7 +69,7 @@ class Joined:
         return self if role == self.role else replace(self, role=role)
 
     def following(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:
-        """Return the campaign with the channel for a report in ``period``; the channel depends on the earlier reports.
+        """Return the campaign with the channel for a report in ``period``; without transcripts, this campaign.
 
         Args:
             earlier: (period, packed output) of the earlier reports.
@@ -182,7 +185,7 @@ class Joined:
 
     @property
     def commitments(self) -> list[Commitment]:
-        """The commitment for each view in this person's class, the most expensive first; a plain campaign has one.
+        """The different commitments of all views in this person's class, the most expensive first.
 
         All of them must fit under the caps, whatever the device's view is, so that taking part does not reveal the
         view.

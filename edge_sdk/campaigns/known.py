@@ -161,7 +161,7 @@ class Campaigns:
         self._opened[joined.signed.id] = joined
 
     def forget(self, campaign_id: bytes) -> None:
-        """Delete everything about a campaign except its number."""
+        """Delete a joined campaign; its number and its closing notice stay."""
         self.store.execute("DELETE FROM joined WHERE campaign = ?", self.number(campaign_id))
         self._opened.pop(campaign_id, None)
 

@@ -59,7 +59,9 @@ class Membership(Trust, Agreements):
             The terms to show to the person before consent.
         Raises:
             InvitationRefused: the link's address is not one of those that the campaign's author signed.
+            AddressRefused: another address was given before, and the campaign names none.
             BadData, OutsideSchedule, BudgetRefused: as for ``join``; nothing is stored.
+            OutboxFull: the queue has no room for the enrolment that goes with the code; the campaign is joined.
         """
         link = invitation.link
         terms = self._join(invitation.data, link.address, invitation.author)
@@ -163,8 +165,8 @@ class Membership(Trust, Agreements):
         Returns:
             The campaign's terms with the earlier end.
         Raises:
-            BadData: the campaign's author did not sign the notice, or its time is not before the campaign's end and the
-                time of every earlier notice.
+            BadData: the campaign's author did not sign the notice, or its time is not before the campaign's end, or is
+                after that of an earlier notice.
             UnknownCampaign: the notice is for a campaign that is not joined.
         """
         from protocol.closing import open_closing, unverified_closing

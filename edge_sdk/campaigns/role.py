@@ -72,11 +72,12 @@ def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]
 
 
 def level_of(campaign: Campaign, level: float | None) -> int:
-    """Return a personal level in nanonats; 0 for the campaign's level.
+    """Return a personal level in nanonats; 0 if it is the campaign's level or None.
 
     Raises:
         CampaignError: the campaign has no personal levels, or its own level is lower.
         NotionError: the level is outside the allowed range.
+        ValueError: the level is not a finite number.
     """
     from protocol import exact
     from protocol.notions import require_level

@@ -179,8 +179,8 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
             no envelope for the named address.
         whole: whether to return all counts.
     Raises:
-        Incomplete: an attempt is not due yet, an attempt failed, the study refused an envelope, or an envelope has no
-            address.
+        Incomplete: an attempt is not due yet, an attempt failed, the study refused an envelope or does not have its
+            campaign, or an envelope has no address.
     """
     from edge_sdk.transport.upload import Outcome
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_NOTICE_BYTES = 1024
 MOST_CAMPAIGN_BYTES = 2**20 + 1024
-"""Number of bytes read from a file; a campaign is shorter."""
+"""Maximum number of bytes read from a file; a campaign is shorter."""
 
 
 def join(options: argparse.Namespace) -> Printed:

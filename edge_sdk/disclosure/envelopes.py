@@ -44,6 +44,8 @@ class Part:
 class OutputMeaning:
     """The answers that an output fits: no other output is more likely if one of them is the true answer.
 
+    A vector of independent bits fits the answers whose bit is set.
+
     Attributes:
         fits: number of answers that the output fits.
         size: number of all answers of this device's view.

@@ -134,6 +134,8 @@ class Exposure:
 
         Args:
             answer: for a form, the answers to the questions that this device is asked.
+        Returns:
+            The logarithm of the bound, as a level.
         Raises:
             NotInDomain: ``answer`` is not an answer to the campaign's question.
         """

@@ -37,7 +37,7 @@ class Posterior:
 
 
 def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Posterior:
-    """Return the highest posterior of value ``x``, or of the worst value.
+    """Return the prior and an upper bound of the posterior of value ``x``, or of the worst value.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x'),  the largest over y
 
@@ -75,8 +75,8 @@ def bounded(before: Fraction, level: int | None) -> Fraction:
 def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
     """Return the probability that a report fits input ``x`` if x is the answer, and a lower bound for any other answer.
 
-    A report fits an input if no other output is more likely for this input. A word of independent bits fits the inputs
-    whose bit is set.
+    A report fits an input if no other output is more likely for this input. A vector of independent bits fits the
+    inputs whose bit is set.
     """
     truth, wrong, whole = levels.structure_of(channel, MOST_FIT_STEPS).fits(x)
     return Fraction(truth, whole), Fraction(wrong, whole)

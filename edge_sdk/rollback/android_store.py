@@ -57,7 +57,7 @@ class AndroidKeyStore(FileKeyStore):
         self._renewed = False
 
     def secret(self) -> bytes | None:
-        """Return the secret, unwrapped by the Keystore."""
+        """Return the secret, unwrapped by the Keystore; None before the file is written."""
         if not self._path.exists():
             return None
         stem, number, vector, wrapped = self._parts()

@@ -102,6 +102,7 @@ def _part(secret: bytes, name: str, found: bytes) -> bytes:
 
 
 def _text(path: str) -> bytes:
+    """Return the content of a file without blanks at its ends; b"" if it cannot be read or is not set yet."""
     try:
         found = Path(path).read_bytes().strip(b" \n\0")
     except OSError:

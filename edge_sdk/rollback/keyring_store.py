@@ -48,7 +48,7 @@ class KeyringKeyStore(KeyStore):
         return f"{self.name} {self.entry}"
 
     def secret(self) -> bytes | None:
-        """Return the bytes of the keyring entry."""
+        """Return the bytes of the keyring entry; None if it is missing or damaged."""
         return self._read(self.entry)
 
     def keep_secret(self, secret: bytes) -> None:
@@ -56,7 +56,7 @@ class KeyringKeyStore(KeyStore):
         self._write(self.entry, secret)
 
     def checkpoints(self) -> dict[str, Checkpoint | None]:
-        """Return the checkpoint in the second entry."""
+        """Return the checkpoint in the second entry, by the entry's name; None if it is missing or damaged."""
         found = self._read(self._checkpoint)
         return {f"the keyring's entry {self._checkpoint}": None if found is None else Checkpoint.decode(found)}
 

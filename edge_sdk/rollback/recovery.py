@@ -86,6 +86,8 @@ def _adopt(
 def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
     """Delete all campaign data, and count the larger of the amounts reserved in database and checkpoint as spent.
 
+    Returns:
+        The checkpoint of the new ledger.
     Raises:
         StoreError: neither a database nor a checkpoint contains the reserved amount.
         StoreDamaged: the database is damaged.
@@ -135,7 +137,7 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
 
 
 def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> bytes | None:
-    """Return the secret if this machine can still read it.
+    """Return the secret; None if it is missing, damaged, or this machine can no longer read it.
 
     Raises:
         StoreError: the secret belongs to another store.

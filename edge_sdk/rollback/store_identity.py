@@ -33,7 +33,7 @@ def open_store(
     Args:
         key_store: the key store of its secret and its checkpoint. None for the key store that the store was created
             with, or the default one for a new store.
-        machine: bytes that identify this machine; None for the identifiers of the system.
+        machine: function that returns bytes that identify this machine; None for the identifiers of the system.
     Raises:
         StoreRestored: the store is behind its checkpoint, or it was moved or copied.
         StoreDamaged, StoreError

@@ -87,7 +87,7 @@ class Store:
         secret: the device's secret, 32 bytes.
         hooks: callbacks on changes of rows; None for a store in memory.
         cache: values that are read once for several answers, by the class or the campaign to which they belong. It is
-            valid only within a ``transaction`` of an answer.
+            valid only within a ``transaction``.
     """
 
     def __init__(self, folder: Path | None, connection: sqlite3.Connection) -> None:
@@ -125,9 +125,9 @@ class Store:
         """Context manager: commit all statements at its end, or undo all of them if an exception is raised.
 
         Args:
-            answer: True if the transaction writes only the rows of one answer. Then ``cache`` is valid in it; it is
-                empty if any other transaction, of this device or of another process, was committed since the previous
-                answer.
+            answer: True if the transaction writes only the rows of one answer. Then ``cache`` keeps its values, unless
+                any other transaction, of this device or of another process, was committed since the previous answer.
+                Every other transaction begins with an empty cache.
         Raises:
             StoreRestored: this store is an old copy; the transaction is on the disk nevertheless.
             StoreError

@@ -23,7 +23,7 @@ class Address:
     """The address of a study's uploads.
 
     Attributes:
-        text: the address as written.
+        text: the address as written, without a "/" at its end.
         secure: whether the connection uses TLS.
         host, port: the host and the port of the server.
         path: the path of the request.

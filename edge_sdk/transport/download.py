@@ -73,7 +73,7 @@ class Offer:
 
 
 def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
-    """Return a study's list of open campaigns.
+    """Return a study's list of campaigns.
 
     Args:
         url: the study's address: https, or http to this machine; ``/v1/campaigns`` is appended.

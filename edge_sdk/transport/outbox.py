@@ -94,9 +94,11 @@ class Outbox(UploadQueue):
             now: seconds since 1970; by default the device's clock.
             urandom: random source for the delay after a failure; by default the device's.
             opener: makes the connection; by default ``exchange.connect``, which verifies the certificate.
+        Returns:
+            The result of each upload.
         Raises:
             AddressRefused: ``url`` is not an address.
-            UnknownCampaign: the campaign is not joined.
+            UnknownCampaign: this device never joined the campaign.
             StoreError: the store failed; the envelopes are still queued.
         """
         from edge_sdk.transport.upload import send

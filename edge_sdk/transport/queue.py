@@ -141,7 +141,7 @@ class UploadQueue:
         return size
 
     def forget(self, campaign: int) -> None:
-        """Delete a campaign's waiting envelopes; part of the caller's transaction."""
+        """Delete a campaign's waiting envelopes, its upload and its code; part of the caller's transaction."""
         self.store.execute("DELETE FROM outbox WHERE campaign = ?", campaign)
         self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
         self.store.execute("DELETE FROM code WHERE campaign = ?", campaign)
@@ -207,7 +207,7 @@ class UploadQueue:
         Args:
             refused: positions in the upload of the envelopes that the study refused.
         Returns:
-            The refused envelopes.
+            The upload of the refused envelopes.
         """
         left = replace(sent, sealed=tuple(sent.sealed[place] for place in refused))
         with self._unchanged(sent) as same:

@@ -16,6 +16,7 @@ class Waiting:
     """The waiting envelopes of one campaign.
 
     Attributes:
+        campaign_id: the campaign's id, 16 bytes.
         envelopes, size: the number of envelopes, and their total length in bytes.
         addresses: the study's addresses, in the order in which they are tried; may be empty.
         addressable: whether the owner may set the address, because the campaign names none.

@@ -137,8 +137,9 @@ class Unit:
         """Do all work that is due now.
 
         Returns:
-            Seconds until the next step is due, at most ``MOST_PAUSE``; None when the campaign is over and all envelopes
-            have left, or when it was forgotten.
+            Seconds until the next step is due, at most ``MOST_PAUSE``; None when the campaign is over and no envelope
+            waits that has a destination, or when it was forgotten. With ``follow``, a unit with a destination asks for
+            the next campaign instead of ending.
         Raises:
             HalftruthError: the campaign cannot be joined or agreed to.
             StoreError: the store is damaged, or is an old copy.
@@ -388,6 +389,7 @@ class Unit:
         return bool(self._device.outbox.waiting(self._number, 1))
 
     def _is_over(self, terms: Campaign) -> bool:
+        """Return whether the campaign is over and nothing of it is left to seal or send; log it then."""
         if self._now < self._closes(terms) or self._sending is not None or self._device.collected(self.campaign_id):
             return False
         if self._leaves and self._waits:

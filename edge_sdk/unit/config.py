@@ -64,7 +64,8 @@ class Source:
         timeout: seconds to wait for a program or a line; None for ``DEFAULT_TIMEOUT`` or half of the time between two
             readings, whichever is less. The questions of one answer share this default.
         field: the place of the reading in the last line. A number is the index of a word; -1 is the last word. A text
-            is a path in a JSON value, with names separated by dots. None means the whole line.
+            is a path in a JSON value (the whole text or its last line), with names separated by dots. None means the
+            whole line.
         separator: the separator of words; None for blanks.
         scale: the factor by which numbers are multiplied, in a campaign that asks for a number.
         outside: the treatment of a number, day or position outside the question's range. "clamp" replaces it by the

@@ -59,7 +59,7 @@ class SourcedQuestion:
         return None if answer is None else {self.name: answer}
 
     def labels(self, answer: Answer | None) -> tuple[str, ...]:
-        """Return the labels that an answer may be rounded to: two for a number rounded at random, else one."""
+        """Return the labels that an answer may be rounded to: at most two for a number rounded at random, else one."""
         from protocol.domain import DITHER_BYTES
         from protocol.domain.form import SKIPPED
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from protocol.domain import Answer, Domain, Grid, Number
 
 MOST_BYTES = 64 * 1024
-"""Maximum length of a program's output, and of the part of a file that is read."""
+"""A program's output must have fewer bytes; of a file, at most this number is read."""
 
 STDIN = 0
 

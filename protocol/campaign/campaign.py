@@ -363,7 +363,7 @@ class Campaign:
 
 
 def _span(seconds: int) -> str:
-    """Return a length of time as text, rounded down to its largest whole unit."""
+    """Return a length of time as text, rounded down; its unit is the largest of which it has at least two."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length} {unit}"

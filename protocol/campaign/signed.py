@@ -21,6 +21,7 @@ class SignedCampaign:
     """A campaign whose signature was verified, with the bytes that carry it.
 
     Attributes:
+        terms: the campaign.
         id: the first 16 bytes of SHA-256 of ``data``.
         author: the public key that verified the signature.
         data: the signed envelope.

@@ -22,7 +22,8 @@ def require_size(payload: bytes, size: int) -> None:
         payload: the payload of the campaign, not yet decoded.
         size: length in bytes of the signed campaign.
     Raises:
-        CampaignError: ``size`` is above ``MAX_CAMPAIGN`` plus ``PRIOR_BYTES`` for each claimed weight of a prior.
+        CampaignError: ``size`` is above ``MAX_CAMPAIGN`` plus ``PRIOR_BYTES`` for each claimed weight of a prior, or
+            above the largest payload of a campaign.
     """
     if size <= MAX_CAMPAIGN:
         return

@@ -70,7 +70,7 @@ class Channel(ABC):
         return (self.outputs - 1).bit_length()
 
     def emits(self, y: int) -> bool:
-        """Return whether any input gives output ``y``."""
+        """Return whether the channel has an output ``y``; its probability may be zero for every input."""
         return 0 <= y < self.outputs and self.ones in (None, y.bit_count())
 
     @property
@@ -79,7 +79,7 @@ class Channel(ABC):
         return self.output_bits if self.unary else self.outputs
 
     def spelled(self, y: int) -> int | str:
-        """Return output ``y`` as text: its number in decimal, or the bit vector of a unary channel in hexadecimal.
+        """Return output ``y`` for display: its number, or the bit vector of a unary channel as hexadecimal text.
 
         A vector may have tens of thousands of bits, and Python refuses to convert integers of more than 4,300 decimal
         digits.

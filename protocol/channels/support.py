@@ -98,6 +98,11 @@ def shared_out(outside: int, having: int, lacking: int, output: str) -> tuple[in
 
 
 def _divided(outside: int, having: int, lacking: int) -> tuple[int, int]:
+    """Return the largest inside weight that the outside weights allow, and the remainder of the row.
+
+    Raises:
+        ChannelError: the outside weight is not positive or not below the inside weight.
+    """
     inside, remainder = divmod(ONE - lacking * outside, having)
     if not 0 < outside < inside:
         raise ChannelError(f"the outside weight must be above 0 and below the inside weight {inside}, not {outside}")

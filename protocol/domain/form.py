@@ -200,7 +200,7 @@ class Form(Domain):
                 if its answer is None or missing.
             dither: as for ``index``; the dither of each question is derived from it.
         Raises:
-            NotInDomain: the text names the question.
+            NotInDomain: if the fault is in one question, the text names it.
         """
         if len(dither) != DITHER_BYTES:
             raise ValueError(f"the dither must be {DITHER_BYTES} bytes, not {len(dither)}")

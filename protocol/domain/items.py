@@ -6,10 +6,10 @@ share of people who have the item. An item of a larger set of s items is chosen 
 has it counts as l/s.
 
 The dither alone, drawn once with each consent, chooses the item, so an unchanged set gives an unchanged input.
-``draws`` returns the exact distribution of the choice: how many of the 2^64 dithers choose each input. These numbers
-differ by at most one, so a probability is off by less than 2^-64. Plain LDP is not affected, because a mixture of a
-channel's rows keeps every level that all pairs of rows keep. For a level that depends on the items, ``set_level``
-counts the dithers exactly.
+``draws`` returns the exact distribution of the choice: how many of the 2^64 dithers choose each input. The number of an
+item differs by less than one from its share of 2^64, so its probability is off by less than 2^-64. Plain LDP is not
+affected, because a mixture of a channel's rows keeps every level that all pairs of rows keep. For a level that depends
+on the items, ``set_level`` counts the dithers exactly.
 
 The author chooses l with aggregator.planner.padding.
 """

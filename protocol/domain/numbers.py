@@ -82,7 +82,8 @@ class Line(Domain):
         """Return the last input at or below a number, and the number's position between it and the next input.
 
         Returns:
-            (x, part): x in 0 .. size - 2; part in 0 .. 1, the fraction of the gap.
+            (x, part): x in 0 .. size - 2; part in 0 .. 1, the fraction of the gap. The number of the last input has
+            x = size - 2 and part 1.
         Raises:
             NotInDomain
         """

@@ -69,7 +69,7 @@ def above(number: Fraction) -> float:
 
 
 def log_above(numerator: int, denominator: int) -> int:
-    """Return ln(numerator / denominator) of positive integers in 10^-18 nats, rounded up; at most 1 for a ratio of 1.
+    """Return ln(numerator / denominator) of positive integers in 10^-18 nats, rounded up; 0 for a ratio of 1.
 
     ``Context.ln`` is correctly rounded to the nearest decimal, so the next decimal is above the logarithm.
     """

@@ -60,6 +60,8 @@ def delta(structure: Structure, level: int) -> Delta:
 def geo(structure: Structure, metric: Metric) -> Level:
     """Return the smallest level per unit of distance: ln Q(y|x) - ln Q(y|x') <= level * d(x, x')   (SoK, eq. 8).
 
+    For noise on points at unequal distances, the level is an upper bound of the smallest.
+
     Raises:
         TooLarge
     """
@@ -88,7 +90,7 @@ def geo(structure: Structure, metric: Metric) -> Level:
 
 def _noise_geo(structure: NoiseStructure, metric: Metric) -> Level:
     # The worst loss of a shift bounds all its pairs. On a lattice, the pairs also have one distance; on other points,
-    # the nearest pair decides.
+    # the distance of the nearest pair gives an upper bound.
     infinite = ldp(structure)
     if infinite.nanonats is None:
         return infinite
@@ -101,6 +103,7 @@ def _noise_geo(structure: NoiseStructure, metric: Metric) -> Level:
 
 
 def _per_unit(loss: Loss, square: Fraction) -> Level:
+    """Return the level of a ratio per unit of distance, rounded up, for a squared distance."""
     level = loss.level
     if level is None:
         return _level(loss)

@@ -157,6 +157,7 @@ def _of_class(place: int, channel: Channel, notion: Notion) -> Certificate:
 
 
 def _nearness(certificate: Certificate) -> float:
+    """Return the level of the witness as a share of the declared level; infinity if its ratio is infinite."""
     witness = certificate.witness
     if not witness.denominator:
         return float("inf")

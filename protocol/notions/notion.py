@@ -79,7 +79,7 @@ class Notion(ABC):
         """Return whether the channel keeps the notion, the audited level, and the worst case.
 
         Raises:
-            Uncertified: the loss of a pair with a declared bound is infinite.
+            Uncertified: a ratio that the notion bounds is infinite, or the notion does not allow this channel.
         """
 
     @abstractmethod
@@ -166,6 +166,7 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
     """Return the certificate of ``channel`` under ``notion``.
 
     Raises:
+        NotionError: the notion has another number of inputs.
         Uncertified: the channel exceeds the declared level, even minimally, or its audit is too large.
     """
     require_inputs(notion, channel)

@@ -81,9 +81,10 @@ class OwnPrior(Notion):
         return certify(self.channel_of(prior, campaigns, level), Information(level or self.level, tuple(prior)))
 
     def most_cost(self, priors: Iterable[Sequence[int]], campaigns: Channel) -> int:
-        """Return the largest cost, in nanonats, of one fresh answer over ``priors``.
+        """Return an upper bound of the cost of one fresh answer under any of ``priors``, in nanonats.
 
-        The rule treats all values alike, so two priors with the same weights in another order have the same cost.
+        It takes the response for each prior and the campaign's channel, although a device uses only one of them. The
+        rule treats all values alike, so two priors with the same weights in another order have the same cost.
         """
         different = {tuple(sorted(prior)) for prior in priors}
         costs = [

@@ -88,12 +88,14 @@ def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
 
 
 def _said(notion: Notion, map_: Map, domain: Domain) -> Notion:
+    """Return the notion for the inputs of a map."""
     if isinstance(map_, Identity):
         return notion
     return notion.coarsened(partial(map_.input, domain), map_.inputs(domain))
 
 
 def _nearness(certificate: Certificate) -> float:
+    """Return the level of the witness as a share of the declared level; infinity if its ratio is infinite."""
     witness = certificate.witness
     if not witness.denominator:
         return float("inf")

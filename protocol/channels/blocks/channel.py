@@ -276,8 +276,8 @@ class Blocks(Channel):
         return dict(found)
 
     def _block_loss(self, block: int, first: Sequence[int], other_block: int, second: Sequence[int]) -> Loss | None:
-        """Return the worst ratio between the inputs ``first`` of a block and ``second`` of a block; None if both
-        contain only the same input."""
+        """Return the worst ratio between the inputs ``first`` of ``block`` and ``second`` of ``other_block``; None if
+        both contain only the same open input."""
         if block == OPEN:  # only one input gives the output of an open input
             pair = different(first, second)
             return pair and Loss(1, 0, *pair, self.offsets[OPEN] + self.place_of[pair[0]])

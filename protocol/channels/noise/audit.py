@@ -53,8 +53,9 @@ class NoiseStructure(Structure):
         return found
 
     def shifts(self) -> Iterator[tuple[Loss, Sequence[tuple[int, int]]]]:
-        """Yield (worst loss, pairs of inputs) for each shift; all the pairs have this shift, and one of them reaches
-        the loss.
+        """Yield (worst loss, pairs of inputs) for each shift; one of the pairs reaches the loss.
+
+        All the pairs have this shift or, if the step distribution is symmetric, its mirror image.
 
         Raises:
             ValueError: a ratio is infinite.

@@ -198,7 +198,7 @@ class Noise(Channel):
         """Yield (r, c, ratio): the worst Q(y given x) / Q(y given x') over all y and all pairs with x' = x + (r, c).
 
         Every shift except (0, 0) is yielded; for a symmetric distribution only shifts with r, c >= 0, because the
-        others have the same ratios. Outputs that no input gives are skipped.
+        others have the same ratios. Outputs that neither input of a pair gives are skipped.
 
         Raises:
             ValueError: a ratio is infinite. ``loss`` finds such a pair.
@@ -209,6 +209,11 @@ class Noise(Channel):
                     yield down, across, self._shift_loss(down, across)
 
     def _shift_loss(self, down: int, across: int) -> Loss:
+        """Return the worst ratio of all pairs of inputs with x' = x + (down, across).
+
+        Raises:
+            ValueError: the ratio is infinite.
+        """
         best = -1
         found: list[tuple[_Fold, _Fold, int]] = []
         for vertical in _folds(self.rows):

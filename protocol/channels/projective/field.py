@@ -102,7 +102,7 @@ def field_of(order: int) -> FiniteField:
 
 
 def orders(least: int = 2) -> Iterator[int]:
-    """Yield the orders of all fields from ``least`` on, increasing."""
+    """Yield the orders that ``field_of`` accepts from ``least`` on, increasing."""
     return (order for order in range(least, MAX_ORDER) if order in _REDUCED or is_prime(order))
 
 

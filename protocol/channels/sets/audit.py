@@ -46,7 +46,7 @@ class SetsStructure(Structure):
     @abstractmethod
     def rarest(self, prior: Sequence[int], inputs: Sequence[int]) -> Iterable[tuple[int, int]]:
         """Yield (x, y) for x in ``inputs``, where y is the set of least mass among those that contain x and have no
-        remainder."""
+        remainder; an x without such a set is skipped."""
 
     @cached_property
     def _raised_by(self) -> dict[int, list[int]]:
@@ -211,7 +211,8 @@ class SubsetStructure(SetsStructure):
                 yield x, y
 
     def _beyond(self, ranked: Sequence[int], holding: int | None = None) -> int | None:
-        """Return the first set by rank that contains an input and has no remainder; None if there is no such set."""
+        """Return the first set by rank that has no remainder and contains ``holding``, if given; None if there is no
+        such set."""
         size = self.channel.ones
         start = [] if holding is None else [holding]
         if holding is None or holding <= size:

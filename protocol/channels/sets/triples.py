@@ -43,7 +43,7 @@ class Triples(SupportChannel):
     The first triple without x has the weight outside + remainder.
 
     Attributes:
-        inputs: k, 2 .. 4095. Input x is point x; the system has up to five more points.
+        inputs: k, 2 .. 4095. Input x is point x; the system has up to seven more points.
         outside: the weight of a triple without the true input; positive and below ``inside``.
         outputs: K = n cs, the number of triples.
         ring: n, the number of places of a ring.

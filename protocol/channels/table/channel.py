@@ -56,11 +56,14 @@ class Table(Channel):
 
     @classmethod
     def nearest(cls, rows: Sequence[Sequence[Fraction]]) -> Table:
-        """Return the table nearest to rational rows that each sum to one.
+        """Return the table of rational rows that each sum to one, rounded to weights over 2^62.
 
         Every cell except the row's largest is rounded up; the largest takes the rest. Rounding up mostly lowers ratios,
         but two cells that are rounded up may have a larger ratio. So the author's tools leave a billionth of the level
         unused, and the audit decides.
+
+        Raises:
+            ChannelError: a row has a negative cell or does not sum to one, or the table is invalid.
         """
         rounded = []
         for x, row in enumerate(rows):

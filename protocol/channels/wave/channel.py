@@ -69,7 +69,7 @@ class Wave(SupportChannel):
         return max(y - 2 * self.half, 0), min(y, self.inputs - 1) + 1
 
     def masses(self, prior: Sequence[int]) -> Iterator[int]:
-        """Return, for each output, the mass of the inputs whose window contains it.
+        """Yield, for each output, the mass of the inputs whose window contains it.
 
         Args:
             prior: the weight of each input: ``inputs`` integers.

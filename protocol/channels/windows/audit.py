@@ -31,6 +31,7 @@ class WindowsStructure(Structure):
 
     @property
     def _lift(self) -> int:
+        """The binary logarithm of the factor between weights over 2^64 and weights over 2^scale."""
         return self.channel.scale - WINDOWS_SCALE
 
     def _start(self, number: int, order: int) -> int:
@@ -82,6 +83,12 @@ class WindowsStructure(Structure):
     def _windows(
         self, start: int, each: Type, order: int, prior: Sequence[int], before: Sequence[int]
     ) -> Iterator[OutputClass]:
+        """Yield the columns of all windows of a type in an order.
+
+        Args:
+            start: the output of the first window.
+            before: the result of ``_laps`` for this order.
+        """
         channel, layout = self.channel, self.channel.circle.layout(order)
         named: dict[int, int] = {}
         flat = [(each.low, single.x) for single in channel.singles]
@@ -193,7 +200,8 @@ class WindowsStructure(Structure):
         return truth, wrong, 1 << self.channel.scale
 
     def _row(self, x: int) -> list[tuple[int, int, int]]:
-        """Return triples (weight, number of outputs with this weight, least weight of any input for these outputs)."""
+        """Return triples (weight, number of outputs with this weight, lower bound of every input's weight for these
+        outputs)."""
         channel = self.channel
         rests = [channel.rest(other) for other in (*channel.circle.rare[:1], *channel.heavies, *channel.single_of)]
         found = [(channel.rest(x) << self._lift, 1, min(rests) << self._lift)]

@@ -160,6 +160,7 @@ class Kinds:
 
     @classmethod
     def of(cls, channel: Arrangement, inputs: Sequence[int]) -> Kinds:
+        """Return the set of these inputs, grouped."""
         members = frozenset(inputs)
         heavies = [x for x in channel.heavies if x in members]
         named = frozenset(x for x in channel.single_of if x in members)
