@@ -78,7 +78,7 @@ def decode(data: bytes, *, limit: int) -> Value:
         raise CodecError(f"the value has {len(data)} bytes, and at most {limit} are allowed")
     value, end = _read(data, 0, MAX_DEPTH)
     if end != len(data):
-        raise CodecError(f"{len(data) - end} bytes follow the end of the value")
+        raise CodecError(f"the value ends at byte {end} of {len(data)}")
     return value
 
 

@@ -112,7 +112,7 @@ def decode(data: bytes) -> Envelope:
     """
     envelope, end = decode_first(data, 0)
     if end != len(data):
-        raise CodecError(f"{len(data) - end} bytes follow the end of the envelope")
+        raise CodecError(f"the envelope ends at byte {end} of {len(data)}")
     return envelope
 
 

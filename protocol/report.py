@@ -218,7 +218,7 @@ def pack(outputs: Sequence[int], bits: int) -> bytes:
     number = 0
     for output in outputs:
         if not 0 <= output < 1 << bits:
-            raise ReportError(f"an output does not fit in the {bits} bits of an output of this campaign")
+            raise ReportError(f"an output of this campaign must be below 2^{bits}")
         number = number << bits | output
     length = packed_bytes(len(outputs), bits)
     return (number << (8 * length - bits * len(outputs))).to_bytes(length, "big")
@@ -232,11 +232,11 @@ def unpack(packed: bytes, count: int, bits: int) -> tuple[int, ...]:
     """
     length = packed_bytes(count, bits)
     if len(packed) != length:
-        raise ReportError(f"{count} outputs of {bits} bits must have {length} bytes, not {len(packed)}")
+        raise ReportError(f"{count} x {bits} bits of outputs must have a length of {length} B, not {len(packed)}")
     number = int.from_bytes(packed, "big")
     padding = 8 * length - bits * count
     if number & ((1 << padding) - 1):
-        raise ReportError(f"the {padding} padding bits after the last output must be zero")
+        raise ReportError("the padding bits after the last output must be zero")
     number >>= padding
     if count == 1:
         return (number,)

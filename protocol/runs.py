@@ -74,7 +74,7 @@ def decode(value: codec.Value, error: type[Exception]) -> Runs:
     """Return the runs of a wire form. Whether they are canonical is not checked."""
     flat = codec.integers(value, "a run", error, 0, MAX_VALUES)
     if len(flat) % 2:
-        raise error(f"runs must be pairs of a block and a length, not {len(flat)} numbers")
+        raise error("runs must be pairs of a block and a length")
     if sum(flat[1::2]) > MAX_VALUES:
         raise error(f"runs must have at most {MAX_VALUES} inputs, not {sum(flat[1::2])}")
     return tuple(zip(flat[::2], flat[1::2], strict=True))

@@ -98,7 +98,7 @@ class Cap:
     nanonats: int
 
     def __str__(self) -> str:
-        length = f" of {self.seconds} seconds" if self.seconds else ""
+        length = f" of {self.seconds} s" if self.seconds else ""
         return f"the {self.kind} cap{length}"
 
 
@@ -177,9 +177,9 @@ def require_room(
             wanted = commitment.worst_case
         if already + wanted > cap.nanonats:
             raise BudgetRefused(
-                f"the campaign may cost {_text(wanted)} nats at worst, but {cap} leaves "
-                f"{_text(max(0, cap.nanonats - already))} of {_text(cap.nanonats)}: forget a campaign, or refuse this "
-                "one"
+                f"the campaign may cost {exact.in_nats(wanted)} at worst, but {cap} leaves "
+                f"{exact.in_nats(max(0, cap.nanonats - already))} of {exact.in_nats(cap.nanonats)}: forget a campaign, "
+                "or refuse this one"
             )
 
 
@@ -198,8 +198,8 @@ def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
             committed = standing.here if cap.kind == PER_CAMPAIGN else standing.committed
         if committed > cap.nanonats:
             raise BudgetRefused(
-                f"{cap} was lowered to {_text(cap.nanonats)} nats, but {_text(committed)} are spent or reserved: "
-                "forget a campaign"
+                f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, less than is spent or reserved, "
+                f"{exact.in_nats(committed)}: forget a campaign"
             )
 
 
@@ -232,7 +232,3 @@ class Budget:
     def remaining(self) -> float:
         """Nats left for further campaigns."""
         return exact.nats(self.remaining_nanonats)
-
-
-def _text(level: int) -> str:
-    return f"{level // exact.NANONATS}.{level % exact.NANONATS:09}".rstrip("0").rstrip(".")

@@ -31,7 +31,7 @@ from edge_sdk.cli.exit_codes import NOT_YET
 from edge_sdk.device import Device
 from edge_sdk.errors import ConsentMissing, QuotaReached, StoreDamaged, StoreRestored, UnknownCampaign
 from edge_sdk.timestamps import moment
-from edge_sdk.unit.config import Configuration
+from edge_sdk.unit.config import Configuration, in_seconds
 from edge_sdk.unit.dry_run import campaign_file, require_own_address, trusted
 from edge_sdk.unit.questions import SETTLE_SECONDS, Read, SourcedQuestion, fit, read_all
 from edge_sdk.unit.sensor import Child
@@ -197,7 +197,7 @@ class Unit:
         self._number = device.records.campaigns.number(campaign_id)
         self._leaves = self._configuration.export is not None or bool(device.addresses(campaign_id))
         self._phase = self._drawn_phase()
-        self._say(NOTICE, f"answering {terms.title!r}: a reading every {self._every} seconds")
+        self._say(NOTICE, f"answering {terms.title!r}: a reading every {in_seconds(self._every)}")
         self._terms = terms
         return terms
 

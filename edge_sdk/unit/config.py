@@ -115,6 +115,12 @@ class Configuration:
     follow: bool = False
 
 
+def in_seconds(number: float) -> str:
+    """Return a number of seconds with its unit: "1 second", "0.5 seconds"."""
+    digits = str(number) if isinstance(number, int) else f"{number:g}"
+    return f"{digits} {'second' if number == 1 else 'seconds'}"
+
+
 def load(path: str | os.PathLike[str]) -> Configuration:
     """Return the configuration in a file.
 

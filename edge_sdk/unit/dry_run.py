@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from edge_sdk.campaigns.authors import key_file
 from edge_sdk.device import Device
 from edge_sdk.transport.address import address
-from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source
+from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds
 from edge_sdk.unit.questions import SourcedQuestion, fit
 from edge_sdk.unit.sensor import NOTHING, Reader
 
@@ -112,8 +112,8 @@ def plan(configuration: Configuration) -> dict[str, object]:
         **{name: value for name, value in terms.as_json().items() if name in SHOWN},
         **({"view_description": about} if about else {}),
         "store": str(configuration.store),
-        "readings": f"one every {every} seconds, {readings} in a period of {terms.period_seconds} seconds",
-        "leaves": f"{to}, every {configuration.send_every} seconds" if to else "only by the command outbox export",
+        "readings": f"one every {in_seconds(every)}, {readings} in a period of {in_seconds(terms.period_seconds)}",
+        "leaves": f"{to}, every {in_seconds(configuration.send_every)}" if to else "only by the command outbox export",
     }
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from edge_sdk.unit.config import DEFAULT_TIMEOUT, Configuration, ConfigurationRefused, Source
+from edge_sdk.unit.config import DEFAULT_TIMEOUT, Configuration, ConfigurationRefused, Source, in_seconds
 from edge_sdk.unit.sensor import NOTHING, answer_of
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
     every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
     if every > terms.period_seconds:
         raise ConfigurationRefused(
-            f"[schedule] every must be at most the campaign's period of {terms.period_seconds} seconds, not {every}"
+            f"[schedule] every must be at most the campaign's period of {in_seconds(terms.period_seconds)}, not {every}"
         )
     together = [_names(view.map, terms.domain) for view in terms.views]
     share = min(DEFAULT_TIMEOUT, every / 2) / max(map(len, together))
@@ -116,7 +116,7 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
         keys = " and ".join(f"{_table(name)} timeout" for name in longest)
         must = "must be" if len(longest) == 1 else "must together be"
         raise ConfigurationRefused(
-            f"{keys} {must} below the {every} seconds between two readings, minus {SETTLE_SECONDS} to store the "
+            f"{keys} {must} below the {in_seconds(every)} between two readings, minus {SETTLE_SECONDS} to store the "
             f"reading; {timeout:g} is too long"
         )
     return UnitSchedule(every, timeout, questions)

@@ -19,7 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge_sdk.unit.config import CLAMP, Source
+from edge_sdk.unit.config import CLAMP, Source, in_seconds
 from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class Reader:
         if full:
             return "", f"the source printed {MOST_BYTES:,} bytes or more"
         if more:
-            return "", f"the source gave nothing within {timeout:g} seconds"
+            return "", f"the source gave nothing within {in_seconds(timeout)}"
         if code:
             return "", f"the source failed with exit code {code}"
         return child.printed.decode(errors="replace"), ""
@@ -168,7 +168,7 @@ class Reader:
             if self._stop in ready:
                 raise Stopped
             if STDIN not in ready:
-                return "", f"the source gave nothing within {timeout:g} seconds"
+                return "", f"the source gave nothing within {in_seconds(timeout)}"
             chunk = os.read(STDIN, MOST_BYTES)
             self.ended = not chunk
             self._held += chunk

@@ -109,7 +109,7 @@ export class Campaign {
     this.periods = Math.ceil((this.closes - this.opens) / this.periodSeconds);
     if (this.periods > 2 ** 20) throw new CampaignError(`a campaign must have at most 2^20 periods, not ${this.periods}`);
     if (this.transcript && (this.answersPerPeriod !== 1 || this.periods > 64))
-      throw new CampaignError(`a campaign with transcripts must have one answer per period, in at most 64 periods; this one has ${this.answersPerPeriod} in each of ${this.periods} periods`);
+      throw new CampaignError(`a campaign with transcripts must have one answer per period, in at most 64 periods, not ${this.answersPerPeriod} per period in ${this.periods}`);
     this.addresses = array(fields.addresses, "the addresses", CampaignError).map((one) => textFrom(one, "address"));
     this.addresses.forEach(requireAddress);
     if (this.addresses.length > 4) throw new CampaignError(`a campaign must have at most 4 addresses, not ${this.addresses.length}`);
@@ -117,7 +117,7 @@ export class Campaign {
     this.classes = classesFrom(fields.classes);
     const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
     if (this.classes.length !== claimed)
-      throw new CampaignError(`the campaign names ${this.classes.length} classes, but its notion has ${claimed}`);
+      throw new CampaignError(`the campaign must name as many classes as its notion has: ${claimed}, not ${this.classes.length}`);
     requireText(textFrom(fields.mechanism, "mechanism"), "mechanism", 200);
     if (!["distribution", "mean", "ranges", "top", ""].includes(textFrom(fields.goal, "goal")))
       throw new CampaignError("a goal must be one of distribution, mean, ranges, top, or empty");

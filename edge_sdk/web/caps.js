@@ -54,14 +54,14 @@ export function worstWithin(commitment, seconds) {
   return costOf(commitment, touched * commitment.answersPerPeriod);
 }
 
-/** The exact number of nats as text. @param {bigint} nanonats */
+/** A level with its unit, exactly. @param {bigint} nanonats */
 function natsText(nanonats) {
   const digits = String(nanonats % NANONATS).padStart(9, "0").replace(/0+$/, "");
-  return `${nanonats / NANONATS}${digits && "."}${digits}`;
+  return `${nanonats / NANONATS}${digits && "."}${digits} nat${nanonats === NANONATS ? "" : "s"}`;
 }
 
 /** The name of a cap in error messages. @param {Cap} cap */
-const nameOf = ({ kind, seconds }) => `the ${kind} cap${seconds ? ` of ${seconds} seconds` : ""}`;
+const nameOf = ({ kind, seconds }) => `the ${kind} cap${seconds ? ` of ${seconds} s` : ""}`;
 
 /** The caps; the default lifetime cap is added if none is set. @param {Cap[]} caps @returns {Cap[]} */
 const inForce = (caps) =>
@@ -96,7 +96,7 @@ function requireUnder(cap, already, wanted) {
   const left = cap.nanonats - already;
   if (wanted > left)
     throw new BudgetRefused(
-      `the campaign may cost ${natsText(wanted)} nats at worst, but ${nameOf(cap)} leaves ` +
+      `the campaign may cost ${natsText(wanted)} at worst, but ${nameOf(cap)} leaves ` +
         `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}: forget a campaign, or refuse this one`,
     );
 }
@@ -144,7 +144,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(nanonats)} nats, but ${natsText(held)} are spent or reserved: forget a campaign`,
+        `${nameOf(cap)} was lowered to ${natsText(nanonats)}, less than is spent or reserved, ${natsText(held)}: forget a campaign`,
       );
   }
 }

@@ -143,7 +143,7 @@ export function decode(data, limit = 2 ** 20) {
   if (data.length > limit) throw new CodecError(`the value has ${data.length} bytes, and at most ${limit} are allowed`);
   const reader = new Reader(data);
   const value = reader.value(MAX_DEPTH);
-  if (reader.at !== data.length) throw new CodecError(`${data.length - reader.at} bytes follow the end of the value`);
+  if (reader.at !== data.length) throw new CodecError(`the value ends at byte ${reader.at} of ${data.length}`);
   return value;
 }
 

@@ -18,7 +18,7 @@ export function pack(outputs, bits) {
   let number = 0n;
   for (const output of outputs) {
     if (output < 0 || output >= 2n ** BigInt(bits))
-      throw new ReportError(`an output does not fit in the ${bits} bits of an output of this campaign`);
+      throw new ReportError(`an output of this campaign must be below 2^${bits}`);
     number = (number << BigInt(bits)) | BigInt(output);
   }
   const length = Math.ceil((outputs.length * bits) / 8);
@@ -34,7 +34,7 @@ export function unpack(packed, count, bits) {
   const padding = 8 * packed.length - bits * count;
   const number = toBig(packed);
   if (padding < 0 || padding > 7 || BigInt.asUintN(padding, number))
-    throw new ReportError(`the bytes are not ${count} outputs of ${bits} bits in whole bytes, padded with zeros at the end`);
+    throw new ReportError(`the bytes are not ${count} x ${bits} bits of outputs, padded with zeros at the end`);
   return Array.from({ length: count }, (_, i) =>
     BigInt.asUintN(bits, number >> BigInt(padding + bits * (count - 1 - i))),
   );

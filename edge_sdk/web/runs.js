@@ -14,7 +14,7 @@ export const MAX_VALUES = 2 ** 20;
  */
 export function runsFrom(value, known, error) {
   const flat = integers(value, "a run", error, 0, MAX_VALUES);
-  if (flat.length % 2) throw new error(`runs must be pairs of a block and a length, not ${flat.length} numbers`);
+  if (flat.length % 2) throw new error("runs must be pairs of a block and a length");
   /** @type {Runs} */
   const runs = [];
   let [seen, total] = [known - 1, 0];

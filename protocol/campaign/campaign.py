@@ -109,8 +109,8 @@ class Campaign:
             )
         if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:
             raise CampaignError(
-                f"a campaign must have 1 to {MAX_PERIODS} periods of at least a second, not periods of "
-                f"{self.period_seconds} seconds from {self.opens} to {self.closes}"
+                f"a campaign must have 1 to {MAX_PERIODS} periods of at least a second, but opens at "
+                f"{self.opens}, closes at {self.closes} and has a period_seconds of {self.period_seconds}"
             )
         if not 1 <= self.answers_per_period <= MAX_ANSWERS_PER_PERIOD:
             raise CampaignError(
@@ -118,8 +118,8 @@ class Campaign:
             )
         if self.transcript and (self.answers_per_period != 1 or self.periods > MAX_TRANSCRIPT):
             raise CampaignError(
-                f"a campaign with transcripts must have one answer per period, in at most {MAX_TRANSCRIPT} periods; "
-                f"this one has {self.answers_per_period} in each of {self.periods} periods"
+                f"a campaign with transcripts must have one answer per period, in at most {MAX_TRANSCRIPT} periods, "
+                f"not {self.answers_per_period} per period in {self.periods}"
             )
         if not 1 <= self.minimum_reports <= 2**40:
             raise CampaignError(f"the minimum number of reports must be 1 to 2^40, not {self.minimum_reports}")
@@ -367,4 +367,4 @@ def _span(seconds: int) -> str:
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length} {unit}"
-    return f"{seconds} seconds"
+    return "1 second" if seconds == 1 else f"{seconds} seconds"

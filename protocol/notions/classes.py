@@ -133,7 +133,7 @@ def require_class_names(names: Sequence[str], notion: Notion) -> None:
     """
     claimed = len(notion.notions) if isinstance(notion, Classes) else 0
     if len(names) != claimed:
-        raise CampaignError(f"the campaign names {len(names)} classes, but its notion has {claimed}")
+        raise CampaignError(f"the campaign must name as many classes as its notion has: {claimed}, not {len(names)}")
 
 
 def class_channels(channel: Channel, classes: int) -> tuple[Channel, ...]:

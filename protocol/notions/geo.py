@@ -229,7 +229,7 @@ def _axis(coordinates: Sequence[int], factor: int) -> Axis:
 def _axis_from_wire(value: codec.Value) -> Axis:
     flat = codec.integers(value, "a gap or its count", NotionError, 1, MAX_EXTENT)
     if len(flat) % 2:
-        raise NotionError(f"an axis must be pairs of a gap and its count, not {len(flat)} numbers")
+        raise NotionError("an axis must be pairs of a gap and its count")
     if sum(flat[1::2]) > MAX_POINTS:
         raise NotionError(f"an axis must have at most {MAX_POINTS} gaps, not {sum(flat[1::2])}")
     return tuple(zip(flat[::2], flat[1::2], strict=True))

@@ -51,7 +51,7 @@ class Graded(Pairwise):
         if not 1 <= count <= MAX_CLASSES or len(self.budgets) != count:
             raise NotionError(
                 f"a graded notion must have 1 to {MAX_CLASSES} classes of inputs with one budget each, not {count} "
-                f"classes with {len(self.budgets)} budgets"
+                f"with {len(self.budgets)}"
             )
         for budget in self.budgets:
             require_level(budget)
@@ -166,7 +166,7 @@ class Graded(Pairwise):
         _, level, budgets, blocks, pairs = codec.fields(value, 5, cls.name, NotionError)
         flat = codec.integers(pairs, "a class", NotionError, 0, MAX_CLASSES - 1)
         if len(flat) % 2:
-            raise NotionError(f"pairs without a bound must be pairs of classes, not {len(flat)} classes")
+            raise NotionError("pairs without a bound must be pairs of classes")
         return cls(
             codec.integer(level, "a level", NotionError),
             codec.integers(budgets, "a budget", NotionError),

@@ -39,7 +39,7 @@ def test_without_caps_of_the_owner_a_device_has_a_lifetime_cap(open_device, cloc
     device = open_device(budget=None)
     assert device.budget.remaining == 8.0
     device.join(campaign())
-    with pytest.raises(BudgetRefused, match="8 of 8"):
+    with pytest.raises(BudgetRefused, match="8 nats of 8 nats"):
         device.join(campaign("Too much", level=2 * 10**9))
 
 
@@ -61,7 +61,7 @@ def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
     device = open_device(lifetime=10)
     first, second = (device.join(campaign(title)).campaign_id for title in ("One", "Two"))
     device.consent(first)
-    with pytest.raises(BudgetRefused, match="leaves 4 of 10"):
+    with pytest.raises(BudgetRefused, match="leaves 4 nats of 10 nats"):
         device.consent(second)
     assert not device.consented(second)
 
@@ -94,7 +94,7 @@ def test_a_cap_lowered_below_what_is_reserved_holds_at_once(open_device, clock, 
 def test_a_window_cap_counts_the_worst_window(open_device, clock):
     """A window of a week can touch two weekly periods, so its cap must have room for two answers."""
     data = campaign()
-    with pytest.raises(BudgetRefused, match=f"window cap of {WEEK} seconds leaves 1.9 of 1.9"):
+    with pytest.raises(BudgetRefused, match=f"window cap of {WEEK} s leaves 1.9 nats of 1.9 nats"):
         open_device(budget=BudgetPolicy(1000, window=(WEEK, 1.9))).join(data)
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
     device.consent(device.join(data).campaign_id)
@@ -109,7 +109,7 @@ def test_spending_of_forgotten_campaigns_counts_in_the_window(open_device, clock
     device.answer(campaign_id, "none")
     device.forget(campaign_id)
     other = campaign("Another", periods=100)
-    with pytest.raises(BudgetRefused, match="leaves 1 of 2"):
+    with pytest.raises(BudgetRefused, match="leaves 1 nat of 2 nats"):
         device.join(other)
     clock.now += WEEK - 1
     with pytest.raises(BudgetRefused):

@@ -137,7 +137,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
     assert run("answer", ident, "none")[0] == 1
     assert run("consent", ident)[0] == 0
     expected = [
-        (1, "leaves 2 of 8", ("consent", later)),
+        (1, "leaves 2 nats of 8 nats", ("consent", later)),
         (75, "opens in", ("answer", later, "none")),
         (65, "not one of the campaign's 6 values", ("answer", ident, "SECRETVALUE")),
         (1, "no joined campaign", ("answer", "ffff", "SECRETVALUE")),

@@ -30,7 +30,7 @@ from edge_sdk.errors import BudgetRefused, ConsentMissing
 from edge_sdk.timestamps import moment
 from edge_sdk.unit import sensor as sources
 from edge_sdk.unit.agent import CLOCK_SECONDS, MOST_PAUSE, Unit
-from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, load
+from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds, load
 from edge_sdk.unit.questions import SETTLE_SECONDS
 from edge_sdk.unit.sensor import MOST_BYTES, NOTHING, Reader, Stopped, answer_of, field_of
 from protocol.campaign import campaign_id, open_campaign
@@ -346,6 +346,12 @@ def test_a_reading_is_the_last_line_of_standard_output(reader, capfd):
     script = "echo 1 2; echo 3.5 4; echo secret 3.5 >&2"
     assert reader(command=("sh", "-c", script), field=0)() == ("3.5", "")
     assert capfd.readouterr() == ("", "")
+
+
+def test_one_second_is_in_the_singular():
+    """A text says 1 second, and seconds after every other number; a large whole number has all its digits."""
+    texts = [in_seconds(number) for number in (0.5, 1, 1.0, 10, 31_536_001)]
+    assert texts == ["0.5 seconds", "1 second", "1 second", "10 seconds", "31536001 seconds"]
 
 
 def test_a_program_that_hangs_is_killed_with_all_processes_it_started(reader, tmp_path):

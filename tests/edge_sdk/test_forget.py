@@ -73,7 +73,7 @@ def test_joining_again_does_not_refill_the_budget(open_device, clock):
         history(device, clock, campaign_id)
         device.forget(campaign_id)
         assert (device.budget.spent, device.budget.reserved) == (6, 0)
-        with pytest.raises(BudgetRefused, match="leaves 1 of 7"):
+        with pytest.raises(BudgetRefused, match="leaves 1 nat of 7 nats"):
             device.join(data)
 
 

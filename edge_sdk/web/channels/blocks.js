@@ -80,7 +80,7 @@ export class Blocks extends Channel {
     if (members.length === 2 && !members[0].length)
       throw new ChannelError("the only block has all inputs: write its inner channel alone");
     if (inner.length !== members.length - 1)
-      throw new ChannelError(`${members.length - 1} blocks must have ${members.length - 1} inner channels, not ${inner.length}`);
+      throw new ChannelError(`each block must have one inner channel: ${members.length - 1}, not ${inner.length}`);
     const blocks = sum(inner.map(({ outputs }) => outputs));
     super(
       wire,
@@ -91,7 +91,7 @@ export class Blocks extends Channel {
     );
     inner.forEach((one, j) => {
       if (one.inputs !== members[j + 1].length)
-        throw new ChannelError(`block ${j + 1} has ${members[j + 1].length} inputs, but its channel has ${one.inputs}`);
+        throw new ChannelError(`block ${j + 1} must have as many inputs as its channel: ${one.inputs}, not ${members[j + 1].length}`);
       if (one.inputs === 1 && !cover) throw new ChannelError(`block ${j + 1} has one value, and no other value has its outputs: leave the value open`);
     });
     if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs give outputs of block 1, so its channel must not be graded: choose another");

@@ -17,7 +17,7 @@ export class Table extends Channel {
     super(wire, rows.length, outputs, 62, 8);
     this.rows = rows;
     rows.forEach((row, x) => {
-      if (row.length !== outputs) throw new ChannelError(`row ${x} has ${row.length} outputs, but row 0 has ${outputs}`);
+      if (row.length !== outputs) throw new ChannelError(`row ${x} must have as many outputs as row 0: ${outputs}, not ${row.length}`);
       const total = cumulative(row).at(-1);
       if (total !== 2n ** 62n) throw new ChannelError(`the weights of row ${x} must sum to 2^62, not to ${total}`);
     });

@@ -26,7 +26,7 @@ export class Windows extends Channel {
     const weights = (/** @type {any} */ list) =>
       array(list, "weights", ChannelError).map((weight) => big(weight, "a weight", ChannelError));
     const flat = weights(parts[5]);
-    if (flat.length % 3) throw new ChannelError(`singles must be triples of an input and two weights, not ${flat.length} numbers`);
+    if (flat.length % 3) throw new ChannelError("singles must be triples of an input and two weights");
     /** @type {Single[]} */
     const singles = [];
     for (let i = 0; i < flat.length; i += 3) singles.push({ x: Number(flat[i]), own: flat[i + 1], other: flat[i + 2] });
@@ -34,7 +34,7 @@ export class Windows extends Channel {
     const types = array(parts[6], "the types of windows", ChannelError).map((one) => {
       const numbers = weights(one);
       const [span, inside, outside, low, ...heavy] = numbers;
-      if (numbers.length < 4) throw new ChannelError(`a type of windows must have a span and at least three weights, not ${numbers.length} numbers`);
+      if (numbers.length < 4) throw new ChannelError(`a type of windows must have 4 numbers or more, not ${numbers.length}`);
       return { span: Number(span), inside, outside, low, heavy };
     });
     const k = arcs.length;
@@ -60,7 +60,7 @@ export class Windows extends Channel {
       throw new ChannelError(`a windows channel without types must have 1 cell and 1 order, not ${cells} and ${orders}`);
     for (const { span, inside, outside, heavy } of types) {
       if (heavy.length !== heavies.length)
-        throw new ChannelError(`a type of windows must have a weight for each of ${heavies.length} heavy inputs, not ${heavy.length}`);
+        throw new ChannelError(`a type of windows must have a weight for each heavy input: ${heavies.length}, not ${heavy.length}`);
       if (span > cells) throw new ChannelError(`a window must span 0 to ${cells} cells, not ${span}`);
       if (inside < outside)
         throw new ChannelError(`the inside weight of a window must be at least its outside weight, ${outside}, not ${inside}`);

@@ -154,8 +154,8 @@ export function graded(wire) {
   const classes = membersOf(blocksOf(runsFrom(parts[3], 0, NotionError)));
   const flat = integers(parts[4], "a class", NotionError, 0, 63);
   if (!classes.length || classes.length > 64 || budgets.length !== classes.length)
-    throw new NotionError(`a graded notion must have 1 to 64 classes of inputs with one budget each, not ${classes.length} with ${budgets.length} budgets`);
-  if (flat.length % 2) throw new NotionError(`pairs without a bound must be pairs of classes, not ${flat.length} classes`);
+    throw new NotionError(`a graded notion must have 1 to 64 classes of inputs with one budget each, not ${classes.length} with ${budgets.length}`);
+  if (flat.length % 2) throw new NotionError("pairs without a bound must be pairs of classes");
   if (!flat.length && new Set(budgets).size < budgets.length)
     throw new NotionError("two classes have equal budgets: write them as one class");
   const open = new Set();

@@ -65,8 +65,8 @@ class Bits(Channel):
         classes = 1 + max(number for number, _ in self.runs)
         if len(self.own) != classes or len(self.other) != classes:
             raise ChannelError(
-                f"a bits channel of {classes} classes must have {classes} probabilities of each kind, not "
-                f"{len(self.own)} and {len(self.other)}"
+                "each class of a bits channel must have one probability of each kind: "
+                f"{classes}, not {len(self.own)} and {len(self.other)}"
             )
         for a, b in zip(self.own, self.other, strict=True):
             if not 0 <= b < a <= S:

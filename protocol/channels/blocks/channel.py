@@ -135,15 +135,13 @@ class Blocks(Channel):
         if len(members) == 2 and not members[OPEN]:
             raise ChannelError("the only block has all inputs: write its inner channel alone")
         if len(self.channels) != len(members) - 1:
-            raise ChannelError(
-                f"{len(members) - 1} blocks must have {len(members) - 1} inner channels, not {len(self.channels)}"
-            )
+            raise ChannelError(f"each block must have one inner channel: {len(members) - 1}, not {len(self.channels)}")
         for block, inner in enumerate(self.channels, 1):
             if not isinstance(inner, tuple(INNER.values())):
                 raise ChannelError(f"a block's inner channel must be one of {', '.join(INNER)}, not {inner.family}")
             if inner.inputs != len(members[block]):
                 raise ChannelError(
-                    f"block {block} has {len(members[block])} inputs, but its channel has {inner.inputs}"
+                    f"block {block} must have as many inputs as its channel: {inner.inputs}, not {len(members[block])}"
                 )
             if inner.inputs == 1 and not self.cover:
                 raise ChannelError(

@@ -71,8 +71,8 @@ class GradedProjective(Channel):
         classes = 1 + max((number for number, _ in self.runs), default=-1)
         if not 2 <= classes <= MAX_CLASSES or len(self.outside) != classes:
             raise ChannelError(
-                f"a graded channel must have 2 to {MAX_CLASSES} classes of inputs, with one outside weight each; this "
-                f"one has {classes} classes and {len(self.outside)} weights"
+                f"a graded channel must have 2 to {MAX_CLASSES} classes of inputs, with one outside weight each, not "
+                f"{classes} with {len(self.outside)}"
             )
         if len(set(self.outside)) != classes:
             raise ChannelError("two classes have equal outside weights: write them as one class")

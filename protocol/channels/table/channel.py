@@ -46,7 +46,7 @@ class Table(Channel):
             )
         for x, row in enumerate(self.rows):
             if len(row) != len(self.rows[0]):
-                raise ChannelError(f"row {x} has {len(row)} outputs, but row 0 has {len(self.rows[0])}")
+                raise ChannelError(f"row {x} must have as many outputs as row 0: {len(self.rows[0])}, not {len(row)}")
             if min(row) < 0:
                 raise ChannelError(f"a weight in row {x} must be at least 0, not {min(row)}")
             if sum(row) != 1 << TABLE_SCALE:

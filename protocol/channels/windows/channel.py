@@ -260,14 +260,12 @@ class Windows(Arrangement):
         _, arcs, cells, orders, heavies, singles, types = codec.fields(value, 7, "a windows channel", ChannelError)
         flat = codec.integers(singles, "a single", ChannelError)
         if len(flat) % 3:
-            raise ChannelError(f"singles must be triples of an input and two weights, not {len(flat)} numbers")
+            raise ChannelError("singles must be triples of an input and two weights")
         read = []
         for each in codec.array(types, "the types of windows", ChannelError):
             numbers = codec.integers(each, "a type of windows", ChannelError)
             if len(numbers) < 4:
-                raise ChannelError(
-                    f"a type of windows must have a span and at least three weights, not {len(numbers)} numbers"
-                )
+                raise ChannelError(f"a type of windows must have 4 numbers or more, not {len(numbers)}")
             span, inside, outside, low = numbers[:4]
             read.append(Type(span, inside, outside, low, numbers[4:]))
         return cls(
@@ -283,7 +281,7 @@ class Windows(Arrangement):
 def _require_type(each: Type, cells: int, heavies: int) -> None:
     if len(each.heavy) != heavies:
         raise ChannelError(
-            f"a type of windows must have a weight for each of {heavies} heavy inputs, not {len(each.heavy)}"
+            f"a type of windows must have a weight for each heavy input: {heavies}, not {len(each.heavy)}"
         )
     if not 0 <= each.span <= cells:
         raise ChannelError(f"a window must span 0 to {cells} cells, not {each.span}")
