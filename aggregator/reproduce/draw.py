@@ -26,7 +26,7 @@ WIDTH, HEIGHT = 4.6, 3.6
 
 STYLES: dict[str, tuple[str, str, float]] = {
     "published": ("#c2410c", "-", 1.1),
-    "illegal": ("#c2410c", ":", 2.0),
+    "invalid": ("#c2410c", ":", 2.0),
     "optimum": ("#1d5fa8", "-", 2.4),
     "ours": ("#2e8b57", "-", 2.0),
     "ldp": ("#7a5195", "--", 1.5),
@@ -117,8 +117,8 @@ def _curve(axes: Axes, curve: Curve, place: int) -> Line2D:
         return line
     style: str | tuple[int, tuple[float, float]] = dashes
     if place:
-        illegal = curve.role == "illegal"
-        style = SPARSE if illegal else DASHES[(DASHES.index(dashes) + place) % len(DASHES)]
+        invalid = curve.role == "invalid"
+        style = SPARSE if invalid else DASHES[(DASHES.index(dashes) + place) % len(DASHES)]
     # If curves coincide, both remain visible in this order.
     order = {"optimum": 4, "published": 5}.get(curve.role, 3)
     (line,) = axes.plot(curve.x, curve.y, color=colour, ls=style, lw=width, zorder=order)

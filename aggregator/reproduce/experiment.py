@@ -20,11 +20,11 @@ Part = TypeVar("Part")
 Key = TypeVar("Key")
 Number = TypeVar("Number", bound=float)
 
-ROLES = ("published", "illegal", "optimum", "ours", "ldp", "free", "server", "bound", "alone", "other")
+ROLES = ("published", "invalid", "optimum", "ours", "ldp", "free", "server", "bound", "alone", "other")
 """The role of a curve, which determines its colour in every figure:
 
 published   the paper's curve, where it keeps the claimed level
-illegal     the paper's curve, where it violates the claimed level
+invalid     the paper's curve, where it violates the claimed level
 optimum     the optimum under the claimed level
 ours        our best mechanism or estimate, if it is not the optimum
 ldp         plain LDP with an estimate that uses the prior
@@ -165,16 +165,16 @@ class Experiment:
         return self.run(Setting(data, generator, self.quick_repeats if quick else self.repeats, quick, advance))
 
 
-def parted(name: str, x: Sequence[float], y: Sequence[float], legal: Sequence[bool], notion: str) -> tuple[Curve, ...]:
+def parted(name: str, x: Sequence[float], y: Sequence[float], valid: Sequence[bool], notion: str) -> tuple[Curve, ...]:
     """Return a published curve as two curves: the part that satisfies the claimed level, and the part that does not,
     with "not" and the notion in its name."""
-    kept = tuple(value if keeps else math.nan for value, keeps in zip(y, legal, strict=True))
-    # The illegal part extends to the next legal point on either side, so that the line has no gap.
-    near = [any(not keeps for keeps in legal[max(place - 1, 0) : place + 2]) for place in range(len(x))]
+    kept = tuple(value if keeps else math.nan for value, keeps in zip(y, valid, strict=True))
+    # The invalid part extends to the next valid point on either side, so that the line has no gap.
+    near = [any(not keeps for keeps in valid[max(place - 1, 0) : place + 2]) for place in range(len(x))]
     broken = tuple(value if close else math.nan for value, close in zip(y, near, strict=True))
     both = (
-        (Curve(name, tuple(x), kept, "published"), any(legal)),
-        (Curve(f"{name}, not {notion} here", tuple(x), broken, "illegal"), not all(legal)),
+        (Curve(name, tuple(x), kept, "published"), any(valid)),
+        (Curve(f"{name}, not {notion} here", tuple(x), broken, "invalid"), not all(valid)),
     )
     return tuple(curve for curve, wanted in both if wanted)
 

@@ -89,7 +89,7 @@ def test_block_recipe_keeps_its_notion(blocks):
     st.lists(st.integers(1, 10**6), min_size=2, max_size=30),
     st.integers(exact.MIN_LEVEL, 12 * exact.NANONATS),
 )
-def test_lip_recipe_is_legal_and_tight_for_every_prior(prior, level):
+def test_lip_recipe_is_valid_and_tight_for_every_prior(prior, level):
     """The repaired LIP channel has its level to the nanonat under any prior, and an LDP level of at most 2 eps."""
     certificate = certify(lip_response(prior, level), Information(level, tuple(prior)))
     assert level - 1 <= certificate.audited <= level
@@ -111,24 +111,24 @@ def test_lip_recipe_is_the_binary_optimum_in_both_regimes():
         assert abs(Fraction(channel.weight(1, 0), 1 << 64) - other) < Fraction(2, 1 << 64)
 
 
-def test_lip_recipe_equals_the_published_channel_where_that_is_legal():
+def test_lip_recipe_equals_the_published_channel_where_that_is_valid():
     """If every prior share is at least 1 / (e^eps + 1), the published and the repaired recipe agree to 2^-64;
     otherwise the published one is refused."""
     dice = random.Random(7)
-    legal = 0
+    valid = 0
     for _ in range(300):
         prior = tuple(dice.randint(1, 50) for _ in range(dice.choice((2, 3, 5))))
         level = dice.randint(exact.NANONATS // 10, 5 * exact.NANONATS)
         published, repaired = published_lip_response(prior, level), lip_response(prior, level)
         if all(w * (exact.exp_lower(level) + D) >= sum(prior) * D for w in prior):
-            legal += 1
+            valid += 1
             certify(published, Information(level, prior))
             for y in range(len(prior)):
                 assert abs(published.cover_of(y) - repaired.cover_of(y)) <= 1
         else:
             with pytest.raises(Uncertified):
                 certify(published, Information(level, prior))
-    assert 30 < legal < 270
+    assert 30 < valid < 270
 
 
 def test_a_draft_becomes_the_campaign_it_describes(tmp_path):

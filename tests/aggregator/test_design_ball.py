@@ -53,9 +53,9 @@ def ball_corners(distribution: np.ndarray, radius: float) -> np.ndarray:
 
 
 def brute_force(distribution: np.ndarray, b: float, radius: float) -> float:
-    """Return the least MSE over all channels: a linear program over every legal corner of the posteriors.
+    """Return the least MSE over all channels: a linear program over every valid corner of the posteriors.
 
-    At each corner of the ball the legal lifts are bounded by b and 1/b, one inequality for each input and corner; the
+    At each corner of the ball the valid lifts are bounded by b and 1/b, one inequality for each input and corner; the
     convex hull library finds their intersections. The reference uses nothing of the design's reasoning.
     """
     priors, n = ball_corners(distribution, radius), len(distribution)

@@ -127,7 +127,7 @@ def test_random_sampling_of_an_even_prior_is_randomised_response():
         assert abs(sampling.cover[0] - response.cover[0]) <= 1
 
 
-def test_random_sampling_for_lip_is_the_published_channel_where_that_is_legal():
+def test_random_sampling_for_lip_is_the_published_channel_where_that_is_valid():
     """For a prior with every P >= 1 / (e^eps + 1), random sampling for LIP is the published channel."""
     prior = (5, 3, 2)
     ours, published = random_sampling_lip(prior, 2 * NAT), published_lip_response(prior, 2 * NAT)

@@ -330,7 +330,7 @@ def test_a_published_curve_is_divided_by_its_claim():
     kept, broken = parted("published", (1.0, 2.0, 3.0), (3.0, 2.0, 1.0), (False, True, True), "eps-LIP")
     assert [math.isnan(y) for y in kept.y] == [True, False, False]
     assert (broken.y[:2], math.isnan(broken.y[2])) == ((3.0, 2.0), True)
-    assert (kept.role, broken.role, broken.name) == ("published", "illegal", "published, not eps-LIP here")
+    assert (kept.role, broken.role, broken.name) == ("published", "invalid", "published, not eps-LIP here")
     assert [curve.role for curve in parted("p", (1.0,), (1.0,), (True,), "x")] == ["published"]
 
 

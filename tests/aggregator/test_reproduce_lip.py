@@ -22,11 +22,11 @@ from aggregator.reproduce.lip.published import (
     bit,
     claimed,
     keeps,
-    legal_from,
     level,
     of_bit,
     true_level,
     unbiased,
+    valid_from,
     warner,
 )
 from aggregator.reproduce.lip.report_error import least_mae
@@ -53,7 +53,7 @@ def local_mse(share, eps):
 @pytest.mark.parametrize("share", ["0.5", "0.3", "0.1", "0.01", "0.99"])
 @pytest.mark.parametrize("eps", [0.5, 1.0, 2.0, 4.0])
 def test_errors_of_one_bit_equal_the_closed_forms(share, eps):
-    """The published error, the legal optimum, and LDP with and without MMSE are eq. 19, MATH 2.3, eq. 20 and eq. 25."""
+    """The published error, the valid optimum, and LDP with and without MMSE are eq. 19, MATH 2.3, eq. 20 and eq. 25."""
     prior, p, odds = bit(share), float(share), math.exp(eps)
     assert of_bit(published_lip_response(prior, level(eps)), prior) == pytest.approx(claimed(p, eps), abs=1e-9)
     assert of_bit(lip_response(prior, level(eps)), prior) == pytest.approx(local_mse(p, eps), abs=1e-9)
@@ -80,9 +80,9 @@ def program_of_mae(share, eps):
 @pytest.mark.parametrize("eps", [0.2, 0.69, 1.0, 2.0, 4.0])
 @pytest.mark.parametrize("share", ["0.5", "0.3", "0.15", "0.05", "0.01"])
 def test_the_published_channel_has_the_least_error_of_a_single_report(share, eps):
-    """If the published channel is legal, it has the least mean absolute error of all legal channels (Proposition 3).
+    """If the published channel is valid, it has the least mean absolute error of all valid channels (Proposition 3).
 
-    Its reports then have the distribution of the answers. Otherwise the best legal channel says yes with probability
+    Its reports then have the distribution of the answers. Otherwise the best valid channel says yes with probability
     1/(e^eps + 1), and the least error is that channel's or, if P1 is below 1/(2 e^eps), that of no report.
     """
     prior, p, odds = bit(share), float(share), math.exp(eps)
@@ -100,17 +100,17 @@ def test_the_published_channel_has_the_least_error_of_a_single_report(share, eps
 
 
 def test_the_true_level_is_the_least_that_certifies():
-    """A channel is certified at its true level and at no smaller one; the published channel is legal from
-    ``legal_from`` on."""
+    """A channel is certified at its true level and at no smaller one; the published channel is valid from
+    ``valid_from`` on."""
     prior = (70, 20, 10)
     channel = published_lip_response(prior, NAT)
     found = true_level(channel, prior)
     assert found == pytest.approx(math.log((1 - math.exp(-1)) / 0.1 + math.exp(-1)), abs=1e-8)
     certify(channel, Information(round(found * NAT), prior))
     assert not keeps(channel, prior, found - 1e-6)
-    edge = legal_from(prior)
-    for eps, legal in ((edge - 0.01, False), (edge + 0.01, True)):
-        assert keeps(published_lip_response(prior, level(eps)), prior, eps) == legal
+    edge = valid_from(prior)
+    for eps, valid in ((edge - 0.01, False), (edge + 0.01, True)):
+        assert keeps(published_lip_response(prior, level(eps)), prior, eps) == valid
 
 
 def optimum_of_sum(prior, values, eps):
@@ -178,7 +178,7 @@ def test_the_trusted_server_keeps_the_level_of_every_person(n):
         p, eps = generator.uniform(0.05, 0.95, n), float(generator.uniform(0.5, 5))
         weight = np.prod(np.where(bits == 1, p, 1 - p), axis=1)
         distribution = np.array([weight[bits.sum(axis=1) == s].sum() for s in range(n + 1)])
-        legal = []
+        valid = []
         for parts in partitions(n):
             lifts = []
             for part in parts:
@@ -187,11 +187,11 @@ def test_the_trusted_server_keeps_the_level_of_every_person(n):
                 lifts += [yes / p, (1 - yes) / (1 - p)]
             if np.abs(np.log(np.maximum(lifts, 1e-300))).max() <= eps:
                 means = [distribution[list(part)] @ np.array(part) / distribution[list(part)].sum() for part in parts]
-                legal.append(sum(distribution[list(part)] @ (np.array(part) - mean) ** 2
+                valid.append(sum(distribution[list(part)] @ (np.array(part) - mean) ** 2
                                  for part, mean in zip(parts, means, strict=True)))  # fmt: skip
         found, nothing = trusted_curator.trusted_sum(p, eps), float((p * (1 - p)).sum())
         silent += found == nothing
-        assert found == pytest.approx(nothing) or any(found == pytest.approx(error) for error in legal)
+        assert found == pytest.approx(nothing) or any(found == pytest.approx(error) for error in valid)
     assert silent < 30
 
 
@@ -247,7 +247,7 @@ def test_the_error_for_a_ball_of_priors_grows_with_the_radius():
     """The error of the design for the ball never decreases with the radius.
 
     It is never above those of the scaled channel of the centre, of LDP and of no report. For two values it is the
-    legal optimum at radius 0, and that of LDP at the largest radius.
+    valid optimum at radius 0, and that of LDP at the largest radius.
     """
     found = rough_prior(Setting(DataFolder(None), np.random.default_rng(1), 1, True, lambda _: None))
     for panel in found.panels:

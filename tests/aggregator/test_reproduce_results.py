@@ -15,7 +15,7 @@ from aggregator.reproduce.page import written
 from tests.aggregator.stored_run import document_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-FAST = {"legality", "numbers", "example1", "fig5", "fig6-cns", "notions", "sweep", "utility", "relations"}
+FAST = {"validity", "numbers", "example1", "fig5", "fig6-cns", "notions", "sweep", "utility", "relations"}
 """Experiments of a second or less; the others are run by `make test-long`."""
 
 

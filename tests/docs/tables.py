@@ -124,7 +124,7 @@ def lip_errors() -> str:
             choice, _ = best(question, list(found.values()), most_bits_of(question, None))
             rows.append([
                 f"{size}, zipf({exponent:g})", f"{eps:g}", f"{alone:.5f}",
-                f"{published.person_mse:.5f}" if published else "not legal",
+                f"{published.person_mse:.5f}" if published else "not valid",
                 f"{found['lip-response'].person_mse:.5f}", f"{choice.person_mse:.5f} ({choice.mechanism.name})",
                 f"{lip_mse_bound(level(eps), prior):.5f}",
             ])  # fmt: skip
@@ -161,7 +161,7 @@ def ball_errors() -> str:
             f"{lip_mse(centre, prior):.5f}, keeps {kept.nats:.3f}",
         ])  # fmt: skip
     return grid(
-        ["values", "nats", "radius", "prior alone", "best LDP", "centre, scaled", "auto", "centre, not legal"], rows
+        ["values", "nats", "radius", "prior alone", "best LDP", "centre, scaled", "auto", "centre, not valid"], rows
     )
 
 

@@ -159,8 +159,8 @@ def test_a_wrong_value_of_a_field_is_refused(place: int, wrong: codec.Value) -> 
     fields = codec.decode(encode_campaign(made()), limit=2**16)
     assert isinstance(fields, list)
     fields[place] = wrong
-    legal = (place in (2, 6, 16, 17, 18, 19, 21) and wrong == "") or (place in (14, 15, 20) and wrong == [])
-    if legal:
+    valid = (place in (2, 6, 16, 17, 18, 19, 21) and wrong == "") or (place in (14, 15, 20) and wrong == [])
+    if valid:
         assert decode_campaign(codec.encode(fields))
     else:
         with pytest.raises(BadData):

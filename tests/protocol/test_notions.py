@@ -192,15 +192,15 @@ def published_lip(prior: list[int], level: int) -> RandomizedResponse:
     return RandomizedResponse(len(prior), (cover[0],) if len(set(cover)) == 1 else tuple(cover))
 
 
-def test_published_lip_channel_is_legal_where_no_symbol_is_rare() -> None:
+def test_published_lip_channel_is_valid_where_no_symbol_is_rare() -> None:
     """The published closed form keeps eps-LIP iff P_m >= 1 / (e^eps + 1) for every m: 600 random priors, 0 mismatches.
 
     Rounded to 64 bits the channel may exceed its level by a nanonat, so levels are compared with this tolerance; priors
     within the tolerance of the border are skipped.
     """
     draw = random.Random(11)
-    legal = illegal = 0
-    while legal + illegal < 600:
+    valid = invalid = 0
+    while valid + invalid < 600:
         k = draw.randint(2, 6)
         level = draw.randint(NAT // 10, 4 * NAT)
         prior = [draw.randint(1, 1000) for _ in range(k)]
@@ -214,8 +214,8 @@ def test_published_lip_channel_is_legal_where_no_symbol_is_rare() -> None:
         found = published_lip(prior, level).loss_against_prior(prior).level
         assert found is not None
         assert (found <= level + 1) is (share >= border), (prior, level, found)
-        legal, illegal = legal + (share >= border), illegal + (share < border)
-    assert min(legal, illegal) > 100
+        valid, invalid = valid + (share >= border), invalid + (share < border)
+    assert min(valid, invalid) > 100
 
 
 def test_lip_of_a_response_is_that_of_its_table() -> None:

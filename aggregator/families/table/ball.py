@@ -56,8 +56,8 @@ class Staircases(Coordinates):
             return None
         steps = np.array([part for part in itertools.product(range(3), repeat=n) if {0, 2} <= set(part)])
         top, middle, bottom = ((steps == step).astype(float) @ self.mass for step in range(3))
-        levels, legal = self._levels(top, middle, bottom)
-        lifts: Floats = np.take_along_axis(levels, steps, axis=1)[legal]
+        levels, valid = self._levels(top, middle, bottom)
+        lifts: Floats = np.take_along_axis(levels, steps, axis=1)[valid]
         return lifts
 
     def alone(self) -> Floats:
@@ -77,10 +77,10 @@ class Staircases(Coordinates):
             mass, square, price = (np.concatenate([[0.0], np.cumsum(of[order])])
                                    for of in (self.mass, self.square, prices))  # fmt: skip
             cut = [[of[ends], of[starts] - of[ends], of[-1] - of[starts]] for of in (mass, square, price)]
-            levels, legal = self._levels(*cut[0])
+            levels, valid = self._levels(*cut[0])
             gain = sum(levels[:, step] ** 2 * cut[1][step] - levels[:, step] * cut[2][step] for step in range(3))
-            best = np.argsort(-np.where(legal, gain, -np.inf))[:_BEST_CUTS]
-            for place in best[legal[best]]:
+            best = np.argsort(-np.where(valid, gain, -np.inf))[:_BEST_CUTS]
+            for place in best[valid[best]]:
                 lifts = np.empty(n)
                 lifts[order] = np.repeat(levels[place], [ends[place], starts[place] - ends[place], n - starts[place]])
                 found.append(lifts)

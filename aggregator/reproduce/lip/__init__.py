@@ -15,14 +15,14 @@ from aggregator.reproduce.lip.bits import example_1, figure_5, figure_6_cns, fig
 from aggregator.reproduce.lip.districts import figure_8b_cns, figure_9b
 from aggregator.reproduce.lip.em_step import one_step
 from aggregator.reproduce.lip.histogram import figure_7
-from aggregator.reproduce.lip.legal_priors import legality, numbers
 from aggregator.reproduce.lip.own_priors import figure_8
 from aggregator.reproduce.lip.report_error import report_error
 from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.sums import figure_6a, figure_6b
+from aggregator.reproduce.lip.valid_priors import numbers, validity
 
 EXPERIMENTS = (
-    Experiment("legality", "A9", "The priors for which the published channel is legal", legality, 4000, 1000),
+    Experiment("validity", "A9", "The priors for which the published channel is valid", validity, 4000, 1000),
     Experiment("numbers", "A9", "Claimed and true errors of one bit", numbers),
     Experiment("report-error", "A6", "Eq. 22, Proposition 3: the error of a single report", report_error, 4000, 1000),
     Experiment("example1", "A9", "Example 1 (fig. 2): a survey of 100 people", example_1, 10_000, 400),

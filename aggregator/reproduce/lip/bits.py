@@ -1,6 +1,6 @@
 """Experiments with one bit: Example 1, and figs. 5, 9a and 6 (first version).
 
-For two values all results are exact. The legal optimum has a closed form (MATH 2.3), so the gap between it and the
+For two values all results are exact. The valid optimum has a closed form (MATH 2.3), so the gap between it and the
 published curve is the apparent gain from the violated constraint.
 """
 
@@ -28,7 +28,6 @@ from aggregator.reproduce.lip.published import (
     bit,
     claimed,
     error_panel,
-    legal_from,
     of_bit,
     published,
     rare_bit,
@@ -36,6 +35,7 @@ from aggregator.reproduce.lip.published import (
     standard_errors,
     true_level,
     unbiased,
+    valid_from,
     warner,
 )  # fmt: skip
 from protocol.channels import Channel
@@ -62,8 +62,8 @@ def example_1(setting: Setting) -> ExperimentResult:
                   tuple(people * unbiased(rare_bit(eps), prior) for eps in levels), "free"),
             Curve("LDP, MMSE", levels, tuple(people * of_bit(warner(eps), prior) for eps in levels), "ldp"),
             *published("published LIP", levels, prior, lambda channel: people * of_bit(channel, prior)),
-            Curve("legal optimum", levels, tuple(best), "optimum"),
-            Curve("legal optimum, simulated", simulated, tuple(marks), "optimum", marks=True),
+            Curve("valid optimum", levels, tuple(best), "optimum"),
+            Curve("valid optimum, simulated", simulated, tuple(marks), "optimum", marks=True),
             Curve("prior alone", levels, (people * share * (1 - share),) * len(levels), "alone"),
         ),
         log_y=True,
@@ -74,9 +74,9 @@ def example_1(setting: Setting) -> ExperimentResult:
         Finding(
             f"LIP's error is far below LDP's; at 1 nat, eq. 19 gives {people * claimed(share, 1):.3g}",
             f"the published channel has an error of {people * of_bit(one, prior):.3g}, but its true level is "
-            f"{true_level(one, prior):.2f} nats; the best legal channel has {optimum:.3g}, LDP with MMSE {ldp:.3g}, "
+            f"{true_level(one, prior):.2f} nats; the best valid channel has {optimum:.3g}, LDP with MMSE {ldp:.3g}, "
             f"the prior without any report {people * share * (1 - share):.3g}",
-            f"{BROKEN}; with P1 = {share:g} this holds from {legal_from(prior):.2f} nats on",
+            f"{BROKEN}; with P1 = {share:g} this holds from {valid_from(prior):.2f} nats on",
         ),
         Finding(
             f"E_LDP = 100 e^eps / (e^eps + 1)^2, which would be {people * math.e / (math.e + 1) ** 2:.3g} at 1 nat",
@@ -92,13 +92,13 @@ def example_1(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "expected errors",
-            f"the means of {setting.repeats:,} simulated surveys of the legal optimum are within {max(off):.1f} "
+            f"the means of {setting.repeats:,} simulated surveys of the valid optimum are within {max(off):.1f} "
             "standard errors of the expected error",
             "simulated people answer through the same integers",
         ),
     )
     verdict = (
-        f"With one sick person in ten, one nat and {people} people, LIP's legal optimum has {optimum / ldp:.0%} of the "
+        f"With one sick person in ten, one nat and {people} people, LIP's valid optimum has {optimum / ldp:.0%} of the "
         f"error of LDP with the same prior, not the {people * of_bit(one, prior) / ldp:.0%} of the published channel."
     )
     return ExperimentResult((panel,), findings, verdict)
@@ -132,17 +132,17 @@ def figure_5(setting: Setting) -> ExperimentResult:
         Finding(
             "with P1 = 0.99 LIP's advantage over LDP is largest; at 1 nat, eq. 19 gives "
             f"{math.sqrt(claimed(0.99, 1)):.4f}",
-            f"the published channel's true level is {true_level(one, skewed):.2f} nats; the legal optimum has an "
+            f"the published channel's true level is {true_level(one, skewed):.2f} nats; the valid optimum has an "
             f"error of {root_of_bit(lip_response(skewed, level(1)), skewed):.4f}, LDP with MMSE "
             f"{root_of_bit(warner(1), skewed):.4f}, the prior alone {math.sqrt(prior_mse(skewed) / 2):.4f}",
-            f"{BROKEN}; with P1 = 0.99 this holds from {legal_from(skewed):.2f} nats on, so the channel is not legal "
+            f"{BROKEN}; with P1 = 0.99 this holds from {valid_from(skewed):.2f} nats on, so the channel is not valid "
             "in nearly the whole panel",
         ),
         Finding(
             "the gap between LIP and LDP grows as the prior gets skewed",
-            f"at 1 nat the legal optimum has {gains['0.5']:.1%} of LDP's error with P1 = 0.5 and {gains['0.99']:.1%} "
+            f"at 1 nat the valid optimum has {gains['0.5']:.1%} of LDP's error with P1 = 0.5 and {gains['0.99']:.1%} "
             "with P1 = 0.99",
-            "the gain of a legal channel falls if the prior is more skewed: a report must not make a rare yes likely, "
+            "the gain of a valid channel falls if the prior is more skewed: a report must not make a rare yes likely, "
             "and the error is small even without a report",
         ),
         Finding(
@@ -155,7 +155,7 @@ def figure_5(setting: Setting) -> ExperimentResult:
     verdict = (
         "A prior in the estimate reduces the error more than LIP in the channel: at 1 nat and a uniform prior, LDP has "
         f"{math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} without the prior and "
-        f"{root_of_bit(warner(1), bit('0.5')):.3f} with it, and legal LIP has "
+        f"{root_of_bit(warner(1), bit('0.5')):.3f} with it, and valid LIP has "
         f"{root_of_bit(lip_response((1, 1), level(1)), (1, 1)):.3f}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
@@ -171,10 +171,10 @@ def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, fre
         curves += [
             *published("published LIP at eps/2", x, prior, root, part=0.5),
             Curve("symmetric LIP at eps/2", x, tuple(root(symmetric_lip(prior, level(eps / 2))) for eps in x), "other"),
-            Curve("legal optimum at eps/2", x, tuple(root(lip_response(prior, level(eps / 2))) for eps in x), "ours"),
+            Curve("valid optimum at eps/2", x, tuple(root(lip_response(prior, level(eps / 2))) for eps in x), "ours"),
         ]
     curves += [
-        Curve("legal optimum", x, tuple(root(lip_response(prior, level(eps))) for eps in x), "optimum"),
+        Curve("valid optimum", x, tuple(root(lip_response(prior, level(eps))) for eps in x), "optimum"),
         Curve("prior alone", x, (math.sqrt(prior_mse(prior) / 2),) * len(x), "alone"),
     ]
     return error_panel(title, *curves)
@@ -197,7 +197,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
     panels = [_bit_panel(f"P1 = {share}", bit(share), FULL, free=False) for share in setting.track(("0.5", "0.01"))]
     rare = bit("0.01")
     theirs = _crossing(rare, lambda half: published_lip_response(rare, level(half)))
-    legal = _crossing(rare, lambda half: lip_response(rare, level(half)))
+    valid = _crossing(rare, lambda half: lip_response(rare, level(half)))
     symmetric = [
         of_bit(symmetric_lip((1, 1), level(eps / 2)), (1, 1)) / of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
         for eps in FULL
@@ -206,10 +206,10 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "with P1 = 0.01, eps/2-LIP has less error than eps-LDP up to 8.3 nats",
-            f"the published channel at eps/2 has less error up to {theirs:g} nats; the legal optimum at eps/2 "
-            + (f"up to {legal:g} nats" if legal else "nowhere"),
+            f"the published channel at eps/2 has less error up to {theirs:g} nats; the valid optimum at eps/2 "
+            + (f"up to {valid:g} nats" if valid else "nowhere"),
             f"at eps = 1 the published channel at eps/2 has a true level of {true_level(one, rare):.2f} nats, not "
-            f"0.5; it keeps eps/2 from eps = {2 * legal_from(rare):.2f} on",
+            f"0.5; it keeps eps/2 from eps = {2 * valid_from(rare):.2f} on",
         ),
         Finding(
             "with P1 = 0.5 the symmetric and the general channel are the same",
@@ -226,7 +226,7 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
                 for eps in FULL
             )
             else "not at every level drawn",
-            "a uniform prior is where the published channel is legal at every level",
+            "a uniform prior is where the published channel is valid at every level",
         ),
     )
     verdict = (
@@ -249,21 +249,21 @@ def figure_9a(setting: Setting) -> ExperimentResult:
     for _ in setting.track((0,)):
         panel = _bit_panel(f"{popular} of {pages:,} pages with more than {bar:,} clicks", prior, levels, free=False)
     theirs = _crossing(prior, lambda half: published_lip_response(prior, level(half)))
-    legal = _crossing(prior, lambda half: lip_response(prior, level(half)))
+    valid = _crossing(prior, lambda half: lip_response(prior, level(half)))
     one = published_lip_response(prior, level(1))
     findings = (
         Finding(
             "LIP has less error than LDP, and the difference is larger if popular pages are rarer",
             f"at 1 nat the published channel has an error of {root_of_bit(one, prior):.5f} and a true level of "
-            f"{true_level(one, prior):.2f} nats; the legal optimum has "
+            f"{true_level(one, prior):.2f} nats; the valid optimum has "
             f"{root_of_bit(lip_response(prior, level(1)), prior):.5f}, LDP with MMSE "
             f"{root_of_bit(warner(1), prior):.5f}, the prior alone {math.sqrt(share * (1 - share)):.5f}",
-            f"{BROKEN}; here this holds from {legal_from(prior):.2f} nats on",
+            f"{BROKEN}; here this holds from {valid_from(prior):.2f} nats on",
         ),
         Finding(
             "for some smaller levels eps/2-LIP has less error than eps-LDP",
-            f"the published channel has less error up to {theirs:g} nats; the legal optimum "
-            + (f"up to {legal:g} nats" if legal else "nowhere"),
+            f"the published channel has less error up to {theirs:g} nats; the valid optimum "
+            + (f"up to {valid:g} nats" if valid else "nowhere"),
             "the advantage came from the higher true level",
         ),
         Finding(
@@ -275,8 +275,8 @@ def figure_9a(setting: Setting) -> ExperimentResult:
         ),
     )  # fmt: skip
     verdict = (
-        f"If a yes is as rare as {share:.2%}, no channel improves much on the prior below {legal_from(prior):.0f} "
-        "nats: legal LIP at 1 nat has "
+        f"If a yes is as rare as {share:.2%}, no channel improves much on the prior below {valid_from(prior):.0f} "
+        "nats: valid LIP at 1 nat has "
         f"{math.sqrt(of_bit(lip_response(prior, level(1)), prior) / (share * (1 - share))):.2%} of the prior's error."
     )
     return ExperimentResult((panel,), findings, verdict, clicks.label)

@@ -21,10 +21,10 @@ from aggregator.reproduce.lip.published import (
     SPARSE,
     compared,
     error_panel,
-    legal_from,
     published,
     roots,
     true_level,
+    valid_from,
 )
 from protocol.channels import Channel
 from protocol.notions import Information, Ldp
@@ -56,7 +56,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "LIP has less error than LDP for local priors from people's own history",
-            f"at 1 nat the legal optimum has an error of {best:.4f}, LDP with MMSE {ldp:.4f}, the priors alone "
+            f"at 1 nat the valid optimum has an error of {best:.4f}, LDP with MMSE {ldp:.4f}, the priors alone "
             f"{alone:.4f}; the published channel {math.sqrt(at_one['published']):.4f}, and it protects "
             f"{at_one['protected']:.1%} of the users",
             f"{BROKEN}: people who are nearly always, or never, in one district have a prior near 0 or 1",
@@ -76,7 +76,7 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"For a bit that people's own history nearly determines, legal LIP at 1 nat has {best / ldp:.1%} of LDP's "
+        f"For a bit that people's own history nearly determines, valid LIP at 1 nat has {best / ldp:.1%} of LDP's "
         f"error and {best / alone:.1%} of that of the priors alone: a report can add little."
     )
     return ExperimentResult((panel,), findings, verdict, places.label)
@@ -128,8 +128,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         Curve("best LDP, MMSE", levels, roots(ldp), "ldp"),
         *published("published LIP", levels, prior, root),
         *published("published LIP at eps/2", levels, prior, root, part=0.5),
-        Curve("our best legal LIP at eps/2", levels, roots(half), "ours"),
-        Curve("our best legal LIP", levels, roots(best), "optimum"),
+        Curve("our best valid LIP at eps/2", levels, roots(half), "ours"),
+        Curve("our best valid LIP", levels, roots(best), "optimum"),
         Curve("prior alone", levels, (alone,) * len(levels), "alone"),
     )
     at = {eps: place for place, eps in enumerate(levels)}
@@ -142,10 +142,10 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         Finding(
             "with more values the advantage of LIP is more evident; 83 districts in use",
             f"{size} districts; at 1 nat the published channel has an error of {root(one):.3f} and a true level of "
-            f"{true_level(one, prior):.2f} nats; legal LIP has {math.sqrt(best[at[1.0]]):.3f}, the best LDP channel "
+            f"{true_level(one, prior):.2f} nats; valid LIP has {math.sqrt(best[at[1.0]]):.3f}, the best LDP channel "
             f"{math.sqrt(ldp[at[1.0]]):.3f}, the prior alone {alone:.3f}",
             f"{BROKEN}; the rarest district has {min(prior)} of {sum(prior):,} earlier check-ins, so the published "
-            f"channel is legal from {legal_from(prior):.2f} nats on",
+            f"channel is valid from {valid_from(prior):.2f} nats on",
         ),
         Finding(
             "districts without earlier check-ins are never reported",
@@ -163,7 +163,7 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"Over {size} districts legal LIP has {math.sqrt(best[at[2.0]] / ldp[at[2.0]]):.0%} of the best LDP channel's "
+        f"Over {size} districts valid LIP has {math.sqrt(best[at[2.0]] / ldp[at[2.0]]):.0%} of the best LDP channel's "
         f"error at 2 nats and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4, with the same prior in the estimate."
     )
     return ExperimentResult((panel,), findings, verdict, places.label)

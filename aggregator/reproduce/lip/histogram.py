@@ -1,6 +1,6 @@
 """The histogram of 20 values (fig. 7).
 
-The legal optimum is the planner's choice for the histogram.
+The valid optimum is the planner's choice for the histogram.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from aggregator.reproduce.lip.published import (
     FULL,
     SPARSE,
     error_panel,
-    legal_from,
     published,
     roots,
     spans,
     true_level,
+    valid_from,
 )
 from protocol.channels import Channel
 from protocol.notions import Information, Ldp
@@ -79,7 +79,7 @@ def figure_7(setting: Setting) -> ExperimentResult:
         if eps in (1.0, 2.0, 4.0)
     }
     verdict = (
-        "For a histogram of 20 values (Zipf prior), the ratio of the errors of legal LIP and of the best LDP "
+        "For a histogram of 20 values (Zipf prior), the ratio of the errors of valid LIP and of the best LDP "
         "channel, with the same prior in the estimate, is "
         + ", ".join(f"{part:.0%} at {eps:g}" for eps, part in ratio.items())
         + " nats."
@@ -102,8 +102,8 @@ def _panel(name: str, levels: tuple[float, ...], errors: dict[str, list[float]])
         Curve("best LDP, MMSE", levels, roots(errors["best ldp"]), "ldp"),
         *published("published LIP", levels, prior, root),
         *published("published LIP at eps/2", levels, prior, root, part=0.5),
-        Curve("our best legal LIP", levels, roots(errors["best"]), "optimum"),
-        Curve("lower bound of legal LIP", levels, roots(errors["bound"]), "bound"),
+        Curve("our best valid LIP", levels, roots(errors["best"]), "optimum"),
+        Curve("lower bound of valid LIP", levels, roots(errors["bound"]), "bound"),
         Curve("prior alone", levels, (math.sqrt(prior_mse(prior)),) * len(levels), "alone"),
     )
 
@@ -151,14 +151,14 @@ def _findings(
     return (
         Finding(
             "LIP of the published channel with 20 values, 0 to 10 nats",
-            f"with a uniform prior it is eps-LIP from {legal_from(EVEN):.2f} nats on, with a Zipf prior from "
-            f"{legal_from(ZIPF):.2f}; at 1 nat its true level is {true_level(one, EVEN):.2f} and "
+            f"with a uniform prior it is eps-LIP from {valid_from(EVEN):.2f} nats on, with a Zipf prior from "
+            f"{valid_from(ZIPF):.2f}; at 1 nat its true level is {true_level(one, EVEN):.2f} and "
             f"{true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f}",
             BROKEN,
         ),
         Finding(
             f"at 1 nat the published error is {math.sqrt(lip_mse(one, EVEN)):.3f} (uniform prior)",
-            f"the best legal channel has {math.sqrt(at_one['uniform']['best']):.3f}, LDP with MMSE "
+            f"the best valid channel has {math.sqrt(at_one['uniform']['best']):.3f}, LDP with MMSE "
             f"{math.sqrt(at_one['uniform']['best ldp']):.3f}, the prior alone {math.sqrt(prior_mse(EVEN)):.3f}; with "
             f"a Zipf prior {math.sqrt(at_one['Zipf']['best']):.3f}, {math.sqrt(at_one['Zipf']['best ldp']):.3f}, "
             f"{math.sqrt(prior_mse(ZIPF)):.3f}",

@@ -66,7 +66,7 @@ def figure_8(setting: Setting) -> ExperimentResult:
     panels = tuple(_panel(people, errors[people], simulated[people]) for people in CROWDS)
     one = {name: numbers[SPARSE.index(1.0)] for name, numbers in errors[MANY].items()}
     verdict = (
-        f"With people's own priors (uniform), legal LIP at 1 nat has {math.sqrt(one['best'] / one['ldp']):.0%} of "
+        f"With people's own priors (uniform), valid LIP at 1 nat has {math.sqrt(one['best'] / one['ldp']):.0%} of "
         f"LDP's error; the published channel has {math.sqrt(one['published'] / one['ldp']):.0%}, and does not protect "
         f"{1 - one['protected']:.0%} of the people."
     )
@@ -104,13 +104,13 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
-            f"the legal optimum has less error, too: at 1 nat {root('best'):.4f}, and LDP {root('ldp'):.4f}; the "
+            f"the valid optimum has less error, too: at 1 nat {root('best'):.4f}, and LDP {root('ldp'):.4f}; the "
             f"published channel has {root('published'):.4f}",
             "the gap is smaller than published, because the unprotected people need more noise",
         ),
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
-            f"confirmed with legal channels and {MANY:,} people at "
+            f"confirmed with valid channels and {MANY:,} people at "
             + ("every level drawn" if all(between) else f"{sum(between)} of {len(SPARSE)} levels drawn"),
             "no difference except for the channels",
         ),
@@ -144,7 +144,7 @@ def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
     server = tuple(root if root > LEAST_DRAWN else math.nan for root in roots(errors["server"]))
     curves = (
         *compared(SPARSE, errors, " for all"),
-        Curve("legal optimum, simulated", SPARSE[: len(simulated)], roots(simulated), "optimum", marks=True),
+        Curve("valid optimum, simulated", SPARSE[: len(simulated)], roots(simulated), "optimum", marks=True),
     )
     if sum(not math.isnan(root) for root in server) > 1:
         curves = (*curves, Curve("trusted server", SPARSE, server, "server"))
@@ -162,7 +162,7 @@ def own_errors(yes: Floats, eps: float) -> dict[str, float]:
     """Return the mean error of the bits of people with declared priors ``yes`` / ``UNIT``.
 
     Returns:
-        The errors of "ldp", and of "published" and "best", the legal optimum; "protected" is the share of the people
+        The errors of "ldp", and of "published" and "best", the valid optimum; "protected" is the share of the people
         for whom the published channel satisfies ``eps``. The names with " half" are the same at ``eps`` / 2.
     """
     p, flip = yes / UNIT, np.full(len(yes), 1 / (math.exp(eps) + 1))

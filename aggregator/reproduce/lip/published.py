@@ -41,8 +41,8 @@ def keeps(channel: Channel, prior: Sequence[int], eps: float) -> bool:
     return true_level(channel, prior) <= eps
 
 
-def legal_from(prior: Sequence[int]) -> float:
-    """Return the smallest level in nats at which the published channel is legal: ln(1 / P_min - 1) (MATH 1.1)."""
+def valid_from(prior: Sequence[int]) -> float:
+    """Return the smallest level in nats at which the published channel is valid: ln(1 / P_min - 1) (MATH 1.1)."""
     return math.log(sum(prior) / min(prior) - 1)
 
 
@@ -105,13 +105,13 @@ def published(
     """Return the curves of the published channel at ``part`` of each level: one where the channel satisfies that level,
     and one where it does not."""
     channels = [published_lip_response(prior, level(eps * part)) for eps in levels]
-    legal = [keeps(channel, prior, eps * part) for channel, eps in zip(channels, levels, strict=True)]
+    valid = [keeps(channel, prior, eps * part) for channel, eps in zip(channels, levels, strict=True)]
     notion = "eps-LIP" if part == 1 else "eps/2-LIP"
-    return parted(name, levels, [error(channel) for channel in channels], legal, notion)
+    return parted(name, levels, [error(channel) for channel in channels], valid, notion)
 
 
 def compared(x: tuple[float, ...], errors: Mapping[str, Sequence[float]], remark: str = "") -> tuple[Curve, ...]:
-    """Return the curves of LDP, of the published channel and of the legal optimum, the last two also at half the level.
+    """Return the curves of LDP, of the published channel and of the valid optimum, the last two also at half the level.
 
     Args:
         x: the levels, or other settings.
@@ -119,13 +119,13 @@ def compared(x: tuple[float, ...], errors: Mapping[str, Sequence[float]], remark
             people for whom the published channel satisfies its claimed level, "protected" and "protected half".
         remark: an addition to the notion in the names of the published curves.
     """
-    legal, legal_half = ([share == 1 for share in errors[f"protected{part}"]] for part in ("", " half"))
+    valid, valid_half = ([share == 1 for share in errors[f"protected{part}"]] for part in ("", " half"))
     return (
         Curve("LDP, MMSE", x, roots(errors["ldp"]), "ldp"),
-        *parted("published LIP", x, roots(errors["published"]), legal, f"eps-LIP{remark}"),
-        *parted("published LIP at eps/2", x, roots(errors["published half"]), legal_half, f"eps/2-LIP{remark}"),
-        Curve("legal optimum at eps/2", x, roots(errors["best half"]), "ours"),
-        Curve("legal optimum", x, roots(errors["best"]), "optimum"),
+        *parted("published LIP", x, roots(errors["published"]), valid, f"eps-LIP{remark}"),
+        *parted("published LIP at eps/2", x, roots(errors["published half"]), valid_half, f"eps/2-LIP{remark}"),
+        Curve("valid optimum at eps/2", x, roots(errors["best half"]), "ours"),
+        Curve("valid optimum", x, roots(errors["best"]), "optimum"),
     )
 
 

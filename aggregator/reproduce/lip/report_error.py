@@ -2,7 +2,7 @@
 
 The long version of the paper also requires a small E|X - Y| (eq. 22), so that a report is meaningful to a reader
 without a prior. It states that the published channel minimises E|X - Y| together with the squared error (Proposition
-3), and that a report is then distributed as the answer. Both statements are true exactly where the channel is legal
+3), and that a report is then distributed as the answer. Both statements are true exactly where the channel is valid
 (MATH 2.14).
 """
 
@@ -56,14 +56,14 @@ def report_error(setting: Setting) -> ExperimentResult:
                 (
                     Curve("LDP", FULL, tuple(_mae(warner(eps), prior) for eps in FULL), "ldp"),
                     *published("published LIP", FULL, prior, partial(_mae, prior=prior)),
-                    Curve("legal optimum of the squared error", FULL,
+                    Curve("valid optimum of the squared error", FULL,
                           tuple(_mae(lip_response(prior, level(eps)), prior) for eps in FULL), "ours"),
-                    Curve("least legal", FULL, tuple(least_mae(prior, eps) for eps in FULL), "optimum"),
+                    Curve("least valid", FULL, tuple(least_mae(prior, eps) for eps in FULL), "optimum"),
                     Curve("no report", FULL, (float(text),) * len(FULL), "alone"),
                 ),
             )
         )  # fmt: skip
-    legal = same = 0
+    valid = same = 0
     far = apart = shifted = 0.0
     for _ in setting.track(range(setting.repeats)):
         rare, eps = float(setting.generator.uniform(0.002, 0.5)), float(setting.generator.uniform(0.1, 6))
@@ -71,7 +71,7 @@ def report_error(setting: Setting) -> ExperimentResult:
         share, edge = prior[1] / sum(prior), 1 / (math.exp(eps) + 1)
         channel = lip_response(prior, level(eps))
         if share >= edge:
-            legal += 1
+            valid += 1
             theirs = published_lip_response(prior, level(eps))
             far = max(far, abs(_mae(theirs, prior) - least_mae(prior, eps)))
             apart = max(apart, abs(_yes(theirs, prior) - share))
@@ -83,31 +83,31 @@ def report_error(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "Proposition 3: q0 = P1 / e^eps, q1 = P0 / e^eps minimise both the MSE and the MAE (eq. 22)",
-            "confirmed wherever the channel is legal: E|X - Y| = 2 P1 P0 e^-eps differs from the least error of any "
-            f"legal channel by at most {far:.0e} in {legal:,} random priors and levels",
+            "confirmed wherever the channel is valid: E|X - Y| = 2 P1 P0 e^-eps differs from the least error of any "
+            f"valid channel by at most {far:.0e} in {valid:,} random priors and levels",
             "no difference where every share is at least 1/(e^eps + 1)",
         ),
         Finding(
             f"the same for P1 = 0.1 at 1 nat: E|X - Y| = {2 * 0.09 / math.e:.4f}",
-            f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; among legal channels, the "
+            f"the published channel's true level is {true_level(theirs, skewed):.2f} nats; among valid channels, the "
             f"one with the least squared error has an absolute error of {_mae(one, skewed):.4f}, and always saying "
             f"no has {least_mae(skewed, 1):.4f}",
-            "elsewhere the two aims differ: the legal optimum of the squared error is also that of the absolute error "
-            f"in {same:,} of {setting.repeats - legal:,} priors, those with P1 above 1 / (2 e^eps); for a smaller "
+            "elsewhere the two aims differ: the valid optimum of the squared error is also that of the absolute error "
+            f"in {same:,} of {setting.repeats - valid:,} priors, those with P1 above 1 / (2 e^eps); for a smaller "
             "P1, always giving the more frequent answer has the least absolute error",
         ),
         Finding(
             "the distribution of each X is identical to that of Y",
-            f"where the channel is legal, P(Y = 1) is P1 up to {apart:.0e}; elsewhere the legal optimum says yes with "
+            f"where the channel is valid, P(Y = 1) is P1 up to {apart:.0e}; elsewhere the valid optimum says yes with "
             f"probability 1/(e^eps + 1) up to {shifted:.0e}, for every P1: "
             f"{_yes(one, skewed):.3f} at 1 nat and P1 = 0.1",
-            "a legal channel must report a rare yes at least with this probability, or a yes would reveal too much; so "
+            "a valid channel must report a rare yes at least with this probability, or a yes would reveal too much; so "
             "counts of reports are not estimates of counts of answers, and halftruth never shows them as estimates",
         ),
     )  # fmt: skip
     verdict = (
-        "Exactly where the published channel is legal, it has both the least squared and the least absolute error, and "
-        "its reports have the distribution of the answers. It is not legal at 1 nat and P1 = 0.1: there the legal "
+        "Exactly where the published channel is valid, it has both the least squared and the least absolute error, and "
+        "its reports have the distribution of the answers. It is not valid at 1 nat and P1 = 0.1: there the valid "
         f"optimum reports a yes with probability {_yes(one, skewed):.0%}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)

@@ -1,6 +1,6 @@
 """Sums of one number per person: random priors (fig. 6a) and larger domains (fig. 6b).
 
-The legal optimum of a sum is that of a linear program (``summation``).
+The valid optimum of a sum is that of a linear program (``summation``).
 """
 
 from __future__ import annotations
@@ -71,14 +71,14 @@ def figure_6a(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP",
-            "the legal optimum at eps/2 has less error " + spans(halves, levels),
-            "for a sum there are legal channels nearly as good as the published one: at 1 nat the error is "
+            "the valid optimum at eps/2 has less error " + spans(halves, levels),
+            "for a sum there are valid channels nearly as good as the published one: at 1 nat the error is "
             f"{math.sqrt(errors['best'][at[1.0]]):.3f}, and that of the published one "
             f"{math.sqrt(errors['published'][at[1.0]]):.3f}",
         ),
     )
     verdict = (
-        f"For sums of {size} values LIP has less error than LDP: at 1 nat the legal optimum has "
+        f"For sums of {size} values LIP has less error than LDP: at 1 nat the valid optimum has "
         f"{math.sqrt(errors['best'][at[1.0]] / errors['ldp'][at[1.0]]):.0%} of the error of randomised response "
         "with the same priors."
     )
@@ -110,25 +110,25 @@ def figure_6b(setting: Setting) -> ExperimentResult:
     levels = Panel(
         "true level of the published channel", "size of the domain", "true level, nats",
         (
-            Curve("published LIP, true level", x, tuple(true), "illegal"),
+            Curve("published LIP, true level", x, tuple(true), "invalid"),
             Curve("claimed", x, (eps,) * len(x), "published"),
         ),
     )  # fmt: skip
-    legal = max(size for size, one in zip(sizes, true, strict=True) if one <= eps)
+    valid = max(size for size, one in zip(sizes, true, strict=True) if one <= eps)
     overtakes = [size for size, a, b in zip(sizes, errors["best half"], errors["ldp"], strict=True) if a < b]
     theirs = [size for size, a, b in zip(sizes, errors["published half"], errors["ldp"], strict=True) if a < b]
     findings = (
         Finding(
             "the published channel is 1-LIP for 2 to 20 values",
-            f"it is 1-LIP for up to {legal} values; with {sizes[-1]} values its true level is {true[-1]:.2f} nats",
+            f"it is 1-LIP for up to {valid} values; with {sizes[-1]} values its true level is {true[-1]:.2f} nats",
             f"{BROKEN}: for a uniform prior, k <= e^eps + 1 = {math.e + 1:.2f}",
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP if the domain is large enough",
-            f"the published channel at eps/2 has less error from {theirs[0]} values on; the legal optimum at eps/2 "
+            f"the published channel at eps/2 has less error from {theirs[0]} values on; the valid optimum at eps/2 "
             + (f"from {overtakes[0]} on" if overtakes else "nowhere up to 20"),
             "randomised response reveals little in a large domain; a channel made for sums distinguishes large and "
-            f"small values. With {sizes[-1]} values at 1 nat the legal optimum has an error of "
+            f"small values. With {sizes[-1]} values at 1 nat the valid optimum has an error of "
             f"{math.sqrt(errors['best'][-1]):.2f}, the published channel {math.sqrt(errors['published'][-1]):.2f}, "
             f"LDP {math.sqrt(errors['ldp'][-1]):.2f}, the prior alone {math.sqrt((sizes[-1] ** 2 - 1) / 12):.2f}",
         ),

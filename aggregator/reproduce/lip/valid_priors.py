@@ -1,6 +1,6 @@
-"""The priors for which the published channel is legal, and the claimed and true errors of one bit.
+"""The priors for which the published channel is valid, and the claimed and true errors of one bit.
 
-A channel is called legal if it satisfies the definition at its claimed level.
+A channel is called valid if it satisfies the definition at its claimed level.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from aggregator.reproduce.lip.published import (
     bit,
     claimed,
     keeps,
-    legal_from,
     of_bit,
     true_level,
+    valid_from,
     warner,
 )
 
 
-def legality(setting: Setting) -> ExperimentResult:
+def validity(setting: Setting) -> ExperimentResult:
     """Find the priors and levels for which the published channel satisfies its definition."""
     grid = tuple(step / 20 for step in range(1, 201))
     named = {"20 values, uniform": (1,) * 20, "P1 = 0.1": bit("0.1"), "P1 = 0.01": bit("0.01")}
     smallest = {name: min(prior) / sum(prior) for name, prior in named.items()}
     edge = Panel(
-        "where the published channel is legal", EPSILON, "smallest share of the prior",
+        "where the published channel is valid", EPSILON, "smallest share of the prior",
         (
-            Curve("1/(e^eps + 1), legal above it", grid, tuple(1 / (math.exp(eps) + 1) for eps in grid), "optimum"),
+            Curve("1/(e^eps + 1), valid above it", grid, tuple(1 / (math.exp(eps) + 1) for eps in grid), "optimum"),
             *(Curve(name, grid, (share,) * len(grid), "other") for name, share in smallest.items()),
         ),
         log_y=True,
@@ -50,9 +50,9 @@ def legality(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
     unprotected = Panel(
         "people without protection, P1 uniform", EPSILON, "share of people",
-        (Curve("2/(e^eps + 1)", FULL, tuple(2 / (math.exp(eps) + 1) for eps in FULL), "illegal"),),
+        (Curve("2/(e^eps + 1)", FULL, tuple(2 / (math.exp(eps) + 1) for eps in FULL), "invalid"),),
     )  # fmt: skip
-    wrong, legal, far = 0, 0, 0.0
+    wrong, valid, far = 0, 0, 0.0
     for _ in setting.track(range(setting.repeats)):
         size = int(setting.generator.integers(2, 9))
         shares = setting.generator.dirichlet(np.full(size, setting.generator.choice([1.0, 20.0])))
@@ -65,12 +65,12 @@ def legality(setting: Setting) -> ExperimentResult:
         far = max(far, abs(found - max(eps, math.log((1 - lowest) / share + lowest))))
         predicted = share >= 1 / (math.exp(eps) + 1)
         wrong += predicted != keeps(channel, prior, eps)
-        legal += predicted
+        valid += predicted
     findings = (
         Finding(
             "Theorems 2, 3, 5: optimal and eps-LIP for every prior",
-            f"legal exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
-            f"random priors of 2 to 8 values ({legal:,} of them legal), by the exact level of the integers",
+            f"valid exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
+            f"random priors of 2 to 8 values ({valid:,} of them valid), by the exact level of the integers",
             "Lemma 3 assumes without proof that the diagonal entry stays feasible; step 3 of the binary proof "
             "drops the two constraints that are violated",
         ),
@@ -82,10 +82,10 @@ def legality(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the experiments: P1 = 0.1, 0.01 and 0.99; 20 equally likely values; P1 uniform in 0 .. 1",
-            f"legal from {legal_from(bit('0.1')):.2f}, {legal_from(bit('0.01')):.2f} and {legal_from((1,) * 20):.2f} "
-            f"nats on; it is not legal for {2 / (math.exp(1) + 1):.1%} of priors drawn uniformly at 1 nat, and for "
+            f"valid from {valid_from(bit('0.1')):.2f}, {valid_from(bit('0.01')):.2f} and {valid_from((1,) * 20):.2f} "
+            f"nats on; it is not valid for {2 / (math.exp(1) + 1):.1%} of priors drawn uniformly at 1 nat, and for "
             f"{2 / (math.exp(2) + 1):.1%} at 2",
-            "the figures show these cases; halftruth refuses the published channel where it is not legal, and offers "
+            "the figures show these cases; halftruth refuses the published channel where it is not valid, and offers "
             "the optimum",
         ),
     )
@@ -106,18 +106,18 @@ def numbers(setting: Setting) -> ExperimentResult:
         best, ldp = of_bit(lip_response(prior, level(eps)), prior), of_bit(warner(eps), prior)
         alone = prior_mse(prior) / 2
         shares.append((alone - best) / (alone - of_bit(theirs, prior)))
-        legal = keeps(theirs, prior, eps)
+        valid = keeps(theirs, prior, eps)
         findings.append(
             Finding(
                 f"eps = {eps:g}, P1 = {share}: {claimed(float(share), eps):.5f} (eq. 19)",
-                f"legal optimum {best:.5f}; LDP with MMSE {ldp:.5f}; prior alone {alone:.5f}",
-                "legal: no difference"
-                if legal
+                f"valid optimum {best:.5f}; LDP with MMSE {ldp:.5f}; prior alone {alone:.5f}",
+                "valid: no difference"
+                if valid
                 else f"the published channel's true level is {true_level(theirs, prior):.2f}",
             )
         )
     verdict = (
-        f"Of the published channel's claimed gain over the prior, the legal optimum reaches {min(shares):.0%} to "
+        f"Of the published channel's claimed gain over the prior, the valid optimum reaches {min(shares):.0%} to "
         f"{max(shares):.0%}: less if a yes is rarer, and less if eps is smaller."
     )
     return ExperimentResult((), tuple(findings), verdict)
