@@ -80,7 +80,8 @@ export function consentOf(joined, { consent }) {
 }
 
 /**
- * The slot of an earlier reading with the same input; null if there is none or it was forgotten.
+ * The slot of the report of this reading, if it was given before with the same input; null if it was not given or had
+ * another input, or if its input was deleted.
  * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x
  * @param {number} most
  */
@@ -92,7 +93,7 @@ function repeatedSlot(transcript, kept, period, place, x, most) {
 }
 
 /**
- * The error for a reading beyond the quota; the message does not depend on the value.
+ * The error for a reading that is used or beyond the quota; the message does not depend on the value.
  * @param {Joined} joined @param {number} period @param {number} place @param {number} free
  */
 function quotaReached({ campaign, title }, period, place, free) {

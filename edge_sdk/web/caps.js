@@ -46,7 +46,7 @@ export const costOf = ({ charge, draws }, answers) => charge * (BigInt(answers) 
 export const worstCase = (commitment) => costOf(commitment, commitment.periods * commitment.answersPerPeriod);
 
 /**
- * The worst case within any interval of this length, which touches at most (seconds - 2) / period + 2 periods.
+ * The worst case within any interval of this length, which touches at most floor((seconds - 2) / period) + 2 periods.
  * @param {Commitment} commitment @param {number} seconds @returns {bigint}
  */
 export function worstWithin(commitment, seconds) {

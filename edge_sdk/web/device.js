@@ -101,7 +101,8 @@ export class Device {
    * @param {Uint8Array} data
    * @param {string} [address] the study's address for reports; used only if the signed campaign names no address
    * @returns {Promise<ReturnType<Device["terms"]>>} the terms that the person is shown before consent
-   * @throws {import("./errors.js").BadData | OutsideSchedule | import("./errors.js").BudgetRefused}
+   * @throws {import("./errors.js").HalftruthError} BadData at the stage that fails; AddressRefused, OutsideSchedule,
+   *   BudgetRefused or StoreError
    */
   async join(data, address) {
     const id = (await sha256(data)).slice(0, 16);
@@ -169,7 +170,7 @@ export class Device {
   /**
    * Close a joined campaign early, by its author's signed notice. The notice stays valid, even after forgetting.
    * @param {Uint8Array} id @param {Uint8Array} data
-   * @throws {import("./errors.js").BadData}
+   * @throws {BadData | UnknownCampaign}
    */
   async closeEarly(id, data) {
     const { campaign } = await this.member(id);
@@ -192,7 +193,8 @@ export class Device {
    * @param {{[label: string]: number}} [as.prior] the weight of each value, in a campaign for people's own priors;
    *   public and permanent
    * @param {number | bigint} [as.level] with a prior, the person's own level, at most the campaign's, nanonats; public
-   * @throws {ConsentMissing | CampaignError | import("./errors.js").BudgetRefused | import("./errors.js").OutboxFull}
+   * @throws {import("./errors.js").HalftruthError} UnknownCampaign, ConsentMissing, CampaignError, ReportError,
+   *   NotInDomain, NotionError, OutsideSchedule, BudgetRefused, OutboxFull or StoreError
    */
   async consent(id, as = {}) {
     await this.decide(id, (decision) => agree(decision, as));
@@ -351,7 +353,7 @@ export class Device {
    * Delete a campaign, or all: answers, memo, queue and consent. Spending stays counted, as if all answers had been
    * different, and used slots stay used.
    * @param {Uint8Array} [id]
-   * @throws {UnknownCampaign}
+   * @throws {UnknownCampaign} this browser never joined it
    */
   async forget(id) {
     const { campaigns } = await this.store.read();

@@ -15,14 +15,15 @@ import { expAbove } from "./promise.js";
 const MOST_CELLS = 2 ** 16;
 
 /**
- * A report fits an answer if no other report is more likely under this answer; a word fits the answers whose bit is set.
+ * A report fits an answer if no other report is more likely under this answer; a bit vector fits the answers whose
+ * bit is set.
  * @typedef {object} Revealed
  * @property {Fraction} before the probability of the answer for an observer who knows this person's earlier answers
  * @property {Fraction} after the highest probability of the answer for this observer after one report
  * @property {Fraction | null} fitsTrue the probability that a report fits the answer, if the answer is true; null if the
  *   channel is too large
- * @property {Fraction | null} fitsOther the lowest probability that a report fits the answer, if another answer is true;
- *   null if the channel is too large
+ * @property {Fraction | null} fitsOther a lower bound of the probability that a report fits the answer, if another
+ *   answer is true; null if the channel is too large
  */
 
 /**

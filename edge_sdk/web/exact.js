@@ -8,7 +8,7 @@ const NANONATS = 10n ** 9n;
 const known = new Map();
 
 /**
- * The largest provable N with N / 2^96 <= e^(level / 10^9).
+ * N with N / 2^96 <= e^(level / 10^9), by Taylor's series with every term rounded down (SPEC 6.1).
  * @param {bigint} level not negative
  * @returns {bigint}
  */
@@ -42,7 +42,7 @@ function expBelow(level) {
 }
 
 /**
- * True if numerator / denominator <= e^level is proved; a denominator of 0 keeps no level.
+ * True if numerator / denominator <= e^level is proved; a positive numerator over 0 keeps no level.
  * @param {bigint} numerator @param {bigint} denominator @param {bigint} level
  * @returns {boolean}
  */

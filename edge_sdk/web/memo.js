@@ -15,7 +15,10 @@ export const following = (kept, period) => kept.used.get(period) ?? 0;
 export const usedSlots = (kept, after = -1) =>
   [...kept.used].reduce((sum, [period, slots]) => (period > after ? sum + slots : sum), 0);
 
-/** The input in a slot; null if it was forgotten. @param {Kept} kept @param {number} period @param {number} slot */
+/**
+ * The input in a slot; null if it was never stored, or was deleted.
+ * @param {Kept} kept @param {number} period @param {number} slot
+ */
 export const filledWith = (kept, period, slot) =>
   kept.readings.find((one) => one.period === period && one.slot === slot)?.x ?? null;
 

@@ -46,7 +46,7 @@ export function ownOf(campaign) {
 /**
  * The prior of each class.
  * @param {Campaign} campaign
- * @returns {number[][]} @throws {CampaignError} a class has none
+ * @returns {number[][]} @throws {CampaignError} a class has none, or there are no classes
  */
 export function priorsOf(campaign) {
   const { notion } = campaign;

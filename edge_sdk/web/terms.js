@@ -20,7 +20,7 @@ export function addressesOf({ campaign }, { joined }) {
 }
 
 /**
- * The current period; before the opening the first.
+ * The current period; before the opening the first. It is not limited to the periods of the campaign.
  * @param {import("./campaign.js").Campaign} campaign @param {number} now
  */
 const periodNear = ({ opens, periodSeconds }, now) => Math.max(0, Math.floor((now - opens) / periodSeconds));

@@ -84,8 +84,8 @@ export function translationsFrom(wire, own) {
 }
 
 /**
- * The texts for a reader of a language (RFC 4647, 3.4); empty texts of a translation are replaced by the campaign's
- * own.
+ * The texts for a reader of a language (RFC 4647, 3.4): the campaign's own, or a translation, whose empty texts are
+ * replaced by the campaign's own.
  * @param {Texts} own @param {Texts[]} translations @param {string} language as a system writes it: de, de-AT, de_AT
  * @returns {Texts}
  */

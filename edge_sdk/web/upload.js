@@ -21,7 +21,7 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
  *   acknowledged; "waiting": not due yet; "failed": to be tried again; "unknown_campaign": the study does not have the
  *   campaign yet; "refused": the study can never accept these bytes; "elsewhere": no address is known
  * @property {string} reason why they are still queued; empty when sent
- * @property {number | null} again the earliest time of the next attempt, UTC seconds
+ * @property {number | null} again the earliest time of the next attempt, UTC seconds; null if there is none
  */
 
 const TIMEOUT = 30_000;
@@ -43,7 +43,7 @@ const delay = (failures, rand) => Number((toBig(rand) * BigInt(Math.min(DAY, 60 
 const due = ({ upload }, now) => upload.trouble !== "refused" && !(now < upload.notBefore && upload.notBefore <= now + DAY + 1);
 
 /**
- * The delay in seconds of a Retry-After header; 0 if it is invalid.
+ * The delay in seconds of a Retry-After header, at most 24 hours; 0 if it is invalid or past.
  * @param {string | null} header @param {number} now
  */
 function retryAfter(header, now) {

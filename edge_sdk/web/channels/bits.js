@@ -37,7 +37,7 @@ export class Bits extends Channel {
   }
 
   /**
-   * The rank of each class by its ratio of two numbers; the largest has rank 0.
+   * The rank of each class by its ratio top / bottom; the smallest has rank 0.
    * @param {bigint[]} tops @param {bigint[]} bottoms @param {bigint} [from] if given, each number is subtracted from it
    */
   ranked(tops, bottoms, from) {

@@ -229,7 +229,10 @@ export function cumulative(numbers) {
   return numbers.map((number) => (total += number));
 }
 
-/** The index of the first end above a number. @param {bigint[]} ends in increasing order @param {bigint} number */
+/**
+ * The index of the first end above a number; the number of ends if none is.
+ * @param {bigint[]} ends in increasing order @param {bigint} number
+ */
 export function firstAbove(ends, number) {
   let [low, high] = [0, ends.length];
   while (low < high) {

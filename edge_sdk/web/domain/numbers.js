@@ -83,7 +83,7 @@ const scaled = (value) => big(value, "a number", DomainError, 1n - MOST, MOST - 
 const flag = (value, what) => integer(value, what, DomainError, 0, 1) === 1;
 
 /**
- * The number of steps from `low` to `high`, both included.
+ * The number of values from `low` to `high`, both included, that are `step` apart.
  * @param {bigint} low @param {bigint} high @param {bigint} step @param {number} [places] decimal places of the three
  * @returns {number}
  */

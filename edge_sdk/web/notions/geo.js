@@ -67,7 +67,7 @@ export class Geo extends Notion {
     return smallest(gaps);
   }
 
-  /** True for noise over the same points. @param {Channel} channel @returns {channel is Noise} */
+  /** True for noise on a lattice of the same size. @param {Channel} channel @returns {channel is Noise} */
   onLattice(channel) {
     return channel instanceof Noise && channel.rows === this.down.length && channel.columns === this.across.length;
   }

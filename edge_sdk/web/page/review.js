@@ -34,7 +34,7 @@ export async function review(visit, value, answers) {
   const [campaign, found, cost] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
   const asked = questionsOf(campaign);
   const { kind, random } = campaign.domain;
-  // A number or day between two inputs is counted as one of them. The page shows it, unless it is chosen at random.
+  // A number or day between two inputs counts as one of them. The page shows this input, unless it is chosen at random.
   const rounded = (kind === "number" || kind === "date") && !random && campaign.views === 1 && found.label !== value;
   const counts = rounded && spelled(found.label, campaign.domain, campaign.shown);
   const bytes = el("div");

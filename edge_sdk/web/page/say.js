@@ -64,14 +64,14 @@ export function typed(words) {
   return (grouped ? bare.replaceAll(group, "") : bare).replace(",", ".");
 }
 
-/** A level in nats as text, rounded up to three digits. @param {bigint} nanonats */
+/** A level in nats as text, rounded up, with the digits of `nats`. @param {bigint} nanonats */
 export const above = (nanonats) => nats(nanonats, ceilDiv);
 
-/** A level in nats as text, rounded down to three digits. @param {bigint} nanonats */
+/** A level in nats as text, rounded down, with the digits of `nats`. @param {bigint} nanonats */
 export const below = (nanonats) => nats(nanonats, (n, d) => n / d);
 
 /**
- * A level in nats as text with three digits.
+ * A level in nats as text: thousandths below 1, three digits below 1,000, else whole nats.
  * @param {bigint} nanonats @param {(n: bigint, d: bigint) => bigint} quotient of two integers, rounded up or down
  */
 function nats(nanonats, quotient) {
@@ -81,7 +81,10 @@ function nats(nanonats, quotient) {
   return number(`${thousandths.slice(0, -3)}.${thousandths.slice(-3).replace(/0+$/, "")}`);
 }
 
-/** A probability as text in percent, rounded up. @param {import("../exact.js").Fraction} share @returns {string} */
+/**
+ * A probability as text in percent, rounded up; "below 1%" and "above 99%" near 0 and 1.
+ * @param {import("../exact.js").Fraction} share @returns {string}
+ */
 export function percent({ n, d }) {
   if (n && 100n * n < d) return say("belief.rare");
   if (n < d && 100n * n > 99n * d) return say("belief.sure");
