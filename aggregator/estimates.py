@@ -46,6 +46,7 @@ class Estimates(Holdings):
         """Return the counted outputs of a campaign.
 
         Args:
+            campaign: a campaign of this study.
             period: a period; default: the latest period of each device. A device repeats the output that it drew for a
                 value, so the noise of its reports in several periods is not independent, and counting all of them would
                 understate the error. With transcripts, each report is a new draw, and all reports of a device count as
@@ -64,6 +65,7 @@ class Estimates(Holdings):
         compared, although many devices occur in several of them.
 
         Args:
+            campaign: a campaign of this study.
             spans: the first and the last period of each span; with transcripts, each span is a single period.
         Returns:
             One tally for each span, in their order.

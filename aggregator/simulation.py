@@ -115,6 +115,7 @@ class Truth:
         """Return the distribution of the answers to questions of a form, among the people who answer all of them.
 
         Args:
+            form: the campaign's form.
             names: the names of one or two questions.
         Returns:
             Shares that sum to 1, (a,) for one question and (a * b,) row by row for two.
@@ -152,6 +153,7 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
     the number of people in a last column ``count``.
 
     Args:
+        path: a CSV file in UTF-8.
         domain: the campaign's domain.
         classes: names of the campaign's classes.
         most: maximum number of people; None for no limit.
@@ -250,7 +252,7 @@ def population(
         processes: number of processes; the result of a seed does not depend on it. A script that asks for several must
             begin its work under ``if __name__ == "__main__"``, because each process imports the script.
     Returns:
-        The uploads, each from a part of the devices.
+        An iterator over the uploads, each from a part of the devices.
     """
     return simulate(terms, campaign_id, truth, range(period, period + 1), seed=seed, processes=processes)
 
@@ -280,7 +282,7 @@ def simulate(
         change: probability of drawing a new answer, 0 to 1.
         seed: for experiments; see ``population``.
         processes: number of processes; see ``population``.
-    Returns:
+    Yields:
         The uploads, each from a part of the devices; their ``reports`` can be ingested.
     Raises:
         ValueError: no period, periods that are not consecutive, or a ``change`` outside 0 to 1.

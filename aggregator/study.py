@@ -117,6 +117,7 @@ class Study(Estimates):
         """Import a signed campaign under a name. Importing the same campaign again changes nothing.
 
         Args:
+            data: the signed campaign.
             trusted: public keys of authors.
             name: 1 to 100 printable characters without spaces.
         Returns:

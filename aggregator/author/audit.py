@@ -223,6 +223,7 @@ def audit(terms: Campaign, request: LevelsRequest | None = None, prior_name: str
     """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was decoded.
 
     Args:
+        terms: the campaign.
         request: a request for levels under other notions, from ``ask``; None for no such levels.
         prior_name: the name of the request's prior; default: campaign or uniform.
     Returns:

@@ -133,6 +133,8 @@ def class_questions(whole: Question) -> list[Question]:
 
     Args:
         whole: the question to all classes.
+    Raises:
+        TypeError: the question has no classes.
     """
     if not isinstance(whole.notion, Classes):
         raise TypeError(f'the question has no classes: its notion is "{whole.notion.name}"')

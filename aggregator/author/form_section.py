@@ -59,7 +59,11 @@ class DraftForm:
     classes: tuple[str, ...] = ()
 
     def of_class(self, place: int) -> DraftForm:
-        """Return the form with the channels and the notion of the class at ``place``."""
+        """Return the form with the channels and the notion of the class at ``place``.
+
+        Raises:
+            ValueError: the form has no classes.
+        """
         if not isinstance(self.question.notion, Classes):
             raise ValueError(f'the form has no classes: its notion is "{self.question.notion.name}"')
         views = tuple(

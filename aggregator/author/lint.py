@@ -84,7 +84,8 @@ def _findings(terms: Campaign) -> Iterator[str]:
 
 
 def _unseen(terms: Campaign) -> Iterator[str]:
-    """Warn of resolutions at which the minimum number of devices is too small, in a campaign with views."""
+    """Yield a warning of the resolutions at which the minimum number of devices is too small, in a campaign with
+    views."""
     if isinstance(terms.domain, Form):
         return
     n, parts = terms.minimum_reports, []
@@ -105,7 +106,8 @@ def _unseen(terms: Campaign) -> Iterator[str]:
 
 
 def _mean_off(terms: Campaign) -> Iterator[str]:
-    """Warn of classes with a wave channel for which the minimum number of devices is too small even for the mean."""
+    """Yield a warning for all people and for each class, if they use a wave channel and the minimum number of devices
+    is too small even for the mean."""
     channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
     asked: list[tuple[str, tuple[Channel, ...]]] = [
         ("", channels),
@@ -140,7 +142,8 @@ def _missing_facts(terms: Campaign) -> Iterator[str]:
 
 
 def _untranslated(terms: Campaign) -> Iterator[str]:
-    """Warn of translations in which labels, units, or names of districts or classes are not translated."""
+    """Yield a warning for each translation in which labels, units, or names of districts or classes are not
+    translated."""
     for one in terms.translations:
         own, said = terms.domain, terms.domain_in(one.language)
         pairs = [("", own, said)]

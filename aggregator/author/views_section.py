@@ -136,7 +136,7 @@ def coarsened(question: Question, map_: Map) -> Question:
 
 
 def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fraction | None]]:
-    """Return the map of each view, and its share of the devices if given."""
+    """Return the map of each view, and its share of the devices; None without a share."""
     asked: list[tuple[Map, Fraction | None]] = []
     if "districts" in section:
         file, share = _pair(section, section.take("districts", (str, list), "a file, or a file and a share"), str)

@@ -73,7 +73,8 @@ class Workers:
             time.sleep(_RETRY_SECONDS)  # all workers may have been lost while new ones are starting
 
     def preferred(self, before: Sequence[str | None]) -> list[str | None]:
-        """Return the preferred worker of each shard, which is the same as before if this worker is still connected.
+        """Return the preferred worker of each shard, which is the same as before if this worker is still connected;
+        None for each shard if no worker is connected.
 
         The preferred worker has the shard's filled slots in memory; another worker would have to read them again. The
         scheduler may still choose another worker.

@@ -128,6 +128,8 @@ def consistent(
         prior: (k,) the prior of the campaign; None without one.
         warnings: a list to which a search that has not converged adds a warning.
         reported: the shares that are reported, whose constraints the projection takes into account.
+    Raises:
+        ValueError: ``linear`` is None, and the method needs raw estimates.
     """
     # A pooled decoder has the prior of each class; ``prior`` is the mean of these priors.
     if isinstance(decoder, Pooled) and method in ("mmse", "map"):

@@ -395,7 +395,11 @@ class _Reading:
         return value_of(self._domain, x)
 
     def share_of(self, first: int, past: int, z: float) -> RangeShare:
-        """Return the share of the inputs ``first`` to ``past`` - 1, with its interval."""
+        """Return the share of the inputs ``first`` to ``past`` - 1, with its interval.
+
+        Raises:
+            NotOrdered: the range has no value.
+        """
         if first >= past:
             raise NotOrdered(
                 f"the range contains no value of the campaign, whose values are {self._domain.label(0)} to "

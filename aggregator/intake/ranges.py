@@ -80,7 +80,8 @@ def nominal(path: Place, size: int, most: int) -> list[Range]:
 
 
 def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
-    """Return the bytes of a range, its envelopes, whether the file ends with the range, and the read error, if any."""
+    """Return the bytes of a range, its envelopes, whether the file ends with the range, and the read error; None
+    without one."""
     beyond = _LOOKAHEAD
     while True:
         data, ends, error = part(where.path, where.begin, where.size + beyond)
@@ -134,7 +135,7 @@ def stitched(
 
 
 def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterator[tuple[Range, ...]]:
-    """Group consecutive ranges; a group has about ``size`` bytes, and at most ``most`` ranges.
+    """Yield groups of consecutive ranges; a group has about ``size`` bytes, and at most ``most`` ranges.
 
     Args:
         alone: a file with at least this size shares no group, so that its groups are the same in every ingest.

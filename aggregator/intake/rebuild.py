@@ -155,7 +155,12 @@ class _Rebuilding:
     refusals: list[pa.Table] = field(default_factory=list)
 
     def take_campaigns(self, sources: Sources) -> None:
-        """Import campaigns from the old table and from files; each is verified and audited again."""
+        """Import campaigns from the old table and from files; each is verified and audited again.
+
+        Raises:
+            StudyError: no campaign was found.
+            BadData: a campaign in a file is malformed, or signed by no trusted author.
+        """
         held = [row for rows in self._rows(CAMPAIGNS) for row in rows.to_pylist()]
         for row in sorted(held, key=lambda row: is_closing(row["data"])):  # a campaign must come before its notices
             try:

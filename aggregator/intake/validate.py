@@ -287,7 +287,8 @@ class _Verdicts:
         """Unpack outputs, and refuse reports with bad outputs.
 
         Yields:
-            Rows with the same channel and the same number of outputs, and their outputs as numbers and as words.
+            Rows with the same channel and the same number of outputs, and their outputs as numbers and as words; None
+            for a channel whose outputs are not words.
         """
         channel = np.zeros(len(rows), dtype=np.int64)
         for campaign, channels in self.channels.items():

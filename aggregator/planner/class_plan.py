@@ -143,7 +143,8 @@ class _ClassPlanner:
 
     @property
     def _mean_variance(self) -> float | None:
-        """The variance of one report's contribution to the mean of all people."""
+        """The variance of one report's contribution to the mean of all people; None if a class has no unbiased estimate
+        of the mean."""
         found = [one.mean_variance for one in self._choices]
         known = [variance for variance in found if variance is not None and not math.isnan(variance)]
         return sum(known) / len(known) if len(known) == len(found) else None

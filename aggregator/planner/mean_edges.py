@@ -60,7 +60,8 @@ def rounded_for_means(questions: Sequence[Question]) -> list[Question]:
 
 
 def _mean_variance(question: Question) -> float | None:
-    """Return the variance of one report's contribution to the mean, with the mechanism that has the least error."""
+    """Return the variance of one report's contribution to the mean, with the mechanism that has the least error; None
+    if the values are not numbers."""
     found = [one for _, one in candidates(question) if isinstance(one, Candidate)]
     choice, _ = best(question, found, most_bits_of(question, None))
     return choice.mean_variance

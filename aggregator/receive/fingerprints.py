@@ -116,7 +116,8 @@ class Counted:
 
 
 def _alike(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Divide rows by the form of their outputs, numbers or words of one length; views may have different forms."""
+    """Yield the rows divided by the form of their outputs, numbers or words of one length; views may have different
+    forms."""
     word = rows["word"].cast(pa.binary())  # the original type, string views, cannot be filtered
     rows = rows.set_column(rows.schema.get_field_index("word"), "word", word)
     length = pc.binary_length(word).fill_null(0).to_numpy()
