@@ -130,7 +130,7 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
         return Release(0, 0, 0, {}, 0, {})
     smallest = int(seen[tally.counts[seen].argmin()])
     everything = range(channel.inputs)
-    # If the denominator is above 0, every answer can give every possible output.
+    # If the loss is finite (its denominator is above 0), every answer can give every possible output.
     if channel.loss(everything, everything).denominator:
         fewest, least_diverse = channel.inputs, smallest
     elif len(seen) * channel.inputs > MOST_STEPS:

@@ -137,7 +137,7 @@ class Attack:
 
 
 def attack(signed: SignedCampaign, honest: bytes) -> Attack:
-    """Forge reports for a campaign.
+    """Return the files of an attacker who forges reports for a campaign.
 
     The attacker sees all uploads, generates keys, and owns some enrolled devices.
 

@@ -1,6 +1,6 @@
 """Checks of the components that the aggregator needs on this machine.
 
-Signatures and storage are used once, in a temporary folder. Of libraries, only the version is read.
+Signatures and storage are tried once, storage in a temporary folder. Of libraries, only the version is read.
 """
 
 from __future__ import annotations

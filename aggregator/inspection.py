@@ -75,7 +75,7 @@ class ClosingFile:
 
 
 def view_name(domain: Domain, view: View) -> str:
-    """Describe in a few words what devices with a view are asked."""
+    """Return a short description of the answer that devices with a view are asked for."""
     map_ = view.map
     if isinstance(map_, Identity):
         return "the answer as it is"

@@ -35,7 +35,7 @@ from protocol.report import Enrolment, Report
 from protocol.views import view_of
 
 MOST_PEOPLE = 10**8
-"""Maximum number of simulated devices: each takes 8 bytes of memory before it answers."""
+"""Maximum number of simulated devices: each takes about 16 bytes of memory, and 8 for each period."""
 CHUNK = 2_000
 """Number of people that a process simulates before it returns their bytes."""
 CHUNKS_EACH = 3
@@ -282,8 +282,8 @@ def simulate(
         change: probability of drawing a new answer, 0 to 1.
         seed: for experiments; see ``population``.
         processes: number of processes; see ``population``.
-    Yields:
-        The uploads, each from a part of the devices; their ``reports`` can be ingested.
+    Returns:
+        An iterator over the uploads, each from a part of the devices; their ``reports`` can be ingested.
     Raises:
         ValueError: no period, periods that are not consecutive, or a ``change`` outside 0 to 1.
     """

@@ -74,8 +74,8 @@ class Surveyed:
 
 
 def nominal(path: Place, size: int, most: int) -> list[Range]:
-    """Cut a file of ``size`` bytes into ranges of ``most`` bytes; the state is a guess for all ranges except the
-    first."""
+    """Return the ranges of ``most`` bytes into which a file of ``size`` bytes is cut; the state is a guess for all
+    ranges except the first."""
     return [Range(path, begin, min(begin + most, size), begin > 0) for begin in range(0, size, most)]
 
 
@@ -92,7 +92,8 @@ def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
 
 
 def each(function: Callable[[Range], Result], ranges: Sequence[Range]) -> Iterator[Result]:
-    """Apply a function to each range, in order; several objects of a bucket are read at the same time."""
+    """Return an iterator over the results of a function for each range, in order; several objects of a bucket are read
+    at the same time."""
     remote = any(isinstance(where.path, Remote) for where in ranges)
     return ahead(function, ranges) if remote else map(function, ranges)
 

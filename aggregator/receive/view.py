@@ -31,8 +31,8 @@ from protocol.campaign import SignedCampaign
 from protocol.errors import HalftruthError
 
 INTERVAL = 0.5
-"""Minimum seconds between two refreshes; more if a refresh is slow, so that refreshes take at most a tenth of the
-time."""
+"""Seconds between two refreshes, unless a request needs the latest state of the study; more if a refresh is slow, so
+that refreshes take at most a tenth of the time."""
 TICK = 0.05
 """Seconds in which a folder may change twice without a change of its time."""
 

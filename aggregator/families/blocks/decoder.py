@@ -201,7 +201,7 @@ class BlocksDecoder(Decoder):
             heights[: len(rows), members] = rows
             reached[: len(rows), members] = times
         for group in self._groups:
-            # The slack of one block alone is a lower bound, because the block has only a part of the people.
+            # The slack of one block alone is an upper bound, because the block has only a part of the people.
             slack[group.members] = group.binomial_steps(counts).slack
         return BinomialSteps(base, heights, reached, reports, slack)
 
