@@ -195,7 +195,7 @@ def _declared(weights: Sequence[Fraction], where: str) -> tuple[int, ...]:
     """Return the weights as a device declares them: whole numbers without a common factor."""
     whole = math.lcm(*(weight.denominator for weight in weights))
     try:
-        return personal.declared([int(weight * whole) for weight in weights])
+        return personal.canonical_prior([int(weight * whole) for weight in weights])
     except ReportError as error:
         raise SheetError(f"{where}: {error}; write the weights with fewer digits") from None
 

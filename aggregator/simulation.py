@@ -371,7 +371,7 @@ def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[tuple[int, ...], int
         return tuple(zip(truth.priors, levels, strict=True))
     half = personal.MAX_DECLARED_WEIGHT // 2
     shares = truth.shares(terms.domain).tolist()
-    prior = personal.declared([1 + int(share * half) for share in shares])
+    prior = personal.canonical_prior([1 + int(share * half) for share in shares])
     return tuple((prior, level) for level in levels)
 
 

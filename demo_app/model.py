@@ -279,7 +279,7 @@ class Model:
             ConsentMissing, CampaignError, BudgetRefused, OutboxFull, OutsideSchedule
         """
         self._device.consent(campaign_id, as_class=as_class, prior=prior, level=level)
-        return self.asked(campaign_id)
+        return self.question(campaign_id)
 
     def choose(self, campaign_id: bytes, level: float) -> QuestionContent:
         """Consent with the class or statement that the device chooses at random from earlier answers; return the
@@ -294,7 +294,7 @@ class Model:
             self._device.choose_prior(campaign_id, level)
         else:
             self._device.choose_class(campaign_id, level)
-        return self.asked(campaign_id)
+        return self.question(campaign_id)
 
     def forget(self, campaign_id: bytes | None = None) -> Overview:
         """Delete the answers, history, queue and consent of one campaign or of all. The cost of drawn answers stays
@@ -308,7 +308,7 @@ class Model:
 
     # Answers
 
-    def asked(self, campaign_id: bytes) -> QuestionContent:
+    def question(self, campaign_id: bytes) -> QuestionContent:
         """Return the question of a joined campaign."""
         return QuestionContent.of(self._device, campaign_id, self._now())
 

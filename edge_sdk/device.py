@@ -215,7 +215,7 @@ class Device(Membership, Disclosures):
         Raises:
             UnknownCampaign: this device never joined it.
         """
-        return self.records.readings.waiting(self.records.campaigns.number(campaign_id))
+        return self.records.readings.waiting_count(self.records.campaigns.number(campaign_id))
 
     def bundle(self, campaign_id: bytes) -> int:
         """Seal and queue a campaign's waiting readings in one transaction; readings in consecutive slots share a

@@ -233,7 +233,7 @@ def _given(joined: Joined, queued: set[bytes], x: int, kept: MemoRow, times: int
 def left(device: Device, campaign_id: bytes, period: int) -> int:
     """Return the number of answers that this device may still give in a period of a joined campaign."""
     campaign = device.records.campaigns.number(campaign_id)
-    return device.campaign(campaign_id).answers_per_period - device.records.readings.following(campaign, period)
+    return device.campaign(campaign_id).answers_per_period - device.records.readings.next_slot(campaign, period)
 
 
 def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:

@@ -55,7 +55,7 @@ def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
     return RandomizedResponse(len(cover), cover[:1] if len(set(cover)) == 1 else cover)
 
 
-def gained(prior: Sequence[int], channel: Channel) -> int:
+def mean_squared_posterior(prior: Sequence[int], channel: Channel) -> int:
     """Return the mean squared length of the posterior over all outputs, times 2^64; each output's term is rounded down:
 
         sum over y of (sum over x of (P_x Q(y|x))^2) / P(y)
@@ -85,10 +85,10 @@ def own_channel(prior: tuple[int, ...], level: int, offered: Channel) -> Channel
     response costs up to twice ``level``.
     """
     response = lip_response(prior, level)
-    return offered if gained(prior, offered) > gained(prior, response) else response
+    return offered if mean_squared_posterior(prior, offered) > mean_squared_posterior(prior, response) else response
 
 
-def after(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:
+def posterior(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:
     """Return the posterior after output ``y`` as integer weights: Bayes' rule without division, so without rounding.
 
         P(x|y) is proportional to P_x * w(x, y)
@@ -98,7 +98,7 @@ def after(prior: Sequence[int], channel: Channel, y: int) -> tuple[int, ...]:
     return tuple(weight * channel.weight(x, y) for x, weight in enumerate(prior))
 
 
-def drifted(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int, ...]:
+def prior_after_drift(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int, ...]:
     """Return the prior one period later, as integer weights: with probability ``drift`` the value is drawn again, from
     ``start``.
 
@@ -111,7 +111,7 @@ def drifted(prior: Sequence[int], start: Sequence[int], drift: int) -> tuple[int
     return tuple(weight * stays + fresh * comes for weight, fresh in zip(prior, start, strict=True))
 
 
-def choice(classes: int, level: int) -> RandomizedResponse:
+def choice_channel(classes: int, level: int) -> RandomizedResponse:
     """Return the channel that chooses a person's class or prior: k-ary randomised response over all candidates.
 
         Q(y|c) = e^eps / (e^eps + C - 1) for y = c, 1 / (e^eps + C - 1) otherwise
@@ -126,7 +126,7 @@ def choice(classes: int, level: int) -> RandomizedResponse:
     return RandomizedResponse(classes, (-(-(ONE << RESPONSE_SCALE) // (exp_lower(level) + (classes - 1) * ONE)),))
 
 
-def candidates(size: int) -> tuple[tuple[int, ...], ...]:
+def candidate_priors(size: int) -> tuple[tuple[int, ...], ...]:
     """Return the public list of priors from which a device draws the declared one, depending on the person's history.
 
     Args:
@@ -139,7 +139,7 @@ def candidates(size: int) -> tuple[tuple[int, ...], ...]:
     return (1,) * size, *(tuple(peak if x == value else 1 for x in range(size)) for value in range(size))
 
 
-def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
+def nearest_prior(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
     """Return the index of the prior that is nearest to the shares of ``counts`` in total variation; if several are
     equally near, the lowest index.
 
@@ -157,7 +157,7 @@ def nearest(counts: Sequence[int], priors: Sequence[Sequence[int]]) -> int:
     return min(range(len(priors)), key=lambda place: distance(priors[place]))
 
 
-def declared(weights: Sequence[int]) -> tuple[int, ...]:
+def canonical_prior(weights: Sequence[int]) -> tuple[int, ...]:
     """Return the canonical form of a declared prior: its weights divided by their greatest common divisor.
 
     Raises:

@@ -129,7 +129,7 @@ def level_of(notion: Notion) -> int | str:
     if isinstance(notion, MutualInformation):
         return "it does not support a notion that bounds an average"
     if isinstance(notion, Geo):
-        level = notion.level * notion.nearest // notion.unit
+        level = notion.level * notion.smallest_gap // notion.unit
     elif isinstance(notion, Pairwise):
         level = min(bound for _, _, bound in notion.bounds())
     else:

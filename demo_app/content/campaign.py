@@ -176,7 +176,7 @@ class Fitting:
         else:
             return None
         alike = [one.campaign_id for one in device.exposure(campaign_id).campaigns]
-        known = sum(sum(device.prior(one).values()) for one in alike)
+        known = sum(sum(device.history(one).values()) for one in alike)
         strengths = (
             # The probability is e^level / (e^level + C - 1), as in Device.choose_class and Device.choose_prior.
             Strength(level, 1 / (1 + others * math.exp(-level)), level + worst)

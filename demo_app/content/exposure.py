@@ -61,7 +61,7 @@ class ExposureSummary:
         exposure = device.exposure(campaign_id)
         drawn = tuple(Drawn(one.title, one.drawn, _nats(one.nanonats)) for one in exposure.campaigns)
         level, terms = _nats(exposure.worst.nanonats), device.terms(campaign_id, language())
-        questions = tuple((one.text, _nats(exposure.questions[one.name].nanonats)) for one in terms.questions)
+        questions = tuple((one.text, _nats(exposure.question_levels[one.name].nanonats)) for one in terms.questions)
         return cls(
             terms.title,
             drawn,

@@ -73,7 +73,7 @@ class QuestionView(ScreenView):
         self._more.cancel()
         self._box.clear_widgets()
         if content is None:
-            self.app.do(lambda model: model.asked(campaign_id), self.show)
+            self.app.do(lambda model: model.question(campaign_id), self.show)
         elif content is self._content:
             self._page(content, place)
         else:

@@ -20,7 +20,7 @@ class SelectionView(PageView):
 
     def open(self, campaign_id: bytes) -> None:
         self._content: QuestionContent | None = None
-        self.app.do(lambda model: model.asked(campaign_id), self.show)
+        self.app.do(lambda model: model.question(campaign_id), self.show)
 
     def reopen(self, campaign_id: bytes) -> None:
         """Show the screen again; the answers chosen on the questions' pages stay."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from edge_sdk.answers.conditions import require_answerable
 from edge_sdk.answers.memo import MemoRow
 from edge_sdk.answers.results import Receipt
-from edge_sdk.answers.transcripts import following
+from edge_sdk.answers.transcripts import for_report
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.campaigns.consent import no_consent
 from edge_sdk.errors import OutboxFull, QuotaReached
@@ -74,7 +74,7 @@ def give(
             records.outbox.require_room(longest)
         x = joined.input(value, conditions.dither)
         kept = records.memo.recall(campaign, x)
-        free = records.readings.following(campaign, period)
+        free = records.readings.next_slot(campaign, period)
         number = reading if reading is not None else 0 if terms.answers_per_period == 1 else free
         if number < free:
             again = _again(records, joined, campaign, period, number, x, collects)
@@ -87,18 +87,18 @@ def give(
         slot = number
         if terms.transcript:
             earlier = records.transcripts.of(campaign)
-            joined, slot, kept = following(joined, earlier, period), len(earlier), None
+            joined, slot, kept = for_report(joined, earlier, period), len(earlier), None
         # Reading the certificate audits the channel, so no output of an unaudited channel is reported.
         cost = 0 if kept else joined.certificate.cost
         drawn = joined.draw(x, rand)
         if cost:
             records.ledger.add(campaign, EntryKind.CHARGE, now, cost)
-        records.consents.answered(campaign, now, terms.opens + period * terms.period_seconds)
+        records.consents.record_answer(campaign, now, terms.opens + period * terms.period_seconds)
         packed = kept.packed if kept else drawn
         records.memo.keep(campaign, x, MemoRow(packed, period, slot))
         if terms.transcript:
             records.transcripts.add(campaign, period, packed)
-            records.readings.pass_to(campaign, period, number)
+            records.readings.use_up_to(campaign, period, number)
         else:
             records.readings.fill(campaign, period, number, x, waits=collects)
         envelope = b""
@@ -114,7 +114,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
     sealed = 0
     with records.store.transaction():
         campaign = records.campaigns.require_joined(campaign_id)
-        for run in records.readings.runs(campaign, joined.most_outputs):
+        for run in records.readings.waiting_runs(campaign, joined.most_outputs):
             envelope = joined.report(run.period, run.slot, *run.packed)
             try:
                 records.outbox.require_room(len(envelope))
@@ -123,7 +123,7 @@ def bundle(records: Records, campaign_id: bytes) -> int:
                     raise
                 break
             records.outbox.enqueue(campaign, envelope)
-            records.readings.sealed(campaign, run)
+            records.readings.mark_sealed(campaign, run)
             sealed += 1
     return sealed
 
@@ -188,7 +188,7 @@ def _again(
         return None
     if filled.first is None:
         return number, b""
-    return number, joined.report(period, filled.first, *records.readings.packed(campaign, period, filled.first))
+    return number, joined.report(period, filled.first, *records.readings.outputs_of(campaign, period, filled.first))
 
 
 def _quota_reached(terms: Campaign, period: int, number: int, free: int) -> QuotaReached:

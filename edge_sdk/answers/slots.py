@@ -55,7 +55,7 @@ class Readings:
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def following(self, campaign: int, period: int) -> int:
+    def next_slot(self, campaign: int, period: int) -> int:
         """Return the next free slot of a period; all lower slots are used."""
         row = self.store.row("SELECT slots FROM used WHERE campaign = ? AND period = ?", campaign, period)
         return 0 if row is None else int(row[0])
@@ -78,7 +78,7 @@ class Readings:
         row = self.store.row(query, campaign, period, slot)
         return None if row is None else Filled(int(row[0]), None if row[1] == _WAITS else int(row[1]) - 1)
 
-    def pass_to(self, campaign: int, period: int, slot: int) -> None:
+    def use_up_to(self, campaign: int, period: int, slot: int) -> None:
         """Mark a slot and all lower slots of its period as used."""
         self.store.execute(
             "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET slots = excluded.slots",
@@ -90,14 +90,14 @@ class Readings:
     def fill(self, campaign: int, period: int, slot: int, x: int, *, waits: bool) -> None:
         """Mark a slot as used and store its content; delete the content of earlier periods, except for outputs that
         wait."""
-        self.pass_to(campaign, period, slot)
+        self.use_up_to(campaign, period, slot)
         sealed = _WAITS if waits else slot + 1
         self.store.execute("INSERT INTO reading VALUES (?, ?, ?, ?, ?)", campaign, period, slot, x, sealed)
         self.store.execute(
             "DELETE FROM reading WHERE campaign = ? AND period < ? AND sealed <> ?", campaign, period, _WAITS
         )
 
-    def packed(self, campaign: int, period: int, first: int) -> tuple[bytes, ...]:
+    def outputs_of(self, campaign: int, period: int, first: int) -> tuple[bytes, ...]:
         """Return the outputs of the report that begins at slot ``first``, in order."""
         rows = self.store.rows(
             "SELECT y FROM reading JOIN memo USING (campaign, x) "
@@ -110,7 +110,7 @@ class Readings:
 
     # Outputs that wait to be sealed
 
-    def waiting(self, campaign: int | None = None) -> int:
+    def waiting_count(self, campaign: int | None = None) -> int:
         """Return the number of outputs that wait to be sealed, of one campaign or of all campaigns."""
         query = "SELECT count(*) FROM reading WHERE sealed = ? AND campaign = coalesce(?, campaign)"
         [[count]] = self.store.rows(query, _WAITS, campaign)
@@ -122,13 +122,13 @@ class Readings:
         Raises:
             OutboxFull
         """
-        if self.waiting() >= MOST_WAITING:
+        if self.waiting_count() >= MOST_WAITING:
             raise OutboxFull(
                 f"{MOST_WAITING} readings wait to be bundled, which is the limit: nothing was drawn or charged; "
                 "bundle and send them first"
             )
 
-    def runs(self, campaign: int, most: int) -> list[Run]:
+    def waiting_runs(self, campaign: int, most: int) -> list[Run]:
         """Return the waiting outputs, in order, as runs of consecutive slots.
 
         Args:
@@ -150,7 +150,7 @@ class Readings:
             begun.append((int(period), int(slot), [bytes(packed)]))
         return [Run(period, slot, tuple(outputs)) for period, slot, outputs in begun]
 
-    def sealed(self, campaign: int, run: Run) -> None:
+    def mark_sealed(self, campaign: int, run: Run) -> None:
         """Mark a run as sealed into one report."""
         self.store.execute(
             "UPDATE reading SET sealed = ? WHERE campaign = ? AND period = ? AND slot BETWEEN ? AND ?",

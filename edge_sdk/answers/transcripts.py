@@ -40,7 +40,7 @@ class Transcripts:
         self.store.execute("DELETE FROM transcript WHERE campaign = ?", campaign)
 
 
-def following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> Joined:
+def for_report(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> Joined:
     """Return the campaign with the channel for a report in ``period``.
 
     Raises:
@@ -48,4 +48,4 @@ def following(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> 
     """
     if earlier and earlier[-1][0] >= period:
         raise OutsideSchedule("the clock shows a time before the latest report: set it right, and answer again")
-    return joined.following(earlier, period)
+    return joined.for_report(earlier, period)

@@ -85,7 +85,7 @@ class Consents:
             consent.floor,
         )
 
-    def answered(self, campaign: int, now: int, began: int) -> None:
+    def record_answer(self, campaign: int, now: int, began: int) -> None:
         """Record that an answer is given at ``now``, in a period that began at ``began``."""
         self.store.execute(
             "UPDATE consent SET latest = max(latest, ?), floor = max(floor, ?) WHERE campaign = ?", now, began, campaign
@@ -110,7 +110,7 @@ class Consents:
         """Delete a consent; a declared prior stays."""
         self.store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
 
-    def declared(self, campaign: int) -> Role | None:
+    def declared_role(self, campaign: int) -> Role | None:
         """Return the role with the declared prior, even if the campaign was forgotten; None if none was declared."""
         row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
         return None if row is None else Role(None, *_declaration(row[0]))
@@ -123,7 +123,7 @@ class Consents:
         Raises:
             CampaignError: another prior or level was declared before.
         """
-        known = self.declared(campaign)
+        known = self.declared_role(campaign)
         if known is None:
             return role
         if (role.prior or known.prior, role.level or known.level) != (known.prior, known.level):

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.budget.consents import Consent
 from edge_sdk.budget.ledger import EntryKind
-from edge_sdk.campaigns.role import Role, candidates_of, counts_of, declared_of, incomplete, level_of, priors_of
+from edge_sdk.campaigns.role import (
+    Role,
+    candidates_of,
+    counts_of,
+    declared_prior,
+    incomplete,
+    personal_level,
+    priors_of,
+)
 from edge_sdk.errors import ConsentMissing
 from protocol.errors import CampaignError
 
@@ -39,8 +47,8 @@ def agree(
 
     named = Role(
         None if as_class is None else joined.campaign.class_of(as_class),
-        None if prior is None else declared_of(joined.campaign, prior),
-        level_of(joined.campaign, level),
+        None if prior is None else declared_prior(joined.campaign, prior),
+        personal_level(joined.campaign, level),
     )
     dither = urandom(DITHER_BYTES)
     with records.store.transaction():
@@ -75,7 +83,7 @@ def choose(
     names, priors = joined.campaign.classes, priors_of(joined.campaign)
     nanonats = exact.level_from(level)
     require_level(nanonats)
-    channel = personal.choice(len(names), nanonats)
+    channel = personal.choice_channel(len(names), nanonats)
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
@@ -87,7 +95,7 @@ def choose(
         records.caps.require_room(campaign, joined.commitments, now, choice=nanonats)
         _require_introduction(records, joined, campaign)
         counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
-        class_index = channel.sample(personal.nearest(counts, priors), rand)
+        class_index = channel.sample(personal.nearest_prior(counts, priors), rand)
         _agree(records, joined.of(Role(class_index)), campaign, now, dither, choice=nanonats)
     return names[class_index]
 
@@ -108,18 +116,18 @@ def choose_prior(
     listed = candidates_of(joined.campaign)
     nanonats = exact.level_from(level)
     require_level(nanonats)
-    channel, most = personal.choice(len(listed), nanonats), joined.most_commitment(listed)
+    channel, most = personal.choice_channel(len(listed), nanonats), joined.most_commitment(listed)
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
         campaign = records.campaigns.require_joined(joined.signed.id)
-        role, charged = records.consents.declared(campaign), 0
+        role, charged = records.consents.declared_role(campaign), 0
         if role is None:
             # A refusal must not depend on the draw, so room is needed for the choice and the most expensive prior.
             records.caps.require_room(campaign, [most], now, choice=nanonats)
             _require_introduction(records, joined, campaign)
             counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
-            role, charged = Role(prior=listed[channel.sample(personal.nearest(counts, listed), rand)]), nanonats
+            role, charged = Role(prior=listed[channel.sample(personal.nearest_prior(counts, listed), rand)]), nanonats
             records.consents.declare(campaign, role)
         if records.consents.find(campaign) is None:
             _agree(records, joined.of(role), campaign, now, dither, charged)

@@ -68,7 +68,7 @@ class Joined:
         """Return this campaign in another role."""
         return self if role == self.role else replace(self, role=role)
 
-    def following(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:
+    def for_report(self, earlier: Sequence[tuple[int, bytes]], period: int) -> Joined:
         """Return the campaign with the channel for a report in ``period``; without transcripts, this campaign.
 
         Args:

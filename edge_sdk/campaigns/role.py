@@ -58,7 +58,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
     return by_input
 
 
-def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]:
+def declared_prior(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]:
     """Return the prior in canonical form that a person declares by weights.
 
     Raises:
@@ -68,10 +68,10 @@ def declared_of(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]
     from protocol import personal
 
     _own_of(campaign)
-    return personal.declared(counts_of(campaign, prior))
+    return personal.canonical_prior(counts_of(campaign, prior))
 
 
-def level_of(campaign: Campaign, level: float | None) -> int:
+def personal_level(campaign: Campaign, level: float | None) -> int:
     """Return a personal level in nanonats; 0 if it is the campaign's level or None.
 
     Raises:
@@ -101,7 +101,7 @@ def candidates_of(campaign: Campaign) -> tuple[tuple[int, ...], ...]:
     """
     from protocol import personal
 
-    return personal.candidates(_own_of(campaign).size)
+    return personal.candidate_priors(_own_of(campaign).size)
 
 
 def _own_of(campaign: Campaign) -> OwnPrior:

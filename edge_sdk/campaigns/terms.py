@@ -14,7 +14,7 @@ from protocol.domain import Dates, Domain, Form, FormQuestion, Grid, Line
 from protocol.notions import Certificate, OwnPrior, Promise
 from protocol.texts import Texts
 from protocol.views import Map, Questions, is_plain
-from protocol.views.sentences import asked
+from protocol.views.sentences import question_sentence
 
 MOST_LISTED = 512
 
@@ -173,7 +173,7 @@ class Terms:
         Returns:
             A sentence; empty if ``map`` is None.
         """
-        return "" if self.map is None else asked(self.map, self.domain, self.views, language)
+        return "" if self.map is None else question_sentence(self.map, self.domain, self.views, language)
 
     @property
     def asked_names(self) -> tuple[str, ...]:

@@ -309,8 +309,8 @@ def exposure(options: argparse.Namespace) -> Printed:
             "changing": exposure.changing.nats,
             "forgotten": exact.nats(exposure.forgotten_nanonats),
             **(
-                {"questions": {name: level.nats for name, level in exposure.questions.items()}}
-                if exposure.questions
+                {"questions": {name: level.nats for name, level in exposure.question_levels.items()}}
+                if exposure.question_levels
                 else {}
             ),
             "campaigns": [
@@ -342,7 +342,7 @@ def audit(options: argparse.Namespace) -> Printed:
             # The questions that a device is asked are not shown before consent.
             shown = device.consented(campaign_id) or not device.terms(campaign_id).questions
             view = device.records.campaigns.find(campaign_id).view if shown else None
-            found = own.audit(device.campaign(campaign_id), device.prior(campaign_id), view)
+            found = own.audit(device.campaign(campaign_id), device.history(campaign_id), view)
     views = found.campaign.views
     certificate = found.campaign.certificate
     surveyed: Printed = {

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.role import Role, candidates_of, declared_of, level_of
+from edge_sdk.campaigns.role import Role, candidates_of, declared_prior, personal_level
 from protocol import exact
 from protocol.channels import Channel
 
@@ -88,7 +88,7 @@ def declaration(
     """Implement ``Device.declaration``."""
     joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
     campaign, listed = joined.campaign, candidates_of(joined.campaign)
-    named = Role(None, None if prior is None else declared_of(campaign, prior), level_of(campaign, level))
+    named = Role(None, None if prior is None else declared_prior(campaign, prior), personal_level(campaign, level))
     role = records.consents.with_declared(number, named)
     given = role.prior or listed[0]
     known = joined.of(replace(role, prior=given))
@@ -99,7 +99,7 @@ def declaration(
             DeclaredValue(label, Fraction(weight, whole), *posteriors)
             for label, weight, posteriors in zip(labels, given, posterior_ranges(known.channel, given), strict=True)
         ),
-        records.consents.declared(number) is not None,
+        records.consents.declared_role(number) is not None,
         known.certificate.declared,
         role.level > 0,
         known.certificate.cost,

@@ -67,7 +67,7 @@ class Disclosures(Session):
 
         return transcript(self.records, campaign_id)
 
-    def prior(self, campaign_id: bytes) -> dict[str, int]:
+    def history(self, campaign_id: bytes) -> dict[str, int]:
         """Return the number of reports of each value: the person's history, which never leaves the device.
 
         If this device's view has districts, the history counts districts; finer values were never stored.

@@ -139,7 +139,7 @@ def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, 
     joined, report = records.member(campaign_id), Report.decode(sealed.unverified)
     if joined.campaign.transcript is not None:
         earlier = records.transcripts.of(records.campaigns.number(campaign_id))
-        joined = joined.following(earlier[: report.slot], report.period)
+        joined = joined.for_report(earlier[: report.slot], report.period)
     whole, first = joined.campaign.views[joined.view].channel, 0
     if joined.role.class_index is not None and isinstance(whole, Blocks):
         # Each class has its own outputs, in the order of the classes, so a report shows the class.

@@ -167,7 +167,7 @@ class Exposure:
         return Level(self._sum(everything, everything))
 
     @cached_property
-    def questions(self) -> Mapping[str, Level]:
+    def question_levels(self) -> Mapping[str, Level]:
         """The bound of ``about`` for two answers to a form that differ in one question only, by the question's name.
 
         Empty if the domain is not a form.

@@ -87,7 +87,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         return _of_every_view(joined, introduces(records, joined, campaign))
     earlier, period = records.transcripts.of(campaign), _period_near(joined.campaign, now)
     if earlier:
-        joined = joined.following(earlier, max(period, earlier[-1][0] + 1))
+        joined = joined.for_report(earlier, max(period, earlier[-1][0] + 1))
     channel, certificate = joined.channel, joined.certificate
     x = cost = None
     again = False

@@ -83,25 +83,25 @@ class CheckpointWriter:
             self._store.set(CHECKPOINT, checkpoint.record)
             cache[CheckpointWriter] = checkpoint
 
-    def undone(self) -> None:
+    def after_rollback(self) -> None:
         """Discard the changes of the transaction."""
         self._added.clear()
         self._folded.clear()
         self._capped.clear()
         self._moved = None
 
-    def committed(self) -> None:
+    def after_commit(self) -> None:
         """Update the key store's checkpoint if the transaction changed the checkpoint in the store.
 
         Raises:
             StoreRestored
         """
         moved = self._moved
-        self.undone()
+        self.after_rollback()
         if moved is not None:
             self.move(moved)
 
-    def compacted(self) -> None:
+    def after_compaction(self) -> None:
         """Erase all earlier checkpoints.
 
         Raises:

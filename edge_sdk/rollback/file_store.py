@@ -48,7 +48,7 @@ class FileKeyStore(KeyStore):
         self._recent: deque[Checkpoint] = deque(maxlen=2)
 
     @property
-    def address(self) -> str:
+    def location(self) -> str:
         """The key store's name and, if there is one, the path of the second checkpoint."""
         return self.name if self.outside is None else f"{self.name} {self.outside}"
 

@@ -26,7 +26,7 @@ class KeyStore(ABC):
 
     Attributes:
         name: the kind of key store.
-        address: text by which the store records its key store; begins with the name.
+        location: text by which the store records its key store; begins with the name.
         files: files in the store's folder that this key store created and that keep their inode.
         elsewhere: a description of the record outside the folder that detects a restored folder; "" if there is none.
     """
@@ -36,7 +36,7 @@ class KeyStore(ABC):
     elsewhere: str = ""
 
     @property
-    def address(self) -> str:
+    def location(self) -> str:
         """The key store's name and, after a blank, its location."""
         return self.name
 

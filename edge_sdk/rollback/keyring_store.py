@@ -43,7 +43,7 @@ class KeyringKeyStore(KeyStore):
         self.elsewhere = f"the checkpoint in the keyring's entry {self._checkpoint}"
 
     @property
-    def address(self) -> str:
+    def location(self) -> str:
         """The key store's name and the entry's name."""
         return f"{self.name} {self.entry}"
 

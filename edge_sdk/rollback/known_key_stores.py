@@ -1,4 +1,4 @@
-"""Find the key store of a store, by the address in the database or by the files in its folder.
+"""Find the key store of a store, by the location in the database or by the files in its folder.
 
 The module key_store defines the interface.
 """
@@ -13,13 +13,13 @@ from edge_sdk.rollback.file_store import FileKeyStore
 from edge_sdk.rollback.key_store import SECRET_FILE, WRAPPED_FILE, KeyStore
 
 
-def key_store_of(address: str, folder: Path) -> KeyStore:
-    """Return the key store with this address, for a store in ``folder``.
+def key_store_of(location: str, folder: Path) -> KeyStore:
+    """Return the key store with this location, for a store in ``folder``.
 
     Raises:
         StoreError: this package has no such key store.
     """
-    name, _, place = address.partition(" ")
+    name, _, place = location.partition(" ")
     if name == "file":
         return FileKeyStore(folder, place or None)
     if name == "keyring":

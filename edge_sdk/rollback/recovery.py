@@ -159,8 +159,8 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
     Raises:
         StoreError: the amount spent cannot be read anywhere; nothing was moved.
     """
-    read, address = _salvaged(folder)
-    key_store = given or (key_store_of(address, folder) if address else usual_key_store(folder))
+    read, location = _salvaged(folder)
+    key_store = given or (key_store_of(location, folder) if location else usual_key_store(folder))
     secret = _secret_left(key_store, folder, None)
     known = None if secret is None else fingerprint(secret)
     checkpoints = [
@@ -186,15 +186,15 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
 
 
 def _salvaged(folder: Path) -> tuple[Checkpoint | None, str | None]:
-    """Return the checkpoint and the key store's address from a damaged database; None for each that cannot be read."""
-    checkpoint = address = None
+    """Return the checkpoint and the key store's location from a damaged database; None for each that cannot be read."""
+    checkpoint = location = None
     connection = sqlite3.connect(folder / DATABASE_FILE)
     with contextlib.closing(connection), contextlib.suppress(sqlite3.Error, ValueError, TypeError):
         settings = dict(connection.execute("SELECT name, value FROM setting"))
-        address = settings.get("key_store")
+        location = settings.get("key_store")
         if "checkpoint" in settings:
             checkpoint = Checkpoint.decode(settings["checkpoint"])
-    return checkpoint, address
+    return checkpoint, location
 
 
 def _spending_unknown(folder: Path | None) -> StoreError:

@@ -84,7 +84,7 @@ def _identify(
         _require_current(folder, checkpoint, checkpoints, expected=set())
     else:
         known_places = (
-            set(checkpoints) if store.setting("key_store") == key_store.address else set(map(str, key_store.files))
+            set(checkpoints) if store.setting("key_store") == key_store.location else set(map(str, key_store.files))
         )
         _require_current(folder, checkpoint, checkpoints, known_places)
         here = _require_here(store, folder, secret, key_store, machine)
@@ -99,7 +99,7 @@ def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeySt
     """Record the store's owner, location and checkpoint if they changed, and update the checkpoint from now on."""
     settled: dict[str, bytes | str] = {
         "secret": checkpoint.store,
-        "key_store": key_store.address,
+        "key_store": key_store.location,
         CHECKPOINT: checkpoint.record,
         "instance": bytes(instance),
     }
@@ -117,18 +117,18 @@ def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeySt
     Raises:
         StoreError: the given key store is not the one that the store was created with.
     """
-    address = store.setting("key_store")
-    if address is None:
+    location = store.setting("key_store")
+    if location is None:
         return given or usual_key_store(folder)
-    if given is None or given.address == address:
-        return given or key_store_of(address, folder)
-    kind = address.partition(" ")[0]
+    if given is None or given.location == location:
+        return given or key_store_of(location, folder)
+    kind = location.partition(" ")[0]
     if given.name != kind or kind != FileKeyStore.name:
         raise StoreError(
-            f"the secret of the store in {folder} is kept by {address!r}, not by {given.address!r}: open the store "
+            f"the secret of the store in {folder} is kept by {location!r}, not by {given.location!r}: open the store "
             "without naming a key store"
         )
-    return key_store_of(address, folder) if given.address == FileKeyStore.name else given
+    return key_store_of(location, folder) if given.location == FileKeyStore.name else given
 
 
 def instance_of(folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None) -> HostIdentity:

@@ -14,17 +14,17 @@ class Hooks(Protocol):
     def before_commit(self) -> None:
         """Write rows before a commit; they are part of the transaction, which an exception undoes."""
 
-    def committed(self) -> None:
+    def after_commit(self) -> None:
         """Update records outside the database, after a transaction is on the disk.
 
         Raises:
             StoreRestored
         """
 
-    def undone(self) -> None:
+    def after_rollback(self) -> None:
         """Discard the changes of a transaction that was rolled back."""
 
-    def compacted(self) -> None:
+    def after_compaction(self) -> None:
         """Erase deleted bytes outside the database, after they were erased in the database.
 
         Raises:

@@ -155,7 +155,7 @@ class Store:
             raise
         if self.hooks is not None:
             try:
-                self.hooks.committed()
+                self.hooks.after_commit()
             except REFUSALS as error:
                 raise explanation(error, self.folder) from None
 
@@ -168,7 +168,7 @@ class Store:
         try:
             self._version = 0
             if self.hooks is not None:
-                self.hooks.undone()
+                self.hooks.after_rollback()
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
         except REFUSALS as failed:
@@ -222,7 +222,7 @@ class Store:
         """Write the setting ``name``; part of the caller's transaction."""
         self.execute("INSERT INTO setting VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", name, value)
 
-    def drawn(self, name: str, count: int, urandom: Callable[[int], bytes]) -> bytes:
+    def stored_random(self, name: str, count: int, urandom: Callable[[int], bytes]) -> bytes:
         """Return the ``count`` random bytes ``name``, which are drawn at the first call and stored permanently."""
         if self.setting(name) is None:
             with self.transaction():
@@ -256,7 +256,7 @@ class Store:
                     for folder in moved_aside:
                         shutil.rmtree(folder)
                 if self.hooks is not None:
-                    self.hooks.compacted()
+                    self.hooks.after_compaction()
         except StoreRestored:
             raise
         except StoreError as error:

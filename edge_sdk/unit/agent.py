@@ -241,7 +241,7 @@ class Unit:
 
     def _drawn_phase(self) -> int:
         """Return the delay in seconds after each multiple of the sending interval, which is drawn once per store."""
-        phase = self._device.records.store.drawn("phase", PHASE_BYTES, self._urandom)
+        phase = self._device.records.store.stored_random("phase", PHASE_BYTES, self._urandom)
         return int.from_bytes(phase, "big") * self._configuration.send_every >> 8 * PHASE_BYTES
 
     # Readings

@@ -9,7 +9,7 @@
 import { requireKept } from "./caps.js";
 import { ConsentMissing, OutsideSchedule, QuotaReached } from "./errors.js";
 import { enter } from "./ledger.js";
-import { fill, filledWith, following, remember } from "./memo.js";
+import { fill, filledWith, nextSlot, remember } from "./memo.js";
 import { requireSpace } from "./outbox.js";
 
 /** @typedef {import("./joined.js").Joined} Joined */
@@ -42,7 +42,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, re
   requireSpace(state, joined.longestReport);
   const x = await view.toInput(value, consent.dither, consent.memberOf);
   const known = kept.memo.get(x);
-  const free = following(kept, period);
+  const free = nextSlot(kept, period);
   const place = reading ?? (most === 1 ? 0 : free);
   if (place < free) {
     const slot = repeatedSlot(campaign.transcript !== null, kept, period, place, x, most);

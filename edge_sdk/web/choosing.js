@@ -12,7 +12,7 @@ import { ENROLMENT, sealedLength } from "./envelope.js";
 import { mostCost } from "./notions/information.js";
 import { levelFrom } from "./notions/notion.js";
 import { requireSpace } from "./outbox.js";
-import { candidates, choice, nearest } from "./personal.js";
+import { candidatePriors, choiceChannel, nearestPrior } from "./personal.js";
 import { enrolmentPayload } from "./report.js";
 import { countsOf, ownOf, priorsOf } from "./role.js";
 
@@ -48,7 +48,7 @@ export function chooseClass(device, id, level, history) {
     requireRoom(state, kept, joined.commitments({}), now, nanonats);
     requireIntroduction(decision);
     const counts = await countsFor(device, decision, history);
-    const memberOf = choice(priors.length, nanonats).sample(nearest(counts, priors), rand);
+    const memberOf = choiceChannel(priors.length, nanonats).sample(nearestPrior(counts, priors), rand);
     await record(decision, { memberOf }, nanonats);
     return classes[memberOf];
   });
@@ -69,14 +69,14 @@ export function choosePrior(device, id, level, history) {
     const { joined, kept, state, now } = decision;
     const { campaign, view } = joined;
     const own = ownOf(campaign);
-    const [listed, nanonats] = [candidates(own.size), levelFrom(level)];
+    const [listed, nanonats] = [candidatePriors(own.size), levelFrom(level)];
     let [declared, charged] = [kept.declared, 0n];
     if (!declared) {
       const most = joined.committing(mostCost(own, listed, view.channel), view.index);
       requireRoom(state, kept, [most], now, nanonats);
       requireIntroduction(decision);
       const counts = await countsFor(device, decision, history);
-      const place = choice(listed.length, nanonats).sample(nearest(counts, listed), rand);
+      const place = choiceChannel(listed.length, nanonats).sample(nearestPrior(counts, listed), rand);
       [declared, charged] = [{ prior: listed[place], level: 0n }, nanonats];
     }
     if (!kept.consent) await record(decision, { declared }, charged);

@@ -87,7 +87,7 @@ export class Device {
   }
 
   /** All ledger entries (reserved, charged, released or carried), oldest first. */
-  async history() {
+  async ledger() {
     const { campaigns } = await this.store.read();
     return [...campaigns.values()]
       .flatMap(({ id, ledger }) => ledger.map((entry) => ({ campaignId: id, ...entry })))
@@ -312,7 +312,7 @@ export class Device {
    * The number of reports of each value, by label: the person's history, which never leaves the device.
    * @param {Uint8Array} id
    */
-  async answers(id) {
+  async history(id) {
     const [joined, { memo }] = await this.found(id);
     // All classes have the same labels.
     const size = joined.view.inputs;

@@ -9,7 +9,7 @@
 /** @typedef {import("./store.js").Kept} Kept */
 
 /** The next free slot of a period; all lower slots are used. @param {Kept} kept @param {number} period */
-export const following = (kept, period) => kept.used.get(period) ?? 0;
+export const nextSlot = (kept, period) => kept.used.get(period) ?? 0;
 
 /** The number of used slots in the periods after a given one. @param {Kept} kept @param {number} [after] */
 export const usedSlots = (kept, after = -1) =>

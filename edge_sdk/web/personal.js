@@ -10,7 +10,7 @@ const ONE = 1n << 96n;
  * @param {number} count @param {bigint} level nanonats
  * @returns {Response}
  */
-export const choice = (count, level) =>
+export const choiceChannel = (count, level) =>
   new Response(["response", count, [ceilDiv(ONE << 64n, expLower(level) + BigInt(count - 1) * ONE)]]);
 
 /**
@@ -18,7 +18,7 @@ export const choice = (count, level) =>
  * three quarters and every other value the same weight.
  * @param {number} size @returns {number[][]}
  */
-export const candidates = (size) =>
+export const candidatePriors = (size) =>
   Array.from({ length: size + 1 }, (_, place) =>
     Array.from({ length: size }, (_, x) => (x === place - 1 ? 3 * (size - 1) : 1)),
   );
@@ -28,7 +28,7 @@ export const candidates = (size) =>
  * @param {bigint[]} counts all zero are equally near to every prior @param {number[][]} priors
  * @returns {number}
  */
-export function nearest(counts, priors) {
+export function nearestPrior(counts, priors) {
   const whole = total(counts);
   const distances = priors.map((prior) => {
     const weights = prior.map(BigInt);

@@ -68,7 +68,7 @@ export function promiseOf(notion, certificate, place) {
   const own = classes ? notion.notions[place ?? 0] : notion;
   const { name } = own;
   const geo = name === "geo";
-  const [level, near] = geo ? [2n, 1n].map((times) => (own.level * times * own.nearest) / own.unit) : [own.level, 0n];
+  const [level, near] = geo ? [2n, 1n].map((times) => (own.level * times * own.smallestGap) / own.unit) : [own.level, 0n];
   // Both notions bound the lift of each answer under a prior, so the ratio of two answers is within twice the level.
   const built = name === "own-lip" || name === "transcript-lip";
   const everybody = built ? 2n * level : certificate.ldp;

@@ -3,7 +3,7 @@
 import { worstCase } from "./caps.js";
 import { revealed } from "./disclosure.js";
 import { larger, less } from "./exact.js";
-import { following } from "./memo.js";
+import { nextSlot } from "./memo.js";
 import { promiseOf } from "./promise.js";
 
 /** @typedef {import("./joined.js").Joined} Joined */
@@ -61,9 +61,9 @@ export function termsOf(joined, kept, now, language) {
     periods: campaign.periods,
     answersPerPeriod,
     /** Number of answers left in this period. */
-    left: now < opens || now >= closes ? 0 : answersPerPeriod - following(kept, period),
+    left: now < opens || now >= closes ? 0 : answersPerPeriod - nextSlot(kept, period),
     /** Start of the next period; null after the last. */
-    following: next < closes ? next : null,
+    nextPeriod: next < closes ? next : null,
     enrolled: campaign.enrolled,
     coded: kept.code !== "" || kept.admitted,
     classes: campaign.classes,

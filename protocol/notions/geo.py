@@ -102,7 +102,7 @@ class Geo(Pairwise):
         return not (self.down and self.across)
 
     @property
-    def nearest(self) -> int:
+    def smallest_gap(self) -> int:
         """The smallest gap between neighbours, in units of the coordinates."""
         return min(gap for gap, _ in self.down + self.across)
 
@@ -178,7 +178,7 @@ class Geo(Pairwise):
         elif channel.inputs**2 * channel.outputs <= MOST_CELLS:
             yield from self._losses_by_pair(channel)
         else:
-            yield worst, self.nearest**2
+            yield worst, self.smallest_gap**2
 
     def _losses_by_pair(self, channel: Channel) -> Iterator[tuple[Loss, int]]:
         rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]

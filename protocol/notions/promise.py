@@ -69,7 +69,7 @@ class Promise:
         if isinstance(notion, Graded | Matrix):
             least = exact.factor_above(min(level for _, _, level in notion.bounds()))
         if isinstance(notion, Geo):
-            nearest, level = (notion.level * times * notion.nearest // notion.unit for times in (1, 2))
+            nearest, level = (notion.level * times * notion.smallest_gap // notion.unit for times in (1, 2))
             least = exact.factor_above(nearest)
         if isinstance(notion, Information) and certificate.ball is not None:
             people, ball = Fraction(100 * notion.radius, RADIUS_UNITS), exact.factor_above(certificate.ball)

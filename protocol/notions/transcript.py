@@ -83,7 +83,7 @@ class TranscriptPrior(Notion):
             # Before the first report the prior is the start prior, and mixing it with itself does not change it.
             if latest is not None:
                 then, output = latest
-                prior = self._aged(personal.after(prior, self.channel_of(prior), output), then, period)
+                prior = self._aged(personal.posterior(prior, self.channel_of(prior), output), then, period)
             priors.append(prior)
             latest = period, y
         return priors
@@ -92,7 +92,7 @@ class TranscriptPrior(Notion):
         if last >= period:
             raise ValueError(f"period {period} must be after period {last}, that of the report before")
         for _ in range(period - last if self.drift else 0):
-            prior = personal.drifted(prior, self.prior, self.drift)
+            prior = personal.prior_after_drift(prior, self.prior, self.drift)
         return prior
 
     def channel_of(self, prior: Sequence[int]) -> RandomizedResponse:

@@ -53,7 +53,7 @@ SENTENCES: dict[str, dict[str, str]] = {
 """By language and key."""
 
 
-def asked(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
+def question_sentence(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
     """Return a sentence about the question that a device with this map asks; with several views, also about the choice
     of the view.
 

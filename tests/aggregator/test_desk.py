@@ -85,7 +85,7 @@ class Fleet:
             key = SigningKey.for_campaign(device.to_bytes(32, "big"), self.signed.id)
             prior = None
             if isinstance(self.signed.terms.notion, OwnPrior):
-                prior = personal.declared([1 + device % 3, 2, 3, 4])
+                prior = personal.canonical_prior([1 + device % 3, 2, 3, 4])
             self.keys[device], self.priors[device] = key, prior
             self.envelopes.append(Enrolment(self.signed.id, key.public, prior).seal(key))
         return self.keys[device]

@@ -97,11 +97,11 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     batch = tmp_path / "batch.htr"
     sent = b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=3))
     forger = SigningKey.for_campaign(bytes(32), signed.id)
-    sent += Enrolment(signed.id, forger.public, personal.declared(STEEP), half).seal(forger)
+    sent += Enrolment(signed.id, forger.public, personal.canonical_prior(STEEP), half).seal(forger)
     sent += Report.of(signed.id, signed.terms, 0, 0, [K + 1]).seal(forger)  # only the offered channel has this output
     greedy = SigningKey.for_campaign(bytes([1]) * 32, signed.id)
     # A declared level must be below the campaign's, and this one is equal to it.
-    sent += Enrolment(signed.id, greedy.public, personal.declared(FLAT), NAT).seal(greedy)
+    sent += Enrolment(signed.id, greedy.public, personal.canonical_prior(FLAT), NAT).seal(greedy)
     batch.write_bytes(sent)
     taken = ingest(study, [batch], now=OPENS)
     assert taken.rejected == {"malformed": 1}
@@ -144,7 +144,7 @@ def test_simulated_reports_of_offered_channels_are_estimated(tmp_path):
     batch = tmp_path / "batch.htr"
     sent = b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=1))
     forger = SigningKey.for_campaign(bytes(32), signed.id)
-    sent += Enrolment(signed.id, forger.public, personal.declared(FLAT)).seal(forger)
+    sent += Enrolment(signed.id, forger.public, personal.canonical_prior(FLAT)).seal(forger)
     sent += Report.of(signed.id, signed.terms, 0, 0, [K + 1]).seal(forger)
     batch.write_bytes(sent)
     ingest(study, [batch], now=OPENS)

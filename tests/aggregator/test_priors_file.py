@@ -39,7 +39,7 @@ def test_weights_are_declared_as_a_device_declares_them(tmp_path) -> None:
     assert found == [Declarers((7, 2, 1), 1, None)] * 2
     found = read_priors(file_of(tmp_path, "value,wheat,hay,flax,count\nhay,1,2,3,40\nflax,1,1,1,5\n"), TERMS)
     assert found == [Declarers((1, 2, 3), 40, "hay"), Declarers((1, 1, 1), 5, "flax")]
-    assert all(personal.declared(one.prior) == one.prior for one in found)
+    assert all(personal.canonical_prior(one.prior) == one.prior for one in found)
 
 
 def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:

@@ -212,7 +212,7 @@ def test_errors_of_personal_priors_use_the_channels_of_the_devices():
     errors = best_errors(yes, 1.5)
     for part, error in zip(yes.astype(int).tolist(), errors.tolist(), strict=True):
         prior = (UNIT - part, part)
-        channel = personal.lip_response(personal.declared(prior), level(1.5))
+        channel = personal.lip_response(personal.canonical_prior(prior), level(1.5))
         assert error == pytest.approx(lip_mse(channel, prior) / 2, abs=1e-9)
 
 

@@ -353,7 +353,7 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
     model = member(tmp_path / "store", data, view)
     terms = joined(model, tmp_path, data)
     assert [one.name for one in terms.questions] == list(terms.card.questions) == ["vote", "age", "home"]
-    assert (terms.terms.asked_names, model.asked(of(terms)).asked) == ((), ())
+    assert (terms.terms.asked_names, model.question(of(terms)).asked) == ((), ())
     content = model.consent(of(terms))
     assert tuple(one.name for one in content.asked) == FORM_NAMES[view]
     typed = {"vote": "yes", "age": "skipped", "home": "0.5,1.5"}
@@ -409,7 +409,7 @@ def test_the_bytes_sent_for_a_form_do_not_depend_on_the_answer(tmp_path):
             model.consent(of(terms))
             value = form_text({name: answers[name] for name in names})
             made = (model.review(of(terms), value).total, len(model.answer(of(terms), value).report))
-            assert tuple(one.name for one in model.asked(of(terms)).asked) == names
+            assert tuple(one.name for one in model.question(of(terms)).asked) == names
             sizes.add(made)
             model.close()
     assert len(sizes) == 1
@@ -560,7 +560,7 @@ def test_typed_shares_are_weights_or_refused(typed, wrong, each):
     for label, text in by_label.items():
         share = Fraction(text.strip(" %").replace(",", ".")) if text else each
         assert Fraction(100 * weights[label], whole) == share
-    assert personal.declared(list(weights.values()))
+    assert personal.canonical_prior(list(weights.values()))
 
 
 def test_every_number_of_answers_that_can_be_typed_can_be_declared():
@@ -569,7 +569,7 @@ def test_every_number_of_answers_that_can_be_typed_can_be_declared():
         typed = {str(place): "" if place < free else "0.01" for place in range(MOST_TYPED)}
         if not free:
             typed["0"] = str((10_000 - (MOST_TYPED - 1)) / 100)
-        personal.require_declared(personal.declared(list(weights_of(typed).values())))
+        personal.require_declared(personal.canonical_prior(list(weights_of(typed).values())))
 
 
 def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path):

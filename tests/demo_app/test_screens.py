@@ -391,7 +391,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
         f"app.do(lambda model: model.agreement({ids['Not yet']}), lambda terms: app.go('consent', terms))",
         f"app.do(lambda model: model.review({education}, 'bachelor'), lambda review: app.go('review', review))",
         f"app.go('selection', {form})",
-        f"app.do(lambda model: model.asked({form}), lambda content: app.go('question', {form}, content))",
+        f"app.do(lambda model: model.question({form}), lambda content: app.go('question', {form}, content))",
     ]
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("campaigns:page")

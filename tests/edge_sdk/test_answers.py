@@ -88,7 +88,7 @@ def test_asking_for_one_reading_200_times_yields_one_report(open_device, clock, 
     assert [receipt.cost for receipt in receipts] == [1.0] + [0.0] * 199
     assert [receipt.repeated for receipt in receipts] == [False] + [True] * 199
     assert len(device.outbox) == waiting + 1
-    assert device.prior(campaign_id) == {"master": 1}
+    assert device.history(campaign_id) == {"master": 1}
 
 
 def test_200_readings_of_one_answer_cost_one_charge(open_device, clock):
@@ -218,7 +218,7 @@ def test_a_value_outside_the_domain_is_refused_and_never_repeated(open_device, c
         device.answer(campaign_id, value)
     assert "SECRET" not in str(caught.value)
     assert device.budget.spent == 0
-    assert device.prior(campaign_id) == {}
+    assert device.history(campaign_id) == {}
 
 
 AGES = NumberRange.of(17, 90, unit="years")
@@ -245,7 +245,7 @@ def test_an_invalid_number_or_day_is_not_charged(open_device, domain, value, say
     with pytest.raises(NotInDomain, match=says):
         device.answer(campaign_id, value)
     assert (device.budget.spent, len(device.outbox)) == (0, waiting)
-    assert device.prior(campaign_id) == {}
+    assert device.history(campaign_id) == {}
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_an_unchanged_number_has_one_input(open_device, clock):
         device.answer(campaign_id, 5)
         clock.now += WEEK
     assert device.budget.spent == 1.0
-    assert sum(device.prior(campaign_id).values()) == 50
+    assert sum(device.history(campaign_id).values()) == 50
 
 
 def test_a_preview_leaves_no_trace(open_device, clock):
@@ -351,7 +351,7 @@ def test_a_preview_leaves_no_trace(open_device, clock):
     before = list(dice.asked), device.ledger, len(device.outbox)
     preview = device.preview(campaign_id, "none")
     assert (list(dice.asked), device.ledger, len(device.outbox)) == before
-    assert device.prior(campaign_id) == {}
+    assert device.history(campaign_id) == {}
     receipt = device.answer(campaign_id, "none")
     assert (preview.report_bytes, preview.cost) == (len(receipt.envelope), receipt.cost)
     assert device.preview(campaign_id, "none").cost == 0

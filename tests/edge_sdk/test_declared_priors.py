@@ -24,7 +24,7 @@ from tests.edge_sdk.conftest import AUTHOR, LABELS, Dice, agreed, campaign
 from tests.edge_sdk.test_roles import NAT, PRIOR, K, of_own
 
 NOTION = OwnPrior(NAT, K)
-LISTED = personal.candidates(K)
+LISTED = personal.candidate_priors(K)
 OFFERED = hadamard(K, NAT)
 
 
@@ -143,10 +143,10 @@ def test_the_public_list_has_the_uniform_prior_and_one_for_each_value() -> None:
     """The public list has k + 1 different priors, and each can be declared: the uniform one, and for each value one in
     which it has three quarters."""
     for size in (2, 3, 256):
-        listed = personal.candidates(size)
+        listed = personal.candidate_priors(size)
         assert len(set(listed)) == size + 1
         assert listed[0] == (1,) * size
-        assert all(personal.declared(prior) == prior for prior in listed)
+        assert all(personal.canonical_prior(prior) == prior for prior in listed)
         assert [Fraction(prior[x], sum(prior)) for x, prior in enumerate(listed[1:])] == [Fraction(3, 4)] * size
 
 
@@ -186,7 +186,7 @@ def test_the_choice_of_a_prior_is_charged_once_and_for_good(open_device, place) 
 def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
     """For draws over the whole range, the declared prior is exactly the sample around the prior nearest to the
     history."""
-    channel = personal.choice(K + 1, 2 * NAT)
+    channel = personal.choice_channel(K + 1, 2 * NAT)
     seen = set()
     for draw in range(30):
         rand = (draw * 2**64 // 30).to_bytes(8, "big")

@@ -168,14 +168,14 @@ def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
         # In a campaign with transcripts, the channel is that of the posterior before the report.
         records = device.records
         state = records.member(joined)
-        state = state.following(records.transcripts.of(records.campaigns.number(joined)), period)
+        state = state.for_report(records.transcripts.of(records.campaigns.number(joined)), period)
         report = Report.decode(decode(device.answer(joined, label).envelope).unverified)
         [meaning] = output_meanings(device, outgoing(device, joined)[-1])
         whole, channel = state.campaign.channel, state.channel
         [y] = report.outputs(state.campaign)
         y -= whole.offsets[state.role.class_index + 1] if state.role.class_index is not None else 0
         if isinstance(channel, Bits):
-            fits = [x for x in range(channel.inputs) if y & channel.only(x)]
+            fits = [x for x in range(channel.inputs) if y & channel.single_bit(x)]
         else:
             rows = [[channel.weight(x, output) for output in range(channel.outputs)] for x in range(channel.inputs)]
             fits = [x for x, row in enumerate(rows) if row[y] == max(row)]

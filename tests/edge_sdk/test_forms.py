@@ -137,7 +137,7 @@ def test_invalid_answers_to_a_form_are_not_charged(member, view):
             with pytest.raises(NotInDomain, match=named) as refused:
                 hand(campaign_id, value)
             assert "s3cret" not in str(refused.value)
-    assert (device.budget.spent, len(device.outbox), device.prior(campaign_id)) == (0, 0, {})
+    assert (device.budget.spent, len(device.outbox), device.history(campaign_id)) == (0, 0, {})
     assert device.collected(campaign_id) == 0
     skipping = {name: one for name, one in right.items() if name != "age"}
     assert device.answer(campaign_id, skipping).cost == 1.0

@@ -102,7 +102,7 @@ def test_draws_fit_with_the_probability_in_the_preview(name):
     x, draws = channel.inputs - 1, 4000
     outputs = [channel.sample(x, dice.randbytes(channel.rand_bytes)) for _ in range(draws)]
     if isinstance(channel, Bits):
-        hits = sum(1 for y in outputs if y & channel.only(x))
+        hits = sum(1 for y in outputs if y & channel.single_bit(x))
     else:
         likeliest = max(channel.weight(x, y) for y in set(outputs))
         hits = sum(channel.weight(x, y) == likeliest for y in outputs)

@@ -80,13 +80,13 @@ def test_a_repeated_reading_gives_the_same_bytes_or_is_refused(open_device, cloc
         campaign_id = agreed(device, hourly(4))
         first = [device.answer(campaign_id, value).envelope for value in values]
     device = open_device(place)
-    before = (device.budget.spent, len(device.outbox), device.prior(campaign_id))
+    before = (device.budget.spent, len(device.outbox), device.history(campaign_id))
     for number, value in enumerate(values):
         again = device.answer(campaign_id, value, number)
         assert (again.envelope, again.slot, again.cost, again.repeated) == (first[number], number, 0.0, True)
         with pytest.raises(QuotaReached):
             device.answer(campaign_id, "doctorate", number)
-    assert (device.budget.spent, len(device.outbox), device.prior(campaign_id)) == before
+    assert (device.budget.spent, len(device.outbox), device.history(campaign_id)) == before
 
 
 def test_a_skipped_reading_is_refused(open_device, clock):
@@ -140,7 +140,7 @@ def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
         with device._store.transaction():
             device.outbox.forget(device.records.campaigns.number(campaign_id))
     assert device.budget.spent == 5
-    assert sum(device.prior(campaign_id).values()) == 40 * 24
+    assert sum(device.history(campaign_id).values()) == 40 * 24
 
 
 def test_the_latest_reading_is_repeated_after_the_clock_went_back(open_device, clock):
@@ -363,11 +363,11 @@ def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
     campaign_id, other = agreed(device, hourly(4096)), agreed(device, hourly(4, opens=OPENS - 1))
     for number in range(slots.MOST_WAITING):
         device.collect(campaign_id, LABELS[number % 6])
-    before, spent = device.prior(other), device.budget.spent
+    before, spent = device.history(other), device.budget.spent
     for value, number in itertools.product(("none", "primary"), (None, 3)):
         with pytest.raises(OutboxFull, match="nothing was drawn or charged"):
             device.collect(other, value, number)
-    assert (device.prior(other), device.budget.spent) == (before, spent)
+    assert (device.history(other), device.budget.spent) == (before, spent)
     device.answer(other, "none")
     assert device.bundle(campaign_id) == 1
     assert places(exported(device, tmp_path)) == [(0, 0, 1), (0, 0, 4096)]
@@ -428,7 +428,7 @@ def test_a_failed_bundle_leaves_all_readings_collected(open_device, clock, monke
     campaign_id = agreed(device, hourly(9))
     for number in (0, 2, 4):
         device.collect(campaign_id, "none", number)
-    sealed, calls = slots.Readings.sealed, []
+    sealed, calls = slots.Readings.mark_sealed, []
 
     def fails_at_the_second(self, *arguments):
         calls.append(arguments)
@@ -437,7 +437,7 @@ def test_a_failed_bundle_leaves_all_readings_collected(open_device, clock, monke
         sealed(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(slots.Readings, "sealed", fails_at_the_second)
+        patch.setattr(slots.Readings, "mark_sealed", fails_at_the_second)
         with pytest.raises(StoreError):
             device.bundle(campaign_id)
     assert (len(calls), device.collected(campaign_id), len(device.outbox)) == (2, 3, 0)

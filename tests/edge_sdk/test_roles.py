@@ -53,7 +53,7 @@ def of_classes(**changes) -> bytes:
 
 def of_levels() -> bytes:
     """Return a campaign with a level for each of two classes, and no priors."""
-    channel = Blocks(0, ((1, K), (2, K)), (personal.choice(K, NAT), personal.choice(K, 2 * NAT)))
+    channel = Blocks(0, ((1, K), (2, K)), (personal.choice_channel(K, NAT), personal.choice_channel(K, 2 * NAT)))
     return made(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=channel, classes=("careful", "open"))
 
 
@@ -218,7 +218,7 @@ def test_the_choice_follows_its_channel(open_device) -> None:
         asked = iter([bytes(32), bytes(8), rand])
         device = open_device(urandom=lambda count, asked=asked: next(asked))
         joined = device.join(of_classes()).campaign_id
-        expected = personal.choice(3, NAT).sample(1, rand)
+        expected = personal.choice_channel(3, NAT).sample(1, rand)
         assert device.choose_class(joined, 1.0, {"doctorate": 3, "master": 1}) == NAMES[expected]
 
 

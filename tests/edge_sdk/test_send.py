@@ -143,7 +143,7 @@ def test_the_201st_waiting_answer_is_refused_without_a_charge(open_device, clock
     for period in range(MOST_ENVELOPES - 1):
         clock.now = OPENS + PERIOD * period
         device.answer(first, "none")
-    full, ledger, history = waiting(device), device.ledger, device.prior(first)
+    full, ledger, history = waiting(device), device.ledger, device.history(first)
     # "none" was answered already in the first of these periods.
     for period in (MOST_ENVELOPES - 2, MOST_ENVELOPES):
         clock.now = OPENS + PERIOD * period
@@ -154,7 +154,7 @@ def test_the_201st_waiting_answer_is_refused_without_a_charge(open_device, clock
     with pytest.raises(OutboxFull):
         device.consent(second)
     assert not device.consented(second)
-    assert (waiting(device), device.ledger, device.prior(first)) == (full, ledger, history)
+    assert (waiting(device), device.ledger, device.history(first)) == (full, ledger, history)
     assert device.outbox.send(URL, now=clock.now, opener=UploadNetwork()).envelopes == MOST_ENVELOPES
     device.consent(second)
     assert not device.answer(first, "primary").repeated
@@ -187,7 +187,7 @@ def test_a_class_is_not_drawn_if_the_queue_has_no_room_for_the_enrolment(open_de
     other = agreed(device)
     with device._store.transaction():
         device.outbox.enqueue(1, bytes(MOST_BYTES - device.outbox.bytes))
-    monkeypatch.setattr("protocol.personal.nearest", never)
+    monkeypatch.setattr("protocol.personal.nearest_prior", never)
     for call in (lambda: device.choose_class(chosen, 1.0), lambda: device.consent(chosen, as_class="others")):
         with pytest.raises(OutboxFull):
             call()

@@ -80,8 +80,8 @@ def test_every_charge_has_its_report_on_a_full_disk(answering, clock):
 
     with pytest.raises(StoreError, match="disk is full"):
         answer_on()
-    assert device.budget.spent == len(device.prior(campaign_id))
-    assert sum(device.prior(campaign_id).values()) == len(device.outbox) - 1
+    assert device.budget.spent == len(device.history(campaign_id))
+    assert sum(device.history(campaign_id).values()) == len(device.outbox) - 1
     device._store.rows("PRAGMA max_page_count = 1000000")
     waiting = len(device.outbox)
     device.answer(campaign_id, LABELS[5])
@@ -107,8 +107,8 @@ with Device.open(sys.argv[1], clock=lambda: now[0]) as device:
     except StoreError as error:
         print(error)
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert sum(device.prior(campaign_id).values()) == len(device.outbox) - 1 == done, "a report was lost or hidden"
-    assert device.budget.spent == len(device.prior(campaign_id))
+    assert sum(device.history(campaign_id).values()) == len(device.outbox) - 1 == done, "a report was lost or hidden"
+    assert device.budget.spent == len(device.history(campaign_id))
 """
 
 

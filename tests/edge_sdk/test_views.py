@@ -123,7 +123,7 @@ def test_all_answers_of_a_district_have_one_output(member, clock, view):
     assert {len(ys) for ys in outputs.values()} == {1}
     assert [cost for cost in costs if cost] == [NAT] * asked
     assert costs[len(LABELS) :] == [0] * 2 * len(LABELS)
-    assert sorted(device.prior(campaign_id)) == sorted(MAPS[view].label(terms.domain, z) for z in range(asked))
+    assert sorted(device.history(campaign_id)) == sorted(MAPS[view].label(terms.domain, z) for z in range(asked))
 
 
 @each_view

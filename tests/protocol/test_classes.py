@@ -24,7 +24,7 @@ NOTIONS = (Information(NAT, PRIORS[0]), Information(2 * NAT, PRIORS[1]), Ldp(NAT
 CHANNELS = (
     personal.lip_response(PRIORS[0], NAT),
     personal.lip_response(PRIORS[1], 2 * NAT),
-    personal.choice(K, NAT // 2),
+    personal.choice_channel(K, NAT // 2),
 )
 
 
@@ -78,7 +78,7 @@ def test_the_certificate_of_all_classes_has_the_largest_levels() -> None:
 def test_the_witness_is_in_the_whole_channel() -> None:
     """The witness names inputs and an output of the whole channel, whose weights give the witness's ratio."""
     pair = Classes.of((Ldp(NAT // 2), Ldp(NAT)))
-    channel = blocks(personal.choice(K, NAT // 3), personal.choice(K, NAT))
+    channel = blocks(personal.choice_channel(K, NAT // 3), personal.choice_channel(K, NAT))
     witness = certify(channel, pair).witness
     assert witness.x // K == witness.other // K == 1
     assert channel.weight(witness.x, witness.y) > channel.weight(witness.other, witness.y) > 0
@@ -92,7 +92,7 @@ def test_one_class_above_its_level_refuses_the_campaign(place: int) -> None:
     """A campaign is refused if one class is ten nanonats above its level, also if the others keep theirs."""
     channels = list(CHANNELS)
     worse = NOTIONS[place].level + 10
-    channels[place] = personal.lip_response(PRIORS[place], worse) if place < 2 else personal.choice(K, worse)
+    channels[place] = personal.lip_response(PRIORS[place], worse) if place < 2 else personal.choice_channel(K, worse)
     with pytest.raises(Uncertified, match=f"class {place + 1}"):
         certify(blocks(*channels), NOTION)
 
@@ -103,7 +103,7 @@ def test_one_class_above_its_level_refuses_the_campaign(place: int) -> None:
         Table(tuple((2**61, 2**61) for _ in range(12))),
         RandomizedResponse(12, (2**60,)),
         Blocks(0, ((1, 4), (2, 4), (0, 4)), CHANNELS[:2]),
-        Blocks(0, ((1, 8), (2, 4)), (personal.choice(8, 100_000_000), CHANNELS[2])),
+        Blocks(0, ((1, 8), (2, 4)), (personal.choice_channel(8, 100_000_000), CHANNELS[2])),
         Blocks(0, ((1, 2), (2, 4), (1, 2), (3, 4)), CHANNELS),
     ],
 )
@@ -154,7 +154,7 @@ def test_round_trip() -> None:
         {"classes": ("a", "b", "c\n")},
         {"classes": ("a", "b", "c" * 201)},
         {"domain": domain.Values(("wheat", "rye", "oats"))},
-        {"notion": Ldp(NAT), "channel": personal.choice(K, NAT)},
+        {"notion": Ldp(NAT), "channel": personal.choice_channel(K, NAT)},
         {"domain": domain.Values(tuple("abcdefghijkl"))},
     ],
 )
@@ -200,7 +200,7 @@ def test_the_inputs_of_a_class_are_a_block() -> None:
 
 def test_a_campaign_without_classes_is_one_class() -> None:
     """With classes = () a campaign has one certificate, and inputs are not shifted."""
-    made = campaign(notion=Ldp(NAT), channel=personal.choice(K, NAT), classes=())
+    made = campaign(notion=Ldp(NAT), channel=personal.choice_channel(K, NAT), classes=())
     assert made.certificates == (made.certificate,)
     assert made.input_of(3, 0) == 3
     assert replace(made, title="Other").classes == ()

@@ -252,7 +252,7 @@ def test_a_report_of_bits_fits_the_inputs_whose_bit_is_set() -> None:
         row = matrix(channel)[x]
         truth, wrong, whole = structure_of(channel).fits(x)
         assert (Fraction(truth, whole), Fraction(wrong, whole)) == (expected, Fraction(1, 4))
-        assert sum(weight for y, weight in enumerate(row) if y & channel.only(x)) == expected
+        assert sum(weight for y, weight in enumerate(row) if y & channel.single_bit(x)) == expected
 
 
 # Two inputs

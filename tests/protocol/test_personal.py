@@ -45,7 +45,7 @@ def campaign(size: int = 3, level: int = NAT, channel=None, **changes) -> Campai
 @given(priors, levels)
 def test_every_declared_prior_has_a_certified_channel(weights: list[int], level: int) -> None:
     """For every prior and level the rule's integers keep LIP under that prior, and LDP within twice the level."""
-    prior = personal.declared(weights)
+    prior = personal.canonical_prior(weights)
     notion = OwnPrior(level, len(prior))
     certificate = notion.certificate_of(prior)
     assert certificate.audited <= level
@@ -76,9 +76,9 @@ def test_invalid_weights_are_refused(weights: tuple[int, ...]) -> None:
 
 def test_weights_are_declared_in_lowest_terms() -> None:
     """Weights that differ by a common factor give the same declaration."""
-    assert personal.declared((20, 10, 30)) == personal.declared((2, 1, 3)) == (2, 1, 3)
+    assert personal.canonical_prior((20, 10, 30)) == personal.canonical_prior((2, 1, 3)) == (2, 1, 3)
     with pytest.raises(ReportError):
-        personal.declared((0, 0))
+        personal.canonical_prior((0, 0))
 
 
 def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
@@ -115,7 +115,7 @@ def test_a_persons_channel_has_the_smaller_error_of_response_and_offered_channel
     notion = OwnPrior(level, size)
     skewed = [10**4 // rank for rank in range(1, size + 1)]
     for weights in ([5000] + [1 + x for x in range(size - 1)], [1] * size, skewed):
-        prior = personal.declared(weights)
+        prior = personal.canonical_prior(weights)
         response = personal.lip_response(prior, level)
         channel = notion.channel_of(prior, offered)
         assert channel in (response, offered)
@@ -144,8 +144,8 @@ def test_an_offered_channel_must_keep_ldp() -> None:
 def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], classes: int) -> None:
     """nearest minimises the total-variation distance, and does not depend on the scale of a prior."""
     offered = [(1 + place, 2, 1 + (7 * place) % 5) for place in range(classes)]
-    place = personal.nearest(counts, offered)
-    assert personal.nearest(counts, [tuple(3 * weight for weight in prior) for prior in offered]) == place
+    place = personal.nearest_prior(counts, offered)
+    assert personal.nearest_prior(counts, [tuple(3 * weight for weight in prior) for prior in offered]) == place
     if sum(counts):
 
         def distance(prior):
@@ -160,7 +160,7 @@ def test_the_nearest_prior_is_nearest_in_total_variation(counts: list[int], clas
 def test_the_choice_of_a_class_keeps_its_level(level: int) -> None:
     """The channel that chooses a class keeps LDP at the charged level, and its own level is at most a millionth of a
     nat lower."""
-    audited = certify(personal.choice(5, level), Ldp(level)).audited
+    audited = certify(personal.choice_channel(5, level), Ldp(level)).audited
     assert level - 1000 <= audited <= level
 
 

@@ -103,7 +103,9 @@ FORM_CLASSES = campaign(
 )  # fmt: skip
 CLASSES = campaign(
     title="By class", notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), classes=("careful", "open"),
-    views=plain_views(Blocks(0, ((1, 6), (2, 6)), (personal.choice(6, NAT), personal.choice(6, 2 * NAT)))),
+    views=plain_views(Blocks(
+        0, ((1, 6), (2, 6)), (personal.choice_channel(6, NAT), personal.choice_channel(6, 2 * NAT)),
+    )),
 )  # fmt: skip
 OWN = campaign(
     title="Own prior", notion=OwnPrior(NAT, 6), views=plain_views(OwnPrior(NAT, 6).channel_of(OwnPrior(NAT, 6).uniform))

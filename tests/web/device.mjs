@@ -53,9 +53,9 @@ export async function run({ name, trust, ...rest }, [first, ...steps]) {
 /** The content of the store: the ledger and, for each campaign, the waiting envelopes and the answers. */
 async function holds(device) {
   const campaigns = {};
-  for (const id of await device.campaigns()) campaigns[hex(id)] = plain([await device.waiting(id), await device.answers(id)]);
-  const history = (await device.history()).map(({ time, campaignId, kind, nanonats }) => [time, campaignId, kind, nanonats]);
-  return { history: plain(history), campaigns };
+  for (const id of await device.campaigns()) campaigns[hex(id)] = plain([await device.waiting(id), await device.history(id)]);
+  const ledger = (await device.ledger()).map(({ time, campaignId, kind, nanonats }) => [time, campaignId, kind, nanonats]);
+  return { ledger: plain(ledger), campaigns };
 }
 
 /**

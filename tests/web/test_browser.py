@@ -111,7 +111,7 @@ def known(data: bytes) -> dict[str, str]:
 
 
 def charges(held: dict[str, Any]) -> int:
-    return sum(entry[2] == "charge" for entry in held["history"])
+    return sum(entry[2] == "charge" for entry in held["ledger"])
 
 
 @pytest.mark.parametrize("kills", [12, pytest.param(200, marks=pytest.mark.long)])

@@ -157,10 +157,10 @@ def test_choices_are_those_of_python() -> None:
     for number in range(1000):
         k, level = chance.randrange(2, 7), chance.randrange(10**6, 4 * 10**9)
         priors = [[chance.randrange(1, 5) for _ in range(k)] for _ in range(chance.randrange(2, 6))]
-        listed = priors if number % 2 else personal.candidates(k)
+        listed = priors if number % 2 else personal.candidate_priors(k)
         counts = [chance.choice((0, 0, 1, 2, 10**15)) for _ in range(k)]
         rand = chance.randbytes(8)
-        place = personal.choice(len(listed), level).sample(personal.nearest(counts, listed), rand)
+        place = personal.choice_channel(len(listed), level).sample(personal.nearest_prior(counts, listed), rand)
         case = {"counts": counts, "level": level, "rand": rand.hex(), "place": place}
         cases.append(case | ({"priors": priors} if number % 2 else {}))
     assert len({case["place"] for case in cases}) > 5

@@ -250,14 +250,14 @@ class Twin:
         """Return the whole state at the end: the ledger, and the waiting envelopes and answers of each campaign."""
         records = self.device.records
         return {
-            "history": [
+            "ledger": [
                 [entry.time, entry.campaign_id.hex(), entry.kind.name.lower(), str(entry.nanonats)]
                 for entry in self.device.ledger
             ],
             "campaigns": {
                 known.hex(): [
                     [envelope.hex() for envelope in records.outbox.waiting(records.campaigns.number(known))],
-                    self.device.prior(known),
+                    self.device.history(known),
                 ]
                 for known in self.device.campaigns
             },

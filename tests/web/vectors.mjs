@@ -11,7 +11,7 @@ import { BadData, NotInDomain } from "../../edge_sdk/web/errors.js";
 import { expLower, levelOf } from "../../edge_sdk/web/exact.js";
 import { notionFrom } from "../../edge_sdk/web/notions/index.js";
 import { certify } from "../../edge_sdk/web/notions/notion.js";
-import { candidates, choice, nearest } from "../../edge_sdk/web/personal.js";
+import { candidatePriors, choiceChannel, nearestPrior } from "../../edge_sdk/web/personal.js";
 import { openEnrolment, openReport, pack, sealEnrolment, sealReport, unpack } from "../../edge_sdk/web/report.js";
 import { campaignKey, importDeviceSecret, requireSignature, signerOf } from "../../edge_sdk/web/keys.js";
 
@@ -254,8 +254,8 @@ const CHECKS = {
 
   /** Compare the chosen class or prior with the one that Python chose. */
   choice(it) {
-    const priors = it.priors ?? candidates(it.counts.length);
-    equal(choice(priors.length, BigInt(it.level)).sample(nearest(it.counts.map(BigInt), priors), bytes(it.rand)), it.place);
+    const priors = it.priors ?? candidatePriors(it.counts.length);
+    equal(choiceChannel(priors.length, BigInt(it.level)).sample(nearestPrior(it.counts.map(BigInt), priors), bytes(it.rand)), it.place);
   },
 
   /** Compare the inputs of answers with those that Python computed; null if it refused the answer. */

@@ -251,7 +251,7 @@ def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[i
 def _on_a_line(question: Question) -> Recipe | str:
     notion = question.notion
     if isinstance(notion, Geo) and notion.is_line:
-        step = notion.level * notion.nearest // notion.unit
+        step = notion.level * notion.smallest_gap // notion.unit
         return lambda: discrete_laplace(question.size, min(step, exact.MAX_LEVEL))
     if isinstance(notion, Ldp) and isinstance(question.domain, Line) and question.size <= MAX_POINTS:
         return lambda: discrete_laplace(question.size, notion.level // (question.size - 1))

@@ -112,7 +112,7 @@ def _step_apart(terms: Campaign, prior: Sequence[int], counted: Tally) -> float:
     distribution, share = np.array(prior) / sum(prior), counted.counts / counted.reports
     mean = np.zeros(len(distribution))
     for y in np.flatnonzero(counted.counts).tolist():
-        joint = personal.after(prior, terms.channel, y)
+        joint = personal.posterior(prior, terms.channel, y)
         whole = sum(joint)
         mean += share[y] * np.array([weight / whole for weight in joint])
     decoder = decoder_of(terms.channel)

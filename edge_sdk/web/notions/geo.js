@@ -62,7 +62,7 @@ export class Geo extends Notion {
   }
 
   /** The smallest distance of two points, in units of the coordinates. */
-  get nearest() {
+  get smallestGap() {
     const gaps = [this.down, this.across].flatMap((axis) => axis.slice(1).map((at, i) => at - axis[i]));
     return smallest(gaps);
   }
@@ -112,7 +112,7 @@ export class Geo extends Notion {
       return;
     }
     if (channel.inputs ** 2 * channel.outputs > 2 ** 21) {
-      yield [worst, this.nearest ** 2n];
+      yield [worst, this.smallestGap ** 2n];
       return;
     }
     const rows = upTo(channel.inputs).map((x) => upTo(channel.outputs).map((y) => channel.weight(x, y)));

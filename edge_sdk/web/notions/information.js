@@ -139,10 +139,10 @@ export function declaredFrom(wire) {
 }
 
 /**
- * The information of an output about a histogram, over 2^64: the sum of P(x, y)^2 / P(y) over all x and y.
+ * The mean squared length of the posterior over all outputs, times 2^64: the sum of P(x, y)^2 / P(y) over all x and y.
  * @param {number[]} prior @param {Channel} channel @returns {bigint}
  */
-function gained(prior, channel) {
+function squaredPosterior(prior, channel) {
   const unit = BigInt(sum(prior)) << BigInt(channel.scale);
   let total = 0n;
   for (let y = 0; y < channel.outputs; y++) {
@@ -186,7 +186,7 @@ export class OwnPrior extends Notion {
     const { prior, level } = declared;
     const rule = ruleFor(prior.map(BigInt), level || this.level);
     if (level || this.isRule(campaigns)) return rule;
-    return gained(prior, campaigns) > gained(prior, rule) ? campaigns : rule;
+    return squaredPosterior(prior, campaigns) > squaredPosterior(prior, rule) ? campaigns : rule;
   }
 
   /**

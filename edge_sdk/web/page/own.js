@@ -12,12 +12,12 @@ import { spelled } from "./review.js";
  * The state of a survey, in one sentence; an end is named by its last day.
  * @param {any} campaign @returns {string}
  */
-export function stateOf({ opens, closes, closedEarly, left, following }) {
+export function stateOf({ opens, closes, closedEarly, left, nextPeriod }) {
   const [now, ends] = [Date.now() / 1000, Math.min(closes, closedEarly ?? Infinity)];
   if (now >= ends) return say(ends < closes ? "state.early" : "state.over", { day: day(ends - 1) });
   if (now < opens) return say("state.upcoming", { day: day(opens) });
-  if (left > 0) return say("state.open", { day: day((following ?? ends) - 1) });
-  return following === null ? say("state.last") : say("state.answered", { day: day(following) });
+  if (left > 0) return say("state.open", { day: day((nextPeriod ?? ends) - 1) });
+  return nextPeriod === null ? say("state.last") : say("state.answered", { day: day(nextPeriod) });
 }
 
 /**
@@ -46,10 +46,10 @@ function named(label, campaign) {
 export async function own(visit) {
   const { device, id } = visit;
   const [campaign, budget] = [await visit.terms(), await device.budget()];
-  const [answers, waits] = [Object.entries(await device.answers(id)), await visit.waits()];
+  const [answers, waits] = [Object.entries(await device.history(id)), await visit.waits()];
   const titles = new Map();
   for (const one of await device.campaigns()) titles.set(hex(one), (await device.terms(one, language())).texts.title);
-  const entries = (await device.history()).reverse().slice(0, 60);
+  const entries = (await device.ledger()).reverse().slice(0, 60);
   visit.show(campaign.texts.title, [
     el("div.card", {}, p(stateOf(campaign)), waits.length > 0 && p(say("delivered.waits", { count: waits.length }))),
     el(

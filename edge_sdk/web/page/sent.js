@@ -29,7 +29,7 @@ export async function sending(visit) {
   if (!(await device.waiting(id)).length) {
     const all = attempts.reduce((sum, one) => sum + (one?.outcome === "sent" ? one.envelopes : 0), 0);
     return visit.show(say("page.done"), [
-      el("div.card.good", {}, p(say("delivered.all", { count: all || count })), campaign.following !== null && !campaign.left && p(say("page.again", { day: day(campaign.following) }))),
+      el("div.card.good", {}, p(say("delivered.all", { count: all || count })), campaign.nextPeriod !== null && !campaign.left && p(say("page.again", { day: day(campaign.nextPeriod) }))),
       spent,
       campaign.enrolled && !campaign.coded && (await enrolment(visit)),
       el("div.actions", {}, campaign.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question())), toOwn),

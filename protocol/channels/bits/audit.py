@@ -95,7 +95,7 @@ class BitsStructure(Structure):
             if rarest[number] < 0 or mass < prior[rarest[number]]:
                 rarest[number] = x
         for number, x in enumerate(rarest):
-            only, others = self.channel.only(x), list(masses)
+            only, others = self.channel.single_bit(x), list(masses)
             others[number] -= prior[x]
             own = having[number]
             if own is None:  # b is 0, so only x sets this bit

@@ -162,13 +162,13 @@ class Bits(Channel):
                     candidate = Loss(
                         self.own[mine] * (S - self.other[theirs]),
                         self.other[mine] * (S - self.own[theirs]),
-                        x, other, self.only(x),
+                        x, other, self.single_bit(x),
                     )  # fmt: skip
                     if candidate.worse_than(worst):
                         worst = candidate
         return worst
 
-    def only(self, x: int) -> int:
+    def single_bit(self, x: int) -> int:
         """Return the output in which only bit ``x`` is set."""
         return 1 << (self.inputs - 1 - x)
 
@@ -178,10 +178,10 @@ class Bits(Channel):
         # class, both extremes are worst for the input with the smallest prior.
         if 0 in self.other:
             x = self.class_of.index(self.other.index(0))
-            return Loss(1, 0, 1 if x == 0 else 0, None, self.only(x))
+            return Loss(1, 0, 1 if x == 0 else 0, None, self.single_bit(x))
         if S in self.own:
             x = self.class_of.index(self.own.index(S))
-            return Loss(1, 0, x, None, self.only(1 if x == 0 else 0))
+            return Loss(1, 0, x, None, self.single_bit(1 if x == 0 else 0))
         masses, rarest = [0] * len(self.own), [-1] * len(self.own)
         for x, p in enumerate(prior):
             number = self.class_of[x]
@@ -205,12 +205,12 @@ class Bits(Channel):
                 Loss(
                     up.numerator * total * unset_over * gap.denominator,
                     up.denominator * alone,
-                    x, None, self.only(x),
+                    x, None, self.single_bit(x),
                 ),
                 Loss(
                     rest * down.denominator,
                     total * set_over * gap.denominator * down.numerator,
-                    x, None, self.outputs - 1 - self.only(x),
+                    x, None, self.outputs - 1 - self.single_bit(x),
                 ),
             ):  # fmt: skip
                 if candidate.worse_than(worst):

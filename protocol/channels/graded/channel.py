@@ -109,7 +109,7 @@ class GradedProjective(Channel):
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
         number = self.class_of[x]
-        return self.geometry.drawn(x, int.from_bytes(rand, "big"), self.inside[number], self.outside[number])
+        return self.geometry.sample(x, int.from_bytes(rand, "big"), self.inside[number], self.outside[number])
 
     def selected(self, inputs: Sequence[int]) -> Sequence[int]:
         return sorted(best_two(inputs, self._outside_of))

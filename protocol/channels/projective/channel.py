@@ -68,7 +68,7 @@ class ProjectiveGeometry(SupportChannel):
 
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
-        return self.geometry.drawn(x, int.from_bytes(rand, "big"), self.inside, self.outside)
+        return self.geometry.sample(x, int.from_bytes(rand, "big"), self.inside, self.outside)
 
     def preferred(self, x: int) -> int:
         """Return an output that input ``x`` prefers."""

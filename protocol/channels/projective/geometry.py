@@ -95,7 +95,7 @@ class Geometry:
         """Return whether <x, y> = 0."""
         return self.arithmetic.dot(self.coordinates(x), self.coordinates(y)) == 0
 
-    def drawn(self, x: int, draw: int, inside: int, outside: int) -> int:
+    def sample(self, x: int, draw: int, inside: int, outside: int) -> int:
         """Return the output for a random draw: each point takes as many draws as its weight, first the points of S_x,
         then the others.
 

@@ -22,7 +22,7 @@ def loss(channel: Arrangement, first: Sequence[int], second: Sequence[int]) -> L
     some, others = Kinds.of(channel, first), Kinds.of(channel, second)
     beside = [
         (single.own if single.x in some.named else single.other,
-         single.own if others.only(single.x) else single.other)
+         single.own if others.is_only(single.x) else single.other)
         for single in channel.singles
     ]  # fmt: skip
     beside.append((max(map(channel.rest, some.rests)), min(map(channel.rest, others.rests))))
@@ -177,7 +177,7 @@ class Kinds:
             len(members),
         )
 
-    def only(self, x: int) -> bool:
+    def is_only(self, x: int) -> bool:
         """Return whether ``x``, a single, is the only input of the set."""
         return self.size == 1 and x in self.named
 
