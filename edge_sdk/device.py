@@ -67,6 +67,8 @@ class Device(Membership, Disclosures):
             key_store: stores the device's secret and the store's checkpoint. None for the key store that the store was
                 created with; a new store then uses files in its folder, and on Android the Keystore. A keyring is used
                 only if it is passed.
+            clock: returns the time in seconds since 1970.
+            urandom: returns the given number of random bytes.
         Returns:
             The open device; use it in a ``with`` statement, or close it.
         Raises:

@@ -190,6 +190,7 @@ def _require(data: bytes, at: int, length: int) -> None:
 
 
 def _number(data: bytes, at: int, form: tuple[int, int]) -> tuple[int, int]:
+    """Return the big-endian number at ``at``, which must need this form, and the offset after it."""
     width, smallest = form
     _require(data, at, width)
     number = int.from_bytes(data[at : at + width], "big")
@@ -199,6 +200,7 @@ def _number(data: bytes, at: int, form: tuple[int, int]) -> tuple[int, int]:
 
 
 def _text(data: bytes, at: int, length: int) -> tuple[str, int]:
+    """Return the text of ``length`` bytes at ``at``, and the offset after it."""
     _require(data, at, length)
     try:
         return data[at : at + length].decode("utf-8"), at + length
@@ -207,6 +209,7 @@ def _text(data: bytes, at: int, length: int) -> tuple[str, int]:
 
 
 def _array(data: bytes, at: int, length: int, depth: int) -> tuple[list[Value], int]:
+    """Return the ``length`` values from ``at`` on, and the offset after them; ``depth`` as for ``_read``."""
     if depth == 0:
         raise CodecError(f"arrays nest deeper than {MAX_DEPTH}")
     # Every element takes at least one byte, so a longer array than the data is refused before it is built.

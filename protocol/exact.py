@@ -58,6 +58,9 @@ def exp_upper(level: int) -> int:
 
     One unit lost in a term grows by a factor of at most e^20 < 2^29 in the later terms, and fewer than 2^10 terms are
     summed. So the total loss stays below 2^64, which is one unit of the result.
+
+    Args:
+        level: nanonats, 0 .. ``MAX_LEVEL``.
     """
     if level > MAX_LEVEL:
         raise ValueError(f"a level must be at most {in_nats(MAX_LEVEL)} for an upper bound, not {in_nats(level)}")

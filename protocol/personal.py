@@ -121,6 +121,7 @@ def choice_channel(classes: int, level: int) -> RandomizedResponse:
     Source: Kairouz, Bonawitz, Ramage 2016, eq. 4.
 
     Args:
+        classes: C, the number of candidates.
         level: nanonats.
     """
     return RandomizedResponse(classes, (-(-(ONE << RESPONSE_SCALE) // (exp_lower(level) + (classes - 1) * ONE)),))

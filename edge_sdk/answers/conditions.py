@@ -29,7 +29,7 @@ class Conditions:
         campaign: the store's number of the campaign.
         joined: the campaign in the person's role.
         agreed: the time of the consent, UTC seconds.
-        dither: the consent's secret bytes, for rounding numbers.
+        dither: the consent's secret bytes, which round numbers and choose items.
         closes: the time of the author's early closing, UTC seconds; None if the author has not closed it.
     """
 

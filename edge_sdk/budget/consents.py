@@ -20,7 +20,7 @@ class Consent:
 
     Attributes:
         time: the time of the consent, UTC seconds.
-        dither: secret random bytes for rounding numbers, the same for all answers in the campaign.
+        dither: secret random bytes that round numbers and choose items, the same for all answers in the campaign.
         role: the class or the declared prior under which the person answers.
         commitment: the maximum cost.
         choice: nanonats charged for the random choice of the class or the prior.
@@ -148,6 +148,11 @@ class Consents:
 
 
 def _declaration(written: bytes) -> tuple[tuple[int, ...], int]:
+    """Return the prior and the level that the store keeps as ``written``.
+
+    Raises:
+        StoreError: the declaration is damaged.
+    """
     from protocol import codec, personal
 
     try:

@@ -104,7 +104,7 @@ class CampaignExposure:
 
     def budget(self, x: int) -> int | None:
         """Return an upper bound of the level between value ``x`` and any other value: the budget of ``x`` if it has
-        one."""
+        one. None if there is no bound."""
         if self.budgets is None:
             return self.nanonats
         return _sum([self.extra, self.drawn * self.budgets.budgets[self.budgets.class_of(x)]])
@@ -116,7 +116,7 @@ class Exposure:
 
     Attributes:
         domain: the domain of these values.
-        dither: secret bytes for rounding the person's numbers, in the campaign in question.
+        dither: secret bytes that round the person's numbers and choose items, in the campaign in question.
         campaigns: the disclosure by the reports of each campaign.
         forgotten_nanonats: the charges of forgotten campaigns. Their values are deleted, so the other numbers do not
             include them.
@@ -244,7 +244,7 @@ class Exposure:
 def _losses(
     domain: Domain, draws: Mapping[ViewChannel, int], first: Sequence[int], second: Sequence[int]
 ) -> list[int | None]:
-    """Return the level of the draws of each channel, between inputs of ``first`` and ``second``."""
+    """Return the level of the draws of each channel, between inputs of ``first`` and ``second``; None if infinite."""
     levels = [(view.level(domain, first, second), times) for view, times in draws.items() if times]
     return [None if level is None else level * times for level, times in levels]
 

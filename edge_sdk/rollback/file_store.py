@@ -108,6 +108,7 @@ class FileKeyStore(KeyStore):
         return (*self.files, *(() if self.outside is None else (self.outside,)))
 
     def _kept(self, path: Path) -> Checkpoint | None:
+        """Return the checkpoint in a file; None if the file is missing or none of its copies can be decoded."""
         try:
             descriptor = _open(path, os.O_RDONLY)
         except FileNotFoundError:
@@ -151,6 +152,7 @@ class FileKeyStore(KeyStore):
 
 
 def _newest(copies: list[Checkpoint | None]) -> Checkpoint | None:
+    """Return the later of two copies of a checkpoint; None if both are None."""
     first, second = copies
     return first if first and (second is None or first.sequence >= second.sequence) else second
 

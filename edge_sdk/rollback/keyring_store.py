@@ -78,6 +78,11 @@ class KeyringKeyStore(KeyStore):
         return f"{self.entry}.checkpoint"
 
     def _read(self, entry: str) -> bytes | None:
+        """Return the bytes of an entry; None if the entry is missing or is not base64.
+
+        Raises:
+            StoreError: the keyring cannot be used.
+        """
         backend = _backend()
         import keyring.errors
 

@@ -146,7 +146,11 @@ def load(path: str | os.PathLike[str]) -> Configuration:
 
 
 class _Table:
-    """The keys of one table. Each key is read once, and ``close`` refuses the keys that were not read."""
+    """The keys of one table. Each key is read once, and ``close`` refuses the keys that were not read.
+
+    A method with an argument ``expected`` refuses any other value, and repeats the argument in the error. If the key is
+    missing, the result is None, () or False.
+    """
 
     def __init__(self, name: str, keys: dict[str, object]) -> None:
         self.name = name
@@ -271,6 +275,7 @@ def _configuration(file: Path, top: _Table) -> Configuration:
 
 
 def _send(table: _Table) -> tuple[str | None, str | None, int]:
+    """Return (url, export, send_every) of a ``Configuration``, with the folder as text."""
     url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
     export = table.text("export", "must be the folder that files for the study are written to, a path")
     every = table.whole("every", 1, MOST_SECONDS, "must be a whole number of seconds between two uploads, at least 1")

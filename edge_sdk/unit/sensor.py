@@ -140,6 +140,7 @@ class Reader:
         return (found, "") if found else ("", NOTHING)
 
     def _command(self, timeout: float) -> tuple[str, str]:
+        """Return (output of the program, reason of failure); the output is empty if there is a reason."""
         child = Child(self._source.command)
         over = child.begun + timeout
         more = True

@@ -47,6 +47,7 @@ def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
     """Return the signed campaign file.
 
     Args:
+        terms: the campaign.
         key: the author's secret key.
     Returns:
         The bytes that devices join and a study imports.
@@ -69,6 +70,7 @@ def open_campaign(data: bytes, trusted: Iterable[bytes]) -> SignedCampaign:
     """Verify, then parse, then audit a signed campaign.
 
     Args:
+        data: a signed campaign file.
         trusted: public keys of authors; the campaign must be signed by one of them.
     Returns:
         The campaign with its id, its author and its signed bytes.

@@ -80,7 +80,11 @@ class Geo(Pairwise):
     @classmethod
     def between(cls, level: int, unit: int, rows: Sequence[int], columns: Sequence[int]) -> Geo:
         """Return the notion for increasing coordinates of rows and columns; unit and gaps are divided by their common
-        divisor."""
+        divisor.
+
+        Raises:
+            NotionError
+        """
         factor = math.gcd(unit, *(b - a for axis in (rows, columns) for a, b in pairwise(axis)))
         if factor < 1:
             raise NotionError("the unit of distance and all gaps are 0, so no two points are apart")
@@ -142,12 +146,15 @@ class Geo(Pairwise):
         return isinstance(channel, Noise) and (channel.rows, channel.columns) == (self.rows, self.columns)
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
-        """Return whether every pair keeps its bound, the smallest level per unit that all pairs keep, and the worst
-        pair.
+        """Return whether every pair provably keeps its bound, the smallest level per unit that is proved for all pairs,
+        and the worst pair.
 
         Noise on the same lattice is audited shift by shift (SPEC 6.4). Other channels are audited pair by pair if the
         number of pairs times outputs is at most ``MOST_CELLS``. In a larger channel, the worst ratio must keep the
         bound of the nearest pair, which is stricter.
+
+        Raises:
+            Uncertified: a ratio is infinite.
         """
         everything = channel.selected(range(channel.inputs))
         worst = channel.loss(everything, everything)
@@ -181,6 +188,7 @@ class Geo(Pairwise):
             yield worst, self.smallest_gap**2
 
     def _losses_by_pair(self, channel: Channel) -> Iterator[tuple[Loss, int]]:
+        """Yield (worst ratio, squared distance) for each ordered pair of different inputs."""
         rows = [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]
         # No ratio is infinite here, so a weight of 0 means that no input gives this output; 1 avoids a division by
         # zero.

@@ -82,6 +82,8 @@ class Graded(Pairwise):
             function: "minid" or "avgid".
             edges: the pairs of budgets (nanonats) whose inputs are protected from each other; None for all pairs. A
                 pair of equal budgets protects the inputs of one class from each other.
+        Raises:
+            NotionError
         """
         kinds: dict[str, type[Graded]] = {kind.name: kind for kind in (MinId, AvgId)}
         if function not in kinds:

@@ -58,6 +58,10 @@ class Pairwise(Notion):
         """Return whether every pair keeps its bound, the largest level of a pair, and the pair nearest to its bound.
 
         The audit ends at the first pair above its bound and reports it.
+
+        Raises:
+            Uncertified: the ratio of a bounded pair is infinite.
+            NotionError: the notion bounds no pair.
         """
         selected = [channel.selected(members) for members in self.classes or [range(channel.inputs)]]
         worst = witness = None

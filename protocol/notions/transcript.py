@@ -89,6 +89,7 @@ class TranscriptPrior(Notion):
         return priors
 
     def _aged(self, prior: tuple[int, ...], last: int, period: int) -> tuple[int, ...]:
+        """Return a posterior after a report in period ``last`` as the prior for ``period``: it drifts once a period."""
         if last >= period:
             raise ValueError(f"period {period} must be after period {last}, that of the report before")
         for _ in range(period - last if self.drift else 0):

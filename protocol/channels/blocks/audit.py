@@ -142,6 +142,7 @@ class BlocksStructure(Structure):
         return best
 
     def _covered_belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        """Return the result of ``belief`` if open inputs also give the outputs of the only block."""
         if any(self.channel.block_of[x] == OPEN for x in inputs):
             return 1, 1  # only one input gives the output of an open input
         outputs = self.inner[0].channel.outputs

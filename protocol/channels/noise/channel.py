@@ -280,6 +280,7 @@ def _kind(point: int, size: int) -> int:
 
 
 def _folds(size: int) -> tuple[_Fold, ...]:
+    """Return the kinds of points that an axis of ``size`` points has; a single point counts as an inner point."""
     if size == 1:
         return (_Fold(0, 0, 0),)
     ends = (_Fold(1, 0, 0), _Fold(2, size - 1, size - 1))

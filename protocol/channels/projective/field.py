@@ -112,19 +112,22 @@ def is_prime(number: int) -> bool:
 
 
 def _digits(number: int, base: int, length: int) -> tuple[int, ...]:
+    """Return the last ``length`` digits of a number, the least significant first."""
     return tuple(number // base**place % base for place in range(length))
 
 
 def _number(digits: Sequence[int], base: int) -> int:
+    """Return the number with these digits, the inverse of ``_digits``."""
     return sum(digit * base**place for place, digit in enumerate(digits))
 
 
 def _added(one: Sequence[int], other: Sequence[int], prime: int) -> list[int]:
+    """Return the sum of two polynomials, constant first."""
     return [(mine + theirs) % prime for mine, theirs in zip(one, other, strict=True)]
 
 
 def _product(one: Sequence[int], other: Sequence[int], prime: int, reduced: Sequence[int]) -> list[int]:
-    """Return the product of two polynomials, by Horner's rule over the coefficients of ``one``."""
+    """Return the product of two elements as polynomials, by Horner's rule over the coefficients of ``one``."""
     total = [0] * len(reduced)
     for coefficient in reversed(one):
         above, total = total[-1], [0, *islice(total, len(reduced) - 1)]

@@ -100,6 +100,7 @@ class Geometry:
         then the others.
 
         Args:
+            x: the input.
             draw: a random integer, below cs * inside + (K - cs) * outside.
             inside, outside: the weights, positive.
         """
