@@ -44,13 +44,13 @@ class Declarers:
     Attributes:
         prior: (k,) the weights, as a device declares them.
         count: the number of people.
-        held: the answer of these people; None if each draws an answer from the prior.
+        answer: the answer of these people; None if each draws an answer from the prior.
         level: the declared level, nanonats; 0 for the campaign's level.
     """
 
     prior: tuple[int, ...]
     count: int
-    held: Answer | None
+    answer: Answer | None
     level: int = 0
 
 
@@ -107,8 +107,8 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
     chances: list[float] = []
     levels: list[int] = []
     for one in people:
-        if one.held is not None:
-            answers.append(one.held)
+        if one.answer is not None:
+            answers.append(one.answer)
             counts.append(one.count)
             priors.append(one.prior)
             chances.append(float(one.count))
@@ -160,7 +160,7 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
             weights[place] = _weight(cell, where)
         count = _count(row[-1], where) if counted else 1
         answer, level = (
-            _held(row[0], domain, where) if holds else None,
+            _answer(row[0], domain, where) if holds else None,
             _level(row[ends], most, where) if leveled else 0,
         )
         yield Declarers(_declared(weights, where), count, answer, level)
@@ -222,7 +222,7 @@ def _count(cell: str, where: str) -> int:
     return int(cell)
 
 
-def _held(cell: str, domain: Domain, where: str) -> Answer:
+def _answer(cell: str, domain: Domain, where: str) -> Answer:
     try:
         answer = domain.parse(cell)
         domain.index(answer, bytes(DITHER_BYTES))

@@ -37,11 +37,11 @@ class ChangeOutput:
     """Options for printing a change.
 
     Attributes:
-        name: the format: table, json or csv.
+        output_format: the format: table, json or csv.
         plot: the PNG file to draw; None for no picture.
     """
 
-    name: str
+    output_format: str
     plot: Path | None
 
 
@@ -72,7 +72,7 @@ def show_trend(
     where: str | None,
     method: str | None,
     confidence: float,
-    form: ChangeOutput,
+    output: ChangeOutput,
 ) -> Trend:
     """Print the estimates of the requested spans of periods (default: each period) and the changes."""
     spans = spans_of(study, signed, course.spans)
@@ -87,9 +87,9 @@ def show_trend(
             signed, spans, tallies, level=confidence, method=method, where=where,
             ends=ends, steps=course.steps, only=course.only, truths=course.truths,
         )  # fmt: skip
-    if form.name == "json":
+    if output.output_format == "json":
         shell.print_json(found.as_json())
-    elif form.name == "csv":
+    elif output.output_format == "csv":
         shell.say(trend_csv(found).rstrip())
     else:
         tables = [spans_table(found)] if found.only is None else [value_table(found, found.only)]
@@ -102,11 +102,11 @@ def show_trend(
         for table in tables:
             shell.console().print(table)
     _warn(found)
-    if form.plot:
+    if output.plot:
         from aggregator.present.trend_plot import draw_trend  # matplotlib takes a second to load
 
-        draw_trend(found, form.plot)
-        shell.warn(f"{form.plot}  drawn")
+        draw_trend(found, output.plot)
+        shell.warn(f"{output.plot}  drawn")
     return found
 
 
@@ -123,7 +123,7 @@ def _warn(found: Trend) -> None:
 @halftruth.command()
 @click.argument("campaigns", nargs=-1, required=True, metavar="A [B]", type=CampaignName())
 @click.option("--classes", help="Two classes of campaign A.", metavar="X,Y")
-@options.form
+@options.output_format
 @options.as_json
 @options.plot("Draw both sides and their differences; for numbers, both distribution functions")
 @click.option(
@@ -142,7 +142,7 @@ def compare(
     ctx: click.Context,
     campaigns: tuple[str, ...],
     classes: str | None,
-    form: str,
+    output_format: str,
     as_json: bool,
     plot: Path | None,
     quantiles: str | None,
@@ -166,7 +166,7 @@ def compare(
     whether one person answered both.
     """
     study = Study.open(shell.study_folder(ctx))
-    form = "json" if as_json else form
+    output_format = "json" if as_json else output_format
     if classes is not None and len(campaigns) != 1:
         raise click.UsageError(
             f"--classes compares two classes of one campaign: name one campaign, not {len(campaigns)}"
@@ -196,19 +196,19 @@ def compare(
         else [_side_of(compared[0], tallies[0], one) for one in named]
     )
     if questions:
-        return print_form_difference(sides, FormRequest(questions, confidence, (), form))
+        return print_form_difference(sides, FormRequest(questions, confidence, (), output_format))
     ranges = Ranges(quantiles, cdf, bins, mean=mean)
     if ranges.named or mean or has_summary(compared[0].terms):
         if not ranges.named and not mean:
             ranges = Ranges.usual(compared[0].terms)
         drawn = replace(ranges, cdf=cdf or plot is not None)
         course = compare_ranges(drawn, sides, method, confidence)
-        print_course(course, ranges, form, plot)
+        print_course(course, ranges, output_format, plot)
         return course
     found = difference(sides[0], sides[1], level=confidence, method=method)
-    if form == "json":
+    if output_format == "json":
         shell.print_json(found.as_json() | {"sides": [side.as_json() for side in (found.before, found.after)]})
-    elif form == "csv":
+    elif output_format == "csv":
         shell.say(change_csv(found).rstrip())
     else:
         shell.console().print(change_table(found))

@@ -85,14 +85,14 @@ COMMANDS = {
     "export": CommandEntry(
         "export",
         "Write tallies or estimates by period as Parquet, CSV or GeoJSON.",
-        "--study lib export education --to tallies.parquet",
+        "--study lib export education --out tallies.parquet",
     ),
     "compact": CommandEntry("upkeep", "Merge the study's files.", "--study lib compact"),
     "rebuild": CommandEntry("upkeep", "Rebuild a damaged study in a new folder.", "--study lib rebuild --out lib-new"),
     "simulate": CommandEntry(
         "simulate",
         "Simulate devices for a file of true counts.",
-        "simulate education.campaign --truth counts.csv --out batch.htr --keys devices.pub",
+        "simulate education.campaign --truth counts.csv --out batch.htr --enrolments devices.pub",
     ),
     "inspect": CommandEntry("inspect", "Show the content of a campaign, notice or batch.", "inspect batch.htr"),
     "doctor": CommandEntry("doctor", "Check whether this machine has all that halftruth needs.", "doctor"),

@@ -55,15 +55,15 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.argument("campaign", type=CampaignName())
 @click.option(
     "--format",
-    "form",
-    type=click.Choice((*options.FORMS, *FILES)),
-    default=options.FORMS[0],
+    "output_format",
+    type=click.Choice((*options.FORMATS, *FILES)),
+    default=options.FORMATS[0],
     show_default=True,
     help="Output format. parquet is binary, so redirect it to a file; geojson is for grids only.",
 )
 @options.as_json
 @options.plot("Draw the shares with their intervals (a map for grids and for tables of two questions)")
-@click.option("--report", type=shell.writable, help="Write the report page: one self-contained HTML file.")
+@click.option("--html", type=shell.writable, help="Write the estimate as a page, one self-contained HTML file.")
 @click.option(
     "--period", type=WholeNumber(min=0), help="Estimate one period. [default: the latest report of each device]"
 )
@@ -142,7 +142,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @options.engine
 @shell.in_study
 def estimate(
-    ctx: click.Context, campaign: str, form: str, as_json: bool, **typed: Any
+    ctx: click.Context, campaign: str, output_format: str, as_json: bool, **typed: Any
 ) -> Estimate | Trend | query.QueryResult | Ordered | OrderedCourse | FormEstimate | FormCourse | FormClasses | None:
     """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
@@ -157,13 +157,13 @@ def estimate(
     first to the last. --between A,B compares two other periods, --steps adds the change from each period to the next,
     and --value prints one value only.
 
-    A form needs --question for one question, --cross for the table of two questions, or --report for a page of all
+    A form needs --question for one question, --cross for the table of two questions, or --html for a page of all
     questions. With --by period or --by class, --question and --cross print the shares of each period or class, and the
     differences.
 
     If fewer devices have answered than the campaign's minimum, the command ends with exit code 75.
     """
-    chosen = EstimateOptions("json" if as_json else form, **typed)
+    chosen = EstimateOptions("json" if as_json else output_format, **typed)
     chosen.require_compatible()
     name, ends = chosen.class_name, chosen.ends
 
@@ -175,7 +175,7 @@ def estimate(
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
     terms = signed.terms
-    require_form(terms, chosen.questions, page=chosen.report is not None)
+    require_form(terms, chosen.questions, page=chosen.html is not None)
     if chosen.period is not None:
         options.require_period(terms, chosen.period)
     if name is not None and not terms.classes:
@@ -185,7 +185,7 @@ def estimate(
         if isinstance(terms.domain, Form):
             return _of_form(chosen, ends, study, engine, signed, margins)
         course = _course(chosen, ends, study, engine, signed) if chosen.by else None
-        if course is not None and chosen.report is None:
+        if course is not None and chosen.html is None:
             return course
         tally = engine.tally(study, signed, chosen.period)
     signed, tally = signed_within(signed, tally, name)
@@ -196,7 +196,7 @@ def estimate(
             chosen.value, chosen.mean, chosen.weights, chosen.offset, chosen.population, chosen.coefficients
         )
         answer = one_number(request, signed.terms, tally, chosen.confidence, margins)
-        print_answer(answer, chosen.form, signed.terms, name, tally.reports)
+        print_answer(answer, chosen.output_format, signed.terms, name, tally.reports)
         return answer
     found = _distribution(chosen, signed, tally, margins, terms.classes, course)
     return found if course is None else course
@@ -211,11 +211,11 @@ def _of_form(
     margins: tuple[KnownMargin, ...],
 ) -> FormEstimate | FormCourse | FormClasses | None:
     """Print the requested questions of a form, or write the page of all its questions, which returns None."""
-    request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.form)
-    if not chosen.questions and chosen.report is not None:
+    request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.output_format)
+    if not chosen.questions and chosen.html is not None:
         chosen.require_page_alone()
         tally = engine.tally(study, signed, chosen.period)
-        write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins)
+        write_form_page(chosen.html, signed, tally, chosen.period, chosen.confidence, margins)
         return None
     if chosen.by == "period":
         return print_form_course(study, engine, signed, request, chosen.periods, ends, chosen.steps, chosen.class_name)
@@ -247,7 +247,7 @@ def _course(
         course = estimate_course(
             _drawn(ranges, chosen), study, engine, signed, request, chosen.method, chosen.confidence, name
         )
-        print_course(course, ranges, chosen.form, chosen.plot)
+        print_course(course, ranges, chosen.output_format, chosen.plot)
         return course
     if chosen.by == "class":
         raise click.UsageError(
@@ -256,7 +256,10 @@ def _course(
         )
     truths = [_true_shares(file, terms.domain, terms.classes, name) for file in chosen.truth_files]
     one = None if chosen.value is None else place_of(terms, chosen.value)
-    parts, output = Course(chosen.periods, ends, chosen.steps, one, truths), ChangeOutput(chosen.form, chosen.plot)
+    parts, output = (
+        Course(chosen.periods, ends, chosen.steps, one, truths),
+        ChangeOutput(chosen.output_format, chosen.plot),
+    )
     return show_trend(engine, study, signed, parts, name, chosen.method, chosen.confidence, output)
 
 
@@ -268,15 +271,15 @@ def _in_order(
     found = estimate_ranges(
         _drawn(ranges, chosen), signed, tally, chosen.method, chosen.confidence, chosen.class_name, margins
     )
-    print_ranges(found, ranges, chosen.form, chosen.plot)
-    if chosen.report:
-        _write_page(chosen.report, found.found, tally, chosen.period, ordered=found)
+    print_ranges(found, ranges, chosen.output_format, chosen.plot)
+    if chosen.html:
+        _write_page(chosen.html, found.found, tally, chosen.period, ordered=found)
     return found
 
 
 def _drawn(ranges: Ranges, chosen: EstimateOptions) -> Ranges:
     """Return the ranges with the distribution function if it is printed or drawn."""
-    return replace(ranges, cdf=ranges.cdf or chosen.cdf or chosen.plot is not None or chosen.report is not None)
+    return replace(ranges, cdf=ranges.cdf or chosen.cdf or chosen.plot is not None or chosen.html is not None)
 
 
 def _distribution(
@@ -312,32 +315,32 @@ def _distribution(
     files = chosen.truth_files
     truth = _true_shares(files[-1], signed.terms.domain, classes, name) if files else None
     if course is None:
-        _print_shares(found, tally, chosen.period, chosen.form, chosen.plot, truth)
-    if chosen.report:
-        _write_page(chosen.report, found, tally, chosen.period, truth=truth, course=course)
+        _print_shares(found, tally, chosen.period, chosen.output_format, chosen.plot, truth)
+    if chosen.html:
+        _write_page(chosen.html, found, tally, chosen.period, truth=truth, course=course)
     return found
 
 
 def _print_shares(
-    found: Estimate, tally: Tally, period: int | None, form: str, plot: Path | None, truth: Floats | None
+    found: Estimate, tally: Tally, period: int | None, output_format: str, plot: Path | None, truth: Floats | None
 ) -> None:
     from aggregator.estimate.ordered import has_summary, summary
     from aggregator.present.document import estimate_csv, estimate_parquet, estimates_geojson
     from aggregator.present.ordered import summary_table
     from aggregator.present.table import estimate_table
 
-    read = summary(tally, found) if has_summary(found.terms) and (form in ("table", "json") or plot) else None
-    if form == "json":
+    read = summary(tally, found) if has_summary(found.terms) and (output_format in ("table", "json") or plot) else None
+    if output_format == "json":
         shell.print_json(found.as_json() | ({} if read is None else read.numbers()))
-    elif form == "csv":
+    elif output_format == "csv":
         shell.say(estimate_csv(found, period).rstrip())
-    elif form == "geojson":
+    elif output_format == "geojson":
         shell.say(estimates_geojson([(found, period)]).rstrip())
-    elif form == "parquet":
+    elif output_format == "parquet":
         _write_binary(estimate_parquet(found, period))
     else:
         shell.console().print(estimate_table(found, truth) if read is None else summary_table(read, truth))
-    for warning in found.warnings if read is None or form != "table" else read.warnings:
+    for warning in found.warnings if read is None or output_format != "table" else read.warnings:
         shell.warn(f"Warning: {warning}")
     if plot:
         # The imports are here because matplotlib takes a second to load.

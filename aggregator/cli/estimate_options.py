@@ -32,11 +32,11 @@ class EstimateOptions:
     The attributes are the parameters of the command, whose help describes them.
     """
 
-    form: str
+    output_format: str
     confidence: float
     engine_name: str
     plot: Path | None = None
-    report: Path | None = None
+    html: Path | None = None
     period: int | None = None
     by: str | None = None
     periods: list[Span] | None = None
@@ -69,7 +69,7 @@ class EstimateOptions:
             one.name for one in fields(self) if one.default is not MISSING and getattr(self, one.name) != one.default
         ]
         named = [_NAMES.get(name, name) for name in changed]
-        return frozenset([*named, *(["format"] if self.form in FILES else [])])
+        return frozenset([*named, *(["format"] if self.output_format in FILES else [])])
 
     @cached_property
     def questions(self) -> tuple[str, ...]:
@@ -112,9 +112,9 @@ class EstimateOptions:
 
     def require_page_alone(self) -> None:
         """Refuse options that do not apply to the page of all questions of a form."""
-        given = self.given | ({"format"} if self.form != options.FORMS[0] else set())
+        given = self.given | ({"format"} if self.output_format != options.FORMATS[0] else set())
         others = ("by", "where", "method", "plot", "truth", "forged", "format", *self.numbers, *self.ranges.named)
-        _refuse([(True, others, "--report of a form covers all its questions: leave out --{}")], given)
+        _refuse([(True, others, "--html of a form covers all its questions: leave out --{}")], given)
 
     def _exclusions(self) -> Iterator[tuple[object, Sequence[str], str]]:
         """Yield (condition, options, message): if the condition holds, none of these options may be given.
@@ -127,7 +127,7 @@ class EstimateOptions:
         yield (
             self.questions,
             (
-                *("method", "value", "pool", "mean", "sum", "weights", "report", "forged", "population"),
+                *("method", "value", "pool", "mean", "sum", "weights", "html", "forged", "population"),
                 *ranges,
             ),
             "--question and --cross cannot be combined with --{}: leave it out",
@@ -135,7 +135,7 @@ class EstimateOptions:
         yield (
             self.questions,
             ("format",),
-            f"--question and --cross cannot be combined with --format {self.form}: choose table, json or csv",
+            f"--question and --cross cannot be combined with --format {self.output_format}: choose table, json or csv",
         )
         yield (
             self.questions and self.by,
@@ -153,9 +153,9 @@ class EstimateOptions:
             f"--{range_} and --{{}} cannot be combined: run the command once for each",
         )
         yield (
-            self.form in FILES,
+            self.output_format in FILES,
             ("by", *ONE_NUMBER, *ranges),
-            f"--format {self.form} writes a whole distribution: leave out --{{}}",
+            f"--format {self.output_format} writes a whole distribution: leave out --{{}}",
         )
         yield self.margins_file and self.questions, ("where",), "--margins weights all classes: leave out --{}"
         yield (
@@ -171,7 +171,7 @@ class EstimateOptions:
         yield number, numbers[1:], f"--{number} and --{{}} cannot be combined: run the command once for each"
         yield (
             number,
-            (*(() if self.by else ("plot", "truth")), "report", "forged"),
+            (*(() if self.by else ("plot", "truth")), "html", "forged"),
             f"--{number} prints one number, --{{}} needs the distribution: leave out one of the two",
         )
         yield not sums, ("population", "coefficients"), "--{} needs --value, --sum or --weights"

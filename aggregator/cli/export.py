@@ -22,8 +22,7 @@ MAP = ".geojson"
 @halftruth.command()
 @click.argument("campaign", type=CampaignName())
 @click.option(
-    "--to",
-    "out",
+    "--out",
     type=shell.writable,
     required=True,
     help="New file, .parquet, .csv or, with --estimates of a grid, .geojson.",

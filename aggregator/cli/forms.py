@@ -53,7 +53,7 @@ def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False)
     """
     if isinstance(terms.domain, Form) and not names and not page:
         raise Failure(
-            f"{terms.title!r} is a form: give --question NAME, --cross NAME,NAME or --report; its "
+            f"{terms.title!r} is a form: give --question NAME, --cross NAME,NAME or --html; its "
             f"questions are {', '.join(terms.domain.places)}",
             BAD_DATA,
         )
@@ -73,13 +73,13 @@ class FormRequest:
         names: the questions.
         level: the confidence level of the intervals.
         margins: known shares that the reports are weighted to.
-        form: the output format: table, json or csv.
+        output_format: the output format: table, json or csv.
     """
 
     names: tuple[str, ...]
     level: float
     margins: tuple[KnownMargin, ...]
-    form: str
+    output_format: str
 
     def estimate(self, signed: SignedCampaign, tally: Tally, where: str | None = None) -> FormEstimate:
         """Estimate the questions from a tally.
@@ -118,9 +118,9 @@ def print_form(
         people = read_truth(truth_file, found.form, classes)
         people = people if where is None else people.within(classes.index(where))
         truth = people.among_answered(found.form, request.names)
-    if request.form == "json":
+    if request.output_format == "json":
         shell.print_json(found.as_json())
-    elif request.form == "csv":
+    elif request.output_format == "csv":
         shell.say(form_csv(found).rstrip())
     else:
         shell.console().print(form_table(found, truth))
@@ -192,9 +192,9 @@ def _print_sides(
 ) -> None:
     from aggregator.present.forms import form_difference_table, form_sides_csv, form_sides_table
 
-    if request.form == "json":
+    if request.output_format == "json":
         shell.print_json(as_json)
-    elif request.form == "csv":
+    elif request.output_format == "csv":
         shell.say(form_sides_csv(found).rstrip())
     else:
         for table in [form_sides_table(found), *(form_difference_table(one, request.names) for one in differences)]:
@@ -218,9 +218,9 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
     found = form_difference(
         (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, level=request.level
     )
-    if request.form == "json":
+    if request.output_format == "json":
         shell.print_json(found.as_json() | {"sides": [before.as_json(), after.as_json()]})
-    elif request.form == "csv":
+    elif request.output_format == "csv":
         shell.say(form_difference_csv(found, request.names).rstrip())
     else:
         shell.console().print(form_difference_table(found, request.names))

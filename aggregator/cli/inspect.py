@@ -21,18 +21,17 @@ from protocol.keys import AuthorKey
 @halftruth.command()
 @click.argument("file", type=shell.existing)
 @click.option(
-    "--author",
-    "authors",
+    "--trust",
     type=shell.existing,
     multiple=True,
-    help="Public key of an author whom you know, NAME.pub; may be repeated.",
+    help="The author's public key, NAME.pub; may be repeated.",
 )
 @shell.as_json
-def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
-    """Show the content of a campaign, a closing notice or a batch. No signature is verified without --author.
+def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
+    """Show the content of a campaign, a closing notice or a batch. No signature is verified without --trust.
 
     For a campaign, also show its certificate, computed from the channel's integers; `halftruth audit` adds the expected
-    errors. If one of the --author keys signed the campaign, the signature is verified and the author's name is shown.
+    errors. If a key of --trust signed the campaign, the signature is verified and the author's name is shown.
     """
     data = file.read_bytes()
     try:
@@ -49,7 +48,7 @@ def inspect(file: Path, authors: tuple[Path, ...], as_json: bool) -> None:
             **study_facts(terms),
             "id": found.id.hex(),
             "author": found.author.hex(),
-            **_verified(data, found.author, [shell.author_key(path) for path in authors]),
+            **_verified(data, found.author, [shell.author_key(path) for path in trust]),
             "bytes": found.size,
             "opens": _date(terms.opens),
             "closes": _date(terms.closes),

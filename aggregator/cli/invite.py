@@ -25,7 +25,7 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 
 @halftruth.command()
 @click.argument("what", metavar="CAMPAIGN", type=CampaignName())
-@signed.author
+@signed.trust
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the poster, such as de. [default: the campaign's]")
 @click.option(
@@ -36,7 +36,7 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 def invite(
     ctx: click.Context,
     what: str,
-    author: Path | None,
+    trust: Path | None,
     address: str | None,
     language: str | None,
     out: Path | None,
@@ -48,7 +48,7 @@ def invite(
     address, the campaign's id and the fingerprint of the author's key. A person needs nothing else to join, except a
     code if the campaign accepts enrolled devices only.
     """
-    known = signed.named_campaign(ctx, what, author)
+    known = signed.named_campaign(ctx, what, trust)
     campaign = known.campaign
     link = invitation(campaign, int(time.time()), address, known.closes)
     if out is not None:

@@ -14,9 +14,9 @@ from protocol import keys
 
 @halftruth.command()
 @click.argument("name", type=click.Path(path_type=Path))
-@click.option("--name", "owner", default="", help="Name of the owner, shown to people; not verified.")
+@click.option("--name", "author_name", default="", help="Name of the author, shown to people; not verified.")
 @shell.as_json
-def keygen(name: Path, owner: str, as_json: bool) -> None:
+def keygen(name: Path, author_name: str, as_json: bool) -> None:
     """Make a key pair: NAME.key signs campaigns; devices and studies trust NAME.pub."""
     if not name.name:
         raise click.UsageError(
@@ -27,7 +27,7 @@ def keygen(name: Path, owner: str, as_json: bool) -> None:
     secret, public = name.with_name(name.name + ".key"), name.with_name(name.name + ".pub")
     shell.require_new(public)
     key = keys.SigningKey(os.urandom(keys.SECRET_BYTES))
-    author = keys.AuthorKey(key.public, owner.strip())
+    author = keys.AuthorKey(key.public, author_name.strip())
     with shell.new_file(secret, mode=0o600) as file:
         file.write(key.line().encode())
     with shell.new_file(public) as file:

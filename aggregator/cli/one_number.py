@@ -92,16 +92,18 @@ def _require_sum(terms: Campaign) -> None:
         )
 
 
-def print_answer(answer: query.QueryResult, form: str, terms: Campaign, name: str | None, reports: int) -> None:
+def print_answer(
+    answer: query.QueryResult, output_format: str, terms: Campaign, name: str | None, reports: int
+) -> None:
     """Print a number as a table, as JSON or as CSV.
 
     Args:
-        form: "table", "json" or "csv".
+        output_format: "table", "json" or "csv".
         name: the class of people; None for everybody.
     """
-    if form == "json":
+    if output_format == "json":
         shell.print_json({"campaign": terms.title, "class": name, "reports": reports} | answer.as_json())
-    elif form == "csv":
+    elif output_format == "csv":
         shell.say(answer_csv(answer).rstrip())
     else:
         shell.console().print(answer_table(answer, terms, reports))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-FORMS = ("table", "json", "csv")
+FORMATS = ("table", "json", "csv")
 
 
 MOST = 10**15
@@ -66,8 +66,13 @@ engine = click.option(
     help="Where to compute: local (threads), dask (processes on this machine), or a scheduler, dask://HOST:PORT.",
 )
 
-form = click.option(
-    "--format", "form", type=click.Choice(FORMS), default=FORMS[0], show_default=True, help="Output format."
+output_format = click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(FORMATS),
+    default=FORMATS[0],
+    show_default=True,
+    help="Output format.",
 )
 
 as_json = click.option("--json", "as_json", is_flag=True, help="The same as --format json.")

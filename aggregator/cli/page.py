@@ -16,21 +16,21 @@ from aggregator.page.document import page_code
 
 @halftruth.command()
 @click.argument("what", metavar="CAMPAIGN", type=CampaignName())
-@signed.author
+@signed.trust
 @click.option("--out", type=shell.writable, required=True, help="File to write the page to, .html.")
 @click.option(
     "--download", is_flag=True, help="Let people save their reports as files; for campaigns without an address."
 )
 @shell.as_json
 @shell.in_study
-def page(ctx: click.Context, what: str, author: Path | None, out: Path, download: bool, as_json: bool) -> None:
+def page(ctx: click.Context, what: str, trust: Path | None, out: Path, download: bool, as_json: bool) -> None:
     """Write the page of CAMPAIGN, a campaign of the study or a signed campaign's file, as one HTML file.
 
     People open the file in a browser; it needs no server. The page loads nothing from the network, and sends reports to
     the campaign's addresses, where `halftruth receive` accepts them for the study. `receive` also serves this page,
     without a file.
     """
-    known = signed.named_campaign(ctx, what, author)
+    known = signed.named_campaign(ctx, what, trust)
     made = page_file(known.campaign, int(time.time()), closing=known.closing, download=download).encode()
     with shell.new_file(out) as file:
         file.write(made)

@@ -50,8 +50,8 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
     type=WholeNumber(1, options.MOST),
     help=f"Expected number of reports. [default: from the draft, else {REPORTS:,}]",
 )
-@click.option("--sensitive", type=WholeNumber(min=1), help="Number of sensitive values.")
-@click.option("--blocks", type=WholeNumber(min=2), help="Number of values in each block.")
+@click.option("--sensitive-values", type=WholeNumber(min=1), help="Number of sensitive values.")
+@click.option("--block-size", type=WholeNumber(min=2), help="Number of values in each block.")
 @click.option(
     "--prior",
     type=shell.existing,
@@ -84,8 +84,8 @@ def plan(
     ends: str | None,
     epsilon: float | None,
     reports: int | None,
-    sensitive: int | None,
-    blocks: int | None,
+    sensitive_values: int | None,
+    block_size: int | None,
     prior: Path | None,
     radius: float | None,
     bits: int | None,
@@ -97,9 +97,9 @@ def plan(
 ) -> None:
     """Compare all mechanisms for a question: exact expected error, bits, people needed, and which one is chosen.
 
-    Describe the question by a DRAFT, or by --values or --number together with --epsilon and at most one of --sensitive,
-    --blocks and --prior. The chosen mechanism is the one that `name = "auto"` takes. Only for forms, classes and
-    views, the tables use the mechanism that the draft names.
+    Describe the question by a DRAFT, or by --values or --number together with --epsilon and at most one of
+    --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. Only for
+    forms, classes and views, the tables use the mechanism that the draft names.
 
     For numbers, dates and ordered values, a first table compares the goals of [analysis]. For a form, the tables have
     the expected error of each question and the associations that can be found. For classes of people, the tables have
@@ -113,7 +113,13 @@ def plan(
         fault = "several" if described else "none"
         raise click.UsageError(f"{fault} of DRAFT, --values and --number are given: give exactly one of them")
     if draft is not None:
-        of_draft = {"epsilon": epsilon, "sensitive": sensitive, "blocks": blocks, "prior": prior, "radius": radius}
+        of_draft = {
+            "epsilon": epsilon,
+            "sensitive-values": sensitive_values,
+            "block-size": block_size,
+            "prior": prior,
+            "radius": radius,
+        }
         if given := [name for name, value in of_draft.items() if value is not None]:
             raise click.UsageError(f"--{given[0]} cannot be combined with DRAFT: change the draft's entry instead")
         form = read_form(draft)
@@ -143,7 +149,7 @@ def plan(
     else:
         domain = Values(tuple(f"{number}" for number in range(1, (size or 0) + 1))) if ends is None else _number(ends)
         goal = "distribution" if domain.ordered else ""
-        notion = _notion(domain, exact.level_from(epsilon), sensitive, blocks, prior, radius)
+        notion = _notion(domain, exact.level_from(epsilon), sensitive_values, block_size, prior, radius)
         whole = Question(domain, notion, goal=goal)
     reports = whole.reports if reports is None else reports
     views = [] if draft is None else _views(draft, reports, reports)
@@ -289,27 +295,34 @@ def _number(text: str) -> NumberRange:
 
 
 def _notion(
-    domain: Domain, level: int, sensitive: int | None, blocks: int | None, prior: Path | None, radius: float | None
+    domain: Domain,
+    level: int,
+    sensitive_values: int | None,
+    block_size: int | None,
+    prior: Path | None,
+    radius: float | None,
 ) -> Notion:
     asked = [
-        name for name, given in (("sensitive", sensitive), ("blocks", blocks), ("prior", prior)) if given is not None
+        name
+        for name, given in (("sensitive-values", sensitive_values), ("block-size", block_size), ("prior", prior))
+        if given is not None
     ]
     if len(asked) > 1:
         raise click.UsageError(f"--{asked[0]} and --{asked[1]} cannot be combined: run the command once for each")
-    if sensitive is not None:
-        if sensitive >= domain.size:
+    if sensitive_values is not None:
+        if sensitive_values >= domain.size:
             raise click.UsageError(
-                f"--sensitive must be below the number of values, {domain.size}, not {sensitive}; if all are "
-                "sensitive, leave it out"
+                f"--sensitive-values must be below the number of values, {domain.size}, not {sensitive_values}; if all "
+                "are sensitive, leave it out"
             )
-        return HighLow(level, domain.size, tuple(range(sensitive)))
-    if blocks is not None:
-        if blocks >= domain.size:
+        return HighLow(level, domain.size, tuple(range(sensitive_values)))
+    if block_size is not None:
+        if block_size >= domain.size:
             raise click.UsageError(
-                f"--blocks must be below the number of values, {domain.size}, not {blocks}; for one block of all "
-                "values, leave it out"
+                f"--block-size must be below the number of values, {domain.size}, not {block_size}; for one block of "
+                "all values, leave it out"
             )
-        return Block.over(level, [x // blocks for x in range(domain.size)])
+        return Block.over(level, [x // block_size for x in range(domain.size)])
     if prior is not None:
         return Information(level, prior_weights(prior, domain), math.ceil(exact.rational(radius or 0) * RADIUS_UNITS))
     return Ldp(level)

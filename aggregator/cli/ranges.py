@@ -173,15 +173,15 @@ def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, le
         raise Failure(str(error), BAD_DATA) from None
 
 
-def print_course(course: OrderedCourse, ranges: Ranges, form: str, plot: Path | None = None) -> None:
+def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot: Path | None = None) -> None:
     """Print the estimates of each period or class and the differences, and draw the distribution functions."""
     from aggregator.cli.spans import warn_left_out, warn_single
     from aggregator.present.ordered_course import course_csv, course_tables
 
     printed = course if ranges.cdf else course.without_cdf()
-    if form == "json":
+    if output_format == "json":
         shell.print_json(printed.as_json())
-    elif form == "csv":
+    elif output_format == "csv":
         shell.say(course_csv(printed).rstrip())
     else:
         for table in course_tables(printed):
@@ -200,14 +200,14 @@ def print_course(course: OrderedCourse, ranges: Ranges, form: str, plot: Path | 
         shell.warn(f"{plot}  drawn")
 
 
-def print_ranges(found: Ordered, ranges: Ranges, form: str, plot: Path | None) -> None:
+def print_ranges(found: Ordered, ranges: Ranges, output_format: str, plot: Path | None) -> None:
     """Print the requested quantiles and ranges, and draw them with the distribution function."""
     from aggregator.present.ordered import ordered_csv, ordered_table
 
     printed = found if ranges.cdf else replace(found, cdf=())
-    if form == "json":
+    if output_format == "json":
         shell.print_json(printed.as_json())
-    elif form == "csv":
+    elif output_format == "csv":
         shell.say(ordered_csv(printed).rstrip())
     else:
         shell.console().print(ordered_table(printed))

@@ -37,13 +37,13 @@ from protocol.errors import OutsideSchedule
     "from these weights, unless a first column value states them.",
 )
 @click.option(
-    "--held",
-    "held_file",
+    "--answers",
+    "answers_file",
     type=shell.writable,
     help="With --priors: file for the drawn answers, as value,count, for estimate --truth.",
 )
 @click.option("--out", type=shell.writable, required=True, help="File to write the batch of reports to.")
-@click.option("--keys", "keys_file", type=shell.writable, help="File to write the devices' enrolments to.")
+@click.option("--enrolments", "enrolments_file", type=shell.writable, help="File to write the enrolments to.")
 @click.option("--seed", type=WholeNumber(min=0), help="Seed for repeatable random numbers; for experiments only.")
 @click.option(
     "--period", type=WholeNumber(min=0), help="The period in which the devices answer. [default: the current one]"
@@ -66,9 +66,9 @@ def simulate(
     file: Path,
     truth_file: Path | None,
     priors_file: Path | None,
-    held_file: Path | None,
+    answers_file: Path | None,
     out: Path,
-    keys_file: Path | None,
+    enrolments_file: Path | None,
     seed: int | None,
     period: int | None,
     panel: bool,
@@ -80,9 +80,9 @@ def simulate(
 
     Every simulated device has its own key and random numbers, and signs its report as a real device does. If the
     campaign accepts any device, the batch also contains the devices' enrolments. If it accepts enrolled devices only,
-    register the file of --keys with `halftruth enrol`. If the campaign has classes and --truth has no column class,
-    each person's class is drawn uniformly at random. In a campaign for people's own priors, everybody declares the
-    shares of --truth, or each person the prior in the file of --priors.
+    register the file of --enrolments with `halftruth enrol`. If the campaign has classes and --truth has no column
+    class, each person's class is drawn uniformly at random. In a campaign for people's own priors, everybody declares
+    the shares of --truth, or each person the prior in the file of --priors.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
     probability 1 - CHANGE, and otherwise draws an answer from the true shares (of their class), which may be the same
@@ -94,19 +94,21 @@ def simulate(
     if (truth_file is None) == (priors_file is None):
         given = "neither --truth nor --priors is given" if truth_file is None else "--truth and --priors are both given"
         raise click.UsageError(f"{given}: give --truth or, for a campaign with declared priors, --priors")
-    if held_file is not None and priors_file is None:
-        raise click.UsageError("--held needs --priors: with --truth, the file states the answers")
-    truth, held = _people_of(terms, truth_file, priors_file, seed)
-    if held_file is not None and not held:
-        raise Failure(f"{priors_file} already states the answers, in its column value: leave out --held", FAILED)
-    if terms.enrolment == "enrolled" and keys_file is None:
-        raise Failure("this campaign accepts enrolled devices only: give --keys, a file for the enrolments", FAILED)
+    if answers_file is not None and priors_file is None:
+        raise click.UsageError("--answers needs --priors: with --truth, the file states the answers")
+    truth, drawn = _people_of(terms, truth_file, priors_file, seed)
+    if answers_file is not None and not drawn:
+        raise Failure(f"{priors_file} already states the answers, in its column value: leave out --answers", FAILED)
+    if terms.enrolment == "enrolled" and enrolments_file is None:
+        raise Failure(
+            "this campaign accepts enrolled devices only: give --enrolments, a file for the enrolments", FAILED
+        )
     answered = _periods_of(terms, period, panel, periods, change)
     if seed is not None:
         shell.warn("Warning: --seed is for experiments only: whoever knows the seed can compute every answer.")
     with ExitStack() as files:
         batch = files.enter_context(shell.new_file(out))
-        enrolments = files.enter_context(shell.new_file(keys_file)) if keys_file else None
+        enrolments = files.enter_context(shell.new_file(enrolments_file)) if enrolments_file else None
         advance = files.enter_context(shell.progress("devices answer", truth.people))
         for sent in simulation.simulate(
             terms, campaign_id(data), truth, answered, change or 0.0, seed=seed, processes=os.cpu_count() or 1
@@ -115,18 +117,18 @@ def simulate(
             if enrolments:
                 enrolments.write(sent.enrolments)
             advance(sent.people)
-        if held_file is not None:
-            files.enter_context(shell.new_file(held_file)).write(held.encode())
+        if answers_file is not None:
+            files.enter_context(shell.new_file(answers_file)).write(drawn.encode())
     reports = truth.people * len(answered)
     if as_json:
-        files_made = {"file": str(out), "keys": None if keys_file is None else str(keys_file)}
+        files_made = {"file": str(out), "enrolments": None if enrolments_file is None else str(enrolments_file)}
         made = {"reports": reports, "devices": truth.people, "period": answered[-1], "periods": len(answered)}
         shell.print_json(files_made | made | {"bytes": out.stat().st_size})
         return
     span = Span(answered[0], answered[-1])
     shell.say(f"{out}  {quantity(reports, 'report')} for {span.name_in_text}, {out.stat().st_size:,} bytes")
-    if keys_file:
-        shell.say(f"{keys_file}  {quantity(truth.people, 'enrolment')}, {keys_file.stat().st_size:,} bytes")
+    if enrolments_file:
+        shell.say(f"{enrolments_file}  {quantity(truth.people, 'enrolment')}, {enrolments_file.stat().st_size:,} bytes")
 
 
 def _people_of(
@@ -140,7 +142,7 @@ def _people_of(
 
     people = priors.read_priors(Path(priors_file or ""), terms, most=simulation.MOST_PEOPLE)
     truth = priors.truth_of(people, terms.domain, seed)
-    return truth, priors.drawn_answers_csv(truth, terms.domain) if people[0].held is None else ""
+    return truth, priors.drawn_answers_csv(truth, terms.domain) if people[0].answer is None else ""
 
 
 def _periods_of(

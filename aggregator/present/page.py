@@ -1,4 +1,4 @@
-"""The report page: an estimate as one self-contained HTML file.
+"""The page of an estimate: one self-contained HTML file.
 
 The page has the question, the numbers with their errors, the privacy promise, the refused reports, and a digest of the
 inputs. It loads no other file, runs no script and has no time of creation, so the same study gives the same bytes.

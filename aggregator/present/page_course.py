@@ -1,4 +1,4 @@
-"""The section of the report page on changes between periods or differences between classes.
+"""The section of an estimate's page on changes between periods or differences between classes.
 
 ``page`` assembles the page. ``trends`` and ``ordered_course`` print tables for a terminal.
 """

@@ -1,4 +1,4 @@
-"""The section of the report page on the method.
+"""The section of an estimate's page on the method.
 
 ``page`` assembles the page.
 """

@@ -1,4 +1,4 @@
-"""The section of the report page on the privacy promise.
+"""The section of an estimate's page on the privacy promise.
 
 ``page`` assembles the page.
 """

@@ -1,4 +1,4 @@
-"""The sections of the report page on the campaign, and on refused and forged reports.
+"""The sections of an estimate's page on the campaign, and on refused and forged reports.
 
 ``page`` assembles the page.
 """

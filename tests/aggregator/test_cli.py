@@ -49,7 +49,7 @@ def session(tmp_path_factory):
     study = ("--study", folder / "lib")
     run(*study, "import", folder / "education.campaign", "--trust", folder / "analyst.pub")
     run("simulate", folder / "education.campaign", "--truth", folder / "counts.csv", "--out", folder / "batch.htr",
-        "--keys", folder / "devices.pub", "--seed", 1)  # fmt: skip
+        "--enrolments", folder / "devices.pub", "--seed", 1)  # fmt: skip
     run(*study, "enrol", folder / "devices.pub")
     found = json.loads(run(*study, "ingest", "--json", folder / "batch.htr").stdout)
     assert (found["read"], found["accepted"], sum(found["rejected"].values())) == (400, 400, 0)
@@ -187,7 +187,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     draft.write_text(DRAFT.replace("[limits]", "period_days = 7\n[limits]"), encoding="utf-8")
     run("campaign", draft, "--key", session / "analyst.key", "--out", signed)
     run(*study, "import", signed, "--trust", session / "analyst.pub")
-    run("simulate", signed, "--truth", session / "counts.csv", "--out", batch, "--keys", keys)
+    run("simulate", signed, "--truth", session / "counts.csv", "--out", batch, "--enrolments", keys)
     run(*study, "enrol", keys)
     run(*study, "ingest", batch)
     done = run(*study, "revoke", keys, "--from-period", 5000)
@@ -228,7 +228,7 @@ def test_simulate_with_a_seed_repeats_its_bytes_and_warns(session, tmp_path):
     batches = []
     for name in "ab":
         result = run("simulate", session / "education.campaign", "--truth", session / "counts.csv", "--seed", 1,
-                     "--out", tmp_path / f"{name}.htr", "--keys", tmp_path / f"{name}.pub")  # fmt: skip
+                     "--out", tmp_path / f"{name}.htr", "--enrolments", tmp_path / f"{name}.pub")  # fmt: skip
         assert "experiments only" in result.stderr
         batches.append((tmp_path / f"{name}.htr").read_bytes())
     assert batches[0] == batches[1]
@@ -385,11 +385,11 @@ def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
     campaign, key = session / "education.campaign", session / "analyst.key"
     for words in (
         (*study, "estimate", "education", "--plot", there),
-        (*study, "estimate", "education", "--report", there),
-        (*study, "export", "education", "--to", pub),
+        (*study, "estimate", "education", "--html", there),
+        (*study, "export", "education", "--out", pub),
         ("plan", "--values", 8, "--epsilon", 1, "--plot", there),
         ("campaign", session / "education.toml", "--key", key, "--out", there),
-        ("simulate", campaign, "--truth", session / "counts.csv", "--out", tmp_path / "x", "--keys", there),
+        ("simulate", campaign, "--truth", session / "counts.csv", "--out", tmp_path / "x", "--enrolments", there),
     ):
         assert f"{words[-1]} exists; it is not overwritten" in run(*words, code=1).stderr
     picture = tmp_path / "x.png"

@@ -285,7 +285,7 @@ def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
     """The picture is a PNG; the page shows every change and the span with too few reports, and has the same bytes each
     time."""
     picture, report = tmp_path / "trend.png", tmp_path / "trend.html"
-    words = ("estimate", "education", "--by", "period", "--plot", picture, "--report", report, "--json")
+    words = ("estimate", "education", "--by", "period", "--plot", picture, "--html", report, "--json")
     change = json.loads(in_study(desk, *words).stdout)["change"]
     assert picture.read_bytes().startswith(PNG)
     text = report.read_text(encoding="utf-8")
@@ -297,7 +297,7 @@ def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
     assert "too few" in section
     assert "compared with themselves" in section
     again = tmp_path / "again.html"
-    in_study(desk, "estimate", "education", "--by", "period", "--report", again)
+    in_study(desk, "estimate", "education", "--by", "period", "--html", again)
     assert again.read_bytes() == report.read_bytes()
 
 
@@ -323,7 +323,7 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
             for period in range(periods):
                 fleet.send(device, period, int(fleet.rng.integers(signed.terms.channel.outputs)))
         fleet.into(study, tmp_path)
-    words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
+    words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--html", tmp_path / "t.html")
     result = run("--study", tmp_path / "lib", *words)
     assert (tmp_path / "t.png").read_bytes().startswith(PNG)
     assert ("most significant changes of" in result.stdout) == (domain.size > 25)
@@ -527,7 +527,7 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
     assert "weighted to known shares of the population by class" in in_study(desk, *words).stdout.replace("\n", " ")
     rows = csv.DictReader(io.StringIO(in_study(desk, *words, "--format", "csv").stdout))
     assert {row["method"] for row in rows} == {"projection, weighted by class"}
-    in_study(desk, *words, "--report", tmp_path / "page.html")
+    in_study(desk, *words, "--html", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Known shares of the population by class (Census 2021)" in page
     assert "weighted to known shares" in page
@@ -600,7 +600,7 @@ def test_the_page_of_a_class_names_the_class(desk, tmp_path):
     for number, name in enumerate((None, "village", "town, north")):
         out = tmp_path / f"{number}.html"
         where = () if name is None else ("--where", f"class={name}")
-        in_study(desk, "estimate", "classes", *where, "--report", out)
+        in_study(desk, "estimate", "classes", *where, "--html", out)
         text = out.read_text(encoding="utf-8")
         assert (name is None) or f"Only people of the group {name}." in text
         digests.add(re.search(r"inputs, SHA-256</dt><dd[^>]*><code>(\w+)", text).group(1))
@@ -624,7 +624,7 @@ def test_exports_contain_every_output_once(desk, tmp_path):
     """Parquet and CSV have the same rows of period, output, count and the period's reports; small periods are
     omitted."""
     for name in ("t.parquet", "t.csv"):
-        summary = json.loads(in_study(desk, "export", "education", "--to", tmp_path / name, "--json").stdout)
+        summary = json.loads(in_study(desk, "export", "education", "--out", tmp_path / name, "--json").stdout)
         assert (summary["reports"], summary["withheld"], summary["periods"]) == (600, 1, 4)
     table = pq.read_table(tmp_path / "t.parquet")
     assert table.column_names == ["period", "output", "count", "reports"]
@@ -647,7 +647,7 @@ def test_exports_contain_every_output_once(desk, tmp_path):
 def test_exports_have_a_column_for_classes_and_count_bits(desk, tmp_path):
     """Exports of classes have a column for the class and outputs of its channel; bit vectors are counted bit by
     bit."""
-    in_study(desk, "export", "classes", "--to", tmp_path / "c.parquet")
+    in_study(desk, "export", "classes", "--out", tmp_path / "c.parquet")
     table = pq.read_table(tmp_path / "c.parquet")
     assert table.column_names == ["period", "class", "output", "count", "reports"]
     study = Study.open(desk / "lib")
@@ -666,7 +666,7 @@ def test_exports_have_a_column_for_classes_and_count_bits(desk, tmp_path):
     for device in range(25):
         fleet.send(device, 0, device % 16)
     fleet.into(study, tmp_path)
-    run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "b.parquet")
+    run("--study", tmp_path / "lib", "export", "it", "--out", tmp_path / "b.parquet")
     rows = pq.read_table(tmp_path / "b.parquet").to_pylist()
     assert [row["bit"] for row in rows] == [0, 1, 2, 3]
     assert [row["count"] for row in rows] == study.tally(signed).counts.tolist()
@@ -679,7 +679,7 @@ def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
     They have columns for campaign, period and class, also if the export goes to stdout.
     """
     summary = json.loads(
-        in_study(desk, "export", "education", "--estimates", "--to", tmp_path / "e.parquet", "--json").stdout
+        in_study(desk, "export", "education", "--estimates", "--out", tmp_path / "e.parquet", "--json").stdout
     )
     assert (summary["reports"], summary["withheld"], summary["periods"], summary["rows"]) == (600, 1, 4, 16)
     rows = pq.read_table(tmp_path / "e.parquet").to_pylist()
@@ -689,7 +689,7 @@ def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
         assert {(row["campaign"], row["campaign_id"]) for row in chosen} == {("Education", found["campaign_id"])}
         for row, value in zip(chosen, found["values"], strict=True):
             assert {name: row[name] for name in value} == value
-    in_study(desk, "export", "classes", "--estimates", "--to", tmp_path / "c.csv")
+    in_study(desk, "export", "classes", "--estimates", "--out", tmp_path / "c.csv")
     with (tmp_path / "c.csv").open(newline="", encoding="utf-8") as file:
         of_classes = list(csv.DictReader(file))
     assert {row["class"] for row in of_classes} == {"", "town, north", "village"}
@@ -730,11 +730,11 @@ def test_maps_are_geojson(desk, tmp_path):
         longitude, latitude = (sum(corner[axis] for corner in ring[:4]) / 4 for axis in (0, 1))
         assert grid.index((latitude, longitude), bytes(DITHER_BYTES)) == x
         assert {name: feature["properties"][name] for name in value} == value
-    run(*words, "export", "map", "--estimates", "--to", tmp_path / "map.geojson")
+    run(*words, "export", "map", "--estimates", "--out", tmp_path / "map.geojson")
     assert json.loads((tmp_path / "map.geojson").read_text()) == printed
     in_study(desk, "estimate", "education", "--format", "geojson", code=1)
-    in_study(desk, "export", "education", "--estimates", "--to", tmp_path / "no.geojson", code=1)
-    in_study(desk, "export", "education", "--to", tmp_path / "no.geojson", code=65)
+    in_study(desk, "export", "education", "--estimates", "--out", tmp_path / "no.geojson", code=1)
+    in_study(desk, "export", "education", "--out", tmp_path / "no.geojson", code=65)
     assert not (tmp_path / "no.geojson").exists()
 
 
@@ -749,7 +749,7 @@ def test_no_column_of_an_export_identifies_a_device(desk, tmp_path):
             for period in range(2):
                 fleet.send(device, period, (device - shift) % (4 if period else 3))
         fleet.into(study, tmp_path)
-        run("--study", tmp_path / f"lib{shift}", "export", "it", "--to", tmp_path / f"{shift}.csv")
+        run("--study", tmp_path / f"lib{shift}", "export", "it", "--out", tmp_path / f"{shift}.csv")
         exports.append((tmp_path / f"{shift}.csv").read_bytes())
         keys = {fleet.key(device).public.hex() for device in devices}
         ids = {int.from_bytes(key_id(fleet.key(device).public), "big", signed=True) for device in devices}
@@ -767,7 +767,7 @@ def test_too_few_reports_are_not_exported(tmp_path):
     fleet.into(study, tmp_path)
     assert (
         "reports of 30 devices, its minimum"
-        in run("--study", tmp_path / "lib", "export", "it", "--to", tmp_path / "t.csv", code=75).stderr
+        in run("--study", tmp_path / "lib", "export", "it", "--out", tmp_path / "t.csv", code=75).stderr
     )
     assert not (tmp_path / "t.csv").exists()
 
@@ -811,7 +811,7 @@ def test_the_minimum_counts_devices_and_not_readings(units, tmp_path):
     one = in_study(units, "estimate", "units", "--where", "class=village", code=75).stderr
     assert "has reports of 1" in one
     in_study(units, "compare", "units", "--classes", "town, north,village", code=75)
-    result = in_study(units, "export", "units", "--to", tmp_path / "t.csv", "--json")
+    result = in_study(units, "export", "units", "--out", tmp_path / "t.csv", "--json")
     summary = json.loads(result.stdout)
     assert (summary["periods"], summary["reports"], summary["withheld"]) == (2, 72 + 48, 4 + 3 + 1)
     assert {row["class"] for row in csv.DictReader(io.StringIO((tmp_path / "t.csv").read_text()))} == {"town, north"}
@@ -962,7 +962,7 @@ def test_short_commands_print_their_facts_as_json(tmp_path):
         tmp_path / "counts.csv",
         "--out",
         tmp_path / "b.htr",
-        "--keys",
+        "--enrolments",
         tmp_path / "k.pub",
     )
     sent = json.loads(run(*words, "--json").stdout)

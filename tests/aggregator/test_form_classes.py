@@ -585,13 +585,13 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     found = Study.open(tmp_path / "study")
     assert found.question("form", "vote", where="guests").as_json() == alone[1]
     assert found.cross("form", "home", "vote", where="members").where == "members"
-    printed(*words, "--report", tmp_path / "page.html")
+    printed(*words, "--html", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Groups of people" in page
     assert "guests less members" in page
     for row in alone[1]["values"]:
         assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in page
-    printed(*study, "export", "form", "--to", tmp_path / "tallies.csv")
+    printed(*study, "export", "form", "--out", tmp_path / "tallies.csv")
     lines = (tmp_path / "tallies.csv").read_text().splitlines()
     assert lines[0] == '"period","class","view","output","count","reports"'
     for wrong in (

@@ -240,7 +240,7 @@ def test_the_command_prints_the_link_and_draws_the_poster(tmp_path):
     printed = run("--study", study, "invite", "education")
     assert printed.stdout.splitlines()[-1] == str(LINK)
     assert "█" in printed.stdout
-    of_file = ("invite", tmp_path / "c.campaign", "--author", tmp_path / "author.pub")
+    of_file = ("invite", tmp_path / "c.campaign", "--trust", tmp_path / "author.pub")
     document = json.loads(run(*of_file, "--out", tmp_path / "p.svg", "--json").stdout)
     assert document["link"] == str(LINK)
     assert (tmp_path / "p.svg").read_bytes().startswith(b"<?xml")
@@ -262,11 +262,11 @@ def test_inspect_names_the_author_whose_signature_it_verified(tmp_path):
     altered.write_bytes(SIGNED.data[:-1] + bytes([SIGNED.data[-1] ^ 1]))
     run("keygen", tmp_path / "twin", "--name", "Town library")
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public, "Town library"))
-    named = json.loads(run("inspect", campaign_file, "--author", tmp_path / "author.pub", "--json").stdout)
+    named = json.loads(run("inspect", campaign_file, "--trust", tmp_path / "author.pub", "--json").stdout)
     assert (named["signed_by"], named["key"]) == ("Town library", keys.fingerprint_text(LINK.fingerprint))
-    assert "signed by" in run("inspect", campaign_file, "--author", tmp_path / "author.pub").stdout
+    assert "signed by" in run("inspect", campaign_file, "--trust", tmp_path / "author.pub").stdout
     assert "signed_by" not in json.loads(
-        run("inspect", campaign_file, "--author", tmp_path / "twin.pub", "--json").stdout
+        run("inspect", campaign_file, "--trust", tmp_path / "twin.pub", "--json").stdout
     )
     assert keys.AuthorKey.from_line((tmp_path / "twin.pub").read_text()).name == "Town library"
-    assert "does not verify" in run("inspect", altered, "--author", tmp_path / "author.pub", code=65).output
+    assert "does not verify" in run("inspect", altered, "--trust", tmp_path / "author.pub", code=65).output

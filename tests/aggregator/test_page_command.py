@@ -44,7 +44,7 @@ def folder(tmp_path, monkeypatch):
 def test_the_pages_of_a_file_and_of_the_study_are_equal(folder):
     """A campaign's file and its study give the same page, with the policy before any element that it restricts."""
     run("--study", "lib", "page", "it", "--out", "one.html")
-    done = run("page", "it.campaign", "--author", "author.pub", "--out", "other.html", "--json")
+    done = run("page", "it.campaign", "--trust", "author.pub", "--out", "other.html", "--json")
     made = (folder / "one.html").read_text("utf-8")
     assert made == (folder / "other.html").read_text("utf-8")
     summary = json.loads(done.stdout)

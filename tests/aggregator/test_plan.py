@@ -277,7 +277,7 @@ def test_mechanisms_that_do_not_serve_are_listed_on_request():
 
 def test_the_command_draws_its_curve(tmp_path):
     """`plan --plot` writes a picture, and the output still names the notion."""
-    shown = run("plan", "--values", 8, "--epsilon", 1, "--sensitive", 3, "--plot", tmp_path / "plan.png")
+    shown = run("plan", "--values", 8, "--epsilon", 1, "--sensitive-values", 3, "--plot", tmp_path / "plan.png")
     assert (tmp_path / "plan.png").stat().st_size > 10_000
     assert "high-low" in shown.output
 
@@ -287,9 +287,9 @@ def test_the_command_draws_its_curve(tmp_path):
     [
         ((), "none of DRAFT, --values and --number are given"),
         (("--values", 5), "--values needs --epsilon"),
-        (("--values", 5, "--epsilon", 1, "--sensitive", 5), "below the number of values, 5, not 5; if all"),
-        (("--values", 5, "--epsilon", 1, "--blocks", 5), "below the number of values, 5, not 5; for one"),
-        (("--values", 5, "--epsilon", 1, "--blocks", 2, "--sensitive", 2), "cannot be combined"),
+        (("--values", 5, "--epsilon", 1, "--sensitive-values", 5), "below the number of values, 5, not 5; if all"),
+        (("--values", 5, "--epsilon", 1, "--block-size", 5), "below the number of values, 5, not 5; for one"),
+        (("--values", 5, "--epsilon", 1, "--block-size", 2, "--sensitive-values", 2), "cannot be combined"),
         (("--values", 5, "--epsilon", 0), "0.001"),
     ],
 )

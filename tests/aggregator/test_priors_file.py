@@ -117,16 +117,27 @@ def test_a_file_of_priors_is_simulated_ingested_and_estimated(tmp_path, monkeypa
     (tmp_path / "crops.campaign").write_bytes(seal_campaign(TERMS, key))
     (tmp_path / "me.pub").write_text(keys.public_line(key.public))
     file_of(tmp_path, "wheat,hay,flax,count\n8,1,1,300\n1,1,2,200\n")
-    run("simulate", "crops.campaign", "--priors", "people.csv", "--held", "held.csv", "--out", "batch", "--seed", 5)
-    truth = read_truth(tmp_path / "held.csv", CROPS)
+    run(
+        "simulate",
+        "crops.campaign",
+        "--priors",
+        "people.csv",
+        "--answers",
+        "answers.csv",
+        "--out",
+        "batch",
+        "--seed",
+        5,
+    )
+    truth = read_truth(tmp_path / "answers.csv", CROPS)
     assert truth.people == 500
     run("--study", "lib", "import", "crops.campaign", "--trust", "me.pub")
     run("--study", "lib", "ingest", "batch")
-    rows = json.loads(run("--study", "lib", "estimate", "crops", "--truth", "held.csv", "--json").output)["values"]
+    rows = json.loads(run("--study", "lib", "estimate", "crops", "--truth", "answers.csv", "--json").output)["values"]
     shares = truth.shares(CROPS).tolist()
     assert all(row["low"] <= share <= row["high"] for row, share in zip(rows, shares, strict=True))  # the seed is fixed
     run("simulate", "crops.campaign", "--out", "more", code=2)
-    run("simulate", "crops.campaign", "--priors", "people.csv", "--truth", "held.csv", "--out", "more", code=2)
-    run("simulate", "crops.campaign", "--truth", "held.csv", "--held", "again.csv", "--out", "more", code=2)
+    run("simulate", "crops.campaign", "--priors", "people.csv", "--truth", "answers.csv", "--out", "more", code=2)
+    run("simulate", "crops.campaign", "--truth", "answers.csv", "--answers", "again.csv", "--out", "more", code=2)
     assert not (tmp_path / "more").exists()
     assert not (tmp_path / "again.csv").exists()
