@@ -124,7 +124,7 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
 
 
 def drawn_answers_csv(truth: Truth, domain: Domain) -> str:
-    """Return the drawn answers as the text of a CSV file that ``read_truth`` reads.
+    """Return the answers, drawn and stated, as the text of a CSV file that ``read_truth`` reads.
 
     Args:
         truth: as ``truth_of`` returns it.

@@ -43,7 +43,8 @@ class CampaignStatus:
         open: whether devices can answer now.
         closed_early: time from which the author closed the campaign early, UTC seconds; None if it was not closed
             early.
-        keys, revoked: the numbers of registered keys and of revoked keys.
+        keys, revoked: the numbers of registered keys and of revoked keys; keys that were revoked without being
+            registered count in both.
         revoked_from: the number of keys revoked from each period on.
         reports, periods: the number of counted outputs, in total and by period.
         rejected: the number of refused envelopes by reason.

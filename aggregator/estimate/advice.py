@@ -38,7 +38,7 @@ NOTHING_FINEST = (
 
 
 def noisy(se: Floats) -> list[str]:
-    """Return a warning if the standard error of any value is above ``UNKNOWN``, else an empty list.
+    """Return a list with a warning if the standard error of any value is above ``UNKNOWN``, else an empty list.
 
     Args:
         se: (k,) the standard errors of the shares.
@@ -54,7 +54,8 @@ def noisy(se: Floats) -> list[str]:
 
 
 def outside(shares: Floats, low: Floats, high: Floats, level: float) -> list[str]:
-    """Return a warning if MMSE shares lie outside the simultaneous intervals, which do not depend on the prior.
+    """Return a list with a warning if MMSE shares lie outside the simultaneous intervals, which do not depend on the
+    prior, else an empty list.
 
     Args:
         shares: (k,) the MMSE estimates of the shares.

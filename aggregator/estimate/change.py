@@ -39,7 +39,7 @@ from protocol.views import is_plain
 
 
 class NotComparable(HalftruthError, ValueError):
-    """The two sides have different values."""
+    """The two sides have different values, or a side has no view of the requested resolution."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from protocol.errors import HalftruthError
 
 
 class NotAsked(HalftruthError):
-    """The tally has no reports on the requested questions."""
+    """The tally has no reports from which the requested questions can be estimated."""
 
 
 class SharesEstimate(ABC):

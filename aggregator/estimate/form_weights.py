@@ -192,8 +192,10 @@ class Calibration:
         survey: the pooled margins and tables of the form.
         margins: the known shares of the population by questions of the form.
     Raises:
-        MarginRefused: a group has too few reports, or the margins are linearly dependent.
-        NotAsked: the questions of two margins are not asked together in any view.
+        MarginRefused: a group has too few reports; or, when the weights are first used, the margins are linearly
+            dependent.
+        NotAsked: no view asks the question of a margin; or, when the weights are first used, no view asks the questions
+            of two margins together.
     """
 
     def __init__(self, survey: AnsweredForm, margins: Sequence[KnownMargin]) -> None:
@@ -387,8 +389,8 @@ def _sum(
 def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
     """Return the weighted shares of a question's values, including "skipped" if a person may skip.
 
-    Raises:
-        NotAsked: no view asks both this question and the question of a margin.
+    They are computed when they are first read. This raises ``NotAsked`` if no view asks both this question and the
+    question of a margin.
     """
     size = calibration.survey.form.questions[place].size
     return WeightedShares(calibration, tuple(((place,), unit) for unit in np.eye(size)))
@@ -397,10 +399,11 @@ def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
 def weighted_table(calibration: Calibration, first: int, second: int) -> WeightedShares:
     """Return the weighted shares of the cells of two questions, row by row.
 
+    They are computed when they are first read. This raises ``NotAsked`` if the question of a margin is neither of the
+    two.
+
     Args:
         first, second: the positions of the questions, in increasing order.
-    Raises:
-        NotAsked: the question of a margin is neither of the two.
     """
     shape = tuple(calibration.survey.form.questions[place].size for place in (first, second))
     units = np.eye(math.prod(shape)).reshape(-1, *shape)

@@ -47,7 +47,7 @@ class Pooled(Decoder):
 
     @abstractmethod
     def _forward_squares(self, p: Floats) -> Floats:
-        """Return ``_forward`` with squared feature values, shape (m,)."""
+        """Return ``_forward`` with squared output probabilities, shape (m,)."""
 
     @abstractmethod
     def _backward(self, w: Floats) -> Floats:

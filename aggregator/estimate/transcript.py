@@ -186,7 +186,8 @@ class TranscriptDecoder(Pooled):
         return mean
 
     def forward(self, p: Floats) -> Floats:
-        """Return the probabilities of the observed transcripts for a person whose value does not change, shape (d,)."""
+        """Return the probabilities of the observed transcripts under ``p`` if values do not change, scaled to the sum
+        one, shape (d,)."""
         distribution: Floats = (self._likelihood @ p) * np.exp(self._scale - self._scale.max())
         distribution /= distribution.sum()
         return distribution

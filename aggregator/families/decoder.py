@@ -119,7 +119,13 @@ class Decoder(ABC):
 
     @abstractmethod
     def forward_squares(self, p: Floats) -> Floats:
-        """Return the mean squares of the features under ``p``, sum over x of p[x] R[x]^2: from (k,) to (m,)."""
+        """Return the mean of the squared output probabilities under ``p``, sum over x of p[x] R[x]^2.
+
+        Returns:
+            The means, from (k,) to (m,).
+        Raises:
+            ValueError: a report has several features.
+        """
 
     @abstractmethod
     def backward(self, w: Floats) -> Floats:

@@ -59,8 +59,8 @@ def high_low(size: int, sensitive: Sequence[int], level: int, build: Build) -> B
 
 
 def everywhere(build: Build, most: int = MAX_VALUES) -> Callable[[Question], Recipe | str]:
-    """Return a function from a question to its recipe, for plain LDP, blocks and sensitive sets of at most ``most``
-    values."""
+    """Return a function from a question to its recipe, for sensitive sets, for blocks, and for plain LDP over at most
+    ``most`` values."""
 
     def recipe(question: Question) -> Recipe | str:
         notion = question.notion

@@ -148,8 +148,8 @@ class WindowsDecoder(Decoder):
         return distribution
 
     def _flat(self, p: Floats, power: int) -> Floats:
-        """Return the mean features (``power`` 1) or mean squares of features (2), shape (..., m), without the
-        additional weight of covered inputs."""
+        """Return the mean output probabilities (``power`` 1) or the mean of their squares (2), shape (..., m), without
+        the additional weight of covered inputs."""
         distribution = np.empty((*p.shape[:-1], self.features))
         singles = len(self._single)
         distribution[..., :singles] = self._other**power * p.sum(axis=-1, keepdims=True)
