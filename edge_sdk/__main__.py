@@ -248,11 +248,11 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         help="the answer, or name=answer for each question of a form; - reads the answer from standard input",
     )
     answer.add_argument(
-        "--reading",
+        "--slot",
         type=int,
         metavar="N",
-        help="number of the reading in its period, from 0. The same number with the same value gives the same report "
-        "again; without a number, every call is a new reading",
+        help="slot of the answer in its period, from 0. The same slot with the same value gives the same report again; "
+        "without a slot, every call fills the next one",
     )
     answer.add_argument(
         "--collect", action="store_true", help="draw and charge now, and sign later with: outbox bundle"

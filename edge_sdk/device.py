@@ -157,20 +157,20 @@ class Device(Membership, Disclosures):
 
     # Answers
 
-    def answer(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Receipt:
+    def answer(self, campaign_id: bytes, value: Answer, slot: int | None = None) -> Receipt:
         """Draw, charge, sign and queue one answer, in one transaction.
 
-        Repeating a reading with the same value returns the same bytes; nothing is charged or queued. In another reading
-        or period, the same value gives a new report of the same output, at no cost. In a campaign with transcripts
+        The same value in the same slot returns the same bytes; nothing is charged or queued. In another slot or period,
+        the same value gives a new report of the same output, at no cost. In a campaign with transcripts
         every answer is a fresh draw, at full cost.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
             value: the answer. For a form, a mapping from the names of the questions that this device is asked
                 (``Terms.asked_names``) to answers.
-            reading: index of the answer in its period, 0 .. answers_per_period - 1. Indices only increase: a skipped
-                index cannot be used later. None for the next index, which is always 0 if the campaign has one answer
-                per period.
+            slot: the slot of the answer in its period, 0 .. answers_per_period - 1. Slots are filled in increasing
+                order: a skipped slot cannot be filled later. None for the next slot, which is always 0 if the campaign
+                has one answer per period.
         Returns:
             The signed report, its period and slot, and the amount charged now, in nats.
         Raises:
@@ -180,16 +180,16 @@ class Device(Membership, Disclosures):
                 closed it), or the clock shows a time before the consent or before the latest report of a transcript.
             UnknownCampaign: this device has not joined it.
             ConsentMissing: the person has not agreed to the campaign.
-            QuotaReached: all readings of the period are used; or this reading was given with another value, or waits to
-                be bundled.
+            QuotaReached: all slots of the period are used; or this slot was skipped, was filled with another value, or
+                waits to be bundled.
             BudgetRefused: the owner lowered a cap below the amount reserved; this does not depend on the value.
             OutboxFull: the queue is full; this does not depend on the value.
             StoreError: nothing was charged or sent.
-            ValueError: no period has this reading.
+            ValueError: no period has this slot.
         """
-        return give(self.records, campaign_id, value, reading, self._now(), self._urandom, collects=False)
+        return give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=False)
 
-    def collect(self, campaign_id: bytes, value: Answer, reading: int | None = None) -> Collected:
+    def collect(self, campaign_id: bytes, value: Answer, slot: int | None = None) -> Collected:
         """Draw, charge and store one answer, in one transaction; ``bundle`` seals it later, together with others.
 
         Arguments and errors are those of ``answer``, with these differences:
@@ -197,14 +197,14 @@ class Device(Membership, Disclosures):
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
             value: the answer.
-            reading: as in ``answer``.
+            slot: as in ``answer``.
         Returns:
             The period and slot of the reading, and the amount charged now, in nats.
         Raises:
             CampaignError: the campaign has transcripts, so each report has exactly one output.
             OutboxFull: 4,096 readings wait to be bundled; this does not depend on the value.
         """
-        given = give(self.records, campaign_id, value, reading, self._now(), self._urandom, collects=True)
+        given = give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=True)
         return Collected(given.campaign_id, given.period, given.slot, given.cost_nanonats, given.repeated)
 
     def collected(self, campaign_id: bytes) -> int:

@@ -20,7 +20,7 @@ class ConsentMissing(HalftruthError):
 
 
 class QuotaReached(HalftruthError):
-    """The given reading of the period was answered or skipped before, or all readings of the period were."""
+    """The given slot of the period was filled or skipped before, or all slots of the period were."""
 
 
 class UnknownCampaign(HalftruthError):

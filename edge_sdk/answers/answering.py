@@ -10,7 +10,7 @@ repeats its output. So an observer of all periods can detect a change, and a ret
 The time and the amount of sent data do not depend on the answer. The worst case was reserved at consent. The same
 number of random bytes is always drawn, before the value is used. The length of a report depends on its period, its slot
 and its number of outputs only. Every answer except a retry adds one output, even if the value is unchanged. A retry
-names the same reading of the period, and returns the same bytes.
+names the same slot of the period, and returns the same bytes.
 
 campaigns/joined draws and seals a report, slots stores which slots are filled, and conditions checks consent, caps and
 an early closing.
@@ -43,7 +43,7 @@ def give(
     records: Records,
     campaign_id: bytes,
     value: Answer,
-    reading: int | None,
+    slot: int | None,
     now: int,
     urandom: Randomness,
     *,
@@ -56,7 +56,7 @@ def give(
     """
     joined = records.campaigns.find(campaign_id)
     terms = joined.campaign
-    _require_reading(reading, terms.answers_per_period)
+    _require_slot(slot, terms.answers_per_period)
     if collects and terms.transcript:
         raise CampaignError(
             f"the reports in {terms.title!r} depend on each other, so they cannot be bundled: answer without collecting"
@@ -75,16 +75,16 @@ def give(
         x = joined.input(value, conditions.dither)
         kept = records.memo.recall(campaign, x)
         free = records.readings.next_slot(campaign, period)
-        number = reading if reading is not None else 0 if terms.answers_per_period == 1 else free
-        if number < free:
-            again = _again(records, joined, campaign, period, number, x, collects)
+        place = slot if slot is not None else 0 if terms.answers_per_period == 1 else free
+        if place < free:
+            again = _again(records, joined, campaign, period, place, x, collects)
             if again is None:
-                raise _quota_reached(terms, period, number, free)
+                raise _quota_reached(terms, period, place, free)
             slot, envelope = again
             return Receipt(campaign_id, period, slot, envelope, 0, repeated=True)
-        if number >= terms.answers_per_period:
-            raise _quota_reached(terms, period, number, free)
-        slot = number
+        if place >= terms.answers_per_period:
+            raise _quota_reached(terms, period, place, free)
+        slot = place
         if terms.transcript:
             earlier = records.transcripts.of(campaign)
             joined, slot, kept = for_report(joined, earlier, period), len(earlier), None
@@ -98,9 +98,9 @@ def give(
         records.memo.keep(campaign, x, MemoRow(packed, period, slot))
         if terms.transcript:
             records.transcripts.add(campaign, period, packed)
-            records.readings.use_up_to(campaign, period, number)
+            records.readings.use_up_to(campaign, period, place)
         else:
-            records.readings.fill(campaign, period, number, x, waits=collects)
+            records.readings.fill(campaign, period, place, x, waits=collects)
         envelope = b""
         if not collects:
             envelope = joined.report(period, slot, packed)
@@ -165,15 +165,15 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 
 
 def _again(
-    records: Records, joined: Joined, campaign: int, period: int, number: int, x: int, collects: bool
+    records: Records, joined: Joined, campaign: int, period: int, place: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
-    """Return the slot and the report of this reading if it was answered before with the same input.
+    """Return the report that filled the slot ``place`` with the same input.
 
     Returns:
-        (slot, report); the report is b"" if the answer still waits to be bundled. None if the reading was not answered
-        or had another input, if its content is not stored, or if it waits to be bundled and ``collects`` is not set.
+        (slot, report); the report is b"" if the answer still waits to be bundled. None if the slot was skipped or had
+        another input, if its content is not stored, or if it waits to be bundled and ``collects`` is not set.
     """
-    filled = records.readings.find(campaign, period, number)
+    filled = records.readings.find(campaign, period, place)
     if filled is None:
         # The content of an earlier period's slot was deleted, and a transcript's is never stored. With one answer per
         # period, the input was in that slot if its latest report is of that period.
@@ -187,14 +187,14 @@ def _again(
     if filled.x != x:
         return None
     if filled.first is None:
-        return number, b""
-    return number, joined.report(period, filled.first, *records.readings.outputs_of(campaign, period, filled.first))
+        return place, b""
+    return place, joined.report(period, filled.first, *records.readings.outputs_of(campaign, period, filled.first))
 
 
-def _quota_reached(terms: Campaign, period: int, number: int, free: int) -> QuotaReached:
-    """Return the error for a reading that is used or beyond the quota; the message does not depend on the value."""
+def _quota_reached(terms: Campaign, period: int, place: int, free: int) -> QuotaReached:
+    """Return the error for a slot that is used or beyond the quota; the message does not depend on the value."""
     if free < terms.answers_per_period:
-        return QuotaReached(f"reading {number} of this period was already given or skipped: the next one is {free}")
+        return QuotaReached(f"slot {place} of this period was already filled or skipped: the next one is {free}")
     next_period = terms.opens + (period + 1) * terms.period_seconds
     again = (
         f"the next period begins at {moment(next_period)}" if next_period < terms.closes else "it was the last period"
@@ -203,9 +203,7 @@ def _quota_reached(terms: Campaign, period: int, number: int, free: int) -> Quot
     return QuotaReached(f"{terms.title!r} takes {most} a period, and this period is full: {again}")
 
 
-def _require_reading(reading: int | None, most: int) -> None:
-    whole = reading is None or (isinstance(reading, int) and not isinstance(reading, bool))
-    if not whole or not 0 <= (reading or 0) < most:
-        raise ValueError(
-            f"the reading must be the number of an answer in its period, a whole number from 0 to {most - 1}"
-        )
+def _require_slot(slot: int | None, most: int) -> None:
+    whole = slot is None or (isinstance(slot, int) and not isinstance(slot, bool))
+    if not whole or not 0 <= (slot or 0) < most:
+        raise ValueError(f"the slot must be the number of an answer in its period, a whole number from 0 to {most - 1}")

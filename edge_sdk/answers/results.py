@@ -18,7 +18,7 @@ class Receipt:
     Attributes:
         campaign_id: the campaign's id, 16 bytes.
         period: the period of the output.
-        slot: the slot of the output in its period.
+        slot: the slot of the output in its period; with transcripts, the number of this device's earlier reports.
         envelope: the signed report that carries it, as queued.
         cost_nanonats: the amount charged now.
         repeated: whether this report was queued before, so that nothing was charged or queued now.

@@ -68,12 +68,10 @@ def answer(options: argparse.Namespace) -> Printed:
         campaign_id = find(device, options.id)
         value = _answer(device, campaign_id, options.value)
         most = device.campaign(campaign_id).answers_per_period
-        if options.reading is not None and not 0 <= options.reading < most:
-            raise Usage(
-                f"--reading must be a whole number from 0 to {most - 1} in this campaign, not {options.reading}"
-            )
+        if options.slot is not None and not 0 <= options.slot < most:
+            raise Usage(f"--slot must be a whole number from 0 to {most - 1} in this campaign, not {options.slot}")
         if options.collect:
-            kept = device.collect(campaign_id, value, options.reading)
+            kept = device.collect(campaign_id, value, options.slot)
             return {
                 "campaign": campaign_id.hex(),
                 "period": kept.period,
@@ -82,7 +80,7 @@ def answer(options: argparse.Namespace) -> Printed:
                 "repeated": kept.repeated,
                 "collected": device.collected(campaign_id),
             }
-        receipt = device.answer(campaign_id, value, options.reading)
+        receipt = device.answer(campaign_id, value, options.slot)
         return {
             "campaign": campaign_id.hex(),
             "period": receipt.period,

@@ -1,6 +1,6 @@
 """The unit that answers automatically: it reads its source, collects, bundles and sends on a schedule.
 
-The clock and the schedule determine all times; no time depends on a reading. The number of a reading is floor((now -
+The clock and the schedule determine all times; no time depends on a reading. The slot of a reading is floor((now -
 start of the period) / every). A bundle is made when its period is full or over. Sealed envelopes are sent at fixed
 intervals, whose phase is drawn once. A missed time is skipped, so no burst follows an outage. A reading determines only
 the drawn output.
@@ -247,7 +247,7 @@ class Unit:
     # Readings
 
     def _latest(self, terms: Campaign) -> tuple[int, int]:
-        """Return (period, reading) of the latest used reading; (0, -1) before the first.
+        """Return (period, slot) of the latest reading; (0, -1) before the first.
 
         Readings made while the clock was ahead do not count until their time has come.
         """
@@ -260,12 +260,12 @@ class Unit:
         return terms.closes if early is None else min(early, terms.closes)
 
     def _place(self, terms: Campaign) -> tuple[int, int] | None:
-        """Return the (period, reading) that is due; None if the period is full or the campaign is over."""
+        """Return the (period, slot) that is due; None if the period is full or the campaign is over."""
         if self._now >= self._closes(terms):
             return None
         period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
-        reading = into // self._every
-        return (period, reading) if reading < terms.answers_per_period else None
+        slot = into // self._every
+        return (period, slot) if slot < terms.answers_per_period else None
 
     def _read_what_is_due(self, terms: Campaign) -> None:
         place = self._place(terms)
@@ -297,9 +297,9 @@ class Unit:
         """Seal the collected readings if their period is over or full."""
         if not self._device.collected(self.campaign_id):
             return
-        period, reading = self._latest(terms)
+        period, slot = self._latest(terms)
         over = self._now >= min(self._closes(terms), terms.opens + (period + 1) * terms.period_seconds)
-        if not over and reading + 1 < terms.answers_per_period:
+        if not over and slot + 1 < terms.answers_per_period:
             return
         try:
             self._device.bundle(self.campaign_id)
@@ -372,10 +372,10 @@ class Unit:
         moments = [self._now + MOST_PAUSE]
         if self._now < self._closes(terms):
             period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
-            begins, reading = terms.opens + period * terms.period_seconds, into // self._every + 1
+            begins, slot = terms.opens + period * terms.period_seconds, into // self._every + 1
             following = begins + terms.period_seconds
-            if reading < terms.answers_per_period:
-                following = min(following, begins + reading * self._every)
+            if slot < terms.answers_per_period:
+                following = min(following, begins + slot * self._every)
             moments.append(min(self._closes(terms), following))
         if self._leaves:
             turn = (int(self._now) - self._phase) // self._configuration.send_every

@@ -30,10 +30,10 @@ import { requireSpace } from "./outbox.js";
  * Draw, charge, sign and queue one answer. The caller stores all changes, or none.
  * @param {{joined: Joined, kept: Kept, state: State, now: number, period: number, rand: Uint8Array}} given `rand` was
  *   drawn before the value was read
- * @param {import("./domain/domain.js").Answer} value @param {number} [reading]
+ * @param {import("./domain/domain.js").Answer} value @param {number} [wanted] its slot in the period
  * @returns {Promise<Receipt>}
  */
-export async function give({ joined, kept, state, now, period, rand }, value, reading) {
+export async function give({ joined, kept, state, now, period, rand }, value, wanted) {
   const { campaign, view } = joined;
   const most = campaign.answersPerPeriod;
   const consent = consentOf(joined, kept);
@@ -43,7 +43,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, re
   const x = await view.toInput(value, consent.dither, consent.memberOf);
   const known = kept.memo.get(x);
   const free = nextSlot(kept, period);
-  const place = reading ?? (most === 1 ? 0 : free);
+  const place = wanted ?? (most === 1 ? 0 : free);
   if (place < free) {
     const slot = repeatedSlot(campaign.transcript !== null, kept, period, place, x, most);
     if (slot === null || !known) throw quotaReached(joined, period, place, free);
@@ -80,8 +80,8 @@ export function consentOf(joined, { consent }) {
 }
 
 /**
- * The slot of the report of this reading, if it was given before with the same input; null if it was not given or had
- * another input, or if its input was deleted.
+ * The slot of the report that filled a slot with the same input; null if the slot was skipped or had another input, or
+ * if its input was deleted.
  * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x
  * @param {number} most
  */
@@ -93,13 +93,13 @@ function repeatedSlot(transcript, kept, period, place, x, most) {
 }
 
 /**
- * The error for a reading that is used or beyond the quota; the message does not depend on the value.
+ * The error for a slot that is used or beyond the quota; the message does not depend on the value.
  * @param {Joined} joined @param {number} period @param {number} place @param {number} free
  */
 function quotaReached({ campaign, title }, period, place, free) {
   const most = campaign.answersPerPeriod;
   if (free < most)
-    return new QuotaReached(`reading ${place} of this period was already given or skipped: the next one is ${free}`);
+    return new QuotaReached(`slot ${place} of this period was already filled or skipped: the next one is ${free}`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
   const moment = `${new Date(next * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
   const when = next < campaign.closes ? `the next period begins at ${moment}` : "it was the last period";

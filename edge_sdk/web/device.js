@@ -249,20 +249,20 @@ export class Device {
   // Answers
 
   /**
-   * Draw, charge, sign and queue one answer, in one transaction. Repeating a reading with the same value returns the
-   * same report: the same bytes, no cost, nothing queued.
+   * Draw, charge, sign and queue one answer, in one transaction. The same value in the same slot returns the same
+   * report: the same bytes, no cost, nothing queued.
    * @param {Uint8Array} id @param {Answer} value
-   * @param {number} [reading] the number of this answer in its period, from 0; by default the next one
+   * @param {number} [slot] of the answer in its period, from 0; by default the next one
    * @returns {Promise<Receipt>} once it is on the disk
    * @throws {import("./errors.js").HalftruthError} NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached,
    *   BudgetRefused, OutboxFull or StoreError: nothing was charged or queued
    */
-  async answer(id, value, reading) {
+  async answer(id, value, slot) {
     const joined = await this.member(id);
     const { campaign, view } = joined;
     const most = campaign.answersPerPeriod;
-    if (reading !== undefined && !(Number.isInteger(reading) && reading >= 0 && reading < most))
-      throw new RangeError(`the reading must be the number of an answer in its period, a whole number from 0 to ${most - 1}`);
+    if (slot !== undefined && !(Number.isInteger(slot) && slot >= 0 && slot < most))
+      throw new RangeError(`the slot must be the number of an answer in its period, a whole number from 0 to ${most - 1}`);
     const now = this.now;
     const period = campaign.periodAt(now);
     // The bytes are drawn before the value is read, and even if they are not needed.
@@ -270,7 +270,7 @@ export class Device {
     return this.store.change(id, async (kept, state) => {
       requireJoined(kept);
       if (kept.closes !== null) requireOpen(campaign, kept.closes, now);
-      return give({ joined, kept, state, now, period, rand }, value, reading);
+      return give({ joined, kept, state, now, period, rand }, value, slot);
     });
   }
 

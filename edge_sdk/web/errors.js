@@ -117,7 +117,7 @@ export class BudgetRefused extends HalftruthError {}
 /** The person has not agreed to this campaign. */
 export class ConsentMissing extends HalftruthError {}
 
-/** The given reading of the period was answered or skipped before, or all its readings were. */
+/** The given slot of the period was filled or skipped before, or all its slots were. */
 export class QuotaReached extends HalftruthError {}
 
 /** The campaign is not joined. */

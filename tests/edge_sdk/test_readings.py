@@ -89,8 +89,8 @@ def test_a_repeated_reading_gives_the_same_bytes_or_is_refused(open_device, cloc
     assert (device.budget.spent, len(device.outbox), device.history(campaign_id)) == before
 
 
-def test_a_skipped_reading_is_refused(open_device, clock):
-    """A skipped reading is refused in the same words as a filled one; the next free reading is accepted."""
+def test_a_skipped_slot_is_refused(open_device, clock):
+    """A skipped slot is refused in the same words as a filled one; the next free slot is accepted."""
     device = open_device()
     campaign_id = agreed(device, hourly(6))
     assert device.answer(campaign_id, "none", 2).slot == 2
@@ -98,11 +98,11 @@ def test_a_skipped_reading_is_refused(open_device, clock):
     for value, number in itertools.product(("none", "primary"), (0, 1)):
         with pytest.raises(QuotaReached) as caught:
             device.answer(campaign_id, value, number)
-        refusals.add(str(caught.value).replace(f"reading {number}", "reading N"))
+        refusals.add(str(caught.value).replace(f"slot {number}", "slot N"))
     with pytest.raises(QuotaReached) as caught:
         device.answer(campaign_id, "primary", 2)
-    refusals.add(str(caught.value).replace("reading 2", "reading N"))
-    assert refusals == {"reading N of this period was already given or skipped: the next one is 3"}
+    refusals.add(str(caught.value).replace("slot 2", "slot N"))
+    assert refusals == {"slot N of this period was already filled or skipped: the next one is 3"}
     assert device.answer(campaign_id, "none").slot == 3
     assert device.answer(campaign_id, "none", 5).slot == 5
     with pytest.raises(
@@ -115,8 +115,8 @@ def test_a_skipped_reading_is_refused(open_device, clock):
 
 
 @pytest.mark.parametrize("number", [-1, 4, 2**70, True, 1.0, "1"])
-def test_a_reading_outside_the_period_is_refused(open_device, clock, number):
-    """A reading outside the period's range is refused before anything is drawn."""
+def test_a_slot_outside_the_period_is_refused(open_device, clock, number):
+    """A slot outside the period's range is refused before anything is drawn."""
     dice = Dice()
     device = open_device(urandom=dice)
     campaign_id = agreed(device, hourly(4))
@@ -247,7 +247,7 @@ def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_p
     for number in (0, 1, 3, 4, 7):
         device.collect(campaign_id, "none", number)
         if number == 4:
-            # This answer becomes reading 5.
+            # This answer fills slot 5.
             device.answer(campaign_id, "none")
     clock.now += DAY
     device.collect(campaign_id, "none", 8)
@@ -489,11 +489,11 @@ def test_readings_on_the_command_line(tmp_path, capsys):
         script("consent", ident)
     kept = script("answer", ids[0], "none", "--collect")
     assert kept == {"campaign": ids[0], "period": 0, "slot": 0, "cost": 0.1, "repeated": False, "collected": 1}
-    assert script("answer", ids[0], "none", "--collect", "--reading", "0")["repeated"]
-    assert script("answer", ids[0], "none", "--reading", "2")["slot"] == 2
+    assert script("answer", ids[0], "none", "--collect", "--slot", "0")["repeated"]
+    assert script("answer", ids[0], "none", "--slot", "2")["slot"] == 2
     assert script("answer", ids[1], "none", "--collect")["collected"] == 1
-    assert "must be a whole number from 0 to 3" in script("answer", ids[0], "none", "--reading", "4", code=2)
-    assert "already given or skipped" in script("answer", ids[0], "none", "--reading", "1", code=1)
+    assert "must be a whole number from 0 to 3" in script("answer", ids[0], "none", "--slot", "4", code=2)
+    assert "already filled or skipped" in script("answer", ids[0], "none", "--slot", "1", code=1)
     assert script("outbox", "bundle", ids[0]) == {"bundled": 1, "collected": 0, "queued": 2}
     assert script("outbox", "bundle") == {"bundled": 1, "collected": 0, "queued": 3}
     assert script("outbox", "bundle") == {"bundled": 0, "collected": 0, "queued": 3}
