@@ -83,7 +83,7 @@ def require_link(text: str) -> None:
 
 
 def host_of(text: str) -> str:
-    """Return the host of an address or link, with its port if it has one. People are shown this part only."""
+    """Return the host of an address or link, with its port if it has one."""
     return _split(text)[0]
 
 

@@ -1,7 +1,7 @@
 """The envelope: a payload, its kind, the key id and a signature (SPEC 3).
 
-The signature covers bytes, never a re-encoded object. Until ``open`` has verified a payload it is ``unverified``: use
-it only to find the key.
+The signature covers bytes, never a re-encoded object. Until ``open`` has verified it, a payload is ``unverified`` and
+must not be trusted.
 
 The modules campaign, closing and report define the payloads.
 """

@@ -263,9 +263,9 @@ class Joined:
         size = self.campaign.notion.size if isinstance(self.campaign.notion, OwnPrior) else 0
         if self.role.prior is not None or not size:
             return length
-        # A weight of 2^16 or more takes five bytes, and weights whose sum is 2^20 include at most 16 of these; any
-        # other weight takes at most three bytes. A level adds the head of an array (one byte) and a number (at most
-        # nine bytes).
+        # The head of the array of weights takes at most three bytes. A weight of 2^16 or more takes five bytes, and
+        # weights whose sum is 2^20 include at most 16 of these; any other weight takes at most three bytes. A level
+        # adds the head of an array (one byte) and a number (at most nine bytes).
         return length + 10 + 3 + 3 * size + 2 * min(size, 16)
 
     def enrolment(self) -> bytes:

@@ -34,6 +34,7 @@ class Part:
             this campaign), "campaign" and "signature". In a report: "place" (period, slot and number of outputs) and
             "output" (the perturbed answer). In an enrolment: "public" (the key that verifies the signature) and
             "declared" (a personal prior).
+        data: the bytes.
     """
 
     name: str

@@ -96,7 +96,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         kept = records.memo.recall(campaign, x)
         again = kept is not None and kept.period == period
         cost = 0 if kept is not None and (joined.campaign.transcript is None or again) else certificate.cost
-    # If a campaign takes one answer per period, the same answer gives the same report and adds nothing to the queue.
+    # With one answer per period, the same answer in this period gives the same report and adds nothing to the queue.
     waits = again and joined.campaign.answers_per_period == 1
     waiting_bytes = sum(map(len, records.outbox.waiting(campaign)))
     introduced = introduces(records, joined, campaign)

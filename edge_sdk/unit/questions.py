@@ -35,6 +35,9 @@ class SourcedQuestion:
 
     Attributes:
         name: the name of a form's question; "" if the campaign is not a form.
+        domain: the possible answers.
+        skippable: True if the question may be left out.
+        source: the source of its readings.
         timeout: maximum seconds of a reading; 0 for a file.
         instead: the answer, by the question's name, if the source gives none; None to report nothing.
     """

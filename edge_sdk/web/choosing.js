@@ -113,8 +113,9 @@ const isComparable = ({ campaign, view }, other) =>
 function requireIntroduction(decision) {
   const { campaign, key } = decision.joined;
   const size = campaign.ownPrior?.size ?? 0;
-  // A weight of 2^16 or more takes five bytes, and weights whose sum is 2^20 include at most 16 of these; others take
-  // at most three. A declared level adds the head of an array (one byte) and a number (at most nine bytes).
+  // The head of the array of weights takes at most three bytes. A weight of 2^16 or more takes five bytes, and weights
+  // whose sum is 2^20 include at most 16 of these; others take at most three. A declared level adds the head of an
+  // array (one byte) and a number (at most nine bytes).
   const prior = size && 10 + 3 + 3 * size + 2 * Math.min(size, 16);
   if (introduces(decision))
     requireSpace(decision.state, sealedLength(ENROLMENT, enrolmentPayload(campaign, key, null)) + prior);

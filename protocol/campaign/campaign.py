@@ -30,7 +30,7 @@ MAX_TIME = 2**40
 ENROLMENTS = ("open", "enrolled")
 
 GOALS = ("distribution", "mean", "ranges", "top")
-"""The goals of an estimate. A goal only affects the planner's choice and the order of the results."""
+"""The goals of an estimate. A goal affects only the planner's choice, and the results that an estimate shows first."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ class Campaign:
     def worst_case(self) -> int:
         """The largest total cost of a device's fresh draws, over all classes and views, in nanonats.
 
-        When the person consents, a device reserves this cost for its own class and view.
+        A consent reserves the worst case of the person's class and the device's view, which may be lower.
         """
         return max(self.worst_case_of(class_index) for class_index in range(max(1, len(self.classes))))
 

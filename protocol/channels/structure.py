@@ -198,7 +198,7 @@ class Structure:
         return [sum(mass * self.channel.weight(x, y) for x, mass in positive) for y in range(self.channel.outputs)]
 
     def row_sums(self, marginals: Sequence[int], of: Callable[[int, int], int]) -> Iterable[int]:
-        """Yield or return, for each input x, the sum over outputs y of ``of``(weight(x, y), marginals[y])."""
+        """Return the sum over outputs y of ``of``(weight(x, y), marginals[y]) for each input x; may be a generator."""
         self.require_cells()
         for x in range(self.channel.inputs):
             yield sum(of(self.channel.weight(x, y), marginal) for y, marginal in enumerate(marginals))

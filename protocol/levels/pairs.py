@@ -159,7 +159,7 @@ def _columns_identifiability(structure: Structure, prior: Sequence[int]) -> Leve
 
 
 def _response_identifiability(structure: ResponseStructure, prior: Sequence[int]) -> Level:
-    # The loss of a pair depends only on its first input, so the second one is the input of the smallest prior.
+    # The loss of a pair depends only on its first input, so the second one is the other input of smallest prior.
     least = sorted(range(len(prior)), key=prior.__getitem__)[:2]
     channel = structure.channel
     worst = Loss(0, 1, 0, None, 0)

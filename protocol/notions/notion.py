@@ -61,6 +61,8 @@ class Notion(ABC):
     """A privacy notion at a declared level.
 
     Attributes:
+        name: the name of the notion on the wire.
+        level: the declared level, in nanonats.
         adds: True if the levels of a device's reports add up, because each report's channel is derived from the earlier
             reports.
     """

@@ -29,7 +29,8 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
 
     Raises:
         CampaignError: the notion cannot be applied to views.
-        NotionError: the coarsened notion bounds no two inputs of a view.
+        NotionError: the notion has another number of values than the domain, or, coarsened, bounds no two inputs of a
+            view.
         Uncertified: a channel exceeds its bounds, even minimally, or its audit is too large.
     """
     if not is_plain(views) and not notion.carries_views:
