@@ -240,7 +240,7 @@ class Membership(Trust, Agreements):
         known = self.records.campaigns.addresses(campaign)
         if known and known != (given,):
             raise AddressRefused(
-                f"reports in this campaign are already sent to {known[0]}: change the address with set_address"
+                f"reports in this campaign are already sent to {known[0]}: leave the other address out, or set it first"
             )
         if not known:
             self.records.campaigns.set_address(campaign, given)

@@ -57,7 +57,7 @@ def consent(options: argparse.Namespace) -> Printed:
             printed["class"] = terms.member_of
         if chosen is not None:
             printed["prior"] = [f"{label}: {weight}" for label, weight in chosen.items()]
-        if terms.enrolment == "enrolled":
+        if terms.enrolment == "enrolled" and not terms.coded:
             printed["next"] = "hand the organisation this device's enrolment: enrolment ID FILE"
         return printed
 

@@ -191,6 +191,14 @@ def test_an_invited_device_writes_its_enrolment(run, tmp_path):
     assert run("enrolment", ident, "device.enrolment")[0] == 1
 
 
+def test_a_device_with_a_code_is_not_asked_for_its_enrolment(run, tmp_path):
+    """A code enrols the device with its first upload, so consent asks for no file."""
+    ident = json.loads(run("join", "invited.campaign", "--trust", "analyst.pub", "--json")[1])["campaign"]
+    with Device.open(tmp_path / "store") as device:
+        device.present_code(bytes.fromhex(ident), "XJM4-K5VV-HE2H-EP7Q")
+    assert "enrolment ID FILE" not in run("consent", ident)[1]
+
+
 def test_budget_lowers_caps_and_never_raises_them(run):
     """The command shows the caps that are in force, and only lowers them."""
     assert json.loads(run("budget", "--lifetime", "4", "--window", "3600", "0.5", "--json")[1])["remaining"] == 4.0
