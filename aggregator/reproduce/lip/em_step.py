@@ -100,8 +100,8 @@ def one_step(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"Do not rely on a prior that may be wrong: if it is wrong for {wrong:.0%} of the people, MMSE stays "
-        f"{mmse[-1]:.2f} from the truth for any number of people, while LDP at the same eps comes within "
-        f"{bayes[-1]:.2f} with {crowds[-1]:,} people."
+        f"{mmse[-1]:.2f} from the truth for any number of people, while LDP at the same eps is "
+        f"{bayes[-1]:.2f} from it with {crowds[-1]:,} people."
     )
     return ExperimentResult((panel,), findings, verdict)
 
