@@ -247,7 +247,7 @@ def test_an_unknown_id_is_refused_by_every_command(open_device, clock):
         device.consented,
         device.enrolment,
         device.preview,
-        device.prior,
+        device.history,
         device.forget,
     ):
         with pytest.raises(UnknownCampaign):
