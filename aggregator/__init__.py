@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from aggregator.intake.ingest import ingest as ingest
     from aggregator.planner.plan import Plan as Plan
     from aggregator.planner.plan import plan as plan
-    from aggregator.simulation import Truth as Truth
-    from aggregator.simulation import read_truth as read_truth
     from aggregator.simulation import simulate as simulate
     from aggregator.study import Study as Study
+    from aggregator.truth_file import Truth as Truth
+    from aggregator.truth_file import read_truth as read_truth
 
 _HOME = {
     "Audit": "aggregator.author.audit",
@@ -35,13 +35,13 @@ _HOME = {
     "IngestResult": "aggregator.intake.ingest",
     "Plan": "aggregator.planner.plan",
     "Study": "aggregator.study",
-    "Truth": "aggregator.simulation",
+    "Truth": "aggregator.truth_file",
     "audit": "aggregator.author.audit",
     "ingest": "aggregator.intake.ingest",
     "plan": "aggregator.planner.plan",
     "read_draft": "aggregator.author.draft",
     "read_question": "aggregator.author.draft",
-    "read_truth": "aggregator.simulation",
+    "read_truth": "aggregator.truth_file",
     "simulate": "aggregator.simulation",
 }
 """The module that each name is loaded from, when it is first used."""

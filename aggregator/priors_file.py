@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from aggregator.author.value_table import SheetError
-from aggregator.simulation import Truth
+from aggregator.truth_file import Truth
 from protocol import exact, personal
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items

@@ -13,21 +13,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
 from itertools import repeat
 from multiprocessing import get_context
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.author.value_table import SheetError, read_people, read_sheet_by_class
+from aggregator.truth_file import Truth
 from protocol import personal
 from protocol.campaign import Campaign
-from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items, Line
+from protocol.domain import DITHER_BYTES, Answer
 from protocol.keys import SECRET_BYTES, SigningKey
 from protocol.notions.own import OwnPrior
 from protocol.notions.transcript import TranscriptPrior
@@ -40,164 +38,6 @@ CHUNK = 2_000
 """Number of people that a process simulates before it returns their bytes."""
 CHUNKS_EACH = 3
 """Minimum number of chunks per process: with fewer, one process is faster, since loading another takes time."""
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The true answers of a simulated population, by group of people with the same answer.
-
-    Attributes:
-        answers: the answer of each group, in the campaign's domain.
-        counts: number of people in each group.
-        places: index of each group's class, in a campaign with classes; if empty, each person's class is drawn
-            uniformly.
-        priors: declared prior of each group, in a campaign with declared priors; if empty, everybody declares the
-            distribution of the whole population.
-        levels: declared level of each group in nanonats, 0 for the campaign's level; if empty, everybody has the
-            campaign's level.
-        chances: relative probability of each group when a person draws a new answer; if empty, proportional to
-            ``counts``.
-    """
-
-    answers: tuple[Answer, ...]
-    counts: tuple[int, ...]
-    places: tuple[int, ...] = ()
-    priors: tuple[tuple[int, ...], ...] = ()
-    levels: tuple[int, ...] = ()
-    chances: tuple[float, ...] = ()
-
-    @property
-    def people(self) -> int:
-        """The number of people."""
-        return sum(self.counts)
-
-    def within(self, place: int) -> Truth:
-        """Return the truth of the people of one class, or of everybody if no classes are stated.
-
-        Args:
-            place: index of the class in the campaign.
-        Returns:
-            The truth of these people.
-        Raises:
-            SheetError: the class has no people.
-        """
-        if not self.places:
-            return self
-        groups = [group for group, of in enumerate(self.places) if of == place]
-        if not sum(self.counts[group] for group in groups):
-            raise SheetError("the file of true counts has no people of this class")
-        return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
-
-    def shares(self, domain: Domain) -> NDArray[np.float64]:
-        """Return the distribution over the domain's inputs.
-
-        A number that devices round randomly counts in part for each of the two inputs around it, so that the mean is
-        kept.
-
-        Args:
-            domain: the campaign's domain.
-        Returns:
-            (k,) shares that sum to 1; for items, (k,) shares of the people who hold each item.
-        """
-        if isinstance(domain, Items):
-            return self._holders(domain)
-        shares = np.zeros(domain.size)
-        for answer, count in zip(self.answers, self.counts, strict=True):
-            if isinstance(domain, Line) and domain.rounds_randomly:
-                lower, part = domain.place(answer)
-                shares[lower + 1] += count * part
-                shares[lower] += count * (1 - part)
-            else:
-                shares[domain.index(answer, bytes(DITHER_BYTES))] += count
-        return shares / self.people
-
-    def among_answered(self, form: Form, names: Sequence[str]) -> NDArray[np.float64]:
-        """Return the distribution of the answers to questions of a form, among the people who answer all of them.
-
-        Args:
-            form: the campaign's form.
-            names: the names of one or two questions.
-        Returns:
-            Shares that sum to 1, (a,) for one question and (a * b,) row by row for two.
-        Raises:
-            SheetError: nobody answers these questions.
-            ValueError: the answers are not those to a form.
-        """
-        domains = [form.questions[form.places[name]].domain for name in names]
-        found, people = np.zeros([domain.size for domain in domains]), 0
-        for answer, count in zip(self.answers, self.counts, strict=True):
-            if not isinstance(answer, Mapping):
-                raise ValueError("the answer to a form is not a mapping from question names to answers")
-            given = [each for name in names if (each := answer[name]) is not None]
-            if count and len(given) == len(names):
-                one = [Truth((each,), (1,)).shares(domain) for each, domain in zip(given, domains, strict=True)]
-                found += count * reduce(np.multiply.outer, one)
-                people += count
-        if not people:
-            raise SheetError(f"the file of true counts has no people who answer {' and '.join(names)}")
-        return found.ravel() / people
-
-    def _holders(self, domain: Items) -> NDArray[np.float64]:
-        """Return the share of people who hold each item, (m,)."""
-        holders = np.zeros(domain.count)
-        for answer, count in zip(self.answers, self.counts, strict=True):
-            members = [x for x in domain.members(answer) if x < domain.count]
-            holders[members] += count
-        return holders / self.people
-
-
-def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most: int | None = None) -> Truth:
-    """Read true counts from a CSV file with the header ``value,count`` or, with classes, ``value,count,class``.
-
-    For a form, the header has the questions' names, and ``class`` if the file has classes. Each row is one person, or
-    the number of people in a last column ``count``.
-
-    Args:
-        path: a CSV file in UTF-8.
-        domain: the campaign's domain.
-        classes: names of the campaign's classes.
-        most: maximum number of people; None for no limit.
-    Returns:
-        The number of people by answer, and by class if the file has classes.
-    Raises:
-        SheetError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole number, no
-            people, or more than ``most``.
-    """
-    if isinstance(domain, Form):
-        return _require_people(path, _people(path, domain, classes), most)
-    answers, counts, places = [], [], []
-    for answer, count, place, where in read_sheet_by_class(path, domain, "count", classes):
-        if count.denominator != 1 or count < 0:
-            raise SheetError(f"{where}: a count must be a whole number of at least 0, not {float(count):g}")
-        answers.append(answer)
-        counts.append(count.numerator)
-        if place is not None:
-            places.append(place)
-    return _require_people(path, Truth(tuple(answers), tuple(counts), tuple(places)), most)
-
-
-def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
-    """Read a CSV file of people who answer a form; equal rows form one group."""
-    found: dict[tuple[str, ...], int] = {}
-    answers: list[Answer] = []
-    counts: list[int] = []
-    places: list[int] = []
-    for texts, answer, place, count in read_people(path, form, classes):
-        group = found.setdefault(texts, len(answers))
-        if group == len(answers):
-            answers.append(answer)
-            counts.append(0)
-            places += [] if place is None else [place]
-        counts[group] += count
-    return Truth(tuple(answers), tuple(counts), tuple(places))
-
-
-def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:
-    if not truth.people:
-        raise SheetError(f"{path.name} has no people: at least one count must be above 0")
-    if most is not None and truth.people > most:
-        raise SheetError(f"{path.name} has more than {most:,} people, the maximum number of simulated devices")
-    return truth
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import pytest
 
 from aggregator import simulation
 from aggregator.families.hadamard.recipe import hadamard
+from aggregator.truth_file import Truth
 from edge_sdk import BudgetPolicy, Device
 from protocol import exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
@@ -30,8 +31,8 @@ def test_a_device_with_the_same_dice_sends_the_same_bytes(domain, answers, tmp_p
         1, 1, "open",
     )  # fmt: skip
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
-    truth = simulation.Truth(answers, (5,) * len(answers))
-    periods, truth = range(3, 6), simulation.Truth(answers, (5,) * len(answers))
+    truth = Truth(answers, (5,) * len(answers))
+    periods, truth = range(3, 6), Truth(answers, (5,) * len(answers))
     (sent,) = simulation.simulate(terms, signed.id, truth, periods, 0.5, seed=7)
     held = simulation.histories(truth, (), simulation.shuffled(truth, seed=7), len(periods), 0.5, seed=7)
     assert (held[:, 1:] != held[:, :-1]).any()

@@ -23,8 +23,8 @@ from aggregator.present.table import total_variation
 from aggregator.receive import inbox
 from aggregator.receive.app import application
 from aggregator.receive.server import bind, serve, server, url
-from aggregator.simulation import read_truth
 from aggregator.study import Study
+from aggregator.truth_file import read_truth
 from protocol.domain import Line
 
 

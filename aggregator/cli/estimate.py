@@ -365,7 +365,7 @@ def _write_binary(data: bytes) -> None:
 def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str | None) -> Floats:
     """Return the true shares in a file of the format that ``simulate`` reads; only those of the class ``name``, if
     given."""
-    from aggregator.simulation import read_truth
+    from aggregator.truth_file import read_truth
 
     truth = read_truth(path, domain, classes)
     return (truth if name is None else truth.within(classes.index(name))).shares(domain)

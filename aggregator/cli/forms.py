@@ -113,7 +113,7 @@ def print_form(
     found = request.estimate(signed, tally, where)
     truth = None
     if truth_file is not None:
-        from aggregator.simulation import read_truth
+        from aggregator.truth_file import read_truth
 
         people = read_truth(truth_file, found.form, classes)
         people = people if where is None else people.within(classes.index(where))

@@ -15,6 +15,7 @@ from aggregator.cli.numbers import Number, WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.estimate.span import Span
 from aggregator.quantity import quantity
+from aggregator.truth_file import Truth, read_truth
 from protocol.campaign import Campaign, campaign_id, unverified_campaign
 from protocol.errors import OutsideSchedule
 
@@ -133,10 +134,10 @@ def simulate(
 
 def _people_of(
     terms: Campaign, truth_file: Path | None, priors_file: Path | None, seed: int | None
-) -> tuple[simulation.Truth, str]:
+) -> tuple[Truth, str]:
     """Return the true answers and declared priors of the simulated people, and the drawn answers as CSV text, or ""."""
     if truth_file is not None:
-        truth = simulation.read_truth(truth_file, terms.domain, terms.classes, most=simulation.MOST_PEOPLE)
+        truth = read_truth(truth_file, terms.domain, terms.classes, most=simulation.MOST_PEOPLE)
         return truth, ""
     from aggregator import priors_file as priors
 

@@ -125,8 +125,8 @@ class Newer(StudyError):
 
     def __init__(self, path: Place, what: str) -> None:
         super().__init__(
-            f"the study {path.parent} was written by a newer version of halftruth: its table {path.name} {what}. This "
-            "step counted nothing; update halftruth, and run the command again"
+            f"the study {path.parent} was written by a newer version of halftruth: its table {path.name} {what}. "
+            "Update halftruth, and run the command again"
         )
         self._arguments = path, what
 
@@ -153,8 +153,8 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
         answer = places.answer_of(error)
         if answer is not None and _BEYOND_END not in answer:
             raise StudyError(
-                f"the study {path.parent} cannot be read or written: {answer}. This step counted nothing; remove the "
-                "cause, and run the command again"
+                f"the study {path.parent} cannot be read or written: {answer}. Remove the cause, and run "
+                "the command again: no report is counted twice"
             ) from error
         reason = str(error).partition("\n")[0].partition(": Error performing")[0].rstrip(".")
         if ("Unsupported" in reason and "version" in reason) or "Cannot cast schema" in reason:
@@ -164,8 +164,8 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
         if unread and ("(os error" not in reason or "(os error 2)" in reason):
             raise Damaged(path, f"cannot be read ({reason})") from error
         raise StudyError(
-            f"the study {path.parent} cannot be read or written: {reason}. This step counted nothing; remove the "
-            "cause, such as a full disk or missing permissions, and run the command again"
+            f"the study {path.parent} cannot be read or written: {reason}. Remove the cause, such as a full "
+            "disk or missing permissions, and run the command again: no report is counted twice"
         ) from error
 
 

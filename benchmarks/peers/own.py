@@ -28,8 +28,9 @@ from aggregator.families.response.recipe import randomized_response
 from aggregator.families.sets.recipe import subset_selection
 from aggregator.intake.ingest import ingest
 from aggregator.planner.choice import AUTO, chosen
-from aggregator.simulation import Truth, population
+from aggregator.simulation import population
 from aggregator.study import Study
+from aggregator.truth_file import Truth
 from edge_sdk import BudgetPolicy, Device
 from protocol import exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign

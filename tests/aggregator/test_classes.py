@@ -23,7 +23,8 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.intake import columns, enrolments
 from aggregator.intake.ingest import ingest
-from aggregator.simulation import Truth, classes_of, population, read_truth, shuffled
+from aggregator.simulation import classes_of, population, shuffled
+from aggregator.truth_file import Truth, read_truth
 from protocol import codec, envelope, personal
 from protocol.campaign import Campaign
 from protocol.channels import Blocks

@@ -29,8 +29,8 @@ from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.families.decoder import Floats
 from aggregator.families.registry import decoder_of
 from aggregator.planner.form_plan import plan_form
-from aggregator.simulation import read_truth
 from aggregator.study import Study
+from aggregator.truth_file import read_truth
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.errors import BadData
 from protocol.notions.classes import class_channels

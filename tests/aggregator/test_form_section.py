@@ -15,8 +15,9 @@ from aggregator.author.value_table import SheetError
 from aggregator.estimate.method import MethodRefused
 from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
-from aggregator.simulation import population, read_truth
+from aggregator.simulation import population
 from aggregator.study import Study
+from aggregator.truth_file import read_truth
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.domain import Form, NumberRange
 from protocol.errors import BadData

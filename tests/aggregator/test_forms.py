@@ -17,7 +17,7 @@ from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.intake.ingest import ingest
-from aggregator.simulation import read_truth
+from aggregator.truth_file import read_truth
 from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
 from protocol.domain import Values
 from protocol.domain.form import Form, FormQuestion

@@ -22,6 +22,7 @@ from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
 from aggregator.planner.choice import AUTO, candidates, chosen
 from aggregator.study import Study
+from aggregator.truth_file import Truth
 from edge_sdk import BudgetPolicy, Device
 from protocol import exact, notions
 from protocol.campaign import open_campaign, seal_campaign
@@ -243,7 +244,7 @@ def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path
         device.outbox.export(tmp_path / "one.htr")
     study = Study.create(tmp_path / "study")
     study.import_campaign(signed.data, [AUTHOR.public], "words")
-    truth = simulation.Truth(("v0", "v500"), (240, 160))
+    truth = Truth(("v0", "v500"), (240, 160))
     sent = simulation.population(terms, signed.id, truth, 0, 1, 1)
     (tmp_path / "all.htr").write_bytes(b"".join(part.reports for part in sent))
     assert ingest(study, [tmp_path / "all.htr", tmp_path / "one.htr"], now=terms.opens).accepted == 401

@@ -16,6 +16,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
 from aggregator.planner.padding import read_sets
 from aggregator.study import Study
+from aggregator.truth_file import Truth, read_truth
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Items
 from protocol.errors import BadData, NotInDomain
@@ -50,7 +51,7 @@ def drafted(padding: str, mechanism: str = "idue", folder: Path = Path()) -> Cam
     return campaign_of(tomllib.loads(DRAFT.format(padding=padding, mechanism=mechanism), parse_float=Decimal), folder)
 
 
-def baskets(seed: int) -> simulation.Truth:
+def baskets(seed: int) -> Truth:
     """Return the sets of people who have each item with a different probability, three items at most."""
     draw = random.Random(seed)
     chances = (0.7, 0.4, 0.3, 0.15, 0.05)
@@ -58,7 +59,7 @@ def baskets(seed: int) -> simulation.Truth:
     for _ in range(PEOPLE):
         held = [item for item, chance in zip(ITEMS, chances, strict=True) if draw.random() < chance]
         sets.append(tuple(held[:3]))
-    return simulation.Truth(tuple(sets), (1,) * PEOPLE)
+    return Truth(tuple(sets), (1,) * PEOPLE)
 
 
 @pytest.mark.parametrize(
@@ -150,7 +151,7 @@ def test_an_invalid_item_number_is_refused_with_the_range(tmp_path) -> None:
         assert wrong not in str(error.value).replace("30", "")
         file.write_text(f"value,count\n1;2,5\n3;{wrong};4,5\n", encoding="utf-8")
         with pytest.raises(SheetError, match=f"line 3: '{wrong}' is not a value .* numbers 1 to 30"):
-            simulation.read_truth(file, domain)
+            read_truth(file, domain)
         file.write_text(f"1;2\n3;{wrong};4\n", encoding="utf-8")
         with pytest.raises(SheetError, match=f"line 2: '{wrong}' is not an item .* numbers 1 to 30"):
             read_sets(file, domain)

@@ -13,6 +13,7 @@ from aggregator.estimate.personal import PersonalDecoder, PersonalTally, takes_o
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
+from aggregator.truth_file import Truth
 from protocol import personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.domain import Values
@@ -93,7 +94,7 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     half = NAT // 2
     declared = ((FLAT, 0), (STEEP, 0), (FLAT, half), (STEEP, half))
     priors, levels = zip(*declared, strict=True)
-    truth = simulation.Truth(("v0", "v1", "v2", "v0"), (400, 200, 300, 300), priors=priors, levels=levels)
+    truth = Truth(("v0", "v1", "v2", "v0"), (400, 200, 300, 300), priors=priors, levels=levels)
     batch = tmp_path / "batch.htr"
     sent = b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=3))
     forger = SigningKey.for_campaign(bytes(32), signed.id)
@@ -140,7 +141,7 @@ def test_simulated_reports_of_offered_channels_are_estimated(tmp_path):
     signed = open_campaign(seal_campaign(TERMS, key), [key.public])
     study = Study.create(tmp_path / "study")
     study.import_campaign(signed.data, [key.public], "crops")
-    truth = simulation.Truth(("v0", "v1"), (400, 200), priors=(FLAT, STEEP))
+    truth = Truth(("v0", "v1"), (400, 200), priors=(FLAT, STEEP))
     batch = tmp_path / "batch.htr"
     sent = b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=1))
     forger = SigningKey.for_campaign(bytes(32), signed.id)

@@ -14,6 +14,7 @@ from aggregator.author.toml_section import DraftError
 from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
 from aggregator.study import Study
+from aggregator.truth_file import Truth
 from edge_sdk import BudgetPolicy, Device
 from protocol import exact
 from protocol.campaign import open_campaign, seal_campaign
@@ -86,7 +87,7 @@ def test_devices_are_charged_by_the_certificate_of_their_class(tmp_path) -> None
     study = Study.create(tmp_path / "study")
     study.import_campaign(signed.data, [KEY.public], "diagnosis")
     counts, places = (300, 100, 180, 40, 20), (0, 0, 1, 1, 1)
-    truth = simulation.Truth(("none", "cold", "none", "diabetes", "HIV"), counts, places)
+    truth = Truth(("none", "cold", "none", "diabetes", "HIV"), counts, places)
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=1)))
     assert ingest(study, [batch], now=OPENS).accepted == sum(counts)

@@ -11,7 +11,8 @@ import pytest
 from aggregator.author.value_table import SheetError
 from aggregator.families.response.recipe import randomized_response
 from aggregator.priors_file import Declarers, read_priors, truth_of
-from aggregator.simulation import histories, read_truth, shuffled
+from aggregator.simulation import histories, shuffled
+from aggregator.truth_file import read_truth
 from protocol import exact, keys, personal
 from protocol.campaign import Campaign, seal_campaign
 from protocol.domain import Values

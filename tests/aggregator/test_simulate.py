@@ -7,7 +7,8 @@ from aggregator import simulation
 from aggregator.author.value_table import SheetError
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import randomized_response
-from aggregator.simulation import Truth, population, read_truth, simulate
+from aggregator.simulation import population, simulate
+from aggregator.truth_file import Truth, read_truth
 from protocol import envelope, exact
 from protocol.campaign import Campaign
 from protocol.channels import Blocks

@@ -18,6 +18,7 @@ from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.query import weighted
 from aggregator.estimate.transcript import SILENT, TranscriptDecoder, TranscriptTally, transcripts
 from aggregator.intake.ingest import ingest
+from aggregator.truth_file import Truth
 from edge_sdk import BudgetPolicy, Device
 from protocol.campaign import Campaign, decode_campaign, encode_campaign, open_campaign, seal_campaign
 from protocol.domain import Values
@@ -311,7 +312,7 @@ def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path
 def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
     """If a report is lost, the later reports of its device are left out with a warning, until the lost one arrives."""
     made, signed = study_of(campaign())
-    truth = simulation.Truth(LABELS, (10, 10, 10))
+    truth = Truth(LABELS, (10, 10, 10))
     for period in (0, 2, 3):
         (sent,) = simulation.population(signed.terms, signed.id, truth, period, seed=1)
         (tmp_path / f"{period}.htr").write_bytes(sent.reports)
@@ -332,7 +333,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
 def test_people_simulated_without_a_seed_are_new_in_each_period(study_of, tmp_path) -> None:
     """Without a seed the people of a later period are new, and their first reports can be decoded."""
     made, signed = study_of(campaign())
-    (sent,) = simulation.population(signed.terms, signed.id, simulation.Truth(LABELS, (3, 3, 3)), 2)
+    (sent,) = simulation.population(signed.terms, signed.id, Truth(LABELS, (3, 3, 3)), 2)
     (tmp_path / "2.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "2.htr"], now=OPENS + 2 * WEEK)
     assert (made.tally(signed).reports, made.tally(signed).lost) == (9, 0)
@@ -343,7 +344,7 @@ def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> N
     """A real device with the same random numbers sends, in each of three periods, the bytes that the simulation
     wrote."""
     signed = open_campaign(seal_campaign(campaign(notion), AUTHOR), [AUTHOR.public])
-    truth = simulation.Truth(LABELS, (2, 1, 1))
+    truth = Truth(LABELS, (2, 1, 1))
     order, now = simulation.shuffled(truth, seed=7), [0]
     sent = [next(simulation.population(signed.terms, signed.id, truth, period, seed=7)).reports for period in range(3)]
     written = [b"", b"", b""]

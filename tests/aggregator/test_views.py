@@ -35,9 +35,10 @@ from aggregator.present.listing import status_table
 from aggregator.present.tallies import tallies_table
 from aggregator.receive.acknowledgements import CountedQuery
 from aggregator.receive.view import StudySnapshot
-from aggregator.simulation import Truth, population
+from aggregator.simulation import population
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS
+from aggregator.truth_file import Truth
 from protocol import exact
 from protocol.campaign import SignedCampaign, open_campaign, seal_campaign
 from protocol.domain import Grid

@@ -15,8 +15,9 @@ from playwright.sync_api import Error, Page
 
 from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
-from aggregator.simulation import Truth, dice, population, shuffled
+from aggregator.simulation import dice, population, shuffled
 from aggregator.study import Study
+from aggregator.truth_file import Truth
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
