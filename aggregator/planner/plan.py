@@ -144,9 +144,7 @@ def plan(
     return Plan(sorted(rows, key=lambda row: (not row.chosen, row.candidate is None, _rank(row, question.goal))))
 
 
-def curve(
-    question: Question, most_bits: int | None = None, levels: Sequence[float] = CURVE
-) -> Iterator[tuple[float, dict[str, float]]]:
+def curve(question: Question, levels: Sequence[float] = CURVE) -> Iterator[tuple[float, dict[str, float]]]:
     """Yield each level in nats with the error of one report for every mechanism that applies at this level.
 
     The error is the squared error of the unbiased histogram, summed over the values; for LIP, that of one person's
