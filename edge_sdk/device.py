@@ -170,7 +170,7 @@ class Device(Membership, Disclosures):
                 (``Terms.asked_names``) to answers.
             slot: the slot of the answer in its period, 0 .. answers_per_period - 1. Slots are filled in increasing
                 order: a skipped slot cannot be filled later. None for the next slot, which is always 0 if the campaign
-                has one answer per period.
+                has one answer per period. With transcripts it is 0 too, although the report has another slot.
         Returns:
             The signed report, its period and slot, and the amount charged now, in nats.
         Raises:

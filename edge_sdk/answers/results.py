@@ -46,7 +46,7 @@ class Collected:
         period: the period of its output.
         slot: the slot of its output in the period.
         cost_nanonats: the amount charged now.
-        repeated: whether this reading was given before, so that nothing was charged now.
+        repeated: whether this answer was given before, so that nothing was charged now.
     """
 
     campaign_id: bytes

@@ -325,7 +325,7 @@ class Store:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        # Count the tables before reading the two numbers: another process may commit both between these queries.
+        # Count the tables before reading the two numbers: another process may commit tables and numbers in between.
         [[tables]] = run("SELECT count(*) FROM sqlite_master").fetchall()
         [[version]], [[application]] = run("PRAGMA user_version").fetchall(), run("PRAGMA application_id").fetchall()
         if tables and application != APPLICATION:
