@@ -53,7 +53,7 @@ def scaled(level: int, radius: int) -> int:
     priors of the ball.
 
     The result is the larger of two levels: the largest s with e^s <= e^level (1 - d (e^s - e^-s)), and half of
-    ``level``, at which every LIP channel satisfies LDP at ``level`` (Jiang, Li, Tandon 2020, Prop. 1).
+    ``level``, at which every LIP channel satisfies LDP at ``level`` (Jiang, Li, Tandon 2020, Theorem 1).
 
     Args:
         level: the level for the whole ball in nanonats.

@@ -124,7 +124,7 @@ class Mechanism:
 def level_of(notion: Notion) -> int | str:
     """Return the level in nanonats at which plain LDP implies ``notion``, or the reason why no level implies it."""
     if isinstance(notion, Information):
-        # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Prop. 1).
+        # eps-LDP implies eps-LIP under every prior (Jiang, Li, Tandon 2020, Theorem 1).
         return notion.level
     if isinstance(notion, MutualInformation):
         return "it does not support a notion that bounds an average"

@@ -5,7 +5,7 @@ So the matrices of levels of all draws sum to one matrix for the person:
 
     E[x][x'] = sum over draws of max over y of ln Q(y|x) - ln Q(y|x')
 
-(Acharya et al. 2020, Prop. 1 and 2; for budgets of single values, Gu et al. 2020, Theorem 2). Levels under a prior do
+(Acharya et al. 2020, Prop. 2 and 3; for budgets of single values, Gu et al. 2020, Theorem 2). Levels under a prior do
 not add in this way. So a LIP campaign counts with the LDP loss of its channel, and a campaign with transcripts with the
 LDP losses of the channels that were used. The matrix is never stored. The level of a pair, the maximum of a row and the
 worst pair are computed from the channels, exactly if that is cheap, and otherwise as an upper bound.

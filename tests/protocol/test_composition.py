@@ -47,7 +47,7 @@ def test_no_statistical_test_exceeds_the_level(table: Table) -> None:
 
 @given(tables(), tables())
 def test_levels_of_two_answers_add_pair_by_pair(first: Table, second: Table) -> None:
-    """For two independent answers of one person, the matrices of levels add entry by entry, exactly (Prop. 1)."""
+    """For two independent answers of one person, the matrices of levels add entry by entry, exactly (Prop. 2)."""
     for x, other in permutations(range(first.inputs), 2):
         worst = max(
             Fraction(first.weight(x, y) * second.weight(x, z), first.weight(other, y) * second.weight(other, z))
@@ -60,7 +60,7 @@ def test_levels_of_two_answers_add_pair_by_pair(first: Table, second: Table) -> 
 @settings(max_examples=50)
 @given(tables(), st.data())
 def test_processing_outputs_raises_no_level(table: Table, data: st.DataObject) -> None:
-    """Processing an output, randomly or not, makes no pair of inputs easier to distinguish (Prop. 2)."""
+    """Processing an output, randomly or not, makes no pair of inputs easier to distinguish (Prop. 1)."""
     made = data.draw(st.integers(1, 3))
     processing = [data.draw(rows(made)) for _ in range(table.outputs)]
     for x, other in permutations(range(table.inputs), 2):

@@ -49,7 +49,7 @@ def test_every_declared_prior_has_a_certified_channel(weights: list[int], level:
     notion = OwnPrior(level, len(prior))
     certificate = notion.certificate_of(prior)
     assert certificate.audited <= level
-    # The bound is twice the level (Jiang, Li, Tandon 2020, Prop. 1), plus rounding up.
+    # The bound is twice the level (Jiang, Li, Tandon 2020, Theorem 1), plus rounding up.
     assert certificate.ldp <= 2 * level + 10
     assert notion.channel_of(prior).truth > 0
 

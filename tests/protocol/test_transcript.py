@@ -131,7 +131,7 @@ def test_every_transcript_has_a_certified_channel(prior, level: int, drift: int,
     expected = notion.prior_after(earlier, period)
     certificate = notion.certificate_of(expected)
     assert certificate.audited <= level == certificate.cost
-    # The bound is twice the level (Jiang, Li, Tandon 2020, Prop. 1), plus rounding up.
+    # The bound is twice the level (Jiang, Li, Tandon 2020, Theorem 1), plus rounding up.
     assert certificate.ldp <= 2 * level + 10
     assert notion.channel_of(expected).truth > 0
     assert min(expected) > 0
