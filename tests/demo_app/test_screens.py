@@ -406,7 +406,7 @@ def test_visited_screens_leave_no_widgets(number, folder):
             screen.gone("agree")
             living.append(screen.call(widgets))
         # Objects that an animation still refers to are freed at its end.
-        until = time.monotonic() + 10
+        until = time.monotonic() + 60
         while living[0] != living[-1] and time.monotonic() < until:
             living.append(screen.call(widgets))
         assert living[0] == living[-1]

@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 from aggregator.cli.shell import halftruth
-from tests.demo_app.screen import PHONE, ROOT, SHOTS, Screen, display
+from tests.demo_app.screen import PATIENCE, PHONE, ROOT, SHOTS, Screen, display
 
 PEOPLE = {"none": 20, "primary": 30, "secondary": 40, "bachelor": 25}
 """Simulated neighbours, so that there are enough reports for an estimate."""
@@ -41,8 +41,6 @@ period_days = 30
 minimum_reports = 100
 """
 COMMAND = [sys.executable, "-c", "import sys; from aggregator.cli import main; sys.exit(main())"]
-STARTED = 30.0
-"""Seconds that a service may take to listen."""
 
 
 def run_desk(*arguments: object) -> str:
@@ -65,7 +63,7 @@ def received(folder: Path):
             yield found[0]
         finally:
             running.send_signal(signal.SIGTERM)
-            running.wait(STARTED)
+            running.wait(PATIENCE)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ def started(*arguments: str | Path, program: str = "") -> subprocess.CompletedPr
     """Run ``program`` and then ``python -m demo_app`` with the given arguments; it must end by itself."""
     code = f"import runpy, sys; {program}runpy.run_module('demo_app', run_name='__main__', alter_sys=True)"
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
 
 
 def test_the_app_without_kivy_names_the_missing_extra() -> None:

@@ -50,6 +50,8 @@ pytestmark = pytest.mark.slow
 UNITS = Path(edge_sdk.__file__).parent / "units"
 EDGES = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
 EVERY, READINGS = 900, 4
+PATIENCE = 300
+"""Seconds after which a process or a wait is taken to hang; a busy machine needs a part of them."""
 PERIOD = EVERY * READINGS
 
 PLAIN = """
@@ -357,13 +359,17 @@ def test_one_second_is_in_the_singular():
 def test_a_program_that_hangs_is_killed_with_all_processes_it_started(reader, tmp_path):
     """After the timeout there is no reading, and no process that the program started is left, even if it ignores
     signals."""
-    script = f"trap '' TERM; sleep 60 & echo $! > {tmp_path}/pid; echo 3.5; wait"
+    script = f"trap '' TERM; sleep {2 * PATIENCE} & echo $! > {tmp_path}/pid; echo 3.5; wait"
     begun = time.monotonic()
-    text, reason = reader(command=("sh", "-c", script), timeout=0.3)()
-    assert time.monotonic() - begun < 20
-    assert (text, reason) == ("", "the source gave nothing within 0.3 seconds")
+    # On a busy machine the program may not have started within the first timeout.
+    for timeout in (0.3, 30):
+        text, reason = reader(command=("sh", "-c", script), timeout=timeout)()
+        assert (text, reason) == ("", f"the source gave nothing within {timeout:g} seconds")
+        if (tmp_path / "pid").exists():
+            break
+    assert time.monotonic() - begun < PATIENCE
     pid = (tmp_path / "pid").read_text().strip()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while (status := Path(f"/proc/{pid}/stat")).exists() and " Z " not in status.read_text():
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -374,10 +380,10 @@ def test_a_program_is_stopped_with_the_unit(reader):
     failure."""
     reader.wake()
     begun = time.monotonic()
-    for source in ({"command": ("sleep", "60")}, {"stdin": True}):
+    for source in ({"command": ("sleep", str(2 * PATIENCE))}, {"stdin": True}):
         with pytest.raises(Stopped):
-            reader(timeout=60, **source)()
-    assert time.monotonic() - begun < 20
+            reader(timeout=2 * PATIENCE, **source)()
+    assert time.monotonic() - begun < PATIENCE
 
 
 def test_a_failed_source_gives_a_reason_without_a_value(reader, tmp_path):
@@ -756,7 +762,7 @@ def test_a_failed_upload_is_logged_and_readings_continue(world):
     one.until(OPENS + 2 * EVERY + 1)
     assert len(one.asked) == asked + 1
     assert one.unit.waits_for == [sending]
-    assert select.select([sending], [], [], 20)[0]
+    assert select.select([sending], [], [], PATIENCE)[0]
     while one.unit.waits_for:
         one.unit.step()
     assert one.log[-1].startswith("not everything was sent: no answer from 127.0.0.1")
@@ -842,15 +848,13 @@ def open_now(periods: int, seconds: int, answers: int, ahead: int = 0) -> bytes:
 def test_a_signal_ends_a_unit_at_once_even_while_its_source_hangs(tmp_path):
     """SIGTERM ends a unit at once with exit code 0, although its source hangs; the unfinished reading is not
     answered."""
-    text = PLAIN.replace('file = "reading"', 'command = ["sleep", "100"]\ntimeout = 50\ninstead = "0"')
-    file = written(tmp_path / "unit", text, open_now(100, 60, 1))
+    hangs = f'command = ["sleep", "{3 * PATIENCE}"]\ntimeout = {2 * PATIENCE}\ninstead = "0"'
+    file = written(tmp_path / "unit", PLAIN.replace('file = "reading"', hangs), open_now(100, 3 * PATIENCE, 1))
     with begun(file) as unit:
         assert "answering" in unit.stderr.readline()
         time.sleep(0.1)
-        at = time.monotonic()
         unit.send_signal(signal.SIGTERM)
-        _, err = unit.communicate(timeout=30)
-    assert time.monotonic() - at < 20
+        _, err = unit.communicate(timeout=PATIENCE)
     assert unit.returncode == 0
     assert err == "edge_sdk: stopped\n"
     with Device.open(tmp_path / "unit" / "store") as device:
@@ -863,7 +867,7 @@ def test_two_units_do_not_answer_one_campaign_with_one_store(tmp_path):
     with begun(file) as first:
         assert "answering" in first.stderr.readline()
         with begun(file) as second:
-            _, err = second.communicate(timeout=10)
+            _, err = second.communicate(timeout=PATIENCE)
         assert second.returncode == 1
         assert err == "edge_sdk: another process answers this campaign with this store: stop it first\n"
         first.kill()
@@ -871,7 +875,7 @@ def test_two_units_do_not_answer_one_campaign_with_one_store(tmp_path):
         with begun(file) as third:
             assert "answering" in third.stderr.readline()
             third.send_signal(signal.SIGTERM)
-            third.wait(timeout=10)
+            third.wait(timeout=PATIENCE)
 
 
 def test_in_the_journal_a_line_begins_with_its_level(tmp_path):
@@ -945,7 +949,7 @@ def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
             steps += 1
             assert steps < 1000
             for sending in one.unit.waits_for:
-                assert select.select([sending], [], [], 60)[0]
+                assert select.select([sending], [], [], PATIENCE)[0]
                 pause = 0
             if steps % 10 == 0:
                 one.again()
@@ -973,7 +977,7 @@ def test_a_unit_runs_from_the_opening_to_the_end(tmp_path):
         time.sleep(1.5)
         unit.kill()
     with begun(file) as unit:
-        _, err = unit.communicate(timeout=60)
+        _, err = unit.communicate(timeout=PATIENCE)
     assert unit.returncode == 0, err
     assert err.splitlines()[-1] == "edge_sdk: 'Load' is over"
     with Device.open(tmp_path / "unit" / "store") as device:

@@ -18,7 +18,7 @@ from protocol.keys import SigningKey
 from tests.aggregator.test_receive import served
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, agreed, campaign
 from tests.edge_sdk.fake_connection import FakeConnection
-from tests.edge_sdk.test_daemon import EVERY, PERIOD, PLAIN, load_average, world, written
+from tests.edge_sdk.test_daemon import EVERY, PATIENCE, PERIOD, PLAIN, load_average, world, written
 
 __all__ = ["world"]
 URL = "https://study.example"
@@ -113,7 +113,7 @@ def test_a_unit_follows_its_study_by_itself(world, tmp_path):
             pause = one.unit.step()
             assert pause is not None
             for sending in one.unit.waits_for:
-                assert select.select([sending], [], [], 60)[0]
+                assert select.select([sending], [], [], PATIENCE)[0]
                 pause = 0
             one.now += pause
             if one.unit.campaign_id == campaign_id(second) and one.unit._terms is not None:

@@ -22,7 +22,7 @@ from protocol.domain import NumberRange
 from protocol.envelope import Kind, read_batch
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS
-from tests.edge_sdk.test_daemon import EVERY, PERIOD, PLAIN, READINGS, World, begun, load_average, written
+from tests.edge_sdk.test_daemon import EVERY, PATIENCE, PERIOD, PLAIN, READINGS, World, begun, load_average, written
 from tests.edge_sdk.test_forms import FORM, MAPS, NAMES, form_campaign
 from tests.edge_sdk.test_views import SECRETS, dice_of
 
@@ -309,7 +309,7 @@ def test_the_process_answers_a_form(tmp_path):
     file = written(tmp_path / "unit", text, data)
     (tmp_path / "unit" / "reading").write_text("0.5,1.5\n")
     with begun(file) as unit:
-        _, err = unit.communicate(timeout=60)
+        _, err = unit.communicate(timeout=PATIENCE)
     assert unit.returncode == 0, err
     assert err.splitlines()[-1].endswith("is over")
     with Device.open(tmp_path / "unit" / "store") as device:

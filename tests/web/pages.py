@@ -68,7 +68,7 @@ class Visitor:
 
     def heading(self, words: str) -> None:
         """Wait for a screen by its heading."""
-        self.page.get_by_role("heading", level=1, name=words).wait_for(timeout=5000)
+        self.page.get_by_role("heading", level=1, name=words).wait_for()
 
     @property
     def text(self) -> str:

@@ -23,18 +23,10 @@ from protocol.domain import Values
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, campaign
 from tests.vectors import generate
 from tests.web import twin
-from tests.web.chromium import CHROMIUM, Chromium, chromium
+from tests.web.chromium import CHROMIUM, Chromium
 from tests.web.test_core import CASES, wycheproof
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
-
-
-# Playwright's event loop runs in this thread until the browser is closed, and other tests have their own loops. So the
-# browser lives only as long as this file.
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
 
 
 def test_every_vector_holds(browser: Chromium) -> None:
@@ -121,7 +113,7 @@ def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: 
     same bytes.
 
     The tab answers one new value after another and sends. Each charge reaches the study once. In the short form 12 tabs
-    are killed, every fourth by a crash, before all is compared.
+    are killed, every fourth by a crash; after each crash, all is compared.
     """
     chance = random.Random(3)
     domain = Values(tuple(map(str, range(24 * kills))))
@@ -135,7 +127,7 @@ def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: 
         asked = {**tab.options, "now": now, "id": known(data)["bytes"], "values": values}
         page.evaluate("(asked) => { import('/tests/web/device.mjs').then((it) => it.answersOn(asked)) }", asked)
         before = len(browser.study.reported)
-        # Each fifth tab may die before it did anything.
+        # Every fifth tab may die before it did anything.
         while kill % 5 and len(browser.study.reported) == before:
             page.wait_for_timeout(1)
         page.wait_for_timeout(chance.uniform(0, 60))
@@ -152,7 +144,7 @@ def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: 
             came = set(browser.study.stored)
             assert set(browser.study.reported) <= came
             assert len(came) - 1 == charges(held)
-    assert len(browser.study.reported) > kills / 2, "too few tabs answered before they were closed"
+    assert len(browser.study.reported) > kills / 2, "too few answers were reported before the tabs were closed"
 
 
 def test_every_new_output_is_charged_under_a_changing_clock(tab: Tab) -> None:
@@ -305,7 +297,7 @@ def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, peop
     """With the same random bytes, devices in the browser send the same reports as simulated people, and the study
     accepts all of them.
 
-    The study's simultaneous 95% intervals contain the truth; with other seeds, one in twenty would fail.
+    The study's simultaneous 95% intervals contain the truth; with other seeds, at most one in twenty would fail.
     """
     data = campaign()
     signed = open_campaign(data, [AUTHOR.public])

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 
 from tests.edge_sdk.conftest import AUTHOR
 from tests.web import campaigns
-from tests.web.chromium import CHROMIUM, Chromium, chromium
+from tests.web.chromium import CHROMIUM, Chromium
 from tests.web.pages import Visitor, document
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
@@ -22,12 +22,6 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 PRINT = base64.urlsafe_b64encode(hashlib.sha256(AUTHOR.public).digest()[:16]).decode().rstrip("=")
 PHONE = {"width": 390, "height": 844}
 DAY = 86_400
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
 
 
 @pytest.fixture
@@ -119,7 +113,7 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
 def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches: int) -> None:
     """The page shows this device's questions after the consent is stored, one question a page.
 
-    A device that is asked two questions takes two touches more than one that is asked one, and a class takes one more.
+    Two questions take six touches in all, and the choice of a class takes one more.
     The short form uses the form with classes, which includes the other form.
     """
     visitor.open(document(form))

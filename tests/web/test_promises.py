@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,17 +13,11 @@ from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Form
 from tests.edge_sdk.conftest import OPENS, WEEK, campaign
 from tests.web import twin
-from tests.web.chromium import CHROMIUM, Chromium, chromium
+from tests.web.chromium import CHROMIUM, Chromium
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 TRUST = [public.hex() for public in twin.TRUST]
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    with chromium(tmp_path_factory.mktemp("profile")) as started:
-        yield started
 
 
 @pytest.fixture(scope="module")
