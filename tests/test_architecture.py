@@ -165,7 +165,7 @@ QUESTION = re.compile(r'("""|/\*\*\s*(\*\s*)?)(What|How|Where|Which|Whether|What
 
 
 def test_a_docstring_begins_with_its_subject() -> None:
-    """A docstring says what is returned or done: it begins with an imperative or a noun, not with a question's word.
+    """A docstring says what is returned or done: it begins with an imperative or a noun, not with a question word.
 
     So does the first line of a comment for JSDoc in the modules of the browser.
     """

@@ -78,7 +78,7 @@ def test_every_mechanism_for_plain_ldp_is_tested() -> None:
 @each
 def test_the_declared_level_is_the_audited_one(mechanism, numbers) -> None:
     """At sizes next to every limit of a mechanism, and at random levels, the audited level is at most the declared one
-    and within a millionth of a nat of it. The channel for a level 0.1% higher is refused."""
+    and at most 1,024 nanonats below it. The channel for a level 0.1% higher is refused."""
     assert kept(mechanism, numbers, SOME)
 
 

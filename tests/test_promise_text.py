@@ -30,7 +30,7 @@ PRIOR = (4, 3, 2, 1)
 NAT = exact.NANONATS
 LEVELS = sorted({10**6 + step * (20 * NAT - 10**6) // 49 for step in range(50)} | {10**6 * 1219**step // 1000**step
                 for step in range(50)})  # fmt: skip
-"""100 levels of 0.001 to 20 nats, half of them evenly spread, half evenly by their logarithms."""
+"""99 levels of 0.001 to 20 nats, half of them evenly spread, half evenly by their logarithms."""
 
 WIDE = Context(prec=80)
 BOUND = re.compile(
@@ -127,7 +127,8 @@ KINDS = [*notions._FROM_WIRE, notions.Classes.name]
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_stated_bound_is_the_exact_one_rounded_up(kind: str) -> None:
     """The device's terms, the app in both languages, the aggregator's audit and the page state each bound of a notion
-    as the exact factor, rounded up by less than a unit of its last digit, at 100 levels."""
+    as the exact factor, rounded up by less than a unit of its last digit, at each of ``LEVELS`` that the notion can
+    have."""
     for level in LEVELS:
         if (kind in ("minid", "avgid", "pairwise") and level < 2 * exact.MIN_LEVEL) or level + 1 > exact.MAX_LEVEL:
             continue

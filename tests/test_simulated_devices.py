@@ -31,7 +31,6 @@ def test_a_device_with_the_same_dice_sends_the_same_bytes(domain, answers, tmp_p
         1, 1, "open",
     )  # fmt: skip
     signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
-    truth = Truth(answers, (5,) * len(answers))
     periods, truth = range(3, 6), Truth(answers, (5,) * len(answers))
     (sent,) = simulation.simulate(terms, signed.id, truth, periods, 0.5, seed=7)
     held = simulation.histories(truth, (), simulation.shuffled(truth, seed=7), len(periods), 0.5, seed=7)

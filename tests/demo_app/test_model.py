@@ -798,8 +798,8 @@ def test_a_link_leads_to_the_terms_of_its_campaign(tmp_path, clock, study):
     ],
 )
 def test_a_link_that_cannot_be_followed_is_a_notice(tmp_path, clock, study, spoil, key):
-    """A link with another key, or to a campaign that the study does not have, leads to its own notice, and nothing
-    is stored."""
+    """A link with another key, to a campaign that the study does not have, or to a study that fails, leads to its own
+    notice, and nothing is stored."""
     for name, value in spoil.items():
         setattr(study, name, value)
     with contextlib.closing(Model(tmp_path / "store", clock=clock, opener=study)) as model:

@@ -149,8 +149,8 @@ def test_a_locale_chooses_its_language() -> None:
 
 
 def test_numbers_are_written_as_the_language_writes_them() -> None:
-    """Numbers have three significant digits, no trailing zeros, the language's decimal separator and grouping, and are
-    never "-0"."""
+    """Numbers have at most three digits, or all digits before the decimal separator, no trailing zeros, the language's
+    separators, and are never "-0"."""
     cases = {0.5: "0.5", 2.25: "2.25", 1.0: "1", 12.3456: "12.3", 1234.5: "1234", 0.0004: "0", -0.0001: "0", 7: "7",
              1234567: "1,234,567", 2980: "2980", -1.5: "\N{MINUS SIGN}1.5"}  # fmt: skip
     for value, text in cases.items():
@@ -162,8 +162,8 @@ def test_numbers_are_written_as_the_language_writes_them() -> None:
 
 
 def test_spent_nats_are_rounded_up_and_remaining_nats_down() -> None:
-    """Spent or possibly revealed amounts are rounded up to three digits, also if only a nanonat exceeds them; remaining
-    amounts are rounded down. They have the language's decimal separator."""
+    """Spent or possibly revealed amounts are rounded up to three significant digits, or to whole nats above 999, also
+    if only a nanonat exceeds them; remaining amounts are rounded down. They have the language's decimal separator."""
     cases = {1.0: ("1", "1"), 1.000000001: ("1.01", "1"), 2.2599: ("2.26", "2.25"), 0.0004: ("0.001", "0"),
              0.5: ("0.5", "0.5"), 12.34: ("12.4", "12.3"), 99.99: ("100", "99.9"), 1234.5: ("1235", "1234"),
              12345.5: ("12,346", "12,345"), 0.0: ("0", "0"), -1.267: ("-1.26", "-1.27")}  # fmt: skip

@@ -104,8 +104,8 @@ def failing(link, study):
     ],
 )
 def test_a_study_that_differs_from_the_link_is_refused(device, spoil, error, why):
-    """Another campaign, another key and a missing study are each refused by an error of one line, and nothing is
-    stored."""
+    """Another campaign, another or a short key, and a study that fails or lacks the campaign are each refused by an
+    error of one line, and nothing is stored."""
     link, study = link_to(DATA), Answering(DATA)
     spoil(link, study)
     with pytest.raises(error, match=why) as refused:

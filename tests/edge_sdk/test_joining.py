@@ -99,7 +99,8 @@ def test_the_terms_are_in_the_persons_language_and_answers_are_not(open_device, 
 
 
 def test_a_translation_without_labels_does_not_check_the_campaigns_labels_again(monkeypatch):
-    """32 translations of few bytes do not multiply the checks of a long list of labels."""
+    """A translation without labels does not check the campaign's labels again, so many short translations do not
+    multiply the checks of a long list."""
     monkeypatch.setattr(Values, "renamed", None)
     translations = tuple(Texts(f"a{letter}", "T", "F?") for letter in "abc")
     assert informed(language="en", translations=translations).translations == translations
@@ -126,7 +127,7 @@ def test_an_untrusted_author_is_refused(open_device, clock):
     assert open_device().campaigns == []
 
 
-def test_every_altered_bit_is_refused(open_device, clock):
+def test_an_altered_bit_is_refused(open_device, clock):
     """A signed campaign with a single bit flipped is refused, for 1,000 of its bits and all bits at its ends."""
     data = campaign()
     device = open_device()

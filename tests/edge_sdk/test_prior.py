@@ -96,7 +96,7 @@ def test_the_belief_after_bits_is_that_after_a_single_bit(name):
 @pytest.mark.parametrize("name", [*LARGE, "sensitive"])
 def test_draws_fit_with_the_probability_in_the_preview(name):
     """In n = 4,000 draws of one value, the share of its likeliest outputs, or of words with its bit, is the stated one,
-    within six standard errors. A failure would mean that the preview describes another channel."""
+    within six standard errors, alpha = 2 * 10^-9. A failure would mean that the preview describes another channel."""
     channel = LARGE.get(name, SENSITIVE)
     dice = random.Random(5)
     x, draws = channel.inputs - 1, 4000

@@ -126,8 +126,8 @@ def test_a_slot_outside_the_period_is_refused(open_device, clock, number):
     assert dice.asked == [32, DITHER_BYTES]
 
 
-def test_a_year_of_hourly_readings_remembers_one_day(open_device, clock):
-    """With hourly readings for many days, the store has the readings of one day only; those of earlier periods are
+def test_forty_days_of_hourly_readings_remember_one_day(open_device, clock):
+    """With hourly readings for 40 days, the store has the readings of one day only; those of earlier periods are
     deleted once they are sealed."""
     device = open_device()
     campaign_id = agreed(device, hourly())

@@ -135,9 +135,9 @@ def count(study):
 # The caps
 
 
-def test_the_201st_waiting_answer_is_refused_without_a_charge(open_device, clock):
-    """The 201st answer is refused before it is drawn, for every value; the oldest envelopes stay; sending makes
-    room."""
+def test_an_answer_beside_200_waiting_envelopes_is_refused_without_a_charge(open_device, clock):
+    """If 200 envelopes wait, an answer is refused before it is drawn, for every value; the oldest envelopes stay;
+    sending makes room."""
     device = open_device()
     first, second = agreed(device), device.join(SECOND).campaign_id
     for period in range(MOST_ENVELOPES - 1):

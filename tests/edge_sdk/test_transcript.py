@@ -40,7 +40,7 @@ def report_of(data: bytes, sealed: bytes) -> tuple[int, int, int]:
 
 @pytest.fixture
 def agreed(open_device):
-    """Return a device that agreed to a campaign with transcripts."""
+    """Return a function that opens a device and agrees to a campaign; it returns the device and the campaign's id."""
 
     def make(data: bytes, place: object = ":memory:", **options):
         device = open_device(place, **options)

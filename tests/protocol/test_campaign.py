@@ -94,7 +94,7 @@ def test_round_trip(changes: dict[str, Any]) -> None:
     ],
 )
 def test_parts_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
-    """The constructor refuses a campaign whose fields are outside their limits."""
+    """The constructor refuses a campaign whose fields are outside their limits or do not fit each other."""
     with pytest.raises(CampaignError):
         made(**changes)
 

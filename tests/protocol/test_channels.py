@@ -391,8 +391,8 @@ LARGE: dict[str, Channel] = {name: channel for shapes in SHAPES.values() for nam
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_draw_their_weights(name: str) -> None:
-    """A chi-square test of n = 10^4 draws accepts the weights, alpha = 10^-6 for each input; a failure would mean
-    another distribution. The long form, with a million draws, detects differences a tenth as large."""
+    """A chi-square test of n = 10^4 draws of one input accepts the weights, alpha = 10^-6; a failure would mean another
+    distribution. The long form, with a million draws, detects differences a tenth as large."""
     channel = LARGE[name]
     assert chi_square(channel, channel.inputs // 2, 10**4, SEED) > 1e-6
 

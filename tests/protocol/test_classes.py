@@ -179,6 +179,7 @@ def test_costs_are_those_of_the_class() -> None:
     channel."""
     made = campaign()
     assert made.worst_case == max(one.ldp for one in made.certificates) * 4
+    assert all(one.cost == one.ldp for one in made.certificates)
     assert made.certificates[2].cost <= NAT // 2 < made.certificates[0].cost
     assert campaign(closes=20).worst_case == made.certificate.ldp * 2
 

@@ -244,8 +244,8 @@ def test_the_witness_is_the_pair_that_exceeds() -> None:
 
 
 def test_a_pairwise_audit_computes_one_exponential_a_pair() -> None:
-    """The largest matrix that a campaign can carry, with all levels different, is audited with one exponential for each
-    pair."""
+    """A matrix of 60 values with all levels different is audited with at most one exponential for each entry and a
+    hundred more."""
     k = 60
     draw = random.Random(13)
     weights = [[draw.randint(90, 110) for _ in range(k)] for _ in range(k)]

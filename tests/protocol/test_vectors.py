@@ -83,14 +83,10 @@ def check_batch(case: Case) -> None:
     data = bytes.fromhex(case["batch"])
     assert data.hex() == "".join(item.get("envelope") or item["bytes"] for item in case["items"])
     found = [
-        {"stage": item.stage} if isinstance(item, BadData) else {"envelope": sealed_again(item).hex()}
+        {"stage": item.stage} if isinstance(item, BadData) else {"envelope": item.encode().hex()}
         for item in envelope.read_batch(data)
     ]
     assert found == [{name: item[name] for name in item if name != "bytes"} for item in case["items"]]
-
-
-def sealed_again(item: envelope.Envelope) -> bytes:
-    return codec.encode([envelope.VERSION, int(item.kind), item.key_id, item.unverified, item.signature])
 
 
 def check_domain(case: Case) -> None:
@@ -386,7 +382,7 @@ def test_wycheproof() -> None:
 
 def test_openssl_and_libsodium_agree_on_the_key_vectors() -> None:
     """OpenSSL and libsodium give the stated verdict on every signature of the key vectors, and both refuse a signature
-    with any third bit or the last bit flipped."""
+    with one bit flipped, for every third bit and the last one."""
     for case in read("keys"):
         if "signature" not in case:
             continue

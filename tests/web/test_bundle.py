@@ -197,7 +197,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("source", REFUSED)
 def test_an_unknown_form_is_refused(source: str, tmp_path: Path) -> None:
-    """For syntax that the linker does not support, the error has the cause and names the module."""
+    """For syntax that the linker does not support, the error has the cause, and names the module unless the whole page
+    is meant."""
     (tmp_path / "other.js").write_text("export const one = 1;\n", encoding="utf-8")
     entry = tmp_path / "entry.js"
     entry.write_text("\n" + source, encoding="utf-8")

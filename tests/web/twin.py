@@ -57,8 +57,7 @@ class Step:
 
 
 def _answerable() -> list[AnswerableCampaign]:
-    """Return the campaigns of the answer vectors, and two with six values: one answer a period and three answers a
-    period."""
+    """Return the campaigns of the answer vectors, and ``CHOOSING``."""
     found = {}
     for case in json.loads((VECTORS / "answer.json").read_text(encoding="utf-8"))["cases"]:
         data = bytes.fromhex(case["campaign"])
@@ -265,8 +264,8 @@ class Twin:
 
 
 def alike(what: str, given: Any) -> Any:
-    """Return the part of a step's result that both devices have in common: no terms, and only a refusal's text about
-    caps."""
+    """Return the part of a step's result that both devices have in common: no terms, and the text of a refusal only if
+    a cap refused it."""
     if isinstance(given, dict) and "refused" in given:
         said = given["message"] if given["refused"] == "BudgetRefused" else ""
         return {"refused": given["refused"], "said": said}
