@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from enum import Enum, auto
 
 END_OF_HEAD = b"\r\n\r\n"
+PATIENCE = 60
+"""Seconds after which a connection is taken to hang; a busy machine needs a part of them."""
 
 
 class Fault(Enum):
@@ -50,7 +52,7 @@ class FaultProxy:
         while True:
             client, _ = self.listening.accept()
             with client, contextlib.suppress(OSError):
-                client.settimeout(5)
+                client.settimeout(PATIENCE)
                 if not self._carry(client):
                     return
 
@@ -65,7 +67,7 @@ class FaultProxy:
             client.sendall(b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
         if fault in (Fault.SERVER_ERROR, Fault.DROPPED_REQUEST):
             return True
-        with socket.create_connection(self.upstream, timeout=5) as server:
+        with socket.create_connection(self.upstream, timeout=PATIENCE) as server:
             if fault is Fault.TRUNCATED_REQUEST:
                 server.sendall(request[: -len(request.split(END_OF_HEAD, 1)[1]) // 2])
                 return True
@@ -113,5 +115,5 @@ def fault_proxy(upstream: tuple[str, int], faults: Iterable[Fault]) -> Iterator[
         yield proxy
     finally:
         socket.create_connection(proxy.address).close()
-        proxy.thread.join(10)
+        proxy.thread.join(PATIENCE)
         proxy.listening.close()

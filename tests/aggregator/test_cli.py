@@ -1,4 +1,4 @@
-"""Laws of the command line on which people and scripts rely, for any input."""
+"""Properties of the command line on which people and scripts rely, for any input."""
 
 import errno
 import inspect

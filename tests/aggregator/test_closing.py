@@ -1,4 +1,5 @@
-"""Laws of closing a campaign early: only its author can shorten it, and every study and service applies the notice."""
+"""Properties of closing a campaign early: only its author can shorten it, and every study and service applies the
+notice."""
 
 from __future__ import annotations
 

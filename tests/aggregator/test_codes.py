@@ -1,4 +1,4 @@
-"""Laws of single-use codes: each admits one device, is redeemed atomically, and is never stored with a key."""
+"""Properties of single-use codes: each admits one device, is redeemed atomically, and is never stored with a key."""
 
 from __future__ import annotations
 

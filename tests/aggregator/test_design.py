@@ -1,4 +1,5 @@
-"""Laws of drafts and recipes: a draft becomes integers that satisfy the level, or is refused with one clear error."""
+"""Properties of drafts and recipes: a draft becomes integers that satisfy the level, or is refused with one clear
+error."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""Laws of the author's warnings: each appears beyond its threshold, and a sound campaign causes no warning."""
+"""Properties of the author's warnings: each appears beyond its threshold, and a sound campaign causes no warning."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Laws of the noise recipes: each is certified at its level and has the distribution of its name."""
+"""Properties of the noise recipes: each is certified at its level and has the distribution of its name."""
 
 import math
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Laws of designed channels: published optima, the search compared to them, and mechanisms for an average over
+"""Properties of designed channels: published optima, the search compared to them, and mechanisms for an average over
 people."""
 
 import math

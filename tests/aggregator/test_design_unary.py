@@ -1,4 +1,4 @@
-"""Laws of the recipes for bit vectors: RAPPOR, OUE, utility-optimised RAPPOR, OUE under a prior, and IDUE."""
+"""Properties of the recipes for bit vectors: RAPPOR, OUE, utility-optimised RAPPOR, OUE under a prior, and IDUE."""
 
 import math
 import random
@@ -98,8 +98,8 @@ def test_oue_under_a_prior_keeps_its_level_tightly(prior, level):
     """The channel is certified, reaches its level to a part in a million, and has at most the error of OUE at the same
     level.
 
-    LDP of that OUE implies LIP. The channel's LDP level is at most twice its LIP level (Jiang, Li, Tandon 2020, Prop.
-    1).
+    LDP of that OUE implies LIP. The channel's LDP level is at most twice its LIP level (Jiang, Li, Tandon 2020,
+    Theorem 1).
     """
     channel = unary.oue_lip(prior, level)
     certificate = notions.certify(channel, Information(level, tuple(prior)))

@@ -1,4 +1,5 @@
-"""Laws of the analyst's desk: trends, comparisons, exports and completion, from signed reports to printed output."""
+"""Properties of the analyst's desk: trends, comparisons, exports and completion, from signed reports to printed
+output."""
 
 from __future__ import annotations
 

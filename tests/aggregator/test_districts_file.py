@@ -1,4 +1,4 @@
-"""Laws of districts from a GeoJSON file: each cell is in exactly one polygon or elsewhere, and invalid files are
+"""Properties of districts from a GeoJSON file: each cell is in exactly one polygon or elsewhere, and invalid files are
 refused."""
 
 import json

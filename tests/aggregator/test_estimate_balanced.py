@@ -1,4 +1,4 @@
-"""Laws of bit vectors whose shares sum to one, and of the weighted projection, against all words and a solver."""
+"""Properties of bit vectors whose shares sum to one, and of the weighted projection, against all words and a solver."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Laws of empirical Bayes, against a slow reference, the projection, and published results."""
+"""Properties of empirical Bayes, against a slow reference, the projection, and published results."""
 
 import numpy as np
 import pytest

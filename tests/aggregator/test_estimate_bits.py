@@ -1,4 +1,4 @@
-"""Laws of the decoder of bit vectors, against an enumeration of all words; and the closed forms of the plain
+"""Properties of the decoder of bit vectors, against an enumeration of all words; and the closed forms of the plain
 mechanisms."""
 
 import math

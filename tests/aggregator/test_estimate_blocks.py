@@ -1,4 +1,4 @@
-"""Laws of decoding blocks, and of the recipes for blocks, against matrices from the channel's integer weights."""
+"""Properties of decoding blocks, and of the recipes for blocks, against matrices from the channel's integer weights."""
 
 import math
 from fractions import Fraction

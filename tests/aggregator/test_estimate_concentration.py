@@ -1,4 +1,4 @@
-"""Laws of the mixture of projected and uniform shares, against dense matrices; its estimates are unbiased."""
+"""Properties of the mixture of projected and uniform shares, against dense matrices; its estimates are unbiased."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Laws of the decoders: each fast form, against matrices from the channel's integer weights."""
+"""Properties of the decoders: each fast form, against matrices from the channel's integer weights."""
 
 from fractions import Fraction
 

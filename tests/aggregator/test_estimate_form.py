@@ -1,4 +1,4 @@
-"""Laws of the estimates of a form: single questions, tables of two questions, and the test of association.
+"""Properties of the estimates of a form: single questions, tables of two questions, and the test of association.
 
 The slow references use dense matrices: the response R, a left inverse from unit vectors, and the covariance of one
 report's contribution, summed over outputs. Surveys are drawn with fixed seeds, so no test fails by chance.

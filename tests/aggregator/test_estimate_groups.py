@@ -1,6 +1,6 @@
-"""Laws of the errors of correlated reports: several reports of one device, and the same devices in two periods.
+"""Properties of the errors of correlated reports: several reports of one device, and the same devices in two periods.
 
-Statistical laws have fixed seeds. The coverage of correct 95% intervals over S surveys has a standard error of at most
+Statistical tests have fixed seeds. The coverage of correct 95% intervals over S surveys has a standard error of at most
 sqrt(.05 * .95 / S), for any correlation between the values of one survey.
 """
 

@@ -1,4 +1,4 @@
-"""Laws of estimates and intervals over 4,000 and more simulated batches for each mechanism.
+"""Properties of estimates and intervals over 4,000 and more simulated batches for each mechanism.
 
 Batches are drawn from the exact distribution of the counts. "Drawn people": every batch has new people from the shares
 p, so counts are multinomial under p Q; the standard error is computed in this model, and the intervals are tight.

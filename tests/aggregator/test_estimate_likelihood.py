@@ -1,4 +1,4 @@
-"""Laws of maximum likelihood: it finds a maximum, states its gap correctly, and its error bars cover where they
+"""Properties of maximum likelihood: it finds a maximum, states its gap correctly, and its error bars cover where they
 exist."""
 
 from fractions import Fraction

@@ -1,4 +1,4 @@
-"""Laws of the decoder of noise, against dense matrices, and its limits."""
+"""Properties of the decoder of noise, against dense matrices, and its limits."""
 
 import numpy as np
 import pytest

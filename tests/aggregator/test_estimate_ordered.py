@@ -1,4 +1,4 @@
-"""Laws of estimates of numbers: the default distribution, the mean with its error, and the labels of rounded
+"""Properties of estimates of numbers: the default distribution, the mean with its error, and the labels of rounded
 numbers."""
 
 import csv

@@ -1,4 +1,4 @@
-"""Laws of an estimate: its fields, its refusals and its warnings."""
+"""Properties of an estimate: its fields, its refusals and its warnings."""
 
 import json
 

@@ -1,5 +1,5 @@
-"""Laws of the residual test and of the robust distribution: small floods are detected and change it little; honest
-counts pass."""
+"""Properties of the residual test and of the robust distribution: small floods are detected and change it little;
+honest counts pass."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""Laws of the screen: honest reports pass for any population; floods are detected as often as ESTIMATES.md states."""
+"""Properties of the screen: honest reports pass for any population; floods are detected as often as ESTIMATES.md
+states."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Laws of classes that are pooled by precision: least squares, the test before pooling, and the errors of the plan."""
+"""Properties of classes that are pooled by precision: least squares, the test before pooling, and the errors of the
+plan."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Laws of the tree of resolutions: estimates against dense linear algebra, and the coverage of intervals."""
+"""Properties of the tree of resolutions: estimates against dense linear algebra, and the coverage of intervals."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,5 @@
-"""Laws of the estimate of a campaign with views: each resolution is unbiased, consistent with the others, and states
-its error."""
+"""Properties of the estimate of a campaign with views: each resolution is unbiased, consistent with the others, and
+states its error."""
 
 import csv
 import io

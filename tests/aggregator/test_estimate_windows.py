@@ -1,4 +1,4 @@
-"""Laws of the windows decoder: running sums, against matrices from the channel's integer weights."""
+"""Properties of the windows decoder: running sums, against matrices from the channel's integer weights."""
 
 import numpy as np
 import pytest

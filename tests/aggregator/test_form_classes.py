@@ -1,4 +1,5 @@
-"""Laws of forms and maps for people of public classes: drafts, tallies and estimates are those of each class alone."""
+"""Properties of forms and maps for people of public classes: drafts, tallies and estimates are those of each class
+alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the plan of a form: its figures are those of the estimate, and questions that cannot be answered are
+"""Properties of the plan of a form: its figures are those of the estimate, and questions that cannot be answered are
 named."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Laws of forms in the analyst's commands: from reports by view to shares of a question and cells of a table."""
+"""Properties of forms in the analyst's commands: from reports by view to shares of a question and cells of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the weights of a map's resolutions."""
+"""Properties of the weights of a map's resolutions."""
 
 import math
 

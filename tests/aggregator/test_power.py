@@ -1,4 +1,4 @@
-"""Laws of power failures: completed work is on the disk, and nothing is removed before its replacement is on the
+"""Properties of power failures: completed work is on the disk, and nothing is removed before its replacement is on the
 disk."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Laws of the tables, documents and pictures of estimates."""
+"""Properties of the tables, documents and pictures of estimates."""
 
 import csv
 import dataclasses

@@ -1,4 +1,5 @@
-"""Laws of maps: each cell is drawn at the finest resolution with a significant estimate, over the app's coastline."""
+"""Properties of maps: each cell is drawn at the finest resolution with a significant estimate, over the app's
+coastline."""
 
 import csv
 import io

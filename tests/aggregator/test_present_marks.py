@@ -1,4 +1,5 @@
-"""Laws of marks on a map: each is at its region of the picture and has its figures, and their number is bounded."""
+"""Properties of marks on a map: each is at its region of the picture and has its figures, and their number is
+bounded."""
 
 import re
 from html.parser import HTMLParser

@@ -1,4 +1,4 @@
-"""Laws of the page: it loads no other file, has every result, and is the same every time."""
+"""Properties of the page: it loads no other file, has every result, and is the same every time."""
 
 import base64
 import hashlib

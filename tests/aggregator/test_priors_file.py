@@ -1,4 +1,4 @@
-"""Laws of simulations with a file of declared priors: people's priors, and their values."""
+"""Properties of simulations with a file of declared priors: people's priors, and their values."""
 
 from __future__ import annotations
 

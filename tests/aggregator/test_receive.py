@@ -1,4 +1,5 @@
-"""Laws of the service that receives uploads: an acknowledged upload is on the disk, and its sender is not recorded."""
+"""Properties of the service that receives uploads: an acknowledged upload is on the disk, and its sender is not
+recorded."""
 
 from __future__ import annotations
 

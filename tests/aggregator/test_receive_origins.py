@@ -1,4 +1,5 @@
-"""Laws of requests from web pages: they are accepted from any origin, without credentials, under the general limits."""
+"""Properties of requests from web pages: they are accepted from any origin, without credentials, under the general
+limits."""
 
 from __future__ import annotations
 

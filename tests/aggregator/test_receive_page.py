@@ -1,4 +1,5 @@
-"""Laws of the page that a study serves: the links to it, its permissions, and the responses to requests for it."""
+"""Properties of the page that a study serves: the links to it, its permissions, and the responses to requests for
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of item sets: the predicted error is that of the estimate, and every estimated share is possible."""
+"""Properties of item sets: the predicted error is that of the estimate, and every estimated share is possible."""
 
 import random
 from itertools import combinations

@@ -33,9 +33,9 @@ from tests.aggregator.stored_run import document_of
 
 NAT = 10**9
 MANY, FEW = 1_000_000, 4_000
-"""People of a test of a law; few where devices draw one by one.
+"""Number of people in a test of a distribution; few where devices draw one by one.
 
-At alpha = 10^-4 a correct law fails once in 10,000 such tests; the seed is fixed.
+At alpha = 10^-4 a correct mechanism fails once in 10,000 such tests; the seed is fixed.
 """
 
 

@@ -1,4 +1,4 @@
-"""Laws of simulated people: their reports are those of devices in everything but consent."""
+"""Properties of simulated people: their reports are those of devices in everything but consent."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Laws of courses over periods: the printed shares add up, and the most significant changes come first."""
+"""Properties of courses over periods: the printed shares add up, and the most significant changes come first."""
 
 import io
 import re

@@ -1,4 +1,5 @@
-"""Laws of upkeep: compaction changes no tally while other work goes on; a damaged study is detected and rebuilt."""
+"""Properties of upkeep: compaction changes no tally while other work goes on; a damaged study is detected and
+rebuilt."""
 
 from __future__ import annotations
 

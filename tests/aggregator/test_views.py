@@ -1,4 +1,4 @@
-"""Laws of views in a study: a report counts for the view of its key, and for no other view."""
+"""Properties of views in a study: a report counts for the view of its key, and for no other view."""
 
 from __future__ import annotations
 

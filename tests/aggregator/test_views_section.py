@@ -1,4 +1,5 @@
-"""Laws of drafts with views: the signed campaign has the author's views, and an unsuitable view is refused by name."""
+"""Properties of drafts with views: the signed campaign has the author's views, and an unsuitable view is refused by
+name."""
 
 from __future__ import annotations
 

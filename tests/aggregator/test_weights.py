@@ -1,4 +1,4 @@
-"""Laws of estimates weighted to known margins: of classes, which are public, and of questions of a form.
+"""Properties of estimates weighted to known margins: of classes, which are public, and of questions of a form.
 
 The package samplics weights the people themselves; estimates weight the contents of their reports. If reports have no
 noise (expected counts), both give the same figures. Surveys are drawn with fixed seeds, so no test fails by chance.
