@@ -69,7 +69,7 @@ from protocol.notions import Ldp
 from protocol.report import Report, pack
 from protocol.views import plain_views
 from tests.aggregator import fleet
-from tests.aggregator.fault_proxy import Fault, fault_proxy
+from tests.aggregator.fault_proxy import PATIENCE, Fault, fault_proxy
 from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
 
 OPEN = campaign(enrolment="open", answers=5, title="Open")
@@ -89,7 +89,7 @@ def served(study, *, listen="127.0.0.1:0", tls=None, proxy=None, **options):
         yield listening.getsockname()[:2]
     finally:
         running.should_exit = True
-        thread.join(20)
+        thread.join(PATIENCE)
         listening.close()
         assert not thread.is_alive()
 
@@ -107,7 +107,7 @@ def ask(address, method, path, body=None, headers=None, context=None, source=Non
     """Return status, headers and body of the response to one request."""
     kind = http.client.HTTPSConnection if context else http.client.HTTPConnection
     options = {"context": context} if context else {}
-    connection = kind(*address, timeout=10, source_address=source, **options)
+    connection = kind(*address, timeout=PATIENCE, source_address=source, **options)
     with contextlib.closing(connection):
         sent = {"content-type": BATCH} | (headers or {}) if method == "POST" else headers or {}
         connection.request(method, path, body, sent)
@@ -133,7 +133,7 @@ def deliver(address, body, attempts=10):
 
 def raw(address, data):
     """Return all bytes that the server sends in response to raw bytes until it closes the connection."""
-    with socket.create_connection(address, timeout=10) as connection:
+    with socket.create_connection(address, timeout=PATIENCE) as connection:
         connection.sendall(data)
         return b"".join(iter(lambda: connection.recv(65536), b""))
 
@@ -405,22 +405,21 @@ def test_a_full_disk_is_507_and_leaves_no_file(study, monkeypatch, full):
 
 
 def test_slow_clients_are_disconnected_and_delay_no_other(study, monkeypatch):
-    """Half a head, half a body and a silent connection are closed after a time limit, and other clients are served
-    meanwhile."""
+    """The server closes 40 silent connections and connections with half a head or half a body, long before the limit of
+    a connection; half a body gets 408. It accepts another client's upload while they are open."""
     monkeypatch.setattr(Deadlines, "head_seconds", 0.4)
-    monkeypatch.setattr(Deadlines, "connection_seconds", 5)
+    monkeypatch.setattr(Deadlines, "connection_seconds", 10 * PATIENCE)
     dribbles = [b"", b"POST /v1/rep", LENGTH % 100, LENGTH % 100 + b"x", LENGTH % 100 + b"ab"]
     with served(study, patience=0.5) as address, contextlib.ExitStack() as stack:
-        began = time.monotonic()
-        held = [stack.enter_context(socket.create_connection(address, timeout=10)) for _ in range(40)]
-        for place, connection in enumerate(held):
-            connection.sendall(dribbles[place % 5])
-        assert post(address, sent(1))[0] == 200
+        held = []
+        for place in range(40):
+            held.append(stack.enter_context(socket.create_connection(address, timeout=PATIENCE)))
+            held[-1].sendall(dribbles[place % 5])
+        deliver(address, sent(1))
         answers = []
         for connection in held:
             with contextlib.suppress(ConnectionResetError):
                 answers.append(connection.recv(65536))
-        assert time.monotonic() - began < 4
         assert sum(b" 408 " in answer for answer in answers) == 24
     assert kept(study) == [sent(1)]
 
@@ -437,7 +436,7 @@ def test_a_body_sent_byte_by_byte_is_read_in_few_pieces(study, monkeypatch):
         received(self, data)
 
     monkeypatch.setattr(Deadlines, "data_received", counted_pieces)
-    with served(study) as address, socket.create_connection(address, timeout=10) as connection:
+    with served(study) as address, socket.create_connection(address, timeout=PATIENCE) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.sendall(LENGTH % len(body))
         for at in range(len(body)):
@@ -451,9 +450,12 @@ def test_a_body_sent_byte_by_byte_is_read_in_few_pieces(study, monkeypatch):
 
 
 def test_a_connection_is_closed_at_its_time_limit(study, monkeypatch):
-    """A connection that waits for the rest of a body is closed at its time limit."""
+    """A connection that waits for the rest of a body is closed at its time limit, long before that of the body."""
     monkeypatch.setattr(Deadlines, "connection_seconds", 0.3)
-    with served(study, patience=30) as address, socket.create_connection(address, timeout=10) as connection:
+    with (
+        served(study, patience=10 * PATIENCE) as address,
+        socket.create_connection(address, timeout=PATIENCE) as connection,
+    ):
         connection.sendall(LENGTH % 100)
         with contextlib.suppress(ConnectionResetError):
             assert connection.recv(10) == b""
@@ -516,7 +518,7 @@ def test_a_repeated_upload_after_a_kill_counts_once(study):
         for number, (running, address) in enumerate(killed):
             with pytest.raises((OSError, http.client.HTTPException)):
                 post(address, sent(number))
-            assert running.wait(10) == -signal.SIGKILL
+            assert running.wait(PATIENCE) == -signal.SIGKILL
     assert inbox.waiting(study.path) == [inbox.inbox_of(study.path) / f"{hashlib.sha256(sent(1)).hexdigest()}.htr"]
     assert len(kept(study)) == 2  # the other one is a file without a name, which is never read
     inbox.sweep(study.path, time.time())
@@ -539,7 +541,7 @@ def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
     before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
     client, body = "127.9.8.7", sent(1)
     with processes(study, "never") as [(running, address)]:
-        with socket.create_connection(address, timeout=10, source_address=(client, 0)) as connection:
+        with socket.create_connection(address, timeout=PATIENCE, source_address=(client, 0)) as connection:
             connection.sendall(HEAD + b"expect: 100-continue\r\ncontent-length: %d\r\n\r\n" % len(body))
             assert b" 100 " in connection.recv(1000)
             running.send_signal(signal.SIGTERM)
@@ -549,7 +551,7 @@ def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
             connection.sendall(body)
             answer = b"".join(iter(lambda: connection.recv(65536), b""))
         assert b" 200 " in answer
-        out, err = running.communicate(timeout=10)
+        out, err = running.communicate(timeout=PATIENCE)
         assert running.returncode == 0
     assert client not in out + err
     after = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
@@ -567,14 +569,14 @@ def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
 def test_a_stopped_service_waits_for_no_slow_body(study):
     """After SIGTERM, uploads whose bodies never end get 503, and the server exits before a supervisor's limit."""
     with processes(study, "never") as [(running, address)], contextlib.ExitStack() as stack:
-        held = [stack.enter_context(socket.create_connection(address, timeout=15)) for _ in range(3)]
+        held = [stack.enter_context(socket.create_connection(address, timeout=PATIENCE)) for _ in range(3)]
         for connection in held:
             connection.sendall(HEAD + b"expect: 100-continue\r\ncontent-length: 100\r\n\r\n")
             assert b" 100 " in connection.recv(1000)
             connection.sendall(b"x")
         assert STOP_SECONDS < 10  # docker waits 10 s
         running.send_signal(signal.SIGTERM)
-        assert running.wait(15) == 0
+        assert running.wait(PATIENCE) == 0
         for connection in held:
             status, _, answer = parsed_response(connection.recv(65536))
             assert (status, json.loads(answer)["stage"]) == (503, "load")
