@@ -133,7 +133,7 @@ class Estimates(Holdings):
             signed,
             tally,
             method=method,
-            level=confidence,
+            confidence=confidence,
             where=where,
             pool=pool,
             margins=_margins(signed.terms, margins),
@@ -214,7 +214,7 @@ class Estimates(Holdings):
 
         signed, tally = self._asked(campaign, period, where)
         known = _margins(signed.terms, margins)
-        found = estimate_form(signed, tally, names, level=confidence, margins=known, where=where)
+        found = estimate_form(signed, tally, names, confidence=confidence, margins=known, where=where)
         return NotebookForm(**vars(found))
 
     def ordered(
@@ -270,7 +270,7 @@ class Estimates(Holdings):
             between=between,
             mean=mean,
             method=method,
-            level=confidence,
+            confidence=confidence,
             where=where,
             margins=_margins(signed.terms, margins),
         )
@@ -324,7 +324,7 @@ class Estimates(Holdings):
                 between=between,
                 mean=mean,
                 method=method,
-                level=confidence,
+                confidence=confidence,
                 where=name,
             )
 

@@ -84,7 +84,7 @@ def show_trend(
         )
     with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         found = trend(
-            signed, spans, tallies, level=confidence, method=method, where=where,
+            signed, spans, tallies, confidence=confidence, method=method, where=where,
             ends=ends, steps=course.steps, only=course.only, truths=course.truths,
         )  # fmt: skip
     if output.output_format == "json":
@@ -205,7 +205,7 @@ def compare(
         course = compare_ranges(drawn, sides, method, confidence)
         print_course(course, ranges, output_format, plot)
         return course
-    found = difference(sides[0], sides[1], level=confidence, method=method)
+    found = difference(sides[0], sides[1], confidence=confidence, method=method)
     if output_format == "json":
         shell.print_json(found.as_json() | {"sides": [side.as_json() for side in (found.before, found.after)]})
     elif output_format == "csv":

@@ -306,7 +306,7 @@ def _distribution(
         signed,
         tally,
         method=chosen.method,
-        level=chosen.confidence,
+        confidence=chosen.confidence,
         forged=chosen.forged,
         where=name,
         pool=chosen.pool,

@@ -71,13 +71,13 @@ class FormRequest:
 
     Attributes:
         names: the questions.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
         margins: known shares that the reports are weighted to.
         output_format: the output format: table, json or csv.
     """
 
     names: tuple[str, ...]
-    level: float
+    confidence: float
     margins: tuple[KnownMargin, ...]
     output_format: str
 
@@ -89,7 +89,7 @@ class FormRequest:
         """
         from aggregator.estimate.form_result import estimate_form
 
-        return estimate_form(signed, tally, self.names, level=self.level, margins=self.margins, where=where)
+        return estimate_form(signed, tally, self.names, confidence=self.confidence, margins=self.margins, where=where)
 
 
 def print_form(
@@ -216,7 +216,7 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
             "choose questions with equal values"
         )
     found = form_difference(
-        (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, level=request.level
+        (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, confidence=request.confidence
     )
     if request.output_format == "json":
         shell.print_json(found.as_json() | {"sides": [before.as_json(), after.as_json()]})
@@ -231,14 +231,19 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
 
 
 def write_form_page(
-    path: Path, signed: SignedCampaign, tally: Tally, period: int | None, level: float, margins: tuple[KnownMargin, ...]
+    path: Path,
+    signed: SignedCampaign,
+    tally: Tally,
+    period: int | None,
+    confidence: float,
+    margins: tuple[KnownMargin, ...],
 ) -> None:
     """Write the page of all questions and tables of a form."""
     from aggregator.author.audit import audit
     from aggregator.present.form_page import form_page
 
     with shell.progress("estimating", None):
-        text = form_page(signed, audit(signed.terms), tally, period=period, level=level, margins=margins)
+        text = form_page(signed, audit(signed.terms), tally, period=period, confidence=confidence, margins=margins)
     with shell.new_file(path) as file:
         file.write(text.encode("utf-8"))
     shell.warn(f"{path}  written")

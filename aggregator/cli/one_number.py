@@ -41,7 +41,7 @@ class NumberRequest:
 
 
 def one_number(
-    request: NumberRequest, terms: Campaign, tally: Tally, level: float, margins: Sequence[KnownMargin] = ()
+    request: NumberRequest, terms: Campaign, tally: Tally, confidence: float, margins: Sequence[KnownMargin] = ()
 ) -> query.QueryResult:
     """Return the requested number with its interval.
 
@@ -54,20 +54,22 @@ def one_number(
     """
     if request.coefficients is not None:
         each = read_coefficients(request.coefficients, terms)
-        return sum_by_class(terms, tally, _numbers(request, terms), each, level=level)
+        return sum_by_class(terms, tally, _numbers(request, terms), each, confidence=confidence)
     if request.value is not None:
         place = place_of(terms, request.value)
-        answer = query.survey(terms, tally, place.number, resolution=place.resolution, level=level)
+        answer = query.survey(terms, tally, place.number, resolution=place.resolution, confidence=confidence)
         if request.population is None:
             return answer
         return answer.times(request.population, answer.what.replace("share of", "people with", 1))
     if request.mean:
-        return query.mean(terms, tally, level=level, margins=margins)
+        return query.mean(terms, tally, confidence=confidence, margins=margins)
     if request.weights is None:
         _require_sum(terms)
-        return query.total(terms, tally, population=request.population, level=level)
+        return query.total(terms, tally, population=request.population, confidence=confidence)
     numbers = weights_of(request.weights, terms.domain)
-    return query.weighted_sum(terms, tally, numbers, offset=request.offset, population=request.population, level=level)
+    return query.weighted_sum(
+        terms, tally, numbers, offset=request.offset, population=request.population, confidence=confidence
+    )
 
 
 def _numbers(request: NumberRequest, terms: Campaign) -> Floats:

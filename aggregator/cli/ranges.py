@@ -100,7 +100,7 @@ def estimate_ranges(
     signed: SignedCampaign,
     tally: Tally,
     method: str | None,
-    level: float,
+    confidence: float,
     where: str | None,
     margins: Sequence[KnownMargin] = (),
 ) -> Ordered:
@@ -122,7 +122,7 @@ def estimate_ranges(
             between=(between[0], between[1]) if between else None,
             mean=ranges.mean,
             method=method,
-            level=level,
+            confidence=confidence,
             where=where,
             margins=margins,
         )
@@ -137,7 +137,7 @@ def estimate_course(
     signed: SignedCampaign,
     request: CourseRequest,
     method: str | None,
-    level: float,
+    confidence: float,
     where: str | None,
 ) -> OrderedCourse:
     """Estimate the requested quantiles and ranges of each period or class."""
@@ -146,7 +146,7 @@ def estimate_course(
     from aggregator.estimate.ordered_course import by_class, by_period
 
     def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-        return estimate_ranges(ranges, side, tally, method, level, name)
+        return estimate_ranges(ranges, side, tally, method, confidence, name)
 
     try:
         if request.by == "class":
@@ -159,13 +159,13 @@ def estimate_course(
         raise Failure(str(error), BAD_DATA) from None
 
 
-def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, level: float) -> OrderedCourse:
+def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, confidence: float) -> OrderedCourse:
     """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
     from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import of_sides
 
     def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
-        return estimate_ranges(ranges, side, tally, method, level, name)
+        return estimate_ranges(ranges, side, tally, method, confidence, name)
 
     try:
         return of_sides(sides, ask)

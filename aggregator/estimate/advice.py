@@ -53,21 +53,21 @@ def noisy(se: Floats) -> list[str]:
     ]
 
 
-def outside(shares: Floats, low: Floats, high: Floats, level: float) -> list[str]:
+def outside(shares: Floats, low: Floats, high: Floats, confidence: float) -> list[str]:
     """Return a list with a warning if MMSE shares lie outside the simultaneous intervals, which do not depend on the
     prior, else an empty list.
 
     Args:
         shares: (k,) the MMSE estimates of the shares.
         low, high: (k,) the simultaneous intervals.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
     """
     beyond = int(np.count_nonzero((shares < low) | (shares > high)))
     if not beyond:
         return []
     return [
         f"the prior looks wrong: at {beyond} of {len(shares)} values the MMSE estimate, which depends on "
-        f"it, lies outside the simultaneous {level:.0%} intervals, which do not depend on it. More reports do "
+        f"it, lies outside the simultaneous {confidence:.0%} intervals, which do not depend on it. More reports do "
         "not correct this; use method 'map' or 'projection'"
     ]
 

@@ -106,12 +106,12 @@ class DistrictDifference(DifferenceFigures):
 class Difference(DifferenceFigures):
     """The differences of the values' shares: the later side minus the earlier side.
 
-    The level of simultaneous intervals applies to all values, and to all differences that were computed together.
+    The confidence of simultaneous intervals applies to all values, and to all differences that were computed together.
 
     Attributes:
         names: the names of both sides.
         before, after: the estimates of both sides.
-        level: the confidence level of the intervals, such as 0.95.
+        confidence: the confidence level of the intervals, such as 0.95.
         paired: whether the sides were compared device by device.
         coarser: the differences at the coarser resolutions of both sides, the coarsest first.
     """
@@ -119,7 +119,7 @@ class Difference(DifferenceFigures):
     names: tuple[str, str]
     before: Estimate
     after: Estimate
-    level: float
+    confidence: float
     paired: bool
     coarser: tuple[DistrictDifference, ...] = ()
 
@@ -155,7 +155,7 @@ class Difference(DifferenceFigures):
         return {
             "from": self.names[0],
             "to": self.names[1],
-            "confidence": self.level,
+            "confidence": self.confidence,
             "paired": self.paired,
             **_rows(self, self.finest.labels, (self.before.raw, self.after.raw), only),
             "resolutions": [each.as_json(only) for each in self.coarser],
@@ -179,7 +179,7 @@ def difference(
     before: Side,
     after: Side,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     method: str | None = None,
     paired: bool = False,
     only: bool = False,
@@ -189,13 +189,13 @@ def difference(
 
     Args:
         before, after: the earlier and the later side.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
         method: the method of both sides' consistent distributions; the difference uses the unbiased estimates.
         paired: whether both tallies use the same groups of devices and may share devices; if False, they must share
             none.
-        only: whether a single value or district was requested; the level of simultaneous intervals then applies to this
-            value or district alone.
-        steps: the number of differences to which the level of simultaneous intervals applies.
+        only: whether a single value or district was requested; the confidence of simultaneous intervals then
+            applies to this value or district alone.
+        steps: the number of differences to which the confidence of simultaneous intervals applies.
     Raises:
         NotComparable: the sides have different values.
         NotEnough: fewer devices on a side than its campaign's minimum.
@@ -203,24 +203,24 @@ def difference(
     """
     require_same_values(before, after)
     found = [
-        side.estimate or estimate(side.campaign, side.tally, level=level, method=method, where=side.where)
+        side.estimate or estimate(side.campaign, side.tally, confidence=confidence, method=method, where=side.where)
         for side in (before, after)
     ]
     *coarse_a, a = _unbiased(before)
     *coarse_b, b = _unbiased(after)
     reported = Reported.of(after.terms.domain)
     se, ends = (same_devices if paired else independent_errors)(a, b)
-    intervals = Intervals.of(ends, level, steps * (1 if only else reported.count)).each(reported.shares)
+    intervals = Intervals.of(ends, confidence, steps * (1 if only else reported.count)).each(reported.shares)
     coarser: list[DistrictDifference] = []
     for one in coarse_a:
         coarser += [
-            _of_districts(one, other, after.terms, level, paired, steps * (1 if only else len(one.raw)))
+            _of_districts(one, other, after.terms, confidence, paired, steps * (1 if only else len(one.raw)))
             for other in coarse_b
             if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
         ]
     return Difference(
         reported.shares(b.raw - a.raw), reported.shares(se), *intervals.each(_within_one), (before.name, after.name),
-        found[0], found[1], level, paired, tuple(coarser),
+        found[0], found[1], confidence, paired, tuple(coarser),
     )  # fmt: skip
 
 
@@ -238,11 +238,11 @@ def require_same_values(before: Side, after: Side) -> None:
 
 
 def _of_districts(
-    a: TreeShares, b: TreeShares, terms: Campaign, level: float, paired: bool, together: int
+    a: TreeShares, b: TreeShares, terms: Campaign, confidence: float, paired: bool, together: int
 ) -> DistrictDifference:
     """Return the difference at one resolution; ``together`` is the number of simultaneous intervals."""
     se, ends = (same_devices if paired else independent_errors)(a, b)
-    intervals = Intervals.of(ends, level, together).each(_within_one)
+    intervals = Intervals.of(ends, confidence, together).each(_within_one)
     labels = tuple(b.map.label(terms.domain, z) for z in range(len(a.raw)))
     return DistrictDifference(b.raw - a.raw, se, *intervals, name_of(b.map), labels, a.raw, b.raw)
 

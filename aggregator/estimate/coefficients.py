@@ -43,7 +43,7 @@ def sum_by_class(
     numbers: Sequence[float] | Floats,
     coefficients: Sequence[Coefficients],
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> QueryResult:
     """Return the unbiased estimate of the sum of a[c] numbers[x] + b[c] over people with class c and value x.
 
@@ -67,7 +67,7 @@ def sum_by_class(
             "give one for each class"
         )
     raw = variance = mmse = 0.0
-    leaning, quantile = True, interval.quantile(1 - level)
+    leaning, quantile = True, interval.quantile(1 - confidence)
     for name, each in zip(terms.classes, coefficients, strict=True):
         cut, reports = within(terms, tally, name)
         people = reports.reports if each.people is None else each.people
@@ -76,7 +76,7 @@ def sum_by_class(
         if not factor:
             continue
         try:
-            found = weighted(cut, reports, numbers, level=level)
+            found = weighted(cut, reports, numbers, confidence=confidence)
         except NotEnough as error:
             raise NotEnough(f"class {name!r}: {error}") from None
         if found.mmse is None:
@@ -90,6 +90,6 @@ def sum_by_class(
             quantile = max(quantile, (found.high - found.raw) / found.se)
     se = math.sqrt(variance)
     return QueryResult(
-        "sum weighted by class", raw, raw, se, raw - quantile * se, raw + quantile * se, level,
+        "sum weighted by class", raw, raw, se, raw - quantile * se, raw + quantile * se, confidence,
         mmse if leaning else None,
     )  # fmt: skip

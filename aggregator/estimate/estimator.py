@@ -47,7 +47,7 @@ def estimate(
     tally: Tally,
     *,
     method: str | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     forged: int | None = None,
     where: str | None = None,
     pool: str = POOLS[0],
@@ -58,7 +58,7 @@ def estimate(
     Args:
         tally: the counts of the campaign's reports.
         method: one of ``names.METHODS``; None uses ``default_method``.
-        level: the confidence level of the intervals, such as 0.95.
+        confidence: the confidence level of the intervals, such as 0.95.
         forged: a number of forged reports; the estimate states their influence in addition to the usual figures.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
         pool: the way to combine classes, one of ``POOLS``.
@@ -69,14 +69,14 @@ def estimate(
         NotEnough: fewer devices than the campaign's minimum.
         MethodRefused: the method is unknown, the campaign does not support it, or the campaign is a form.
         NotInvertible: no unbiased estimate exists and the method needs one.
-        ValueError: ``level`` is not between 0 and 1, or ``forged`` is out of range.
+        ValueError: ``confidence`` is not between 0 and 1, or ``forged`` is out of range.
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     if isinstance(terms.domain, Form):
         raise MethodRefused(f"{terms.title!r} is a form: estimate one of its questions, or a table of two")
-    if not 0 < level < 1:
-        raise ValueError(f"the level of an interval must be between 0 and 1, not {level}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"the confidence of an interval must be between 0 and 1, not {confidence}")
     if forged is not None and not 0 <= forged <= tally.reports:
         raise ValueError(f"the number of forged reports must be 0 to {tally.reports}, not {forged}")
     if not is_plain(terms.views):
@@ -88,7 +88,7 @@ def estimate(
             raise NotShared(
                 "a campaign that asks for views can only be pooled with equal weight for every report: leave out --pool"
             )
-        return estimate_views(terms, signed.id if signed else b"", tally, method, level, forged, where)
+        return estimate_views(terms, signed.id if signed else b"", tally, method, confidence, forged, where)
     decoder, prior = reader_of(terms, tally)
     reported = Reported.of(terms.domain)
 
@@ -122,19 +122,19 @@ def estimate(
     warnings += found.warnings
     linear = (found.raw, found.se) if found.inverse else None
     shares = consistent(method, decoder, share, n, linear, prior, warnings, reported)
-    intervals = Intervals.of(found.ends, level, reported.count)
+    intervals = Intervals.of(found.ends, confidence, reported.count)
     warnings += advice.noisy(found.se)
     warnings += () if weighting is None else weighting.warnings
     if findings := screen_tally(decoder, tally):
         warnings += [*findings, *advice.beside_robust(terms.domain, decoder, tally, reported)]
     if method == "mmse" and tested is None:
-        warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, level)
+        warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)
     shares, raw, se = map(reported.shares, (shares, found.raw, found.se))
     if method != "linear":
         shares = reported.possible(shares)
     return Estimate(
         raw, se, *intervals.each(reported.shares).possible(se, shares), shares,
-        terms, signed.id if signed else b"", n, method, level, tally.rejected, tally.version,
+        terms, signed.id if signed else b"", n, method, confidence, tally.rejected, tally.version,
         Influence(found.weight * reported.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
         prior if reported.count == decoder.inputs else None, tested,

@@ -185,15 +185,15 @@ def margin(views: Sequence[FormView], question: int) -> Margin:
     return Margin(question, tuple(holding), precision / precision.sum())
 
 
-def shares_of(ratio: Ratio, share: Floats, level: float) -> Shares:
+def shares_of(ratio: Ratio, share: Floats, confidence: float) -> Shares:
     """Return the quotients of a ratio as shares, with their intervals.
 
     Args:
         ratio: the unbiased numerators and their denominator.
         share: (k,) the consistent shares of the same values.
-        level: the confidence level of the intervals, such as 0.95.
+        confidence: the confidence level of the intervals, such as 0.95.
     """
-    intervals = Intervals.of(ratio.intervals, level, len(share))
+    intervals = Intervals.of(ratio.intervals, confidence, len(share))
     return Shares(ratio.raw, ratio.se, *intervals.possible(np.nan_to_num(ratio.se, nan=1.0), share), share)
 
 
@@ -218,13 +218,13 @@ def part_of(share: Floats, kept: Floats) -> Floats:
     return chosen / whole if whole > 0 else np.full_like(chosen, 1 / len(chosen))
 
 
-def question_shares(found: SharesEstimate, *, skippable: bool, level: float = 0.95) -> Shares:
+def question_shares(found: SharesEstimate, *, skippable: bool, confidence: float = 0.95) -> Shares:
     """Return the shares of a question's values among the people who answered it.
 
     Args:
         found: the pooled shares.
         skippable: whether the last value is "skipped", which is excluded.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
     """
     kept = answered(len(found.raw), skippable)
-    return shares_of(found.among(kept), part_of(found.share, kept), level)
+    return shares_of(found.among(kept), part_of(found.share, kept), confidence)

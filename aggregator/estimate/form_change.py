@@ -97,20 +97,20 @@ class AnsweredShares:
 class FormDifference(DifferenceFigures):
     """Differences of shares among the people who answered: the second side minus the first.
 
-    A difference is NaN if a side's estimated share of people who answered is not above zero. The level of simultaneous
-    intervals applies to all differences that were computed together.
+    A difference is NaN if a side's estimated share of people who answered is not above zero. The confidence of
+    simultaneous intervals applies to all differences that were computed together.
 
     Attributes:
         names: the names of both sides.
         labels: the values of each row, one for each question.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
         paired: whether the sides were compared device by device.
         before, after: (s,) the unbiased shares of both sides.
     """
 
     names: tuple[str, str]
     labels: tuple[tuple[str, ...], ...]
-    level: float
+    confidence: float
     paired: bool
     before: Floats
     after: Floats
@@ -125,7 +125,7 @@ class FormDifference(DifferenceFigures):
         return {
             "from": self.names[0],
             "to": self.names[1],
-            "confidence": self.level,
+            "confidence": self.confidence,
             "paired": self.paired,
             "values" if len(self.labels[0]) == 1 else "cells": self.rows(),
             "differ": [" and ".join(self.labels[x]) for x in self.significant],
@@ -138,7 +138,7 @@ def form_difference(
     before: AnsweredShares,
     after: AnsweredShares,
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     paired: bool = False,
     together: int = 1,
 ) -> FormDifference:
@@ -148,9 +148,9 @@ def form_difference(
         names: the names of both sides.
         labels: the labels of the rows.
         before, after: the unbiased shares of both sides, for the same rows.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
         paired: whether both sides use the same groups of devices and may share devices; if False, they must share none.
-        together: the number of differences to which the level of simultaneous intervals applies.
+        together: the number of differences to which the confidence of simultaneous intervals applies.
     """
     se, ends = (same_devices if paired else independent_errors)(before, after)
     raw = after.raw - before.raw
@@ -160,5 +160,5 @@ def form_difference(
         low, high = ends(alpha)
         return np.where(known, np.clip(low, -1, 1), -1.0), np.where(known, np.clip(high, -1, 1), 1.0)
 
-    intervals = Intervals.of(possible, level, together * len(labels))
-    return FormDifference(raw, se, *intervals, names, tuple(labels), level, paired, before.raw, after.raw)
+    intervals = Intervals.of(possible, confidence, together * len(labels))
+    return FormDifference(raw, se, *intervals, names, tuple(labels), confidence, paired, before.raw, after.raw)

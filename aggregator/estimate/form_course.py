@@ -31,7 +31,7 @@ class FormSides(Generic[Name]):
     Attributes:
         sides: the names and estimates of the sides with enough devices; at least one.
         few: the names of the sides with too few devices.
-        differences: the differences between sides; for classes, between each class and the first. The level of
+        differences: the differences between sides; for classes, between each class and the first. The confidence of
             simultaneous intervals applies to all differences together, including differences from the sides in ``few``.
     """
 
@@ -155,6 +155,6 @@ def _difference(
     """Return the difference of two named sides."""
     found = after[1]
     return form_difference(
-        (before[0], after[0]), found.labels, before[1].answered, found.answered, level=found.level,
+        (before[0], after[0]), found.labels, before[1].answered, found.answered, confidence=found.confidence,
         paired=paired, together=together,
     )  # fmt: skip

@@ -53,7 +53,7 @@ class FormEstimate:
         labels: the values of each row of ``shares``, one for each question.
         shares: the shares among the people who answered.
         reports: the number of reports of the views that are used.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
         skipping: the questions that may be skipped; people who skipped one are excluded.
         warnings: sentences to read before using the estimate.
         association: the test of association of two questions; None for one question.
@@ -72,7 +72,7 @@ class FormEstimate:
     labels: tuple[tuple[str, ...], ...]
     shares: Shares
     reports: int
-    level: float
+    confidence: float
     skipping: tuple[str, ...]
     warnings: tuple[str, ...]
     rejected: Mapping[str, int]
@@ -105,7 +105,7 @@ class FormEstimate:
             "reports": self.reports,
             "notion": self.terms.notion.name,
             "epsilon": exact.nats(self.terms.notion.level),
-            "confidence": self.level,
+            "confidence": self.confidence,
             "table_version": self.version,
             "without_skipped": list(self.skipping),
             "weights": None if self.weighting is None else self.weighting.as_json(),
@@ -137,7 +137,7 @@ def estimate_form(
     tally: Tally,
     names: Sequence[str],
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     margins: Sequence[KnownMargin] = (),
     where: str | None = None,
 ) -> FormEstimate:
@@ -147,7 +147,7 @@ def estimate_form(
         campaign: a campaign with a form.
         tally: the counts of the reports of all its views.
         names: one or two questions; the first has the rows of a table.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
         margins: the known shares of the population by questions of the form, or by class, to which reports are
             weighted.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
@@ -165,7 +165,7 @@ def estimate_form(
         raise NotOfForm(f"a table needs two different questions, and {names[0]!r} is named twice")
     form = _form_of(terms)
     questions = [form.questions[place] for place in places]
-    survey = _Survey(views_of(terms, tally), form, tuple(margins), level)
+    survey = _Survey(views_of(terms, tally), form, tuple(margins), confidence)
     if len(places) == 1:
         found = survey.question(places[0])
         labels: tuple[tuple[str, ...], ...] = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
@@ -184,7 +184,7 @@ def estimate_form(
         labels,
         found.shares,
         sum(view.tally.reports for view in found.views),
-        level,
+        confidence,
         tuple(question.name for question in questions if question.skippable),
         warnings if found.weighting is None else (*warnings, *found.weighting.warnings),
         tally.rejected,
@@ -216,8 +216,10 @@ class _Survey:
         MarginRefused: margins by class and by questions at once.
     """
 
-    def __init__(self, views: Sequence[FormView], form: Form, margins: tuple[KnownMargin, ...], level: float) -> None:
-        self.everybody, self.form, self.margins, self.level = views, form, margins, level
+    def __init__(
+        self, views: Sequence[FormView], form: Form, margins: tuple[KnownMargin, ...], confidence: float
+    ) -> None:
+        self.everybody, self.form, self.margins, self.confidence = views, form, margins, confidence
         by_class = [margin.question is None for margin in margins]
         if any(by_class) and not all(by_class):
             raise MarginRefused(
@@ -240,7 +242,7 @@ class _Survey:
                 weighting = class_weighting(self.everybody, self.margins, lambda views: margin(views, place))
         kept = answered(len(found.raw), skippable)
         order = np.arange(int(kept.sum()))
-        shares = question_shares(found, skippable=skippable, level=self.level)
+        shares = question_shares(found, skippable=skippable, confidence=self.confidence)
         return _Found(shares, AnsweredShares(found, kept, order), found.views, weighting=weighting)
 
     def table(self, places: Sequence[int]) -> _Found:
@@ -255,24 +257,24 @@ class _Survey:
         kept = table.kept(skippable)
         weighted = None if self.calibration is None else weighted_table(self.calibration, *in_order)
         if weighted is None:
-            cells = table.cells(skippable=skippable, level=self.level)
+            cells = table.cells(skippable=skippable, confidence=self.confidence)
             rows = range(sizes[0])
-            within = tuple(table.within(places[0], x, skippable=skippable, level=self.level) for x in rows)
+            within = tuple(table.within(places[0], x, skippable=skippable, confidence=self.confidence) for x in rows)
             weighting = None
             if self.by_class:
                 weighting = class_weighting(self.everybody, self.margins, lambda views: cross(views, *in_order).in_rows)
         else:
-            cells = _among(weighted, kept, self.level)
+            cells = _among(weighted, kept, self.confidence)
             of_rows = [table.kept_within(places[0], x, skippable=skippable) for x in range(sizes[0])]
-            within = tuple(_among(weighted, of_row, self.level) for of_row in of_rows)
+            within = tuple(_among(weighted, of_row, self.confidence) for of_row in of_rows)
             weighting = weighted.weighting
         found = table.in_rows if weighted is None else weighted
         association = (cross(self.everybody, *in_order) if self.by_class else table).association
         return _Found(cells.of(order), AnsweredShares(found, kept, order), found.views, association, within, weighting)
 
 
-def _among(weighted: WeightedShares, kept: Floats, level: float) -> Shares:
-    return shares_of(weighted.among(kept), part_of(weighted.share, kept), level)
+def _among(weighted: WeightedShares, kept: Floats, confidence: float) -> Shares:
+    return shares_of(weighted.among(kept), part_of(weighted.share, kept), confidence)
 
 
 def _form_of(terms: Campaign) -> Form:

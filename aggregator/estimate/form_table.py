@@ -235,23 +235,23 @@ class CrossTable:
         counts = np.ascontiguousarray(self.view.tally.counts, dtype="<i8").tobytes()
         return int.from_bytes(hashlib.sha256(b"association" + counts).digest()[:16])
 
-    def cells(self, *, skippable: tuple[bool, bool] = (False, False), level: float = 0.95) -> Shares:
+    def cells(self, *, skippable: tuple[bool, bool] = (False, False), confidence: float = 0.95) -> Shares:
         """Return the shares of the cells among the people who answered both questions, row by row.
 
         Args:
             skippable: whether the last row, and the last column, is "skipped", which is excluded.
-            level: the confidence level of the intervals.
+            confidence: the confidence level of the intervals.
         """
         kept = self.kept(skippable)
         share = part_of(self.share.ravel(), kept)
         if not kept.all():
-            return shares_of(self.in_rows.among(kept), share, level)
+            return shares_of(self.in_rows.among(kept), share, confidence)
         linear = self.view.linear
-        intervals = Intervals.of(linear.intervals, level, len(share)).possible(linear.se, share)
+        intervals = Intervals.of(linear.intervals, confidence, len(share)).possible(linear.se, share)
         return Shares(linear.raw, linear.se, *intervals, share)
 
     def within(
-        self, question: int, value: int, *, skippable: tuple[bool, bool] = (False, False), level: float = 0.95
+        self, question: int, value: int, *, skippable: tuple[bool, bool] = (False, False), confidence: float = 0.95
     ) -> Shares:
         """Return the shares of the other question's values among the people who gave ``value`` for ``question``.
 
@@ -259,10 +259,10 @@ class CrossTable:
             question: one of the two questions of the view.
             value: a value of this question.
             skippable: see ``cells``.
-            level: the confidence level of the intervals.
+            confidence: the confidence level of the intervals.
         """
         kept = self.kept_within(question, value, skippable=skippable)
-        return shares_of(self.in_rows.among(kept), part_of(self.share.ravel(), kept), level)
+        return shares_of(self.in_rows.among(kept), part_of(self.share.ravel(), kept), confidence)
 
     def kept_within(self, question: int, value: int, *, skippable: tuple[bool, bool]) -> Floats:
         """Return an indicator of the cells with one value of a question where the other is answered, shape (k,)."""

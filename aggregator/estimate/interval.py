@@ -28,7 +28,7 @@ class Intervals(NamedTuple):
 
     Attributes:
         low, high: the interval of each estimate by itself.
-        simultaneous_low, simultaneous_high: simultaneous intervals, whose level applies to all estimates together
+        simultaneous_low, simultaneous_high: simultaneous intervals, whose confidence applies to all estimates together
             (Bonferroni).
     """
 
@@ -38,16 +38,16 @@ class Intervals(NamedTuple):
     simultaneous_high: Floats
 
     @classmethod
-    def of(cls, ends: Callable[[float], Interval], level: float, together: int) -> Intervals:
-        """Return the intervals at a level.
+    def of(cls, ends: Callable[[float], Interval], confidence: float, together: int) -> Intervals:
+        """Return the intervals at a confidence level.
 
         Args:
             ends: a function from alpha to intervals, each of which misses its estimate's true value with probability
                 alpha.
-            level: the confidence level, such as 0.95.
+            confidence: the confidence level, such as 0.95.
             together: the number of intervals that are simultaneous.
         """
-        return cls(*ends(1 - level), *ends((1 - level) / together))
+        return cls(*ends(1 - confidence), *ends((1 - confidence) / together))
 
     def each(self, change: Callable[[Floats], Floats]) -> Intervals:
         """Return the intervals with ``change`` applied to each array."""

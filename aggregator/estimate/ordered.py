@@ -181,7 +181,7 @@ class Ordered:
             "class": found.where,
             "reports": found.reports,
             "method": found.method,
-            "confidence": found.level,
+            "confidence": found.confidence,
         }
         return about | self.numbers() | {"warnings": list(self.warnings)}
 
@@ -221,7 +221,7 @@ def ordered(
     between: tuple[Answer, Answer] | None = None,
     mean: bool = False,
     method: str | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     where: str | None = None,
     margins: Sequence[KnownMargin] = (),
 ) -> Ordered:
@@ -235,7 +235,7 @@ def ordered(
         above: a value; returns the share of people above it.
         between: two values; returns the share of people from the first to the second value, both included.
         mean: whether to return the mean.
-        method, level, where, margins: see ``estimator.estimate``.
+        method, confidence, where, margins: see ``estimator.estimate``.
     Raises:
         NotOrdered: the p of a quantile is not between 0 and 1, the values have no order, the reports do not support
             ranges, or a range has no value.
@@ -249,16 +249,16 @@ def ordered(
         raise NotOrdered(
             f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges need one"
         )
-    found = estimate(campaign, tally, method=method, level=level, where=where, margins=margins)
-    average = query.mean(terms, tally, level=level, margins=margins) if mean else None
+    found = estimate(campaign, tally, method=method, confidence=confidence, where=where, margins=margins)
+    average = query.mean(terms, tally, confidence=confidence, margins=margins) if mean else None
     if not (quantiles or cdf or bins) and above is None and between is None:
         return Ordered(found, (), (), (), None, None, average)
-    reading, z = _Reading.of(tally, found), interval.quantile(1 - level)
+    reading, z = _Reading.of(tally, found), interval.quantile(1 - confidence)
     edges = [reading.first(edge) for edge in sorted(bins, key=reading.first)]
     return Ordered(
         found,
         tuple(reading.quantile(p, z) for p in sorted(quantiles)),
-        reading.cdf(level) if cdf else (),
+        reading.cdf(confidence) if cdf else (),
         reading.bins(edges, z),
         None if above is None else reading.share_of(reading.past(above), terms.domain.size, z),
         None if between is None else reading.share_of(reading.first(between[0]), reading.past(between[1]), z),
@@ -295,12 +295,12 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
     Raises:
         NotOrdered, NotEnough
     """
-    terms, level = found.terms, found.level
+    terms, confidence = found.terms, found.confidence
     margins = () if found.weighting is None else found.weighting.margins
-    mean = query.mean(terms, tally, level=level, margins=margins) if has_mean(terms) else None
+    mean = query.mean(terms, tally, confidence=confidence, margins=margins) if has_mean(terms) else None
     if not is_wave(terms):
         return Ordered(found, (), (), (), None, None, mean)
-    reading, z = _Reading.of(tally, found), interval.quantile(1 - level)
+    reading, z = _Reading.of(tally, found), interval.quantile(1 - confidence)
     deciles = tuple(reading.quantile(p, z) for p in DECILES)
     return Ordered(
         found, deciles, (), reading.bins(bin_starts(terms.domain, fewer_bins(found.reports)), z), None, None, mean
@@ -439,10 +439,10 @@ class _Reading:
         """Return the signed root of the statistic that tests whether the share up to and including a block is ``p``."""
         return self._profile.root(self._places <= block, p)
 
-    def cdf(self, level: float) -> tuple[Point, ...]:
+    def cdf(self, confidence: float) -> tuple[Point, ...]:
         """Return the distribution function at the last inputs of evenly spaced blocks."""
         blocks = np.unique(np.linspace(0, self._merged.blocks - 2, POINTS).round().astype(int)).tolist()
-        alone, together = interval.quantile(1 - level), interval.quantile((1 - level) / len(blocks))
+        alone, together = interval.quantile(1 - confidence), interval.quantile((1 - confidence) / len(blocks))
         points = []
         for block in blocks:
             past = int(self._merged.ends[block])

@@ -126,7 +126,7 @@ class OrderedCourse:
         return {
             "campaign": whole.terms.title,
             "campaign_id": whole.campaign_id.hex(),
-            "confidence": whole.level,
+            "confidence": whole.confidence,
             "by": self.by,
             "sides": [
                 {name: side.name, "reports": side.reports} | ({} if side.found is None else _numbers(side.found))

@@ -57,7 +57,7 @@ class QueryResult:
         raw: the unbiased estimate, not clipped.
         se: the standard error of ``raw``.
         low, high: the confidence interval.
-        level: the confidence level of the interval.
+        confidence: the confidence level of the interval.
         mmse: the estimate that uses the campaign's prior; None if the campaign has no prior, or the prior is not used.
         unit: the unit of the numbers; ``DAYS`` for days, and "" if the campaign states none.
         is_share: whether the number is a share of people, which is printed in percent.
@@ -69,7 +69,7 @@ class QueryResult:
     se: float
     low: float
     high: float
-    level: float
+    confidence: float
     mmse: float | None
     unit: str = ""
     is_share: bool = False
@@ -105,7 +105,7 @@ class QueryResult:
         """Return the machine-readable form."""
         numbers = {"estimate": self.estimate, "raw": self.raw, "se": self.se, "low": self.low, "high": self.high}
         known = {name: json_number(number) for name, number in numbers.items()}
-        rest = {"confidence": self.level, "mmse": self.mmse, "unit": self.unit}
+        rest = {"confidence": self.confidence, "mmse": self.mmse, "unit": self.unit}
         return {"query": self.what} | known | rest | {f"{name}_day": day for name, day in self.days.items()}
 
 
@@ -115,7 +115,7 @@ def weighted(
     weights: Sequence[float] | Floats,
     *,
     offset: float = 0.0,
-    level: float = 0.95,
+    confidence: float = 0.95,
     what: str = "weighted mean",
     margins: Sequence[KnownMargin] = (),
 ) -> QueryResult:
@@ -126,7 +126,7 @@ def weighted(
         tally: the counts of its reports.
         weights: the number of each value.
         offset: a number that is added to each person's number.
-        level: the confidence level of the interval.
+        confidence: the confidence level of the interval.
         what: the query in words.
         margins: the known shares of the population by class, to which the classes are weighted.
     Raises:
@@ -144,7 +144,7 @@ def weighted(
             raise MarginRefused(
                 "estimates of a campaign that asks for views cannot be weighted to margins: leave out --margins"
             )
-        return _of_views(terms, tally, a, offset, level, what)
+        return _of_views(terms, tally, a, offset, confidence, what)
     decoder, prior = reader_of(terms, tally)
     a = np.concatenate([a * reported.factor, np.zeros(terms.domain.size - reported.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
@@ -157,27 +157,27 @@ def weighted(
         mmse = float(a @ shares) + offset
     try:
         shift = _steady_shift(decoder, a, reference)
-        raw, variance, t = _mean_of_reports(decoder, tally, a - shift, level)
+        raw, variance, t = _mean_of_reports(decoder, tally, a - shift, confidence)
     except NotInvertible:
         if prior is None:
             raise
-        return QueryResult(what, math.nan, math.nan, math.nan, math.nan, math.nan, level, mmse)
+        return QueryResult(what, math.nan, math.nan, math.nan, math.nan, math.nan, confidence, mmse)
     se, centre = math.sqrt(variance), raw + shift + offset
-    return QueryResult(what, centre, centre, se, centre - t * se, centre + t * se, level, mmse)
+    return QueryResult(what, centre, centre, se, centre - t * se, centre + t * se, confidence, mmse)
 
 
-def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, level: float) -> tuple[float, float, float]:
+def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, confidence: float) -> tuple[float, float, float]:
     """Return the unbiased estimate of v . p, its variance, and the quantile of its interval in standard errors."""
     share, groups = tally.counts / tally.reports, tally.correlated
     mean = decoder.query(v, share)
     variance = max(decoder.variance(v, share), 0.0) / tally.reports
     if groups is None:
-        return mean, variance, interval.quantile(1 - level)
+        return mean, variance, interval.quantile(1 - confidence)
     between = spread_of(groups, decoder.adjoint(v), decoder.intercept(v), mean)
-    return mean, float(np.maximum(between.variance[0], variance)), between.quantile(1 - level)
+    return mean, float(np.maximum(between.variance[0], variance)), between.quantile(1 - confidence)
 
 
-def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: float, what: str) -> QueryResult:
+def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, confidence: float, what: str) -> QueryResult:
     """Return the mean weight, estimated from all views of the tree. The estimate is linear in the reports of each
     view."""
     require_enough(terms, tally)
@@ -191,14 +191,14 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, level: fl
             "a district the same weight"
         )
     centre, factors = views.passes().adjoint(len(views.tree) - 1, v)
-    variance, t = 0.0, interval.quantile(1 - level)
+    variance, t = 0.0, interval.quantile(1 - confidence)
     for place, factor in zip(views.tree, factors, strict=True):
         decoder, part = views.surveys[place].decoder, views.surveys[place].tally
         if part.reports:
-            mean, own, wider = _mean_of_reports(decoder, part, factor, level)
+            mean, own, wider = _mean_of_reports(decoder, part, factor, confidence)
             centre, variance, t = centre + mean, variance + own, max(t, wider)
     se, centre = math.sqrt(variance), centre + offset
-    return QueryResult(what, centre, centre, se, centre - t * se, centre + t * se, level, None)
+    return QueryResult(what, centre, centre, se, centre - t * se, centre + t * se, confidence, None)
 
 
 def expected_variance(
@@ -240,7 +240,9 @@ def points_of(terms: Campaign) -> list[float]:
     return [float(number) for number in terms.domain.points]
 
 
-def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequence[KnownMargin] = ()) -> QueryResult:
+def mean(
+    terms: Campaign, tally: Tally, *, confidence: float = 0.95, margins: Sequence[KnownMargin] = ()
+) -> QueryResult:
     """Return the unbiased estimate of the mean in a campaign that asks for a number. Devices round without bias.
 
     Args:
@@ -249,11 +251,11 @@ def mean(terms: Campaign, tally: Tally, *, level: float = 0.95, margins: Sequenc
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible, MarginRefused
     """
-    found = weighted(terms, tally, points_of(terms), level=level, what="mean", margins=margins)
+    found = weighted(terms, tally, points_of(terms), confidence=confidence, what="mean", margins=margins)
     return replace(found, unit=DAYS if isinstance(terms.domain, Dates) else unit_of(terms.domain))
 
 
-def total(terms: Campaign, tally: Tally, *, population: int | None = None, level: float = 0.95) -> QueryResult:
+def total(terms: Campaign, tally: Tally, *, population: int | None = None, confidence: float = 0.95) -> QueryResult:
     """Return the estimated sum over people in a campaign that asks for a number.
 
     Args:
@@ -264,7 +266,7 @@ def total(terms: Campaign, tally: Tally, *, population: int | None = None, level
     """
     if isinstance(terms.domain, Dates):
         raise NotANumber(f"{terms.title!r} asks for days, which have no sum: estimate the mean")
-    return mean(terms, tally, level=level).times(population or tally.reports, "sum")
+    return mean(terms, tally, confidence=confidence).times(population or tally.reports, "sum")
 
 
 def weighted_sum(
@@ -274,7 +276,7 @@ def weighted_sum(
     *,
     offset: float = 0.0,
     population: int | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
 ) -> QueryResult:
     """Return the estimated sum of weights[x] + offset over people with value x (weighted summation in Jiang, Li, Tandon
     2020).
@@ -285,11 +287,11 @@ def weighted_sum(
     Raises:
         NotEnough, NotInvertible
     """
-    answer = weighted(terms, tally, weights, offset=offset, level=level)
+    answer = weighted(terms, tally, weights, offset=offset, confidence=confidence)
     return answer.times(population or tally.reports, "weighted sum")
 
 
-def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, level: float = 0.95) -> QueryResult:
+def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, confidence: float = 0.95) -> QueryResult:
     """Return the estimated share of people with value ``x``. ``QueryResult.times`` converts the share to a number of
     people.
 
@@ -303,14 +305,14 @@ def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, l
         NotEnough, NotInvertible
         ValueError: ``x`` is not a value or district.
     """
-    whole = estimate(terms, tally, level=level)
+    whole = estimate(terms, tally, confidence=confidence)
     shown = whole.at(resolution)
     if not 0 <= x < shown.size:
         raise ValueError(f"there is no value {x}: give the position of a value, 0 to {shown.size - 1}")
     mmse = float(whole.share[x]) if whole.method == "mmse" else None
     return QueryResult(
         f"share of {shown.label(x)}", float(np.clip(shown.raw[x], 0, 1)), float(shown.raw[x]), float(shown.se[x]),
-        float(shown.low[x]), float(shown.high[x]), level, mmse, is_share=True,
+        float(shown.low[x]), float(shown.high[x]), confidence, mmse, is_share=True,
     )  # fmt: skip
 
 

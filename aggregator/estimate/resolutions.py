@@ -271,13 +271,13 @@ def _largest_chain(surveys: Sequence[SurveyedView]) -> tuple[int, ...]:
     return max(answered, key=lambda each: (each[0], len(each[1])))[1]
 
 
-def resolutions(terms: Campaign, views: Views, *, level: float, method: str) -> list[Resolution]:
+def resolutions(terms: Campaign, views: Views, *, confidence: float, method: str) -> list[Resolution]:
     """Return the estimate of each resolution, the coarsest first; the last resolution is that of the answers.
 
     Args:
         terms: the campaign.
         views: the views of the campaign with their reports.
-        level: the confidence level of the intervals.
+        confidence: the confidence level of the intervals.
         method: ``projection`` projects inside each district of the next coarser resolution; ``linear`` returns the
             unbiased estimates as shares.
     """
@@ -295,11 +295,11 @@ def resolutions(terms: Campaign, views: Views, *, level: float, method: str) -> 
             share = shares[place] if place in shares else tree.consistent(views.nested([place]), [each])[0]
             share = each.raw if method == "linear" else share
         found[one.view.map] = _resolution(
-            terms.domain, one.view.map, one.districts, one.tally.reports, each, share, rough, level
+            terms.domain, one.view.map, one.districts, one.tally.reports, each, share, rough, confidence
         )
     if Identity() not in found:
         found[Identity()] = _resolution(
-            terms.domain, Identity(), np.arange(terms.domain.size), 0, None, people, None, level
+            terms.domain, Identity(), np.arange(terms.domain.size), 0, None, people, None, confidence
         )
     return sorted(found.values(), key=lambda one: one.size)
 
@@ -312,10 +312,10 @@ def _resolution(
     combined: Combined | None,
     share: Floats,
     rough: NDArray[np.bool_] | None,
-    level: float,
+    confidence: float,
 ) -> Resolution:
     nothing = np.full_like(share, np.nan)
     raw, se = (nothing, nothing) if combined is None else (combined.raw, combined.se)
-    intervals = Intervals.of(partial(interval.normal, raw, se), level, len(share)).possible(se, share)
+    intervals = Intervals.of(partial(interval.normal, raw, se), confidence, len(share)).possible(se, share)
     rough = np.zeros(len(share), dtype=np.bool_) if rough is None else rough
     return Resolution(raw, se, *intervals, share, domain, map_, districts, reports, rough)

@@ -93,7 +93,7 @@ class Estimate(Shares):
         campaign_id: the id of the campaign; empty if it is not signed.
         reports: n, the number of outputs counted; with transcripts, the number of devices.
         method: the estimation method, one of ``names.METHODS``.
-        level: the confidence level of the intervals, such as 0.95.
+        confidence: the confidence level of the intervals, such as 0.95.
         rejected: the number of refused envelopes by reason.
         version: the version of the study's table from which the tally was read.
         influence: the effect that forged reports can have.
@@ -116,7 +116,7 @@ class Estimate(Shares):
     campaign_id: bytes
     reports: int
     method: str
-    level: float
+    confidence: float
     rejected: Mapping[str, int]
     version: int | None
     influence: Influence
@@ -188,7 +188,7 @@ class Estimate(Shares):
             "notion": self.terms.notion.name,
             "epsilon": self.epsilon,
             "method": self.method,
-            "confidence": self.level,
+            "confidence": self.confidence,
             "table_version": self.version,
             "value_kind": self.value_kind,
             "note": self.note,

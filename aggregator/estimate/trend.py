@@ -50,8 +50,9 @@ class Trend:
         points: the spans in the requested order; at least one has an estimate.
         change: the change between the two requested spans, by default the first and the last with an estimate; None if
             only one span has an estimate.
-        steps: the changes from each span with an estimate to the next, if requested; the level of their simultaneous
-            intervals applies to all values and steps together, including steps of spans without an estimate.
+        steps: the changes from each span with an estimate to the next, if requested; the confidence of their
+            simultaneous intervals applies to all values and steps together, including steps of spans without an
+            estimate.
         only: the requested value or district; None for all.
     """
 
@@ -99,7 +100,7 @@ class Trend:
             "class": latest.where,
             "notion": terms.notion.name,
             "epsilon": latest.epsilon,
-            "confidence": latest.level,
+            "confidence": latest.confidence,
             "table_version": latest.version,
             "spans": rows,
             "change": None if self.change is None else self.change.as_json(self.only),
@@ -142,7 +143,7 @@ def trend(
     spans: Sequence[Span],
     tallies: Iterable[Tally],
     *,
-    level: float = 0.95,
+    confidence: float = 0.95,
     method: str | None = None,
     where: str | None = None,
     ends: tuple[Span, Span] | None = None,
@@ -156,11 +157,12 @@ def trend(
         campaign: the campaign of the spans.
         spans: the spans of periods, in order.
         tallies: the tallies of each span, by groups of devices; at most four are in memory at once.
-        level, method: see ``estimate``.
+        confidence, method: see ``estimate``.
         where: a class of people; None for everybody.
         ends: the two spans of the change; by default the first and the last with an estimate.
         steps: whether to return the change from each span to the next as well.
-        only: a value or district; the level of simultaneous intervals then applies to this value or district alone.
+        only: a value or district; the confidence of simultaneous intervals then applies to this value or district
+            alone.
         truths: the true shares of a rehearsal, one array for each span or one for all spans.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
@@ -183,11 +185,13 @@ def trend(
             points.append(TrendPoint(span, tally.reports, None, truth))
             most = max(most, devices_of(tally))
             continue
-        found = estimate(restricted, tally, level=level, method=method, where=where)
+        found = estimate(restricted, tally, confidence=confidence, method=method, where=where)
         points.append(TrendPoint(span, tally.reports, found, truth))
         side = Side(span.name_in_text, restricted, tally, where, found)
         if steps and last is not None:
-            taken.append(difference(last, side, level=level, paired=True, only=only is not None, steps=of_steps))
+            taken.append(
+                difference(last, side, confidence=confidence, paired=True, only=only is not None, steps=of_steps)
+            )
         last = side
         if ends is None:
             held = dict([*list(held.items())[:1], (span, side)])
@@ -208,5 +212,5 @@ def trend(
     sides = [held[end] for end in ends] if ends is not None else list(held.values())
     change = None
     if len(sides) > 1:
-        change = difference(sides[0], sides[1], level=level, paired=True, only=only is not None)
+        change = difference(sides[0], sides[1], confidence=confidence, paired=True, only=only is not None)
     return Trend(tuple(points), change, tuple(taken), only)

@@ -22,7 +22,7 @@ def estimate_views(
     campaign_id: bytes,
     tally: Tally,
     method: str | None,
-    level: float,
+    confidence: float,
     forged: int | None,
     where: str | None,
 ) -> Estimate:
@@ -31,7 +31,7 @@ def estimate_views(
     Args:
         campaign_id: the id of the campaign; empty if it is not signed.
         method: one of ``VIEW_METHODS``; None uses the first.
-        level, forged, where: see ``estimator.estimate``.
+        confidence, forged, where: see ``estimator.estimate``.
     Raises:
         NotEnough, MethodRefused, NotInvertible
     """
@@ -43,7 +43,7 @@ def estimate_views(
             f"not {method[:40]!r}"
         )
     views = Views.of(terms, tally.by_view)
-    found = resolutions(terms, views, level=level, method=method)
+    found = resolutions(terms, views, confidence=confidence, method=method)
     warnings: list[str] = []
     for one in views.surveys:
         name = view_name(terms.domain, one.view)
@@ -62,7 +62,7 @@ def estimate_views(
         warnings.append(NOTHING_FINEST)
     return Estimate(
         finest.raw, finest.se, *finest.intervals, finest.share,
-        terms, campaign_id, tally.reports, method, level, tally.rejected, tally.version,
+        terms, campaign_id, tally.reports, method, confidence, tally.rejected, tally.version,
         Influence(weight, tally.reports, forged), tuple(warnings), devices_of(tally), where=where, rough=finest.rough,
         resolutions=tuple(found),
     )  # fmt: skip

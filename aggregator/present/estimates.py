@@ -66,13 +66,13 @@ class ExportedEstimates:
 
 
 def estimates_by_period(
-    campaign: SignedCampaign, periods: Iterable[int], tallies: Iterable[Tally], method: str | None, level: float
+    campaign: SignedCampaign, periods: Iterable[int], tallies: Iterable[Tally], method: str | None, confidence: float
 ) -> ExportedEstimates:
     """Estimate each period, and each class in it.
 
     Args:
         tallies: the tally of each of ``periods``.
-        method, level: see ``estimate``.
+        method, confidence: see ``estimate``.
     Raises:
         NotEnough: no period has the campaign's minimum number of devices.
         MethodRefused, NotInvertible
@@ -83,11 +83,11 @@ def estimates_by_period(
         if not is_enough(terms, tally):
             withheld += tally.reports
             continue
-        found.append((estimate(campaign, tally, method=method, level=level), period))
+        found.append((estimate(campaign, tally, method=method, confidence=confidence), period))
         for name in terms.classes:
             signed, part = signed_within(campaign, tally, name)
             if is_enough(signed.terms, part):
-                found.append((estimate(signed, part, method=method, level=level, where=name), period))
+                found.append((estimate(signed, part, method=method, confidence=confidence, where=name), period))
     if not found:
         raise NotEnough(
             f"no period of {terms.title!r} has reports of {quantity(terms.minimum_reports, 'device')}, its minimum: "

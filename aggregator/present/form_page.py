@@ -37,7 +37,7 @@ def form_page(
     tally: Tally,
     *,
     period: int | None = None,
-    level: float = 0.95,
+    confidence: float = 0.95,
     margins: Sequence[KnownMargin] = (),
 ) -> str:
     """Return the page of all questions of a form, and of all tables of two questions that devices were asked together.
@@ -46,7 +46,7 @@ def form_page(
         audit: the audit of the campaign.
         tally: the tally of all its views.
         period: the period; None for each device's latest answer.
-        level: confidence level of the intervals.
+        confidence: confidence level of the intervals.
         margins: known shares of the population, to which the reports are weighted.
     Raises:
         NotEnough, NotAsked: no question can be estimated.
@@ -56,22 +56,22 @@ def form_page(
         raise TypeError(f"the page of a form needs a form, and {terms.title!r} asks for {form.kind}")
     names = tuple(form.places)
     wanted = [(name,) for name in names], list(combinations(names, 2))
-    (questions, missing), (tables, _) = (_each(signed, tally, which, level, margins) for which in wanted)
+    (questions, missing), (tables, _) = (_each(signed, tally, which, confidence, margins) for which in wanted)
     if not questions:
         raise missing[0][1]
     ranked = sorted(tables, key=lambda found: found.association.p_value if found.association else 1.0)
-    by_class = classes_section(signed, tally, names, [found.questions for found in ranked], level)
+    by_class = classes_section(signed, tally, names, [found.questions for found in ranked], confidence)
     weighted = [one for one in questions if one.weighting is not None]
     sections: list[tuple[str, str, Sequence[Html]]] = [
         ("questions", "Questions", [part for found in questions for part in _question(found, form)]),
         ("associations", "Which questions are associated", _associations(ranked)),
         ("classes", "Groups of people", by_class),
         ("tables", "Tables of two questions", [part for found in ranked for part in _table(found)]),
-        ("method", "How the numbers were made", _method(level, weighted)),
+        ("method", "How the numbers were made", _method(confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Reports that were not counted", refused_section(tally.rejected)),
         ("campaign", "The campaign", campaign_section(terms, tally.reports, period)),
-        ("source", "Where this page comes from", source_section(signed.id, "", level, tally, period)),
+        ("source", "Where this page comes from", source_section(signed.id, "", confidence, tally, period)),
     ]
     header = tag(
         "header",
@@ -87,14 +87,18 @@ def form_page(
 
 
 def _each(
-    signed: SignedCampaign, tally: Tally, which: Sequence[tuple[str, ...]], level: float, margins: Sequence[KnownMargin]
+    signed: SignedCampaign,
+    tally: Tally,
+    which: Sequence[tuple[str, ...]],
+    confidence: float,
+    margins: Sequence[KnownMargin],
 ) -> tuple[list[FormEstimate], list[tuple[str, Exception]]]:
     """Return the estimates that can be computed, and the questions and errors of the others."""
     found: list[FormEstimate] = []
     missing: list[tuple[str, Exception]] = []
     for names in which:
         try:
-            found.append(estimate_form(signed, tally, names, level=level, margins=margins))
+            found.append(estimate_form(signed, tally, names, confidence=confidence, margins=margins))
         except (NotAsked, NotEnough, MarginRefused) as reason:
             missing.append((" and ".join(names), reason))
     return found, missing
@@ -112,7 +116,7 @@ def _warnings(found: Iterable[FormEstimate], missing: Iterable[tuple[str, Except
 
 def _question(found: FormEstimate, form: Form) -> list[Html]:
     (name,) = found.questions
-    confidence = f"{100 * found.level:.4g}%"
+    confidence = f"{100 * found.confidence:.4g}%"
     heads = ("value", "share", f"{confidence} interval", f"{confidence} for all together")
     shares = found.shares
     rows = [
@@ -177,13 +181,13 @@ def _table(found: FormEstimate) -> list[Html]:
     ]
 
 
-def _method(level: float, weighted: Sequence[FormEstimate]) -> list[Html]:
-    confidence = f"{100 * level:.4g}%"
+def _method(confidence: float, weighted: Sequence[FormEstimate]) -> list[Html]:
+    percent = f"{100 * confidence:.4g}%"
     terms = {
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
         "of a table are the shares of its two questions. A table shows an association only as far as the reports show "
         "it beyond noise.",
-        "Interval": f"in at least {confidence} of such surveys it contains the true share of that value or cell. To "
+        "Interval": f"in at least {percent} of such surveys it contains the true share of that value or cell. To "
         "look for the largest or an unusual value of a question, use the intervals for all together.",
         "No colour": "the interval of the cell contains zero.",
     }

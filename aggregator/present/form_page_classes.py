@@ -22,7 +22,7 @@ from protocol.campaign import SignedCampaign
 
 
 def classes_section(
-    signed: SignedCampaign, tally: Tally, questions: Sequence[str], pairs: Sequence[tuple[str, ...]], level: float
+    signed: SignedCampaign, tally: Tally, questions: Sequence[str], pairs: Sequence[tuple[str, ...]], confidence: float
 ) -> list[Html]:
     """Return the questions by class with the differences from the first class, and the associations in each class.
 
@@ -30,7 +30,7 @@ def classes_section(
         tally: the tally of everybody.
         questions: the names of the questions.
         pairs: the pairs of questions that were asked together.
-        level: confidence level of the intervals.
+        confidence: confidence level of the intervals.
     Returns:
         The elements; empty if the form has no classes, or the classes have too few devices.
     """
@@ -38,24 +38,24 @@ def classes_section(
         return []
     parts: list[Html] = []
     for name in questions:
-        if (found := _found(signed, tally, (name,), level)) is not None:
-            parts.append(_question(name, found, level))
-    tests = [(names, found) for names in pairs if (found := _found(signed, tally, names, level)) is not None]
+        if (found := _found(signed, tally, (name,), confidence)) is not None:
+            parts.append(_question(name, found, confidence))
+    tests = [(names, found) for names in pairs if (found := _found(signed, tally, names, confidence)) is not None]
     if tests:
         parts.append(_associations(signed.terms.classes, tests))
     if not parts:
         return []
     words = (
         "The group of a person is public. Each group is estimated from its own reports, without weights. A difference "
-        f"in bold is significant: its {100 * level:.4g}% interval for all values of the question together does not "
-        "contain zero."
+        f"in bold is significant: its {100 * confidence:.4g}% interval for all values of the question together does "
+        "not contain zero."
     )
     return [tag("p", words), *parts]
 
 
-def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], level: float) -> FormClasses | None:
+def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], confidence: float) -> FormClasses | None:
     def ask(one: SignedCampaign, part: Tally, where: str) -> FormEstimate:
-        return estimate_form(one, part, names, level=level, where=where)
+        return estimate_form(one, part, names, confidence=confidence, where=where)
 
     try:
         return form_classes(signed, tally, partial(ask))
@@ -63,7 +63,7 @@ def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], level: 
         return None
 
 
-def _question(name: str, found: FormClasses, level: float) -> Html:
+def _question(name: str, found: FormClasses, confidence: float) -> Html:
     first, _ = found.sides[0]
     differences = [f"{one.names[1]} less {first}" for one in found.differences]
     rows = []
@@ -78,7 +78,7 @@ def _question(name: str, found: FormClasses, level: float) -> Html:
             cells.append(tag("td", tag("strong", difference) if x in one.significant else difference, interval))
         rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
     reports = ", ".join(f"{quantity(one.reports, 'report')} of {side}" for side, one in found.sides)
-    caption = f"{name}: {reports}; {100 * level:.4g}% intervals, differences in percentage points"
+    caption = f"{name}: {reports}; {100 * confidence:.4g}% intervals, differences in percentage points"
     heads = ["value", *(side for side, _ in found.sides), *differences]
     return scrolled(caption, heads, rows, "numbers heat")
 

@@ -46,7 +46,7 @@ def _bars(found: FormEstimate, truth: Floats | None) -> Figure:
     figure = Figure(figsize=(8.0, 1.9 + 0.27 * len(labels)), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     axes.barh(places, shares.share, height=0.72, color=SHARE, label="share")
-    axes.hlines(places, shares.low, shares.high, color=INK, lw=1.3, label=f"{100 * found.level:.4g}% interval")
+    axes.hlines(places, shares.low, shares.high, color=INK, lw=1.3, label=f"{100 * found.confidence:.4g}% interval")
     for limit in (shares.low, shares.high):
         axes.vlines(limit, places - 0.16, places + 0.16, color=INK, lw=1.3)
     if truth is not None:

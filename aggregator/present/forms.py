@@ -43,7 +43,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     table = new_table(found.terms.title, Text("\n".join(notes)))
     for name in found.questions:
         table.add_column(Text(name))
-    percent = f"{100 * found.level:.4g}%"
+    percent = f"{100 * found.confidence:.4g}%"
     for name in ("share", f"{percent} interval", f"{percent}, all together"):
         table.add_column(name, justify="right")
     if truth is not None:
@@ -62,7 +62,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
 def form_sides_table(course: FormSides[Any]) -> Table:
     """Return a table with a row for each value or cell, and a column for each span of periods or class of people."""
     _, first = course.sides[0]
-    note = f"{100 * first.level:.4g}% interval of each share by itself"
+    note = f"{100 * first.confidence:.4g}% interval of each share by itself"
     if first.association is not None:
         tests = (_tested(_name(name), one.association) for name, one in course.sides if one.association is not None)
         note = "\n".join([note, *tests])
@@ -81,7 +81,7 @@ def form_sides_table(course: FormSides[Any]) -> Table:
 def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Table:
     """Return a table with a row for each value or cell: both shares, their difference, and the intervals of the
     difference."""
-    percent = f"{100 * found.level:.4g}%"
+    percent = f"{100 * found.confidence:.4g}%"
     notes = [
         "Devices on both sides are compared with themselves." if found.paired else "The sides share no device.",
         f"Significant differences: {len(found.significant)} of {len(found.labels)}, by the {percent} intervals for all "

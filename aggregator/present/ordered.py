@@ -35,7 +35,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
     table = new_table(heading(whole.terms), quantity(whole.reports, "report"))
     table.add_column("")
     table.add_column("estimate", justify="right")
-    table.add_column(f"{100 * whole.level:.4g}% interval")
+    table.add_column(f"{100 * whole.confidence:.4g}% interval")
     if found.cdf:
         table.add_column("for all points together")
     if truth is not None:

@@ -34,7 +34,7 @@ def _sides(course: OrderedCourse) -> Table:
     whole = course.known[0][1].found
     unit = unit_of(course.domain)
     titles = [f"{found.found.terms.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
-    caption = f"in brackets: {100 * whole.level:.4g}% intervals of each number by itself"
+    caption = f"in brackets: {100 * whole.confidence:.4g}% intervals of each number by itself"
     table = new_table(" and ".join(titles) + (f", {unit}" if unit else ""), caption)
     table.add_column("")
     for side in course.sides:
@@ -87,8 +87,8 @@ SHARED = {
 def _differences(course: OrderedCourse) -> Table:
     whole = course.known[0][1].found
     table = new_table("Differences", f"of shares in percentage points; {SHARED[course.by]}")
-    level = f"{100 * whole.level:.4g}%"
-    for name in ("", "from", "to", "difference", f"{level} interval"):
+    confidence = f"{100 * whole.confidence:.4g}%"
+    for name in ("", "from", "to", "difference", f"{confidence} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")
     for one in course.differences:
         sides = one.before.name_in_text, one.after.name_in_text

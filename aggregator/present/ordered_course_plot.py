@@ -112,12 +112,12 @@ def _finish(axes: Axes, found: Ordered) -> None:
 
 
 def _draw(axes: Axes, found: Ordered, reference: Ordered | None, name: str) -> None:
-    level = f"{100 * found.found.level:.4g}%"
+    confidence = f"{100 * found.found.confidence:.4g}%"
     places = [found.place(point.value) for point in found.cdf]
     band = [point.simultaneous_low for point in found.cdf], [point.simultaneous_high for point in found.cdf]
-    axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{level} for all points together")
+    axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{confidence} for all points together")
     alone = [point.low for point in found.cdf], [point.high for point in found.cdf]
-    axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{level} for one point")
+    axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} for one point")
     if reference is not None:
         before = [reference.place(point.value) for point in reference.cdf]
         estimates = [point.estimate for point in reference.cdf]

@@ -41,12 +41,12 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
     shares, deciles = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
 
     at = found.place
-    level = f"{100 * whole.level:.4g}% interval"
+    confidence = f"{100 * whole.confidence:.4g}% interval"
     for number, one in enumerate(found.bins):
         first, past = at(one.first), at(one.last) + 1
         middle = (first + past - 1) / 2
         shares.bar(middle, one.estimate, width=past - first, color=SHARE, edgecolor="white")
-        shares.vlines(middle, one.low, one.high, color=INK, lw=1.6, label=level if not number else None)
+        shares.vlines(middle, one.low, one.high, color=INK, lw=1.6, label=confidence if not number else None)
         if truth is not None:
             true, name = float(truth[first:past].sum()), "truth" if not number else None
             shares.plot(middle, true, "D", ms=5, mfc="white", mec=INK, label=name)
@@ -88,11 +88,11 @@ def ordered_figure(found: Ordered) -> Figure:
 
     if found.cdf:
         places = [at(point.value) for point in found.cdf]
-        level = f"{100 * whole.level:.4g}%"
+        confidence = f"{100 * whole.confidence:.4g}%"
         band = [point.simultaneous_low for point in found.cdf], [point.simultaneous_high for point in found.cdf]
-        axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{level} for all points together")
+        axes.fill_between(places, *band, color=FAINT, lw=0, label=f"{confidence} for all points together")
         alone = [point.low for point in found.cdf], [point.high for point in found.cdf]
-        axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{level} for one point")
+        axes.fill_between(places, *alone, color=SHARE, lw=0, label=f"{confidence} for one point")
         axes.plot(places, [point.estimate for point in found.cdf], color=INK, lw=1.6, label="people at or below")
     for number, quantile in enumerate(found.quantiles):
         name = "quantile with its interval" if not number else None

@@ -84,7 +84,7 @@ def page(
         (
             "source",
             "Where this page comes from",
-            source_section(found.campaign_id, f"{found.method}, ", found.level, tally, period, found.where),
+            source_section(found.campaign_id, f"{found.method}, ", found.confidence, tally, period, found.where),
         ),
     ]
     header = tag(
@@ -187,7 +187,7 @@ def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> li
 
 
 def source_section(
-    campaign_id: bytes, method: str, level: float, tally: Tally, period: int | None, where: str | None = None
+    campaign_id: bytes, method: str, confidence: float, tally: Tally, period: int | None, where: str | None = None
 ) -> list[Html]:
     """Return the section with the digest of the input.
 
@@ -197,7 +197,7 @@ def source_section(
     rows: list[tuple[str, str]] = [
         ("campaign", tag("code", campaign_id.hex()) if campaign_id else "not signed"),
         ("table version", "none" if tally.version is None else str(tally.version)),
-        ("method, level", f"{method}{100 * level:.4g}%"),
+        ("method, confidence", f"{method}{100 * confidence:.4g}%"),
         ("inputs, SHA-256", tag("code", digest(tally, campaign_id, period, where))),
     ]
     return [

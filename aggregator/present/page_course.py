@@ -81,7 +81,7 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
          between(float(each.simultaneous_low[z]), float(each.simultaneous_high[z]), places)]
         for z in shown
     ]  # fmt: skip
-    confidence = f"{100 * latest.level:.4g}% for all together"
+    confidence = f"{100 * latest.confidence:.4g}% for all together"
     return sheet(f"{words}. Changes in percentage points.", ("district", *names, "change", confidence), rows)
 
 
@@ -93,7 +93,7 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
     if len(known) <= MOST:
         words = "The distribution function of each, with its band; below, its difference from the first one."
         parts.append(tag("figure", picture_of(course_figure(course), words)))
-    level, unit = f"{100 * known[0][1].found.level:.4g}%", unit_of(course.domain)
+    confidence, unit = f"{100 * known[0][1].found.confidence:.4g}%", unit_of(course.domain)
     numbers = course.without_cdf()
     cells = {side.name: side_cells(found) for side, found in numbers.known}
     rows = [("reports", *(f"{side.reports:,}" for side in course.sides))]
@@ -101,10 +101,10 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
     each = "Each group of people" if course.by == "class" else "Each period"
     words = f"{each}{f', in {unit}' if unit else ''}; in brackets"
-    parts.append(sheet(f"{words} {level} intervals.", ("", *(side.name_in_text for side in course.sides)), rows))
+    parts.append(sheet(f"{words} {confidence} intervals.", ("", *(side.name_in_text for side in course.sides)), rows))
     for one in numbers.differences:
         sides = f"{one.after.name_in_text} less {one.before.name_in_text}"
         words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
         shifts = [(number_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in one.shifts]
-        parts.append(sheet(words, ("", "difference", f"{level} interval"), shifts))
+        parts.append(sheet(words, ("", "difference", f"{confidence} interval"), shifts))
     return parts

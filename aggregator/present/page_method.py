@@ -30,7 +30,7 @@ SHARES = {
 
 def method_section(found: Estimate) -> list[Html]:
     """Return the section that explains the columns and the method."""
-    confidence = f"{100 * found.level:.4g}%"
+    confidence = f"{100 * found.confidence:.4g}%"
     entries = {
         "Share": f"{SHARES[found.method]} (method {found.method}).",
         "Unbiased": "the unbiased estimate: correct on average, with no assumption about the people. Use it for sums "

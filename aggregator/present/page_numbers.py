@@ -74,7 +74,7 @@ def missed(found: Estimate, truth: Floats) -> str:
 def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
     """Return the section with the mean, the quantiles and the shares of ranges as tables, and the distribution function
     as a picture."""
-    confidence = f"{100 * read.found.level:.4g}% interval"
+    confidence = f"{100 * read.found.confidence:.4g}% interval"
     true = None if truth is None else TrueOrdered(read, truth)
     names = ("truth", confidence) if true else (confidence,)
     parts = []
@@ -113,7 +113,7 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
     """Return the section with tables of the values and of coarser districts."""
     shown = listed(found, ROWS, ROWS)
     places = decimals(found, shown)
-    confidence = f"{100 * found.level:.4g}%"
+    confidence = f"{100 * found.confidence:.4g}%"
     names = ["value", "share", "unbiased", "standard error", f"{confidence} interval", f"{confidence} for all together"]
     columns = [found.share, found.raw, found.se]
     if truth is not None:
@@ -151,7 +151,7 @@ def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
     """Return a table of the districts of one resolution whose shares are significantly above zero."""
     shown = significant_districts(each)
     places = decimals(each, shown)
-    names = ["district", "share", "unbiased", "standard error", f"{100 * found.level:.4g}% for all together"]
+    names = ["district", "share", "unbiased", "standard error", f"{100 * found.confidence:.4g}% for all together"]
     columns = [each.share, each.raw, each.se]
     if truth is not None:
         names.insert(2, "truth")

@@ -129,7 +129,7 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
     panels = [("share", cut.density, "GnBu")]
     if truth is not None:
         panels.append(("truth", truth, "GnBu"))
-    half = quantile((1 - found.level) / found.size) * found.se
+    half = quantile((1 - found.confidence) / found.size) * found.se
     if not found.resolutions and half.max() > UNEVEN * half.min():
         panels.append(("half the width of the simultaneous interval", half, "Greys"))
     stretch = 1 / max(math.cos(math.radians((grid.south + grid.north) / 2 / MICRODEGREES)), 0.05)

@@ -126,7 +126,7 @@ def district_name(domain: Domain, resolution: str) -> str:
 def answer_table(answer: QueryResult, terms: Campaign, reports: int) -> Table:
     """Return a table with one number about the population and its interval."""
     table = new_table(terms.title, quantity(reports, "report"))
-    for name in ("query", "estimate", "se", f"{100 * answer.level:.4g}% interval"):
+    for name in ("query", "estimate", "se", f"{100 * answer.confidence:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
     estimate, se, low, high = answer_texts(answer)
     table.add_row(Text(answer.what), estimate, se, f"{low} to {high}")
@@ -203,11 +203,10 @@ def selection(found: Estimate, shown: int) -> str:
     if np.isnan(found.simultaneous_low).all():
         return f"the {shown:,} largest of {found.size:,} values"
     count = int(found.above_zero.sum())
-    level = f"{100 * found.level:.4g}%"
+    confidence = f"{100 * found.confidence:.4g}%"
     are = "is" if count == 1 else "are"
-    words = (
-        f"{count:,} of {found.size:,} values {are} significantly above zero, by the {level} intervals for all together"
-    )
+    words = f"{count:,} of {found.size:,} values {are} significantly above zero, by the {confidence} intervals"
+    words += " for all together"
     if count > shown:
         return f"{words}: the {shown:,} largest of them"
     return words if count == shown else f"{words}; {shown - count:,} more are shown that may be zero"
@@ -226,7 +225,7 @@ def ends(found: Estimate, shown: int) -> tuple[Floats, Floats]:
 def interval_name(found: Estimate, shown: int) -> str:
     """Return the name of the intervals that ``ends`` returns."""
     kind = "" if shown == found.size else "simultaneous "
-    return f"{kind}{100 * found.level:.4g}% interval"
+    return f"{kind}{100 * found.confidence:.4g}% interval"
 
 
 def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:

@@ -63,13 +63,13 @@ def trend_figure(trend: Trend) -> Figure:
         _course(axes, trend, place, own)
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
-    parts = [f"unbiased shares, {100 * latest.level:.4g}% intervals of each period"]
+    parts = [f"unbiased shares, {100 * latest.confidence:.4g}% intervals of each period"]
     if any(point.truth is not None for point in trend.points):
         parts.append("diamonds: the truth")
     if trend.change is not None:
         parts.append(
             f"changes from {trend.change.names[0]} to {trend.change.names[1]} in percentage points, "
-            f"{'' if own else 'simultaneous '}{100 * latest.level:.4g}% intervals"
+            f"{'' if own else 'simultaneous '}{100 * latest.confidence:.4g}% intervals"
         )
     if trend.only is None and trend.change is not None:
         parts.append(selection_of_places(trend.change, len(shown)))
@@ -181,7 +181,7 @@ def draw_difference(found: Difference, path: Path) -> None:
         for side_of in ("top", "right", "left"):
             axes.spines[side_of].set_visible(False)
     figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8.5)
-    parts = [f"{'' if own else 'simultaneous '}{100 * found.level:.4g}% intervals; red: significant differences"]
+    parts = [f"{'' if own else 'simultaneous '}{100 * found.confidence:.4g}% intervals; red: significant differences"]
     parts.append(selection_of_places(found, len(shown)))
     _entitle(figure, heading(found), f"{found.before.reports:,} and {quantity(found.after.reports, 'report')}", *parts)
     save(figure, path)

@@ -130,7 +130,7 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
 
 def steps_table(trend: Trend, rows: int = ROWS) -> Table:
     """Return a table of the significant changes from each span to the next: the value or district, and the change."""
-    level = f"{100 * trend.latest.level:.4g}%"
+    confidence = f"{100 * trend.latest.confidence:.4g}%"
     found = [(step, place) for step in trend.steps for place in significant_places(step) if trend.only in (None, place)]
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
     kept = {(id(step), place) for step, place in found[:rows]}
@@ -153,7 +153,7 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table:
                 between(each.simultaneous_low[z], each.simultaneous_high[z], places),
             ]
             table.add_row(*map(Text, cells))
-    lines = [f"significant changes between spans: {len(found):,}, by {level} intervals for all steps together"]
+    lines = [f"significant changes between spans: {len(found):,}, by {confidence} intervals for all steps together"]
     if any(step.coarser for step in trend.steps):
         lines.append(BY_RESOLUTION)
     if len(kept) < len(found):
@@ -167,7 +167,7 @@ def value_table(trend: Trend, place: Place) -> Table:
     latest, x = trend.latest, place.number
     table = new_table(f"{entitled(latest)}: {latest.at(place.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
-    names = ["periods", "from", "to", "reports", "share", f"{100 * latest.level:.4g}% interval"]
+    names = ["periods", "from", "to", "reports", "share", f"{100 * latest.confidence:.4g}% interval"]
     for name in names + (["truth"] if rehearsal else []):
         table.add_column(name, justify="right" if name in ("reports", "share", "truth") else "left")
     places = max(decimals(known.at(place.resolution), [x]) for _, known in trend.known)
@@ -323,7 +323,7 @@ def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
 
 def interval_name(found: Difference, shown: int) -> str:
     """Return the name of the intervals that ``ends`` returns."""
-    return f"{'' if shown == len(found.raw) else 'simultaneous '}{100 * found.level:.4g}% interval"
+    return f"{'' if shown == len(found.raw) else 'simultaneous '}{100 * found.confidence:.4g}% interval"
 
 
 def places_of(found: Difference | DistrictDifference, shown: Iterable[int]) -> int:
@@ -398,5 +398,5 @@ def _caption(found: Difference, shown: int) -> Text:
         lines.append(f"{selection(found, shown)}; --json has all")
     count = len(found.significant)
     who = f"* significant {what}: {count:,} of {len(found.raw):,}" if count else f"no significant {what}"
-    lines.append(f"{who}, by the {100 * found.level:.4g}% intervals for all together")
+    lines.append(f"{who}, by the {100 * found.confidence:.4g}% intervals for all together")
     return Text("\n".join(lines))

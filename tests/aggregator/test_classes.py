@@ -307,7 +307,7 @@ def test_estimates_of_simulated_classes_contain_their_shares(study_of, tmp_path)
     batch.write_bytes(b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=4)))
     result = ingest(made, [batch], now=OPENS)
     assert (result.read, result.accepted, result.rejected) == (1000, 1000, {})
-    found = estimate(signed, made.tally(signed), level=0.999)
+    found = estimate(signed, made.tally(signed), confidence=0.999)
     np.testing.assert_array_equal(pooled(signed.terms, made.tally(signed)).members, [0.5, 0.4, 0.1])
     shares = truth.shares(signed.terms.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
@@ -347,7 +347,7 @@ def test_personal_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> 
     assert tally.reports == 600
     by_prior = dict(zip(map(tuple, tally.priors.tolist()), tally.members.tolist(), strict=True))
     assert by_prior == pytest.approx({priors[0]: 1 / 2, priors[1]: 1 / 3, priors[2]: 1 / 6})
-    found = estimate(signed, tally, level=0.999)
+    found = estimate(signed, tally, confidence=0.999)
     shares = truth.shares(signed.terms.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
     again = made.tally(signed, period=0)

@@ -83,7 +83,9 @@ def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -
     counts = reports(shapes(20)["smooth"], 4000, 3)
     profile, places = Profile(Merged.of(decoder_of(channel), counts)), np.arange(20)
     z = Z * math.sqrt(SHORTER)
-    for found in ordered(terms_of(channel, domain), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), level=0.9).quantiles:
+    for found in ordered(
+        terms_of(channel, domain), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), confidence=0.9
+    ).quantiles:
         held = [
             v
             for v in range(20)
@@ -137,7 +139,7 @@ def test_intervals_have_their_coverage_long() -> None:
 def estimated(domain: Domain, **wanted: Any) -> Ordered:
     channel = wave(domain.size, NANONATS)
     counts = reports(shapes(domain.size)["smooth"], 20_000, 5)
-    return ordered(terms_of(channel, domain), Tally.of(counts), level=0.9, **wanted)
+    return ordered(terms_of(channel, domain), Tally.of(counts), confidence=0.9, **wanted)
 
 
 def test_ranges_add_up_and_lie_in_their_intervals() -> None:

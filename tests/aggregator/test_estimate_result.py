@@ -142,15 +142,15 @@ def test_an_estimate_is_consistent_with_its_raw_shares_and_intervals(rng):
 def test_simultaneous_intervals_are_those_of_a_kth_of_the_risk(rng):
     """The simultaneous intervals of all k values are the single intervals at alpha / k (Bonferroni)."""
     counted = tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
-    together, alone = estimate(LDP, counted, level=0.96), estimate(LDP, counted, level=0.99)
+    together, alone = estimate(LDP, counted, confidence=0.96), estimate(LDP, counted, confidence=0.99)
     np.testing.assert_allclose(together.simultaneous_low, alone.low)
     np.testing.assert_allclose(together.simultaneous_high, alone.high)
 
 
-def test_a_wider_level_gives_wider_intervals(rng):
+def test_a_higher_confidence_gives_wider_intervals(rng):
     """99% intervals contain the 90% intervals."""
     counted = tally(rng, LDP.channel, [0.4, 0.3, 0.2, 0.1], 5000)
-    wide, narrow = (estimate(LDP, counted, level=level) for level in (0.99, 0.9))
+    wide, narrow = (estimate(LDP, counted, confidence=confidence) for confidence in (0.99, 0.9))
     assert (wide.low < narrow.low).all()
     assert (wide.high > narrow.high).all()
 
@@ -190,7 +190,7 @@ def test_unknown_methods_and_methods_without_their_prior_are_refused(rng):
         with pytest.raises(MethodRefused, match="needs a prior"):
             estimate(LDP, counted, method=method)
     with pytest.raises(ValueError, match="between 0 and 1"):
-        estimate(LDP, counted, level=95)
+        estimate(LDP, counted, confidence=95)
 
 
 def test_methods_that_count_outputs_are_refused_where_bits_are_counted():

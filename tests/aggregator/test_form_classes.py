@@ -389,8 +389,8 @@ def test_equal_classes_seldom_have_a_significant_difference(surveys: int, least:
 def assert_one_of_two(found: FormSides[Any]) -> None:
     """Assert that the only difference has the simultaneous interval of one of two differences."""
     (one,), (before, after) = found.differences, [side.answered for _, side in found.sides]
-    level = 1 - 0.05 / (2 * len(one.labels))
-    alone = form_difference(one.names, one.labels, before, after, paired=one.paired, level=level)
+    confidence = 1 - 0.05 / (2 * len(one.labels))
+    alone = form_difference(one.names, one.labels, before, after, paired=one.paired, confidence=confidence)
     np.testing.assert_allclose((one.simultaneous_low, one.simultaneous_high), (alone.low, alone.high))
 
 

@@ -248,7 +248,7 @@ def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path
     sent = simulation.population(terms, signed.id, truth, 0, 1, 1)
     (tmp_path / "all.htr").write_bytes(b"".join(part.reports for part in sent))
     assert ingest(study, [tmp_path / "all.htr", tmp_path / "one.htr"], now=terms.opens).accepted == 401
-    found = estimate(signed, study.tally(signed), level=0.999)
+    found = estimate(signed, study.tally(signed), confidence=0.999)
     for x, share in ((0, 241 / 401), (500, 160 / 401), (7, 0)):
         assert found.simultaneous_low[x] <= share <= found.simultaneous_high[x]
     assert found.raw[500] > 4 * found.se[500]

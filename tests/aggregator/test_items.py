@@ -86,14 +86,14 @@ def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechani
     tally = study.tally(signed)
     assert tally.reports == PEOPLE
     assert len(tally.counts) == terms.channel.features
-    found = estimate(signed, tally, level=0.999)
+    found = estimate(signed, tally, confidence=0.999)
     holders = truth.shares(terms.domain)
     assert found.size == len(holders) == len(ITEMS)
     assert ((found.simultaneous_low <= holders) & (holders <= found.simultaneous_high)).all()
     assert [row["value"] for row in found.as_json()["values"]] == list(ITEMS)
 
     worth = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    answer = query.weighted(terms, tally, worth, level=0.999)
+    answer = query.weighted(terms, tally, worth, confidence=0.999)
     assert answer.low <= worth @ holders <= answer.high
     assert answer.estimate == pytest.approx(worth @ found.raw, abs=4 * answer.se)
 

@@ -61,7 +61,7 @@ def covers(found, truth):
 
 
 def read(signed, tally, where):
-    return ordered(signed, tally, quantiles=PARTS, above=14, level=0.9, where=where)
+    return ordered(signed, tally, quantiles=PARTS, above=14, confidence=0.9, where=where)
 
 
 def covered(surveys, generator, kept, people=1000):

@@ -126,7 +126,7 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
             for y in range(channel.outputs)
         ]
         np.testing.assert_allclose(cells[: channel.outputs], distribution, atol=1e-12)
-    found = estimate(signed, tally, level=0.999)
+    found = estimate(signed, tally, confidence=0.999)
     shares = truth.shares(signed.terms.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
@@ -152,7 +152,7 @@ def test_simulated_reports_of_offered_channels_are_estimated(tmp_path):
     tally = study.tally(signed)
     assert isinstance(tally, PersonalTally)
     assert (tally.reports, tally.rejected["bad-output"]) == (600, 1)
-    found = estimate(signed, tally, level=0.999)
+    found = estimate(signed, tally, confidence=0.999)
     shares = truth.shares(signed.terms.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
     assert pooled(signed.terms, tally).members.sum() == pytest.approx(1)

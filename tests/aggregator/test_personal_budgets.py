@@ -91,7 +91,7 @@ def test_devices_are_charged_by_the_certificate_of_their_class(tmp_path) -> None
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=1)))
     assert ingest(study, [batch], now=OPENS).accepted == sum(counts)
-    found = estimate(signed, study.tally(signed), level=0.999)
+    found = estimate(signed, study.tally(signed), confidence=0.999)
     shares = truth.shares(signed.terms.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 

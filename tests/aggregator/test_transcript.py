@@ -296,7 +296,7 @@ def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path
     tally = made.tally(signed)
     assert (tally.reports, tally.lost) == (200, 0)
     assert (tally.chains != SILENT).sum(axis=1) @ tally.counts == len(reports)
-    found = estimate(signed, tally, level=0.999)
+    found = estimate(signed, tally, confidence=0.999)
     assert found.method == "mmse"
     # The seed is fixed.
     assert ((found.simultaneous_low <= (0.5, 0.3, 0.2)) & (found.simultaneous_high >= (0.5, 0.3, 0.2))).all()

@@ -106,7 +106,7 @@ def test_steps_and_ends_are_differences():
     found = trend(SIGNED, SPANS, iter(tallies), steps=True, ends=(SPANS[3], SPANS[1]))
     sides = [Side(span.name_in_text, SIGNED, tally) for span, tally in zip(SPANS, tallies, strict=True)]
     for step, *pair in zip(found.steps, sides[:-1], sides[1:], strict=True):
-        alone = difference(*pair, paired=True, level=1 - 0.05 / 12)
+        alone = difference(*pair, paired=True, confidence=1 - 0.05 / 12)
         np.testing.assert_allclose((step.simultaneous_low, step.simultaneous_high), (alone.low, alone.high))
     back = difference(sides[3], sides[1], paired=True)
     np.testing.assert_array_equal(found.change.raw, back.raw)

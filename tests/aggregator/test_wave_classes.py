@@ -189,7 +189,7 @@ def covered(surveys, generator, weights=None, people=3000):
     for _ in range(surveys):
         tally = drawn(signed, generator.multinomial(people, sizes), distributions, generator)
         known = [] if weights is None else [margin(weights)]
-        found = ordered(signed, tally, quantiles=PARTS, above=14, level=0.9, margins=known)
+        found = ordered(signed, tally, quantiles=PARTS, above=14, confidence=0.9, margins=known)
         numbers = [*((one.low, one.high) for one in found.quantiles), (found.above.low, found.above.high)]
         hits += [low <= true <= high for (low, high), true in zip(numbers, truth, strict=True)]
         assert all(one.low <= one.value <= one.high for one in found.quantiles)
