@@ -15,9 +15,10 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from aggregator.author.toml_section import DraftError, Section, finite, read_toml, shown, suggestion
+from aggregator.author.toml_section import DraftError, Section, finite, read_toml, shown
 from aggregator.estimate.coefficients import Coefficients
 from protocol.campaign import Campaign
+from protocol.spelling import suggestion
 
 MOST = 10**15
 """Maximum of a class's people, and of the absolute value of its weight and its offset."""

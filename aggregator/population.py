@@ -27,19 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from aggregator.author.toml_section import (
-    ROUNDING,
-    DraftError,
-    Section,
-    finite,
-    normalised,
-    read_toml,
-    shown,
-    suggestion,
-)
+from aggregator.author.toml_section import ROUNDING, DraftError, Section, finite, normalised, read_toml, shown
 from aggregator.estimate.weighting import CLASS, KnownMargin
 from protocol.campaign import Campaign
 from protocol.domain.form import Form
+from protocol.spelling import suggestion
 
 
 def read_population(path: Path, terms: Campaign) -> tuple[KnownMargin, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from edge_sdk.cli.exit_codes import BAD_DATA, DONE, FAILED, NOT_YET, USAGE
 from edge_sdk.cli.output import Incomplete, Printed, Usage, lines
 from edge_sdk.device import Device
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+from protocol.spelling import suggestion
 
 STORELESS = upkeep.run, commands.audit
 """Commands without --store: a configuration names the store, and a campaign's file needs none."""
@@ -34,14 +36,31 @@ COMMANDS = {
 """The names of all commands."""
 
 
+WITH_VALUES = "answer", "preview", "exposure"
+"""The commands among whose arguments is a person's answer."""
+
+_NO_VALUE = re.compile(r"the following arguments are required: .*|argument \S+: (must be|expected) .*")
+"""The errors of the parser that repeat no argument."""
+
+_HIDDEN = (
+    "an argument that begins with a dash is not an option of this command; it is not repeated, because it may be an "
+    "answer. Put -- before an answer that begins with a dash"
+)
+
+
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors never repeat an argument, because it may be the person's answer."""
+    """A parser whose errors never repeat a person's answer."""
 
     def error(self, message: str) -> NoReturn:
-        if self.prog.endswith((" answer", " preview", " exposure")) or "unrecognized arguments" in message:
-            message = (
-                "invalid arguments: see --help; put -- before a value that begins with a dash, and quotes around blanks"
-            )
+        if self.prog.endswith(WITH_VALUES):
+            if not _NO_VALUE.fullmatch(message):
+                message = _HIDDEN
+            elif message.endswith(" VALUE"):
+                message = f"{message}; put -- before an answer that begins with a dash"
+        self.refuse(message)
+
+    def refuse(self, message: str) -> NoReturn:
+        """Print the usage and an error whose text repeats no answer, and exit."""
         super().error(message)
 
 
@@ -52,10 +71,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: the arguments are invalid, or help was requested.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parser = _parser(_command_in(given))
-    options = parser.parse_args(given)
+    command = _command_in(given)
+    parser = _parser(command)
+    if command is not None and command not in COMMANDS:
+        expected = suggestion(command, COMMANDS) or f": expected one of {', '.join(sorted(COMMANDS))}"
+        parser.error(f"unknown command {command[:40]!r}{expected}")
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
+        options.parser.refuse(_unknown(unknown, options.parser, parser))
     if options.store is None and options.run not in STORELESS:
-        parser.error("the following arguments are required: --store")
+        parser.error("--store is missing: name the device's folder before the command, as in --store DIR ledger")
     run: Callable[[argparse.Namespace], Printed] = options.run
     try:
         if (options.key_store or options.checkpoint) and run is not upkeep.adopt:
@@ -79,6 +104,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted: changes that were not yet on the disk are lost", FAILED)
     return _print(_json(printed) if options.json else "\n".join(lines(printed)))
+
+
+def _unknown(words: Sequence[str], parser: argparse.ArgumentParser, of_all: argparse.ArgumentParser) -> str:
+    """Return the text of the error for arguments that a command does not have.
+
+    It repeats options only, and none of a command whose arguments may be a person's answer.
+
+    Args:
+        words: the unknown arguments.
+        parser: the parser of the command.
+        of_all: the parser of the options before the command.
+    """
+    option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
+    if option is None:
+        return f"too many arguments, {len(words)} more than expected: put quotes around an argument with blanks"
+    before = re.findall(r"--[a-z-]+", of_all.format_usage())
+    if option in before:
+        return f"{option} must stand before the command"
+    meant = suggestion(option, {*re.findall(r"--[a-z-]+", parser.format_usage()), *before})
+    if parser.prog.endswith(WITH_VALUES):
+        return f"{_HIDDEN}{meant}"
+    return f"unknown option {option[:40]!r}{meant or ': put -- before an argument that begins with a dash'}"
 
 
 def _json(printed: Printed) -> str:
@@ -167,7 +214,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         if command_name in COMMANDS and command_name != name:
             return _SkippedParser()
         made = words.add_parser(name, help=text, description=text, parents=parents)
-        made.set_defaults(run=run)
+        made.set_defaults(run=run, parser=made)
         return made
 
     def campaign(made: _Command) -> _Command:
@@ -191,7 +238,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         joining.trust,
         "show the trusted authors, or add or remove one; only their campaigns may be joined without a link",
     )
-    trusted.add_argument("verb", choices=["add", "remove"], nargs="?")
+    trusted.add_argument("verb", metavar="{add,remove}", choices=["add", "remove"], nargs="?")
     trusted.add_argument(
         "key",
         metavar="FILE|ID|FINGERPRINT",
@@ -214,14 +261,14 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     named.add_argument(
         "--choose-class",
-        type=float,
+        type=_nats,
         metavar="NATS",
         help="let the device choose your class at random, most likely the class nearest to your earlier answers; the "
         "choice costs NATS",
     )
     named.add_argument(
         "--choose-prior",
-        type=float,
+        type=_nats,
         metavar="NATS",
         help="let the device choose the prior to declare at random from a public list, most likely the prior nearest "
         "to your earlier answers; the choice costs NATS",
@@ -236,7 +283,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     consent.add_argument(
         "--level",
-        type=float,
+        type=_nats,
         metavar="NATS",
         help="with --prior: also declare a personal level below the campaign's, in nats (see docs/GLOSSARY.md)",
     )
@@ -249,7 +296,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     answer.add_argument(
         "--slot",
-        type=int,
+        type=_whole,
         metavar="N",
         help="slot of the answer in its period, from 0. The same slot with the same value gives the same report again; "
         "without a slot, every call fills the next one",
@@ -260,6 +307,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     outbox = command("outbox", commands.outbox, "show, export, send or bundle the waiting envelopes and readings")
     outbox.add_argument(
         "verb",
+        metavar="{export,send,bundle}",
         choices=["export", "send", "bundle"],
         nargs="?",
         help="export: write one campaign's envelopes to a new file; send: upload the envelopes that are due, each "
@@ -297,7 +345,11 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         )
     )
     preview.add_argument(
-        "value", metavar="VALUE", nargs="*", help="an answer to preview; - reads the answer from standard input"
+        "value",
+        metavar="VALUE",
+        nargs="*",
+        default=[],
+        help="an answer to preview; - reads the answer from standard input",
     )
     preview.add_argument(
         "--prior",
@@ -306,7 +358,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         help="a file with value,count for each value: show the promise and the cost of declaring it as your prior",
     )
     preview.add_argument(
-        "--level", type=float, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
+        "--level", type=_nats, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
     )
     exposed = campaign(
         command("exposure", commands.exposure, "bound the disclosure by all reports about the same values together")
@@ -315,6 +367,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "value",
         metavar="VALUE",
         nargs="*",
+        default=[],
         help="one value; - reads the value from standard input [default: the value with the highest bound]",
     )
     audited = command("audit", commands.audit, "compute the levels of a campaign under every notion, from its integers")
@@ -335,8 +388,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "show the caps, or lower them; the first lifetime cap replaces the default of 8 nats (units of the privacy "
         "level; see docs/GLOSSARY.md)",
     )
-    budget.add_argument("--lifetime", type=float, metavar="NATS", help="cap for all answers of this device")
-    budget.add_argument("--per-campaign", type=float, metavar="NATS", help="cap for one campaign")
+    budget.add_argument("--lifetime", type=_nats, metavar="NATS", help="cap for all answers of this device")
+    budget.add_argument("--per-campaign", type=_nats, metavar="NATS", help="cap for one campaign")
     budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="cap for any interval of SECONDS")
     command(
         "adopt",
@@ -356,6 +409,22 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--check", action="store_true", help="show the unit's terms and plan, test its source, and join nothing"
     )
     return parser
+
+
+def _nats(text: str) -> float:
+    """Return a level; the error does not repeat it, because a personal level is the person's own."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a number of nats, such as 0.5") from None
+
+
+def _whole(text: str) -> int:
+    """Return a whole number; the error does not repeat it, because it may be an answer."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError("must be a whole number") from None
 
 
 def _json_anywhere() -> _Parser:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from protocol import codec, envelope, keys
 from protocol.campaign import CAMPAIGN_ID_BYTES, MAX_TIME, Campaign, SignedCampaign
 from protocol.envelope import Kind
-from protocol.errors import CampaignError, ClosedEarly
+from protocol.errors import CampaignError, ClosedEarly, CodecError, EnvelopeError
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,10 @@ def require_open(terms: Campaign, closes: int, now: int) -> None:
 
 
 def _sealed(data: bytes) -> envelope.Envelope:
-    sealed = envelope.decode(data)
+    try:
+        sealed = envelope.decode(data)
+    except (CodecError, EnvelopeError) as error:
+        raise type(error)(f"this is not a closing notice: {error}") from None
     if sealed.kind is not Kind.CLOSING:
         raise CampaignError(f"the envelope has kind {sealed.kind.name.lower()}, not closing")
     return sealed

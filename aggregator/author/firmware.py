@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from aggregator.author.toml_section import DraftError, shown, suggestion
+from aggregator.author.toml_section import DraftError, shown
 from aggregator.families.mechanism import Question
 from protocol.channels import FAMILIES
+from protocol.spelling import suggestion
 from protocol.views import View
 
 FAMILIES_ENTRY = 'a list of names of families, such as ["response", "subset"]'

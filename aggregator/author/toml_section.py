@@ -6,9 +6,8 @@ the entry as its author wrote it.
 
 from __future__ import annotations
 
-import difflib
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 from protocol import exact
 from protocol.errors import BadData
+from protocol.spelling import folded, nearest, suggestion
 
 
 class DraftError(BadData):
@@ -26,9 +26,6 @@ class DraftError(BadData):
 
 ROUNDING = Fraction(1, 1000)
 """Maximum difference from 1 of the sum of shares that their author rounded."""
-
-ALIKE = 0.75
-"""An unknown name is taken for a misspelling of a known one from this difflib ratio on."""
 
 MOST_BYTES = 1 << 26
 """Maximum size of a TOML file."""
@@ -91,12 +88,9 @@ class Section:
         if key not in self._left:
             if default is None:
                 # If a key is misspelled, report it as unknown, which is clearer than a report that this key is missing.
-                near = difflib.get_close_matches(key, map(_folded, self._left), 1, ALIKE)
-                if near:
-                    raise DraftError(
-                        f"{self._unknown(next(n for n in self._left if _folded(n) == near[0]))}"
-                        f"; did you mean {shown(key)}?"
-                    )
+                near = nearest(key, self._left)
+                if near is not None:
+                    raise DraftError(f"{self._unknown(near)}; did you mean {shown(key)}?")
                 raise DraftError(f"{self._entry(key)} is missing: it is {what}")
             return default
         value = self._left.pop(key)
@@ -139,7 +133,7 @@ class Section:
             DraftError: the key is missing without a default, or its value is not one of ``names``.
         """
         written: str = self.take(key, str, f"one of {', '.join(names)}", default)
-        name = _folded(written)
+        name = folded(written)
         if name not in names:
             meant = suggestion(written, names)
             raise DraftError(f"{self._entry(key)} must be one of {', '.join(names)}, not {shown(written)}{meant}")
@@ -183,17 +177,6 @@ def finite(section: str, name: str, value: object) -> Fraction:
         return exact.rational(value)  # type: ignore[arg-type]  # ``rational`` refuses other types
     except ValueError:
         raise DraftError(f"[{section}] {name} must be a finite number, not {shown(value)}") from None
-
-
-def suggestion(written: str, names: Iterable[str]) -> str:
-    """Return "; did you mean ...?" with the most similar of ``names``; empty if no name is similar."""
-    near = difflib.get_close_matches(_folded(written), sorted(names), 1, ALIKE)
-    return f"; did you mean {shown(near[0])}?" if near else ""
-
-
-def _folded(name: str) -> str:
-    """Return a name in lower case, without blanks around it."""
-    return name.strip().lower()
 
 
 def normalised(shares: Sequence[Fraction], where: str, otherwise: str = "") -> list[Fraction]:

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from aggregator.author.toml_section import suggestion
 from aggregator.estimate.error import decoder_mse, lip_mse, prior_mse, report_mae
 from aggregator.estimate.query import expected_variance
 from aggregator.families.decoder import Floats, NotInvertible
@@ -28,6 +27,7 @@ from protocol.channels import Channel
 from protocol.domain import Line
 from protocol.errors import BadData, HalftruthError
 from protocol.notions import Certificate, HighLow, Information, Ldp, OwnPrior
+from protocol.spelling import suggestion
 
 AUTO = "auto"
 """The name by which a draft leaves the choice to the planner."""

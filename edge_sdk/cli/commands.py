@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from edge_sdk.cli.exit_codes import FAILED, NOT_YET
-from edge_sdk.cli.joining import campaign_file, find
+from edge_sdk.cli.joining import campaign_file, find, naming
 from edge_sdk.cli.output import Incomplete, Printed, Usage
 from edge_sdk.device import Device
 from edge_sdk.timestamps import moment
@@ -331,10 +331,14 @@ def audit(options: argparse.Namespace) -> Printed:
 
     file = Path(options.campaign)
     if file.is_file():
-        found = own.audit(unverified_campaign(campaign_file(file)))
+        data = campaign_file(file)
+        with naming(file):
+            found = own.audit(unverified_campaign(data))
     else:
         if options.store is None:
-            raise Usage("there is no such file; for the id of a joined campaign, name the device's --store too")
+            raise Usage(
+                f"there is no file {options.campaign!r}; for the id of a joined campaign, name the device's --store too"
+            )
         with Device.open(options.store) as device:
             campaign_id = find(device, options.campaign)
             # The questions that a device is asked are not shown before consent.

@@ -8,10 +8,12 @@ __main__ defines the parsers. The commands for joined campaigns are in the modul
 from __future__ import annotations
 
 import argparse
+import contextlib
 import string
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ from edge_sdk.device import Device
 from edge_sdk.errors import UnknownCampaign
 from protocol import keys
 from protocol.campaign import require_campaign
+from protocol.errors import BadData
 
 # At run time, these are imported only by the commands that need it.
 if TYPE_CHECKING:
@@ -36,8 +39,9 @@ def join(options: argparse.Namespace) -> Printed:
     """``join FILE|LINK``: join a campaign; return its terms."""
     if "://" in options.campaign:
         return _follow_link(options)
-    data = campaign_file(Path(options.campaign))
-    with Device.open(options.store, map(key_file, options.trust)) as device:
+    file = Path(options.campaign)
+    data = campaign_file(file)
+    with Device.open(options.store, map(key_file, options.trust)) as device, naming(file):
         terms = device.join(data, options.address)
         return _terms(device, terms.campaign_id, options)
 
@@ -135,7 +139,7 @@ def close(options: argparse.Namespace) -> Printed:
     """``close FILE``: close a campaign early; return its id, title and closing time."""
     with options.file.open("rb") as file:
         notice = file.read(MOST_NOTICE_BYTES)
-    with Device.open(options.store) as device:
+    with Device.open(options.store) as device, naming(options.file):
         closed = device.close_early(notice)
         return {"campaign": closed.campaign_id.hex(), "title": closed.title, "closed_early": closed.closed_early}
 
@@ -199,5 +203,15 @@ def campaign_file(path: Path) -> bytes:
     """Return the bytes of a campaign file; refuse a file with other content."""
     with path.open("rb") as file:
         data = file.read(MOST_CAMPAIGN_BYTES)
-    require_campaign(data)
+    with naming(path):
+        require_campaign(data)
     return data
+
+
+@contextlib.contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Context manager: begin the text of an error about a file's content with the name of the file."""
+    try:
+        yield
+    except BadData as error:
+        raise type(error)(f"{path}: {error}") from None

@@ -11,7 +11,7 @@ from protocol.campaign.campaign import Campaign
 from protocol.campaign.size import require_size
 from protocol.campaign.wire import decode_campaign, encode_campaign
 from protocol.envelope import Kind
-from protocol.errors import BadData, CampaignError, CodecError, EnvelopeError
+from protocol.errors import CampaignError, CodecError, EnvelopeError
 
 CAMPAIGN_ID_BYTES = 16
 
@@ -104,15 +104,16 @@ def unverified_campaign(data: bytes) -> Campaign:
 
 
 def require_campaign(data: bytes) -> None:
-    """Refuse a batch where a campaign is expected. All other faults are left to the parser.
+    """Refuse a file that does not begin with a campaign. All other faults are left to the parser.
 
     Raises:
+        BadData: ``data`` does not begin with an envelope.
         CampaignError: ``data`` begins with an envelope of another kind.
     """
     try:
         first, _ = envelope.decode_first(data, 0)
-    except BadData:
-        return
+    except (CodecError, EnvelopeError) as error:
+        raise type(error)(f"this is not a campaign file: {error}") from None
     if first.kind is not Kind.CAMPAIGN:
         kind = first.kind.name.lower()
         raise CampaignError(f"the file contains an envelope of kind {kind}, not a campaign: name the campaign's file")

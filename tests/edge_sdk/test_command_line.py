@@ -146,15 +146,28 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (1, "beginning of its id", ("forget", "")),
         (1, "not overwritten", ("enrolment", ident, "c.campaign")),
         (2, "one answer", ("answer", ident, "SECRETVALUE", "SECRETVALUE")),
-        (2, "invalid arguments", ("answer", ident, "-SECRETVALUE")),
-        (2, "invalid arguments", ("preview", ident, "SECRETVALUE", "-SECRETVALUE")),
+        (2, "required: VALUE; put -- before", ("answer", ident, "-SECRETVALUE")),
+        (2, "Put -- before an answer", ("answer", ident, "x", "--SECRETVALUE")),
+        (2, "Put -- before an answer", ("answer", ident, "x", "--json=SECRETVALUE")),
+        (2, "Put -- before an answer", ("preview", ident, "SECRETVALUE", "-SECRETVALUE")),
+        (2, "did you mean '--slot'?", ("answer", ident, "--slto", "3", "SECRETVALUE")),
+        (2, "--slot: must be a whole number", ("answer", ident, "--slot", "SECRETVALUE", "x")),
+        (2, "--level: must be a number of nats", ("consent", ident, "--level", "SECRETVALUE")),
+        (2, "1 more than expected", ("answer", ident, "x", "--collect", "SECRETVALUE")),
+        (2, "1 more than expected", ("budget", "SECRETVALUE")),
+        (2, "required: ID\n", ("preview",)),
+        (2, "unknown option '--widnow'; did you mean '--window'?", ("budget", "--widnow=3")),
+        (2, "unknown option '-x': put --", ("trust", "remove", "-x")),
+        (2, "--store must stand before the command", ("ledger", "--store", "other")),
+        (2, "unknown command 'bugdet'; did you mean 'budget'?", ("bugdet",)),
         (65, "not one of", ("answer", ident, "--", "-SECRETVALUE")),
         (65, "no trusted author", ("join", "dear.campaign", "--trust", "stranger.pub")),
         (65, "public key", ("join", "dear.campaign")),
         (1, "12 nats at worst", ("join", "dear.campaign", *trust)),
         (1, "closed", ("join", "over.campaign", *trust)),
-        (65, "not a campaign", ("join", "empty.campaign", *trust)),
-        (65, "", ("join", "analyst.pub", *trust)),
+        (65, "empty.campaign: this is not a campaign file", ("join", "empty.campaign", *trust)),
+        (65, "analyst.pub: this is not a campaign file", ("join", "analyst.pub")),
+        (65, "analyst.pub: this is not a closing notice", ("close", "analyst.pub")),
         (65, "contains an envelope of kind report, not a campaign", ("join", "batch.htr", *trust)),
         (65, "contains an envelope of kind report, not a campaign", ("audit", "batch.htr")),
         (65, "public key file", ("join", "c.campaign", "--trust", "c.campaign")),
@@ -233,7 +246,7 @@ def test_a_file_is_audited_without_a_store(tmp_path, capsys):
     assert main(["audit", str(tmp_path / "c.campaign"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["declared"] == 1.0
     assert main(["audit", str(tmp_path / "nowhere")]) == 2
-    assert "no such file" in capsys.readouterr().err
+    assert "there is no file" in capsys.readouterr().err
 
 
 def test_an_interrupted_command_prints_one_line(tmp_path, capsys, monkeypatch):

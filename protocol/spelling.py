@@ -1,0 +1,28 @@
+"""Finds the name that was probably meant by a misspelt one, for the text of an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+ALIKE = 0.75
+"""An unknown name is taken for a misspelling of a known one from this difflib ratio on."""
+
+
+def nearest(written: str, names: Iterable[str]) -> str | None:
+    """Return the most similar of ``names``; None if no name is similar. Case and outer blanks do not count."""
+    import difflib  # imported here because a command without an error does not need it
+
+    known = {folded(name): name for name in sorted(names)}
+    near = difflib.get_close_matches(folded(written), known, 1, ALIKE)
+    return known[near[0]] if near else None
+
+
+def suggestion(written: str, names: Iterable[str]) -> str:
+    """Return "; did you mean ...?" with the most similar of ``names``; empty if no name is similar."""
+    near = nearest(written, names)
+    return "" if near is None else f"; did you mean {near!r}?"
+
+
+def folded(name: str) -> str:
+    """Return a name in lower case, without outer blanks."""
+    return name.strip().lower()
