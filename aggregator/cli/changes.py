@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -30,6 +31,10 @@ from aggregator.present.table import estimate_table
 from aggregator.present.trends import change_csv, change_table, spans_table, steps_table, trend_csv, value_table
 from aggregator.study import Study
 from protocol.campaign import Campaign, SignedCampaign
+
+if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
 
 
 @dataclass(frozen=True)
@@ -92,12 +97,12 @@ def show_trend(
     elif output.output_format == "csv":
         shell.say(trend_csv(found).rstrip())
     else:
-        tables = [spans_table(found)] if found.only is None else [value_table(found, found.only)]
+        tables: list[Table | Text] = [spans_table(found)] if found.only is None else [value_table(found, found.only)]
         if found.change is not None and found.only is None:
             tables.append(change_table(found.change, found))
         elif found.only is None:
             tables.append(estimate_table(found.latest, next(one.truth for one in found.points if one.estimate)))
-        if course.steps:
+        if found.steps:
             tables.append(steps_table(found))
         for table in tables:
             shell.console().print(table)

@@ -67,13 +67,7 @@ def receive(
     try:
         running = server(application(study, max_bytes=max_bytes, per_minute=per_minute), tls, forwarded_for)
     except ssl.SSLError as error:
-        if error.reason == "KEY_VALUES_MISMATCH":
-            fault = "--tls-key is not the key of the certificate in --tls-cert: give the key of this certificate"
-        else:
-            fault = (
-                "OpenSSL cannot read --tls-cert or --tls-key: give a certificate chain and its secret key, as PEM files"
-            )
-        raise Failure(fault, BAD_DATA) from None
+        raise Failure(_tls_fault(error, tls_cert), BAD_DATA) from None
     try:
         taken = bind(listen)
     except BadAddress as error:
@@ -89,6 +83,17 @@ def receive(
         else:
             shell.say(f"{where}  uploads go to {uploads}")
         serve(running, listening)
+
+
+def _tls_fault(error: ssl.SSLError, certificate: Path | None) -> str:
+    """Return the text of the error for files that OpenSSL refuses; it does not say which file it cannot read."""
+    if error.reason == "KEY_VALUES_MISMATCH":
+        return "--tls-key is not the key of the certificate in --tls-cert: give the key of this certificate"
+    try:
+        ssl.create_default_context(cafile=certificate)
+    except ssl.SSLError:
+        return "--tls-cert has no certificate that OpenSSL can read: give a certificate chain, as a PEM file"
+    return "--tls-key has no key that OpenSSL can read: give the secret key of --tls-cert, as a PEM file"
 
 
 def _require_address(text: str) -> None:

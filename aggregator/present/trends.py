@@ -128,10 +128,15 @@ def _add_districts(table: Table, found: Difference, each: DistrictDifference, in
     table.add_section()
 
 
-def steps_table(trend: Trend, rows: int = ROWS) -> Table:
-    """Return a table of the significant changes from each span to the next: the value or district, and the change."""
+def steps_table(trend: Trend, rows: int = ROWS) -> Table | Text:
+    """Return a table of the significant changes from each span to the next: the value or district, and the change; a
+    sentence if no change is significant."""
     confidence = f"{100 * trend.latest.confidence:.4g}%"
     found = [(step, place) for step in trend.steps for place in significant_places(step) if trend.only in (None, place)]
+    if not found:
+        return Text(
+            f"No change from one span to the next is significant, by {confidence} intervals for all steps together."
+        )
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
     kept = {(id(step), place) for step, place in found[:rows]}
     table = new_table(entitled(trend.latest))

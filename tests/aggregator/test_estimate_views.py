@@ -369,6 +369,8 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     console = Console(width=160, record=True, file=io.StringIO())
     console.print(steps_table(found))
     assert last in console.export_text()
+    unchanged = trend(signed, SPANS, [tallies[0], tallies[0]], steps=True)
+    assert "No change from one span to the next is significant, by 95%" in str(steps_table(unchanged))
     rows = [row for row in csv.DictReader(io.StringIO(change_csv(found.change))) if row["resolution"] == "3"]
     assert [float(row["difference"]) for row in rows] == squares.raw.tolist()
     assert [float(row["to_raw"]) for row in rows] == squares.after.tolist()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 import errno
 import hashlib
 import http.client
@@ -25,9 +24,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from aggregator.cli.receive import receive
 from aggregator.cli.shell import halftruth
@@ -47,7 +43,6 @@ from aggregator.receive.server import (
     BadAddress,
     CannotListen,
     Deadlines,
-    Tls,
     bind,
     is_loopback,
     server,
@@ -71,6 +66,7 @@ from protocol.views import plain_views
 from tests.aggregator import fleet
 from tests.aggregator.fault_proxy import PATIENCE, Fault, fault_proxy
 from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
+from tests.edge_sdk.certificates import self_signed
 
 OPEN = campaign(enrolment="open", answers=5, title="Open")
 PLAIN = campaign()
@@ -782,24 +778,7 @@ def test_requests_over_the_limit_get_429_and_retry_after(study):
 
 def test_a_device_uploads_over_tls(study, tmp_path):
     """With a certificate and its key, a device that trusts the certificate uploads over TLS."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    tls = Tls(tmp_path / "cert.pem", tmp_path / "key.pem")
-    tls.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    form = serialization.PrivateFormat.PKCS8
-    tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()))
+    tls = self_signed(tmp_path)
     context = ssl.create_default_context(cafile=tls.certificate)
     with served(study, tls=tls) as address:
         assert post(address, sent(1), context=context)[0] == 200
@@ -846,8 +825,11 @@ def test_the_command_refuses_invalid_options(study, tmp_path):
     lib = ["--study", str(study.path)]
     for words in ([], [*lib, "--tls-cert", str(pem)], [*lib, "--forwarded-for", "*"], [*lib, "--max-bytes", "1"]):
         assert CliRunner().invoke(receive, words).exit_code == 2
-    broken = CliRunner().invoke(halftruth, [*lib, "receive", "--tls-cert", str(pem), "--tls-key", str(pem)])
-    assert (broken.exit_code, "OpenSSL cannot read --tls-cert or --tls-key" in broken.output) == (65, True)
+    good = self_signed(tmp_path).certificate
+    for certificate, fault in ((pem, "--tls-cert has no certificate"), (good, "--tls-key has no key")):
+        words = [*lib, "receive", "--tls-cert", str(certificate), "--tls-key", str(pem)]
+        broken = CliRunner().invoke(halftruth, words)
+        assert (broken.exit_code, fault in broken.output) == (65, True)
 
     Study.open(study.path)
     assert CliRunner().invoke(receive, ["--study", str(tmp_path)]).exit_code != 0
