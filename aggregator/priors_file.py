@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import SheetError, not_a_value
 from aggregator.truth_file import Truth
 from protocol import exact, personal
 from protocol.campaign import Campaign
@@ -172,10 +172,12 @@ def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
         f"{name} does not begin with a header of all {domain.size} values of the campaign, each once; optionally with "
         f"{VALUE} before them, and {EPSILON} and {COUNT} after them"
     )
-    try:
-        places = [domain.index(domain.parse(column), bytes(DITHER_BYTES)) for column in columns]
-    except NotInDomain as error:
-        raise SheetError(f"{expected}: {error}") from None
+    places = []
+    for column in columns:
+        try:
+            places.append(domain.index(domain.parse(column), bytes(DITHER_BYTES)))
+        except NotInDomain as error:
+            raise SheetError(f"{expected}: {not_a_value(domain, column, error)}") from None
     if sorted(places) != list(range(domain.size)):
         raise SheetError(expected)
     return places
@@ -227,5 +229,5 @@ def _answer(cell: str, domain: Domain, where: str) -> Answer:
         answer = domain.parse(cell)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise SheetError(f"{where}: {cell[:40]!r} is not a value of the campaign: {error}") from None
+        raise SheetError(f"{where}: {not_a_value(domain, cell, error)}") from None
     return answer

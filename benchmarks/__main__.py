@@ -42,6 +42,9 @@ BENCHMARKS = {
 
 def main() -> None:
     """Run the benchmarks named on the command line, or all of ``BENCHMARKS``."""
+    unknown = [name for name in sys.argv[1:] if name not in BENCHMARKS]
+    if unknown:
+        sys.exit(f"there is no benchmark {unknown[0]!r}: expected one of {', '.join(BENCHMARKS)}")
     for name in sys.argv[1:] or BENCHMARKS:
         print(f"\n{name}", flush=True)
         for what, measured in BENCHMARKS[name]():

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
-from aggregator.author.value_table import read_sheet
+from aggregator.author.value_table import not_a_value, read_sheet
 from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
 from protocol import exact, notions
 from protocol.domain import DITHER_BYTES, Domain, Grid, Items
-from protocol.errors import BadData
+from protocol.errors import BadData, NotInDomain
 from protocol.notions import (
     Block,
     Graded,
@@ -340,7 +340,5 @@ def _blocks(section: Section, domain: Domain) -> list[int]:
 def _input(domain: Domain, label: object, entry: str) -> int:
     try:
         return domain.index(domain.parse(str(label)), bytes(8))
-    except ValueError:
-        raise DraftError(
-            f"[privacy] {entry}: {shown(label)} is not a value of the question: name one of its values"
-        ) from None
+    except NotInDomain as error:
+        raise DraftError(f"[privacy] {entry}: {not_a_value(domain, str(label), error)}") from None

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.author.toml_section import shown
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import SheetError, not_a_value
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Domain
 from protocol.errors import NotInDomain, NotionError
@@ -124,7 +124,7 @@ def _input(domain: Domain, text: str) -> int:
     try:
         return domain.index(domain.parse(text), bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise ScenarioError(f"{text[:40]!r} is not a value of the campaign: {error}") from None
+        raise ScenarioError(not_a_value(domain, text, error)) from None
 
 
 def _weight(value: Any, where: str) -> Fraction:

@@ -9,16 +9,22 @@ import csv
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from aggregator.estimate.weighting import CLASS
 from aggregator.quantity import quantity
 from protocol import exact
-from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items
+from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items, Values
+from protocol.domain.form import SKIPPED
 from protocol.domain.items import SEPARATOR
 from protocol.errors import BadData, NotInDomain
+from protocol.spelling import suggestion
 
 LARGEST = 10**15
 """Maximum absolute value of a number in a file, so that sums fit into 64 bits."""
+
+MOST_NAMED = 5
+"""Number of a campaign's values that an error lists."""
 
 
 class SheetError(BadData):
@@ -119,14 +125,18 @@ def read_people(
 
 
 def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
-    answer = {}
-    try:
-        for question in form.questions:
-            text = cells[question.name]
-            answer[question.name] = None if question.skippable and not text.strip() else question.parse(text)
-        form.index(answer, bytes(DITHER_BYTES))
-    except NotInDomain as error:
-        raise SheetError(f"{where}: {error}") from None
+    answer: dict[str, Any] = {}
+    for question in form.questions:
+        text = cells[question.name].strip()
+        if question.skippable and text in ("", SKIPPED):
+            answer[question.name] = None
+            continue
+        try:
+            answer[question.name] = question.domain.parse(text)
+            question.domain.index(answer[question.name], bytes(DITHER_BYTES))
+        except NotInDomain as error:
+            fault = not_a_value(question.domain, text, error)
+            raise SheetError(f"{where}: question {question.name!r}: {fault}") from None
     return answer
 
 
@@ -138,16 +148,30 @@ def _count(row: Sequence[str], counted: bool, where: str) -> int:
     return int(row[-1])
 
 
-def unknown_part(domain: Domain, text: str) -> str:
-    """Return the part of ``text`` that is not a value of ``domain``: for a set, its first unknown item; otherwise all
-    of it."""
-    if isinstance(domain, Items):
-        for part in (part.strip() for part in text.split(SEPARATOR)):
-            try:
-                domain.members(domain.parse(part))
-            except NotInDomain:
-                return part
-    return text
+def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:
+    """Return the text of an error for ``text``, which the analyst wrote and which is not a value of ``domain``.
+
+    It quotes the value, or for a set the first unknown item. If the values have names, it has the nearest name or the
+    first names; otherwise the reason in ``error``.
+    """
+    part = _unknown_item(domain, text) if isinstance(domain, Items) else text
+    names = domain.named if isinstance(domain, Items | Values) else ()
+    what = "item" if isinstance(domain, Items) else "value"
+    if part is None or not names:
+        return f"{(part or text)[:40]!r} is not {'an' if what == 'item' else 'a'} {what} of the campaign: {error}"
+    first = [repr(name[:40]) for name in names[:MOST_NAMED]] + ["..."] * (len(names) > MOST_NAMED)
+    expected = suggestion(part, names) or f": expected {', '.join(first)}"
+    return f"{part[:40]!r} is not one of the campaign's {len(names):,} {what}s{expected}"
+
+
+def _unknown_item(domain: Items, text: str) -> str | None:
+    """Return the first part of a set that is not an item of ``domain``; None if each is one."""
+    for part in (part.strip() for part in text.split(SEPARATOR)):
+        try:
+            domain.members(domain.parse(part))
+        except NotInDomain:
+            return part
+    return None
 
 
 def _wrong_header(name: str, header: list[str] | None, column: str, classes: Sequence[str]) -> str:
@@ -178,9 +202,7 @@ def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[A
         answer = domain.parse(text)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise SheetError(
-            f"{where}: {unknown_part(domain, text)[:40]!r} is not a value of the campaign: {error}"
-        ) from None
+        raise SheetError(f"{where}: {not_a_value(domain, text, error)}") from None
     try:
         number = exact.rational(row[-1])
     except ValueError:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from aggregator.author.value_table import not_a_value
 from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, Failure
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import Answer, Domain
+from protocol.domain import DITHER_BYTES, Answer, Domain, Values
 from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
@@ -227,6 +228,9 @@ def _answers(domain: Domain, text: str, option: str) -> list[Answer]:
 
 def _answer(domain: Domain, text: str, option: str) -> Answer:
     try:
-        return domain.parse(text.strip())
+        answer = domain.parse(text.strip())
+        if isinstance(domain, Values):
+            domain.index(answer, bytes(DITHER_BYTES))  # ``parse`` accepts every text as a label
+        return answer
     except NotInDomain as error:
-        raise Failure(f"--{option}: {text.strip()[:40]!r} is not a value: {error}", BAD_DATA) from None
+        raise Failure(f"--{option}: {not_a_value(domain, text.strip(), error)}", BAD_DATA) from None

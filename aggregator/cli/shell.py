@@ -20,6 +20,7 @@ from aggregator.cli.commands import COMMANDS
 from aggregator.storage.places import Place, PlaceError, Remote, is_remote, place
 from protocol import keys
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
+from protocol.spelling import suggestion
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -86,6 +87,16 @@ class CommandGroup(click.Group):
             raise Failure(_reason(error), FAILED) from None
         except KeyboardInterrupt:
             raise Failure("interrupted; all earlier commits are kept", FAILED) from None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown command with the nearest one of the table, because click suggests only loaded commands."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            meant = suggestion(name, COMMANDS) or "; halftruth --help lists the commands"
+            raise click.UsageError(f"no such command {name[:40]!r}{meant}", ctx)
+        return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.author.value_table import read_sheet, unknown_part
+from aggregator.author.value_table import not_a_value, read_sheet
 from aggregator.cli.shell import BAD_DATA, Failure
 from aggregator.estimate.resolutions import FINEST, Place, name_of
 from protocol.campaign import Campaign
@@ -30,9 +30,8 @@ def place_of(terms: Campaign, text: str) -> Place:
             for z in range(view.map.inputs(domain)):
                 if view.map.label(domain, z) == text:
                     return Place(name_of(view.map), z)
-        part = unknown_part(domain, text)[:40]
-        districts = " or district" if len(terms.views) > 1 else ""
-        raise Failure(f"--value: {part!r} is not a value{districts} of the campaign: {error}", BAD_DATA) from None
+        also = ", and no district has this name" if len(terms.views) > 1 else ""
+        raise Failure(f"--value: {not_a_value(domain, text, error)}{also}", BAD_DATA) from None
 
 
 def _value(domain: Domain, answer: Answer) -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.author.value_table import SheetError, unknown_part
+from aggregator.author.value_table import SheetError, not_a_value
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
 from aggregator.estimate.method import default_method
@@ -67,8 +67,7 @@ def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
         try:
             found.append(domain.members(domain.parse(line)))
         except NotInDomain as error:
-            part = unknown_part(domain, line)[:40]
-            raise SheetError(f"{path.name}, line {number}: {part!r} is not an item of the campaign: {error}") from None
+            raise SheetError(f"{path.name}, line {number}: {not_a_value(domain, line, error)}") from None
     if not found:
         raise SheetError(f"{path.name} has no sets: write one set per line")
     return found

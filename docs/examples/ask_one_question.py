@@ -12,6 +12,8 @@ from edge_sdk import BudgetPolicy, Device
 from edge_sdk.errors import BudgetRefused, QuotaReached
 from protocol import NotInDomain, OutsideSchedule, public_from_line
 
+if len(sys.argv) not in (4, 5):
+    sys.exit("usage: python ask_one_question.py CAMPAIGN AUTHOR.pub STORE [ANSWER]")
 campaign, author, store, *said = sys.argv[1:]
 trusted = public_from_line(Path(author).read_text())
 

@@ -14,6 +14,8 @@ from protocol import HalftruthError, open_campaign, public_from_line, unverified
 
 MOST = 2.0  # this reader accepts at most 2 nats for one answer
 
+if len(sys.argv) not in (2, 3):
+    sys.exit("usage: python audit_received.py CAMPAIGN [AUTHOR.pub]")
 file, *author = sys.argv[1:]
 data = Path(file).read_bytes()
 try:
@@ -31,5 +33,7 @@ print(f"notion {found['notion']}, mechanism {found['mechanism']}")
 for notion, level in found["levels"].items():
     print(f"  {notion}, in nats: {level}" if level is not None else f"  {notion}: no bound")
 level = found["levels"].get("ldp")
-if level is None or level > MOST:
-    sys.exit(f"refused: the plain LDP level of an answer is above {MOST:g} nats, or there is none")
+if level is None:
+    sys.exit("refused: the channel has no bound on the plain LDP level of an answer")
+if level > MOST:
+    sys.exit(f"refused: the plain LDP level of an answer is {level} nats, above {MOST:g}")

@@ -8,8 +8,11 @@ import sys
 
 from aggregator import Study
 
-study = Study.open(sys.argv[1])
-estimate = study.estimate(sys.argv[2], confidence=0.9)
+if len(sys.argv) != 3:
+    sys.exit("usage: python own_study.py STUDY CAMPAIGN")
+folder, name = sys.argv[1:]
+study = Study.open(folder)
+estimate = study.estimate(name, confidence=0.9)
 table = estimate.table()  # a pyarrow.Table with a row for each value
 for warning in estimate.warnings:
     print("Warning:", warning)

@@ -11,7 +11,9 @@ from pathlib import Path
 from aggregator import Study, Truth, audit, ingest, plan, read_draft, read_question, simulate
 from protocol import SigningKey, open_campaign, public_line, seal_campaign
 
-draft, folder = Path(sys.argv[1]), Path(sys.argv[2])
+if len(sys.argv) != 3:
+    sys.exit("usage: python run_a_survey.py DRAFT.toml NEW_FOLDER")
+draft, folder = map(Path, sys.argv[1:])
 folder.mkdir()
 
 # The plan compares all mechanisms by the exact error of their channels, for 2,000 reports.

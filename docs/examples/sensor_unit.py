@@ -17,6 +17,8 @@ from protocol import public_from_line
 # The last edge of the campaign: a higher load is reported as this one.
 LARGEST = 8.0
 
+if len(sys.argv) != 5:
+    sys.exit("usage: python sensor_unit.py CAMPAIGN AUTHOR.pub STORE HOURS")
 campaign, author, store, hours = sys.argv[1:]
 trusted = public_from_line(Path(author).read_text())
 

@@ -67,6 +67,17 @@ def test_every_command_and_option_has_a_help_text():
         run(name, "--help")
 
 
+def test_a_misspelt_name_gets_the_nearest_one(session):
+    """For a misspelt command, option or value the error has the nearest name; without a near value, the first ones."""
+    assert "no such command 'estimat'; did you mean 'estimate'?" in run("estimat", code=2).stderr
+    assert "no such command 'zz'; halftruth --help lists" in run("zz", code=2).stderr
+    words = "--study", session / "lib", "estimate", "education"
+    assert "--confidence" in run(*words, "--confidnce", 0.9, code=2).stderr
+    wrong = run(*words, "--value", "bachelr", code=65).stderr
+    assert "--value: 'bachelr' is not one of the campaign's 4 values; did you mean 'bachelor'?" in wrong
+    assert "values: expected 'none', 'primary'" in run(*words, "--value", "zz", code=65).stderr
+
+
 def test_only_the_owner_may_read_a_secret_key(session):
     """keygen writes the secret with mode 0600, never overwrites a key, and never prints it."""
     secret = session / "analyst.key"

@@ -57,7 +57,7 @@ def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
     [
         ("wheat,hay\n1,2\n", "all 3 values"),
         ("wheat,hay,hay\n1,2,3\n", "all 3 values"),
-        ("wheat,hay,oats\n1,2,3\n", "all 3 values"),
+        ("wheat,hay,oats\n1,2,3\n", "all 3 values .*'oats' is not one of .* expected 'wheat', 'hay', 'flax'"),
         ("wheat,hay,flax\n1,2\n", "line 2: the row must have 3 cells, as the header has, not 2"),
         ("wheat,hay,flax\n1,2,0\n", "line 2: a weight must be above zero"),
         ("wheat,hay,flax\n1,2,many\n", "line 2: a weight must be a number"),
@@ -70,7 +70,10 @@ def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
         ("wheat,hay,flax,count\n1,2,3,11\n", "more than 10 people"),
         ("wheat,hay,flax,epsilon\n1,2,3,2\n", "line 2: epsilon must be from"),
         ("wheat,hay,flax,epsilon\n1,2,3,low\n", "line 2: epsilon must be a number"),
-        ("value,wheat,hay,flax\noats,1,2,3\n", "line 2: 'oats' is not a value"),
+        (
+            "value,wheat,hay,flax\noats,1,2,3\n",
+            "line 2: 'oats' is not one of the campaign's 3 values: expected 'wheat', 'hay', 'flax'",
+        ),
     ],
 )
 def test_a_file_is_read_strictly(tmp_path, text: str, message: str) -> None:

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -69,6 +70,14 @@ def test_every_program_is_run(printed):
     """The page's commands run every program of the folder, and each prints something."""
     assert {path.name for path in EXAMPLES.glob("*.py")} <= set(printed)
     assert all(printed.values())
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_a_program_without_arguments_prints_its_usage(path, monkeypatch):
+    """Without arguments a program ends with one line, which names its arguments."""
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    with pytest.raises(SystemExit, match=rf"\Ausage: python {path.name} .*\Z"):
+        runpy.run_path(str(path), run_name="__main__")
 
 
 def test_the_survey_counts_all_simulated_people(printed):
