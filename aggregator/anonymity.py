@@ -24,6 +24,7 @@ from aggregator.estimate.tally import Tally
 from protocol.channels import Channel
 from protocol.errors import BadData
 from protocol.keys import SIGNING_KEY_START
+from protocol.spelling import repeated
 
 
 class ReleaseError(BadData):
@@ -82,8 +83,8 @@ def anonymity_of_table(path: Path, known: Sequence[str], sensitive: str | None =
     if sensitive in known:
         raise ReleaseError(f"column {sensitive!r} cannot be both known and sensitive")
     columns = [*known, *([] if sensitive is None else [sensitive])]
-    if len(set(columns)) < len(columns):
-        raise ReleaseError("a known column is named twice: name each once")
+    if (name := repeated(columns)) is not None:
+        raise ReleaseError(f"the known column {name[:40]!r} is named twice: name each once")
     table = _read(path, columns)
     if not table.num_rows:
         return Release(0, 0, 0, {}, None if sensitive is None else 0, {})

@@ -92,8 +92,10 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
             )
     if missing := [name for name in groups if name not in exact]:
         raise DraftError(f"[{section.name}] has no number for {shown(missing[0])}: give each {what} or group one")
-    if any(number <= 0 for number in exact.values()):
-        raise DraftError(f"[{section.name}] has a number that is not above zero: put an empty {what} into a group")
+    if empty := [name for name, number in exact.items() if number <= 0]:
+        raise DraftError(
+            f"[{section.name}] the number for {shown(empty[0])} must be above zero: put an empty {what} into a group"
+        )
     shares, total = [exact[name] for name in groups], sum(exact.values(), Fraction())
     if not people:
         shares = normalised(shares, f"[{section.name}] the shares")

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from protocol.errors import CampaignError
+from protocol.spelling import repeated
 
 MAX_ADDRESS = 200
 MAX_LINK = 500
@@ -62,7 +63,7 @@ def require_addresses(addresses: Sequence[str]) -> None:
     for one in addresses:
         require_address(one)
     if len(set(addresses)) != len(addresses):
-        raise CampaignError("an address is listed twice: leave one out")
+        raise CampaignError(f"the address {repeated(addresses)} is listed twice: leave one out")
 
 
 def require_link(text: str) -> None:
@@ -97,9 +98,10 @@ def _split(text: str) -> tuple[str, str]:
 def _require_written(text: str, what: str, most: int) -> None:
     if len(text) > most:
         raise CampaignError(f"{what} must have at most {most} characters, not {len(text)}")
-    if not all("!" <= sign <= "~" for sign in text):
+    wrong = next((sign for sign in text if not "!" <= sign <= "~"), None)
+    if wrong is not None:
         raise CampaignError(
-            f"{what} has a blank or a character beyond ASCII: write a host name beyond ASCII in its xn-- form"
+            f"{what} must be visible ASCII, and {wrong!r} is not: write a host name beyond ASCII in its xn-- form"
         )
 
 

@@ -56,7 +56,7 @@ def _require_encodable(value: Value, depth: int) -> None:
                 _require_encodable(item, depth - 1)
     elif kind is int:
         if not _MIN_INT <= value <= _MAX_INT:  # type: ignore[operator]  # the value is an int
-            raise ValueError("an integer on the wire must lie in -2^63 .. 2^64 - 1, and this one does not")
+            raise ValueError("an integer on the wire must lie in -2^63 .. 2^64 - 1")
     elif kind is not bytes and kind is not str:
         raise TypeError(f"the wire carries int, str, bytes and list, not {kind.__name__}")
 

@@ -60,7 +60,7 @@ class Link:
                 f"the code in the link is not 1 to {MAX_CODE} letters, digits, - and _: copy the link whole"
             )
         if self.for_app and not self.address.startswith(_SECURE):
-            raise LinkRefused(f"the address in a link that begins with {_APP} must be https, and this one is not")
+            raise LinkRefused(f"the address in a link that begins with {_APP} must begin with {_SECURE}")
 
     @property
     def fingerprint_text(self) -> str:

@@ -199,9 +199,7 @@ class Enrolment:
                 f"an enrolment in this campaign must declare a prior of {asked} values, not of {len(self.prior or ())}"
             )
         if self.level >= terms.notion.level:
-            raise ReportError(
-                f"a personal level must be below the campaign's, {exact.in_nats(terms.notion.level)}, and is not"
-            )
+            raise ReportError(f"a personal level must be below the campaign's, {exact.in_nats(terms.notion.level)}")
 
 
 def packed_bytes(count: int, bits: int) -> int:

@@ -1,4 +1,4 @@
-"""Finds the name that was probably meant by a misspelt one, for the text of an error."""
+"""Finds names for the text of an error: the one that a misspelt name probably means, and one that occurs twice."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ def suggestion(written: str, names: Iterable[str]) -> str:
     """Return "; did you mean ...?" with the most similar of ``names``; empty if no name is similar."""
     near = nearest(written, names)
     return "" if near is None else f"; did you mean {near!r}?"
+
+
+def repeated(names: Iterable[str]) -> str | None:
+    """Return the first name that occurs before in the list; None if all are different."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def folded(name: str) -> str:

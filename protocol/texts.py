@@ -15,6 +15,7 @@ from itertools import islice
 from protocol import address, codec
 from protocol.domain import Domain, Form
 from protocol.errors import CampaignError, DomainError, ViewError
+from protocol.spelling import repeated
 from protocol.views.maps import Map
 
 MAX_TEXT = 2000
@@ -71,7 +72,7 @@ class Texts:
         _require_names(self.labels, "label, unit or district")
         _require_names(self.classes, "class name")
         if len(set(self.classes)) != len(self.classes):
-            raise CampaignError("two classes have the same name: rename one")
+            raise CampaignError(f"two classes have the name {(repeated(self.classes) or '')[:40]!r}: rename one")
 
     def over(self, own: Texts) -> Texts:
         """Return these texts, with the campaign's ``own`` in place of missing ones."""

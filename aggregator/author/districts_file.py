@@ -25,6 +25,7 @@ from aggregator.author.value_table import SheetError
 from protocol import exact
 from protocol.domain import MICRODEGREES, Grid
 from protocol.runs import runs_of
+from protocol.spelling import repeated
 from protocol.views import Districts
 
 MOST_BYTES = 2**26
@@ -89,8 +90,8 @@ def _districts(value: Any, grid: Grid) -> Districts:
     names.append(ELSEWHERE)
     order = list(dict.fromkeys(cells.ravel().tolist()))
     present = [names[number] for number in order]
-    if len(set(present)) < len(present):
-        raise DistrictsError("two districts have the same name: give each feature its own property name")
+    if (twice := repeated(present)) is not None:
+        raise DistrictsError(f"two districts have the name {shown(twice)}: give each feature its own property name")
     if len(present) < 2:
         raise DistrictsError("all cells lie in one district: draw at least two districts within the grid")
     return Districts(runs_of(cells.ravel().tolist()), tuple(present))

@@ -219,7 +219,9 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
     opens, closes = _time(schedule, "opens"), _time(schedule, "closes")
     if closes <= opens:
-        raise DraftError("[schedule] closes must be later than opens, and is the same time or an earlier one")
+        raise DraftError(
+            f"[schedule] closes must be later than opens, not {'the same time' if closes == opens else 'earlier'}"
+        )
     campaign = Campaign(
         title=top.take("title", str, "the name of the campaign"),
         question=(
@@ -461,8 +463,9 @@ def _table(section: Section, size: int) -> Table:
     ]
     if len(rows) != size:
         raise DraftError(f"[mechanism] rows must have {size} rows, one for each value of the domain, not {len(rows)}")
-    if any(cell < 0 for row in rows for cell in row):
-        raise DraftError("[mechanism] rows has a number below 0, and each must be a probability")
+    for x, row in enumerate(rows):
+        if (least := min(row, default=0)) < 0:
+            raise DraftError(f"[mechanism] rows: a probability in row {x + 1} must be at least 0, not {float(least):g}")
     return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
 
 

@@ -314,7 +314,7 @@ def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
     except (ValueError, TypeError, KeyError):
         raise DraftError(
             f"[prior] estimate: {path.name} must be the output of `halftruth estimate --json` for a question with the "
-            "same values, and is not"
+            "same values"
         ) from None
     return tuple(math.ceil(share * 10**6) for share in shares)
 

@@ -11,6 +11,7 @@ from typing import Any
 from aggregator.author.toml_section import DraftError, Section, shown
 from protocol.domain import Domain, Form, NumberRange
 from protocol.errors import CampaignError
+from protocol.spelling import repeated
 from protocol.texts import Texts
 
 _OTHER_TEXTS = {
@@ -123,6 +124,6 @@ def _names(section: Section, entry: str, own: Sequence[str]) -> tuple[str, ...]:
                 f"[{section.name}] {entry} must have {len(own)} texts, as the draft has, not {len(found)}: translate "
                 "each text"
             )
-    if repeated := next((name for place, name in enumerate(found) if name in found[:place]), None):
-        raise DraftError(f"[{section.name}] {entry} has {shown(repeated)} twice: give each a text of its own")
+    if (name := repeated(found)) is not None:
+        raise DraftError(f"[{section.name}] {entry} has {shown(name)} twice: give each a text of its own")
     return tuple(found)

@@ -177,7 +177,7 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormReques
     from aggregator.estimate.form_course import form_classes
 
     if not signed.terms.classes:
-        raise click.UsageError(f"--by class: {signed.terms.title!r} has no classes of people")
+        raise click.UsageError(f"--by class: {signed.terms.title!r} has no classes of people: leave it out")
     found = form_classes(signed, tally, request.estimate)
     _print_sides(found, request, found.differences, found.as_json())
     warn_left_out(found.few, signed.terms.minimum_reports)

@@ -101,8 +101,11 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     if found.garbage or not body:
         decode_first(body, found.rest)
         raise EnvelopeError("the upload contains bytes that are neither a report nor an enrolment")
-    if Kind.CAMPAIGN in found.kind or Kind.CLOSING in found.kind:
-        raise EnvelopeError("the upload contains a campaign or a closing notice: expected only reports and enrolments")
+    for kind in Kind.CAMPAIGN, Kind.CLOSING:
+        if kind in found.kind:
+            raise EnvelopeError(
+                f"the upload contains an envelope of kind {kind.name.lower()}: expected only reports and enrolments"
+            )
     payloads = zip(found.payload, found.end, strict=True)
     named = (campaign_named(body, payload, end - TRAILER) for payload, end in payloads)
     return ReceivedUpload(body, tuple(found.end), tuple(named), found.kind.count(Kind.REPORT))

@@ -235,8 +235,10 @@ class _Service:
     async def _upload(self, request: Request) -> acknowledgements.ReceivedUpload:
         """Return the batch in a request's body, parsed."""
         kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
-        if kind != BATCH or request.headers.get("content-encoding", "identity") != "identity":
-            raise Refused(415, "type", f"expected a body of type {BATCH}, not compressed")
+        if kind != BATCH:
+            raise Refused(415, "type", f"expected a body of type {BATCH}")
+        if request.headers.get("content-encoding", "identity") != "identity":
+            raise Refused(415, "type", "expected a body that is not compressed")
         body = await self._body(request)
         try:
             return await asyncio.to_thread(acknowledgements.parse_upload, body)

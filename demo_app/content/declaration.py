@@ -134,8 +134,8 @@ def weights_of(typed: Mapping[str, str]) -> dict[str, int]:
     Raises:
         ValueError: the shares are not valid; ``shares_of`` returns the fault.
     """
-    if shares_of(typed).wrong:
-        raise ValueError("the shares are not all above 0, or do not add up to 100 percent")
+    if wrong := shares_of(typed).wrong:
+        raise ValueError(f"the shares must be above 0 and sum to 100 percent; the fault is {wrong!r}")
     named = {label: _hundredths(text) for label, text in typed.items() if text.strip()}
     free = len(typed) - len(named)
     left = WHOLE - sum(named.values())

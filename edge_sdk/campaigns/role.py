@@ -53,7 +53,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
     by_input = [0] * domain.size
     for label, count in counts.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 0:
-            raise ReportError("each count must be a whole number of at least 0, and one is not")
+            raise ReportError("each count must be a whole number of at least 0")
         by_input[domain.index(domain.parse(label), bytes(DITHER_BYTES))] += count
     return by_input
 

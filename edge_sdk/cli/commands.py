@@ -419,12 +419,18 @@ def _counts(path: Path) -> dict[str, int]:
 
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            header, *rows = list(csv.reader(file)) or [[]]
-        if header != ["value", "count"]:
-            raise ValueError("another header")
+            lines = csv.reader(file)
+            if next(lines, None) != ["value", "count"]:
+                raise Usage(f"{path.name} must begin with the header value,count")
+            return dict(_count(row, f"{path.name}, line {lines.line_num}") for row in lines)
+    except (UnicodeDecodeError, csv.Error):
+        raise Usage(f"{path.name} must be a CSV file in UTF-8, with the header value,count") from None
+
+
+def _count(row: list[str], where: str) -> tuple[str, int]:
+    """Return the label and the count in a row; no error repeats them."""
+    try:
         # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
-        return {",".join(row[:-1]): int(row[-1]) for row in rows}
-    except (ValueError, IndexError, csv.Error):
-        raise Usage(
-            f"{path.name} must be a CSV file with the header value,count and one whole number in each row"
-        ) from None
+        return ",".join(row[:-1]), int(row[-1])
+    except (ValueError, IndexError):
+        raise Usage(f"{where}: the row must have a value and a whole number") from None

@@ -82,7 +82,10 @@ class Checkpoint:
                 f"{len(self.head)}"
             )
         if not (0 <= self.sequence < 2**63 and 0 <= self.committed < 2**63 and 0 <= self.spent < 2**63):
-            raise ValueError("the sequence and the sums of a checkpoint must be in 0 .. 2^63 - 1, and one is not")
+            raise ValueError(
+                "the sequence and the sums of a checkpoint must be in 0 .. 2^63 - 1, "
+                f"not {self.sequence}, {self.committed} and {self.spent}"
+            )
 
     @classmethod
     def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Checkpoint:

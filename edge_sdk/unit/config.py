@@ -39,6 +39,7 @@ from pathlib import Path
 from edge_sdk.budget.policy import BudgetPolicy
 from protocol import exact
 from protocol.errors import HalftruthError
+from protocol.spelling import suggestion
 
 MOST_SECONDS = 2**31
 """The longest time between two readings or two uploads: 68 years."""
@@ -218,7 +219,8 @@ class _Table:
 
     def close(self, known: str) -> None:
         for key in self._keys:
-            raise ConfigurationRefused(f"unknown key {self._of(key)}; the keys here are: {known}")
+            meant = suggestion(key, known.split(", ")) or f"; the keys here are: {known}"
+            raise ConfigurationRefused(f"unknown key {self._of(key)}{meant}")
 
 
 def _described(value: object) -> str:

@@ -21,10 +21,10 @@ function isHost(host) {
 function split(written, what, most) {
   if (written.length > most) throw new CampaignError(`${what} must have at most ${most} characters, not ${written.length}`);
   if (!/^[!-~]*$/.test(written))
-    throw new CampaignError(`${what} has a blank or a character beyond ASCII`);
+    throw new CampaignError(`${what} must be visible ASCII, without blanks`);
   const match = /^(https?):\/\/([^/?#]*?)(?::([1-9]\d{0,4}))?([/?#].*)?$/.exec(written);
   if (!match || Number(match[3] ?? 1) > 65535 || !isHost(match[2]))
-    throw new CampaignError(`${what} must begin with https://HOST or https://HOST:PORT, and this one does not; HOST is a name in lower case or an IP address in its shortest form`);
+    throw new CampaignError(`${what} must begin with https://HOST or https://HOST:PORT, not "${written.slice(0, 40)}"; HOST is a name in lower case or an IP address in its shortest form`);
   return { scheme: match[1], host: match[2], rest: match[4] ?? "" };
 }
 

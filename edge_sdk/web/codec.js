@@ -122,7 +122,7 @@ function write(value, depth, parts) {
     else head(ARRAY, value.length, parts);
     for (const item of value) write(item, depth - 1, parts);
   } else if (typeof value === "bigint" || Number.isSafeInteger(value)) {
-    if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer on the wire must lie in -2^63 .. 2^64 - 1, and this one does not");
+    if (value < -(2n ** 63n) || value >= 2n ** 64n) throw new RangeError("an integer on the wire must lie in -2^63 .. 2^64 - 1");
     if (value >= -32 && value < 128) parts.push(Uint8Array.of(Number(value) & 255));
     else if (value > 0) head(UNSIGNED, value, parts);
     else {

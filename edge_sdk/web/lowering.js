@@ -38,7 +38,7 @@ function capsOf({ lifetime, campaign, window }) {
   return named.flatMap(({ nanonats, ...cap }) => {
     if (nanonats === undefined && !(window && cap.kind === "window")) return [];
     if (typeof nanonats !== "bigint" || nanonats < 0n || nanonats > MOST)
-      throw new RangeError("each cap must be a bigint of nanonats from 0 to 10^15, and one is not");
+      throw new RangeError(`the ${cap.kind} cap must be a bigint of nanonats from 0 to 10^15, not ${nanonats}`);
     return [{ ...cap, nanonats }];
   });
 }

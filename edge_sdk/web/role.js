@@ -27,7 +27,7 @@ const title = ({ ownTexts }) => ownTexts.title;
 export async function countsOf({ domain }, counts) {
   const found = Array(domain.size).fill(0n);
   for (const [label, count] of Object.entries(counts)) {
-    if (!Number.isSafeInteger(count) || count < 0) throw new ReportError("each count must be a whole number of at least 0, and one is not");
+    if (!Number.isSafeInteger(count) || count < 0) throw new ReportError("each count must be a whole number of at least 0");
     found[await domain.indexOf(label, new Uint8Array(8))] += BigInt(count);
   }
   return found;
@@ -90,7 +90,7 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
   if (asClass !== undefined) {
     role.memberOf = campaign.classes.indexOf(asClass);
     if (role.memberOf < 0)
-      throw new CampaignError(`the classes of "${title(campaign)}" are: ${campaign.classes.join(", ") || "none"}`);
+      throw new CampaignError(`"${title(campaign)}" has no such class; its classes are: ${campaign.classes.join(", ") || "none"}`);
   }
   const weights = prior && (await priorFrom(campaign, prior));
   const own = level === undefined ? 0n : ownLevel(campaign, level);

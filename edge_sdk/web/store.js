@@ -127,7 +127,7 @@ export class Store {
    */
   static async open(name, random) {
     if (!globalThis.indexedDB || !globalThis.navigator?.locks)
-      throw new Unsupported("this page has no IndexedDB or no Web Locks: open it by https, in a current browser");
+      throw new Unsupported(`this page has no ${globalThis.indexedDB ? "Web Locks" : "IndexedDB"}: open it by https, in a current browser`);
     const store = await translated(async () => {
       const opening = indexedDB.open(name, 1);
       opening.onupgradeneeded = () => {

@@ -20,6 +20,7 @@ from protocol import codec
 from protocol.domain.domain import DITHER_BYTES, Answer, Domain, Grid, OrderedValues, Single, Values, require_size
 from protocol.domain.numbers import Buckets, Dates, NumberRange
 from protocol.errors import DomainError, NotInDomain
+from protocol.spelling import repeated
 
 MIN_QUESTIONS, MAX_QUESTIONS = 2, 32
 MAX_QUESTION = 500
@@ -154,7 +155,8 @@ class Form(Domain):
                 f"a form must have {MIN_QUESTIONS} to {MAX_QUESTIONS} questions, not {len(self.questions)}"
             )
         if len(self.places) < len(self.questions):
-            raise DomainError("two questions of the form have the same name: rename one")
+            name = repeated([question.name for question in self.questions])
+            raise DomainError(f"two questions of the form have the name {name!r}: rename one")
 
     @cached_property
     def places(self) -> dict[str, int]:

@@ -57,7 +57,7 @@ class Items(Domain):
         if not 1 <= self.padding <= MAX_PADDING:
             raise DomainError(f"the padding of sets must lie in 1 .. {MAX_PADDING}, not {self.padding}")
         if self.count < 1:
-            raise DomainError("a domain of items must have at least one item, and this one has none")
+            raise DomainError("a domain of items must have at least one item")
         if self.size > MAX_VALUES:
             raise DomainError(
                 f"items and padding together must be at most {MAX_VALUES}, not {self.count} items with padding "

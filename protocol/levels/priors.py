@@ -171,7 +171,7 @@ def _first(parts: Sequence[tuple[int, int]], amount: int) -> list[tuple[int, int
 
 def _positive(prior: Sequence[int]) -> Sequence[int]:
     if min(prior) < 1:
-        raise ValueError(f"the prior must be above zero at every input, and is not at input {prior.index(min(prior))}")
+        raise ValueError(f"the prior of input {prior.index(min(prior))} must be above zero")
     return prior
 
 

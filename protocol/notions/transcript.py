@@ -122,9 +122,7 @@ class TranscriptPrior(Notion):
 
     def audit(self, channel: Channel) -> tuple[bool, int, Loss]:
         if channel != self.channel_of(self.prior):
-            raise Uncertified(
-                "the channel must be the one that the rule of transcripts gives for the start prior, and it is not"
-            )
+            raise Uncertified("the channel must be the one that the rule of transcripts gives for the start prior")
         return Information(self.level, self.prior).audit(channel)
 
     def encode(self) -> codec.Value:

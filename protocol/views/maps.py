@@ -21,6 +21,7 @@ from protocol import codec, runs
 from protocol.domain import MAX_LABEL, MAX_VALUES, Answer, Domain, Form, FormQuestion, Grid, Line, Values
 from protocol.errors import CampaignError, ViewError
 from protocol.runs import Runs, require_runs
+from protocol.spelling import repeated
 
 
 class Map(ABC):
@@ -194,7 +195,7 @@ class Districts(Map):
                     f"not {one[:40]!r}"
                 )
         if len(set(self.names)) != len(self.names):
-            raise ViewError("two districts have the same name: rename one")
+            raise ViewError(f"two districts have the name {(repeated(self.names) or '')[:40]!r}: rename one")
 
     @property
     def named(self) -> tuple[str, ...]:

@@ -192,7 +192,7 @@ def test_pufferfish_names_the_worst_case(tmp_path):
         ('{"secrets": ["a"], "scenarios": [{"joint": []}]}', "joint must be an object"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": 1}}]}', "'a' must have an object of answers"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"c": {"none": 1}}}]}', "'c' is not one of"),
-        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"nobody": 1}}}]}', "not a value of the campaign"),
+        ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"nobody": 1}}}]}', "'nobody' is not one of"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": -1}}}]}', "the weight is negative"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": true}}}]}', "a number is expected"),
         ('{"secrets": ["a", "b"], "scenarios": [{"joint": {"a": {"none": NaN}}}]}', "not a JSON file"),
@@ -217,7 +217,7 @@ def test_a_prior_sheet_leaves_no_value_out(tmp_path):
     for text, message in (
         ("none,1\n", "no count for 'primary'"),
         ("none,0\n", "above zero"),
-        ("nobody,1\n", "not a value"),
+        ("nobody,1\n", "'nobody' is not one of the campaign's 4 values: expected 'none'"),
     ):
         path.write_text("value,count\n" + text, encoding="utf-8")
         with pytest.raises(SheetError, match=message):

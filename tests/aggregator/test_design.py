@@ -449,7 +449,7 @@ def test_names_are_read_in_any_case(tmp_path):
          "[0, 0, 1, 0]]",
          "rows: the cells of row 1 must sum to 1, but sum to 1.001002"),
         (DRAFT + '[mechanism]\nname = "table"\nrows = [[1.1, -0.1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]',
-         "has a number below 0"),
+         "rows: a probability in row 1 must be at least 0, not -0.1"),
         (changed('notion = "ldp"', 'notion = "lip"') + "[prior]\nweights = [0.25, 0.25, 0.25, 0.2510001]",
          "must sum to 1, but sum to 1.0010001; whole numbers may have any sum"),
         (changed("epsilon = 1.0", "epsilon = 0"), "epsilon"),

@@ -67,7 +67,7 @@ def test_the_views_are_the_pairs_of_the_draft(tmp_path: Path, analysis: str, ask
     ("questions", "more", "message"),
     [
         (AGE, "", "2 to 32 questions"),
-        (FORM + AGE, "", "same name"),
+        (FORM + AGE, "", "two questions of the form have the name 'age'"),
         (FORM.replace("low = 17", "lo = 17"), "", "question age"),
         (FORM, '[domain]\nkind = "values"\nvalues = ["a", "b"]\n', "cannot be combined with"),
         (FORM, "[views]\nresolutions = [2, 1]\n", "cannot be combined with"),

@@ -409,7 +409,7 @@ FILES = {
     "sum": ('shares = { north = 0.5, south = 0.3, west = 0.3 }', "must sum to 1, but sum to 1.1"),
     "value": ('shares = { north = 0.5, sauth = 0.3, west = 0.2 }', "'sauth'; did you mean 'south'"),
     "missing": ('shares = { north = 0.5, south = 0.5 }', "no number for 'west'"),
-    "negative": ('shares = { north = 1.2, south = 0.1, west = -0.3 }', "not above zero"),
+    "negative": ('shares = { north = 1.2, south = 0.1, west = -0.3 }', "the number for 'west' must be above zero"),
     "both": ('shares = { north = 1 }\npeople = { north = 1 }', "has both shares and people"),
     "group": ('groups = { coast = ["east"] }\nshares = { coast = 1 }', "no value 'east'"),
     "twice": ('groups = { a = ["north"], b = ["north"] }\nshares = { a = 1 }', "name the value .north. twice"),

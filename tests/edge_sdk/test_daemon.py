@@ -186,7 +186,7 @@ def world(tmp_path):
         ("consent = true", "", "consent must be true"),
         ("consent = true", "consent = false", "consent must be true"),
         ("consent = true", 'consent = "yes"', "consent must be true or false"),
-        ("consent = true", "consent = true\nconsnet = true", "unknown key consnet; the keys here are: store"),
+        ("consent = true", "consent = true\nconsnet = true", "unknown key consnet; did you mean 'consent'"),
         ("consent = true", "consent = true\nschedule = 3", "schedule must be a table"),
         ("lifetime = 1000", 'lifetime = "8"', r"\[budget\] lifetime must be a cap in nats"),
         ("lifetime = 1000", "lifetime = -1", r"\[budget\] lifetime"),
@@ -197,7 +197,7 @@ def world(tmp_path):
         (
             "lifetime = 1000",
             "lifetine = 8",
-            r"unknown key \[budget\] lifetine; the keys here are: lifetime, per_campaign, window",
+            r"unknown key \[budget\] lifetine; did you mean 'lifetime'",
         ),
         ('file = "reading"', "", "exactly one of command, file and stdin"),
         ('file = "reading"', 'file = "reading"\nstdin = true', "exactly one of command, file and stdin"),

@@ -34,7 +34,8 @@ def _mae(channel: Channel, prior: Sequence[int]) -> float:
     found = report_mae(channel, prior)
     if found is None:
         raise ValueError(
-            "the mean absolute error needs a channel of two values and two outputs, and this one has others"
+            "the mean absolute error needs a channel of two values and two outputs, "
+            f"not {channel.inputs} and {channel.outputs}"
         )
     return found
 

@@ -17,7 +17,7 @@ export class Items {
     this.count = Array.isArray(items)
       ? items.length
       : integer(items, "the number of items", DomainError, 1, MAX_VALUES);
-    if (!this.count) throw new DomainError("a domain of items must have at least one item, and this one has none");
+    if (!this.count) throw new DomainError("a domain of items must have at least one item");
     for (const label of this.named) {
       if (label.includes(";")) throw new DomainError(`item "${label}" contains ";", which separates items: leave it out`);
       if (label.startsWith("(none ")) throw new DomainError(`item "${label}" begins with "(none ", like a dummy: rename the item`);

@@ -21,7 +21,7 @@ const MOST_OWN = 256;
 function priorFrom(value) {
   const prior = integers(value, "a prior weight", NotionError, 1, 2 ** 53);
   if (prior.length < 2) throw new NotionError(`a prior must have at least two values, not ${prior.length}`);
-  if (sum(prior) === Infinity) throw new NotionError("the prior weights must sum to at most 2^53, and these do not");
+  if (sum(prior) === Infinity) throw new NotionError("the prior weights must sum to at most 2^53");
   return prior;
 }
 
@@ -109,8 +109,8 @@ export function requireDeclared(prior) {
   if (prior.length < 2 || prior.length > MOST_OWN)
     throw new ReportError(`a declared prior must have 2 to ${MOST_OWN} weights, not ${prior.length}`);
   if (prior.some((weight) => !(weight >= 1)))
-    throw new ReportError("each weight of a declared prior must be above zero, and one is not");
-  if (!(sum(prior) <= 2 ** 20)) throw new ReportError("the weights of a declared prior must sum to at most 1048576, and these do not");
+    throw new ReportError("each weight of a declared prior must be above zero");
+  if (!(sum(prior) <= 2 ** 20)) throw new ReportError("the weights of a declared prior must sum to at most 1048576");
   if (prior.map(BigInt).reduce(gcd) !== 1n)
     throw new ReportError("the weights of a declared prior have a common factor: divide them by it");
 }
@@ -173,7 +173,7 @@ export class OwnPrior extends Notion {
   requireFit({ prior, level }) {
     requireDeclared(prior);
     if (prior.length !== this.size) throw new ReportError(`a declared prior in this campaign must have ${this.size} weights, not ${prior.length}`);
-    if (level >= this.level) throw new ReportError(`a personal level must be below the campaign's, ${this.level} nanonats, and is not`);
+    if (level >= this.level) throw new ReportError(`a personal level must be below the campaign's, ${this.level} nanonats`);
   }
 
   /**
@@ -291,7 +291,7 @@ export class Transcript extends Notion {
   /** @param {Channel} channel */
   audit(channel) {
     if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
-      throw new Uncertified("the channel must be the one that the rule of transcripts gives for the start prior, and it is not");
+      throw new Uncertified("the channel must be the one that the rule of transcripts gives for the start prior");
     return requireKept(channel.priorLoss(this.prior), this.level);
   }
 }

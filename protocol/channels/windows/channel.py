@@ -99,7 +99,7 @@ class Windows(Arrangement):
         codec.require_increasing(named, "singles", ChannelError)
         self._require_kinds([*self.heavies, *named])
         if self.types and not self.circle.rare:
-            raise ChannelError("a windows channel with types must have an input with an arc, and this one has none")
+            raise ChannelError("a windows channel with types must have an input with an arc")
         if not self.types and len(named) < self.inputs:
             raise ChannelError(
                 f"a windows channel without types must have a single for each of {self.inputs} inputs, not {len(named)}"
