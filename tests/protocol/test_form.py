@@ -19,7 +19,7 @@ from protocol.domain import DITHER_BYTES, Answer, Form, FormQuestion
 from protocol.errors import DomainError, NotInDomain
 from protocol.keys import SigningKey
 from protocol.views import Questions
-from protocol.views.sentences import asked as asked_text
+from protocol.views.sentences import question_sentence
 from tests.protocol.test_domain import buckets, dates, grids, labels, ordered, ranges
 from tests.protocol.test_views import assert_mutants_are_bad
 from tests.vectors.generate import of_questions
@@ -210,6 +210,6 @@ def test_a_name_of_a_question_can_be_typed(name: str) -> None:
 
 def test_a_sentence_names_the_asked_questions() -> None:
     """The sentence names the asked questions of this device, one or two, in each language."""
-    assert "asked two of 3 questions: vote, age." in asked_text(Questions((0, 1)), FORM, 2)
-    assert "asked one of 3 questions: age." in asked_text(Questions((1,)), FORM, 2)
-    assert "zwei von 3 Fragen" in asked_text(Questions((0, 2)), FORM, 2, "de")
+    assert "asked two of 3 questions: vote, age." in question_sentence(Questions((0, 1)), FORM, 2)
+    assert "asked one of 3 questions: age." in question_sentence(Questions((1,)), FORM, 2)
+    assert "zwei von 3 Fragen" in question_sentence(Questions((0, 2)), FORM, 2, "de")
