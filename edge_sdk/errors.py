@@ -24,11 +24,11 @@ class QuotaReached(HalftruthError):
 
 
 class UnknownCampaign(HalftruthError):
-    """The campaign is not joined, or the given beginning of an id fits more than one campaign."""
+    """The campaign is not joined, or it is not clear which campaign is meant."""
 
 
 class NothingQueued(HalftruthError):
-    """The outbox is empty."""
+    """The outbox has no envelope, or none of the named campaign."""
 
 
 class OutboxFull(NotYet):
@@ -44,7 +44,7 @@ class InvitationRefused(CampaignError):
 
 
 class StoreError(HalftruthError):
-    """The store cannot be used as it is: full, locked, read-only, damaged, or of another version."""
+    """The store or an export file cannot be used, for example because it is full, locked or damaged."""
 
 
 class StoreClosed(StoreError):

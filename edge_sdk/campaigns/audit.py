@@ -1,4 +1,4 @@
-"""The device's own audit: the levels of a campaign under every notion, computed by the aggregator's functions.
+"""The device's own audit: the levels of a campaign under every notion, by the functions that the aggregator uses too.
 
 The device does not rely on the author's audit. It computes every level again from the campaign's integers. With the
 person's history as prior, the audit also states levels that the author cannot know. The result never leaves the device.

@@ -1,7 +1,7 @@
 """A campaign that a device joined: its verified terms, and the device's own key for it.
 
 A joined campaign turns an input and random bytes into a sealed report. It does not use stores, clocks or budgets. It is
-made from signed bytes only, so each process audits the channel again, with the same integers as the sampling.
+made from its signed bytes, so each process audits the channel again, with the same integers as the sampling.
 
 answers/answering decides when a report is made.
 """

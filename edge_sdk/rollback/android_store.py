@@ -172,7 +172,10 @@ def _make_key(alias: str) -> None:
 
 
 def _cipher(mode: int, key: Any, vector: bytes | None = None) -> tuple[bytes, Any]:
-    """Return (initialisation vector, cipher). The Keystore chooses the vector for encryption."""
+    """Return (initialisation vector, function that applies the cipher).
+
+    To encrypt, give no vector: the Keystore chooses one.
+    """
     java = _jnius()
     cipher = java.autoclass("javax.crypto.Cipher").getInstance(TRANSFORMATION)
     key = java.cast("java.security.Key", key)

@@ -154,7 +154,9 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
 
 
 def _set_aside(folder: Path, given: KeyStore | None) -> None:
-    """Move a damaged database away, after updating the checkpoint from its readable rows.
+    """Move a damaged database away, after the key store's checkpoint has the amounts of both checkpoints.
+
+    The checkpoint in the database counts if it can be read. Of two amounts the larger one is kept, as spent.
 
     Raises:
         StoreError: the amount spent cannot be read anywhere; nothing was moved.
