@@ -85,7 +85,6 @@ class Unit:
             clock, urandom: the clock and the random source of the device.
             past: a time that is known to be past, seconds since 1970.
         Raises:
-            ConfigurationRefused: the campaign and the configuration do not match.
             BadData: the campaign or a key is malformed.
             StoreError
             OSError: a file cannot be read.
@@ -130,7 +129,7 @@ class Unit:
 
     @property
     def waits_for(self) -> list[int]:
-        """The file descriptors that become readable when the next step is due."""
+        """The file descriptor of a running upload's output: once it is readable, a step is due. Empty if none runs."""
         return [] if self._sending is None else [self._sending.fileno()]
 
     def step(self) -> float | None:
@@ -212,7 +211,11 @@ class Unit:
         return True
 
     def _follow(self) -> float:
-        """Ask the study for its next campaign once per sending interval; return the seconds until the next step."""
+        """Switch to the next campaign, or ask the study for it once per sending interval.
+
+        Returns:
+            The seconds until the next step.
+        """
         if self._go_on():
             return 0.0
         turn = (int(self._now) - self._phase) // self._configuration.send_every
@@ -249,7 +252,7 @@ class Unit:
     def _latest(self, terms: Campaign) -> tuple[int, int]:
         """Return (period, slot) of the latest reading; (0, -1) before the first.
 
-        Readings made while the clock was ahead do not count until their time has come.
+        Readings made in a later period, while the clock was ahead, do not count until that period has come.
         """
         period = (int(self._now) - terms.opens) // terms.period_seconds
         return self._device.records.readings.latest(self._number, period)
@@ -260,7 +263,7 @@ class Unit:
         return terms.closes if early is None else min(early, terms.closes)
 
     def _place(self, terms: Campaign) -> tuple[int, int] | None:
-        """Return the (period, slot) that is due; None if the period is full or the campaign is over."""
+        """Return the (period, slot) that is due; None after the last slot of a period or the end of the campaign."""
         if self._now >= self._closes(terms):
             return None
         period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
@@ -368,7 +371,7 @@ class Unit:
         return self._begun + self._timeout + SETTLE_SECONDS
 
     def _moments(self, terms: Campaign) -> list[float]:
-        """Return the next times, in UTC seconds, at which a reading, a bundle or an upload is due."""
+        """Return the next times, in UTC seconds, of a reading, a bundle, an upload and the end of the longest pause."""
         moments = [self._now + MOST_PAUSE]
         if self._now < self._closes(terms):
             period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
@@ -407,6 +410,6 @@ class Unit:
             self._say(level, text)
 
     def _solved(self, about: str, text: str) -> None:
-        """Log that a problem is solved, if one was logged before."""
+        """Forget a problem; if it was logged, log ``text``, unless it is empty."""
         if self._said.pop(about, None) is not None and text:
             self._say(NOTICE, text)

@@ -44,6 +44,7 @@ from protocol.spelling import suggestion
 MOST_SECONDS = 2**31
 """The longest time between two readings or two uploads: 68 years."""
 MOST_TIMEOUT = 3600
+"""Seconds."""
 DEFAULT_TIMEOUT, DEFAULT_SEND = 10, 3600
 """Seconds."""
 CLAMP, SKIP = "clamp", "skip"
@@ -98,7 +99,7 @@ class Configuration:
             the name "".
         every: seconds between two readings; None for the campaign's schedule.
         url, export: address or folder for sealed envelopes; at most one of them is given. If both are None, the
-            campaign's addresses are used.
+            campaign's addresses are used; without any, envelopes wait for the command outbox export.
         send_every: seconds between two uploads or exports.
         follow: whether the owner also agrees to the study's next campaign (see succession).
     """
@@ -150,7 +151,7 @@ class _Table:
     """The keys of one table. Each key is read once, and ``close`` refuses the keys that were not read.
 
     A method with an argument ``expected`` refuses any other value, and repeats the argument in the error. If the key is
-    missing, the result is None, () or False.
+    missing, the result is None, (), False or an empty table.
     """
 
     def __init__(self, name: str, keys: dict[str, object]) -> None:
@@ -158,6 +159,7 @@ class _Table:
         self._keys = dict(keys)
 
     def wrong(self, key: str, expected: str, value: object = None) -> ConfigurationRefused:
+        """Return the error for a key, for the caller to raise; it describes ``value``, unless that is None."""
         found = "" if value is None else f"; the value is {_described(value)}"
         return ConfigurationRefused(f"{self._of(key)} {expected}{found}")
 

@@ -23,7 +23,7 @@ from protocol.errors import BadData, HalftruthError
 
 
 def run(configuration: Configuration, say: Say) -> None:
-    """Run the unit until its campaign is over, standard input ends, or the process receives SIGTERM or SIGINT.
+    """Run the unit until its campaign is over or forgotten, standard input ends, or SIGTERM or SIGINT arrives.
 
     Raises:
         HalftruthError, OSError: the unit cannot start, or the store is unusable.
@@ -78,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the unit of the configuration named on the command line.
 
     Returns:
-        The exit code: 0 done or stopped, 1 refused or failed, 2 usage, 65 bad data.
+        The exit code: 0 done or stopped, 1 refused or failed, 2 invalid configuration, 65 bad data.
     """
     say = _log()
     [path] = sys.argv[1:] if arguments is None else arguments

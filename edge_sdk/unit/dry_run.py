@@ -57,7 +57,7 @@ def trusted(configuration: Configuration) -> list[AuthorKey]:
 
 
 def campaign_file(configuration: Configuration) -> bytes:
-    """Return the bytes of the campaign's file.
+    """Return the bytes of the campaign's file; of one that is too long, enough for it to be refused.
 
     Raises:
         OSError
@@ -142,6 +142,7 @@ def tried(configuration: Configuration) -> dict[str, object]:
 
 
 def _tried_of_form(question: SourcedQuestion) -> dict[str, object]:
+    """Read the source of a form's question; return the question, the source, the reading and the answer, as text."""
     row: dict[str, object] = {"question": question.name, "source": _described(question.source)}
     if question.source.stdin:
         return {**row, "reading": NOT_NOW, "answer": "not known now"}

@@ -98,7 +98,8 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
     """Return the schedule of a unit for a campaign.
 
     Raises:
-        ConfigurationRefused: the sources do not match the questions, or a key does not apply to this campaign.
+        ConfigurationRefused: the sources do not match the questions, a key does not apply to this campaign, or the
+            times do not fit its schedule.
     """
     _require_same(configuration.sources, terms.domain)
     every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
@@ -150,6 +151,7 @@ def read_all(questions: Iterable[SourcedQuestion], read: Read) -> tuple[Answer |
 
 
 def _names(view: Map, domain: Domain) -> tuple[str, ...]:
+    """Return the names of the questions that a view asks; ("",) if the campaign is not a form."""
     from protocol.views import Questions
 
     return tuple(one.name for one in view.asked(domain)) if isinstance(view, Questions) else ("",)
@@ -170,7 +172,11 @@ def _table(name: str) -> str:
 
 
 def _require_same(sources: Mapping[str, Source], domain: Domain) -> None:
-    """Refuse the sources if a question has no source, or a source belongs to no question."""
+    """Refuse the sources if a question has no source, or a source belongs to no question.
+
+    Raises:
+        ConfigurationRefused
+    """
     names = [name for name, _, _ in _parts(domain)]
     if names == [""] and "" not in sources:
         raise ConfigurationRefused(
@@ -198,6 +204,8 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
 
     Args:
         share: the timeout in seconds if the source names none.
+    Raises:
+        ConfigurationRefused: the source has a scale for no number, or ``instead`` is no answer to the question.
     """
     from protocol.domain import Line
 

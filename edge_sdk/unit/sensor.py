@@ -80,7 +80,7 @@ class Child:
         return self._reading
 
     def read(self) -> bool:
-        """Read the available output; return whether more may come."""
+        """Read the available output; return False at its end, or once ``printed`` has ``MOST_BYTES`` or more."""
         try:
             while len(self.printed) < MOST_BYTES:
                 chunk = os.read(self._reading, MOST_BYTES)
@@ -161,7 +161,10 @@ class Reader:
         return child.printed.decode(errors="replace"), ""
 
     def _line(self, timeout: float) -> tuple[str, str]:
-        """Return (next line of standard input, reason of failure); one of them is empty."""
+        """Return (next line of standard input, reason of failure).
+
+        The line is empty if there is a reason; both are empty at the end of standard input or for an empty line.
+        """
         over = time.monotonic() + timeout
         while b"\n" not in self._held and not self.ended:
             left = max(0.0, over - time.monotonic())
@@ -181,7 +184,10 @@ class Reader:
 
 
 def _end_of(path: Path) -> str:
-    """Return the last part of a file. A pipe without a writer counts as empty and does not block."""
+    """Return at most the last ``MOST_BYTES`` of a file; the first ones if the system does not report its size.
+
+    A pipe without a writer counts as empty and does not block.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         size = os.fstat(descriptor).st_size
@@ -194,7 +200,7 @@ def _end_of(path: Path) -> str:
 
 
 def field_of(text: str, field: int | str | None, separator: str | None = None) -> str:
-    """Return the field of ``text`` that the configuration names; "" if it is missing."""
+    """Return the field of ``text`` that the configuration names; "" if it is missing, or no text or number in JSON."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
@@ -207,6 +213,7 @@ def field_of(text: str, field: int | str | None, separator: str | None = None) -
 
 
 def _json(text: str, names: str) -> str:
+    """Return the text or number at the path ``names`` of a JSON value; "" if there is none, or ``text`` is not JSON."""
     # Imported here, because only some sources need it.
     import json
 
