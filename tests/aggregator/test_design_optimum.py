@@ -156,7 +156,7 @@ def test_the_best_table_under_ldp_is_subset_selection(size, level):
 
 
 def test_the_best_table_for_two_values_is_the_binary_optimum():
-    """For k = 2 the best table is that of Theorem 2, with finite and with infinite levels."""
+    """For k = 2 the best table is that of Acharya et al. 2020, Theorem 2, with finite and with infinite levels."""
     for e12, e21 in ((NAT, 2 * NAT), (UNBOUNDED, NAT)):
         assert best_table(pair(e12, e21)) == binary_optimum(e12, e21)
 

@@ -204,8 +204,9 @@ def test_the_weighted_projection_is_the_nearest_distribution():
 def test_the_weights_of_the_projection_reduce_its_error():
     """The squared error relative to the plain projection is below .9 in at least one of 18 cells, and below 1.06 in 12.
 
-    The cells are 3 channels, 3 distributions and 2 numbers of reports, with 200 surveys each and a fixed seed. If three
-    values have all people and the largest variances, the relative error is below 1.3.
+    The cells are 3 channels, 3 distributions and 2 numbers of reports, with 200 surveys each and a fixed seed. If the
+    first three values have all people, the relative error is below 1.3; for two channels they have the largest
+    variances.
     """
     generator, least = np.random.default_rng(8), 1.0
     channels = (

@@ -174,7 +174,7 @@ def test_high_low_channels_are_utility_optimised(sensitive, inner, level):
 @pytest.mark.parametrize("level", LEVELS)
 def test_one_sensitive_value_of_two_is_the_binary_optimum(level):
     """With levels (eps, infinity) the sensitive value always gives one answer, and the other value gives it with e^-eps
-    (Theorem 2)."""
+    (Acharya et al. 2020, Theorem 2)."""
     E = math.exp(exact.nats(level))
     channel = high_low(2, [0], level, hadamard)
     np.testing.assert_allclose(dense(channel), [[1, 0], [1 / E, 1 - 1 / E]], atol=1e-15)

@@ -170,7 +170,7 @@ def test_the_error_of_a_table_is_the_variance_of_one_report():
     ("eps", "share", "error"), [(1, 0.01, 0.00980), (1, 0.1, 0.0820), (2, 0.1, 0.0601)]
 )  # fmt: skip
 def test_ldp_with_the_posterior_mean_has_the_published_error(eps, share, error):
-    """Warner's response with the posterior mean has the error per coordinate of eq. 20 of the LIP papers.
+    """Warner's response with the posterior mean has the published error per coordinate (Jiang, Li, Tandon, eq. 20).
 
     It is P1 P0 - (P1 P0 (2 q - 1))^2 / (P(y = 1) P(y = 0)), q = e^eps / (e^eps + 1) (MATH 1.2, 1.3).
     """

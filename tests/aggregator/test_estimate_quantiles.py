@@ -179,7 +179,8 @@ def test_values_are_shown_in_the_form_of_the_domain() -> None:
 
 
 def test_many_values_are_read_in_blocks() -> None:
-    """With more values than blocks, the interval of a quantile ends at the ends of blocks and contains its estimate."""
+    """With more values than blocks, the interval of a quantile has at least the length of a block and contains its
+    estimate."""
     found = estimated(NumberRange.of(0, 2999), quantiles=(0.25,), above=700)
     (quarter,) = found.quantiles
     assert quarter.low <= quarter.value <= quarter.high

@@ -40,7 +40,7 @@ def attacked(channel, forged, rng, targets=10):
 
 
 @pytest.mark.parametrize(("channel", "forged", "detected"), [(TRIPLES, 200, 20), (GEOMETRY, 500, 10)])
-def test_the_residual_test_detects_floods_that_no_ceiling_does(channel, forged, detected):
+def test_the_residual_test_detects_floods_that_ceilings_seldom_do(channel, forged, detected):
     """The residual test detects at least ``detected`` of 20 floods of 2 (triples) or 5 reports in 1,000; the ceiling at
     most 5 of them."""
     rng = np.random.default_rng(21)

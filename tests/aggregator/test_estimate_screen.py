@@ -263,16 +263,11 @@ def test_detection_rates_of_every_size_are_those_of_the_table(name):
             )
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [name for name, (channel, _) in CASES.items() if not channel.unary])
 def test_a_direction_is_orthogonal_to_every_row(name):
     """The direction of an output has mean zero for every input, to the stated error, and is the dense projection
-    weighted by uniform shares.
-
-    Channels that are counted bit by bit have no direction.
-    """
+    weighted by uniform shares."""
     decoder = decoder_of(CASES[name][0])
-    if not decoder.one_hot:
-        return
     rows = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
     root = np.sqrt(rows.mean(axis=0))
     _, singular, right = np.linalg.svd(rows / root, full_matrices=False)

@@ -24,7 +24,8 @@ invertible = pytest.mark.parametrize("channel", INVERTIBLE.values(), ids=INVERTI
 
 @grid
 def test_passes_equal_matrix_products(channel, rng):
-    """forward multiplies with Q, forward_squares with Q^2 and backward with the transpose of Q."""
+    """forward(p) = p Q, forward_squares(p) = p Q^2 and backward(w) = Q w; no output is more probable than its
+    ceiling."""
     Q, decoder = dense(channel), WindowsDecoder(channel)
     for _ in range(5):
         p, w = rng.dirichlet(np.full(channel.inputs, 0.3)), rng.normal(size=channel.outputs)

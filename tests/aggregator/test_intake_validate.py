@@ -122,7 +122,7 @@ def test_a_part_is_committed_while_the_next_is_verified(prepared, tmp_path, monk
 
     def crypto_sign_open(signed, public):
         if signed[:64] == parts[-1][-64:]:
-            assert committed.wait(20)
+            assert committed.wait(300)
         verified.append(signed[:64])
         return real_open(signed, public)
 

@@ -127,7 +127,7 @@ def work_until_killed(work: Callable[[Path], None], path: Path, how: str, step: 
 def run(work: Callable[[Path], None], path: Path, how: str = "", step: int = -1) -> tuple[int, int] | None:
     """Do work in another process; return the numbers of its calls and writes, or None if it was killed."""
     process, ours = start_process(work_until_killed, work, path, how, step)
-    process.join(120)
+    process.join(600)
     if process.exitcode in (-signal.SIGKILL, -signal.SIGXFSZ):
         return None
     assert process.exitcode == 0

@@ -153,8 +153,8 @@ def even_within(size, sensitive, part):
 
 
 def orders(sensitive):
-    """Return every order below 4 s, primes and 4, 8 and 9, with the smallest possible dimension; lines only have the
-    smallest order."""
+    """Return every order below 4 s, primes and 4, 8 and 9, with the smallest possible dimension; of those with
+    dimension 2, only the smallest."""
     found = [q for q in range(2, 4 * sensitive) if q in {4, 8, 9} or all(q % d for d in range(2, q))]
     fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in found]
     line = next(q for q, t in fitting if t == 2)

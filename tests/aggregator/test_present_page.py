@@ -419,7 +419,7 @@ def test_a_browser_reports_no_violation_of_the_policy(tmp_path, kind):
          "--disable-gpu", "--enable-logging=stderr", "--log-level=0",
          f"--user-data-dir={tmp_path / 'profile'}", f"--screenshot={tmp_path / 'it.png'}", "--window-size=400,1600",
          (tmp_path / "it.html").as_uri()],
-        capture_output=True, text=True, timeout=60, check=True,
+        capture_output=True, text=True, timeout=600, check=True,
     )  # fmt: skip
     assert "CONSOLE" not in done.stderr
     assert (tmp_path / "it.png").stat().st_size > 20_000

@@ -41,14 +41,10 @@ def test_pages_of_any_origin_can_upload(study, path):
             "access-control-allow-headers": "content-type, halftruth-code",
             "access-control-max-age": "86400",
         }
-        for upload, kind, expected in (
-            (sent(1), BATCH, (200, 404)),
-            (b"what?", BATCH, (400, 404)),
-            (b"", "x", (415, 404)),
-        ):
+        for upload, kind, expected in ((sent(1), BATCH, 200), (b"what?", BATCH, 400), (b"", "x", 415)):
             asked = {"origin": "https://elsewhere.example", "content-type": kind}
             status, headers, _ = ask(address, method, path, upload, asked)
-            assert status in expected
+            assert status == (404 if method == "GET" else expected)  # the campaign has no closing notice
             assert allowed(headers) == READABLE
             assert "set-cookie" not in headers
 

@@ -18,6 +18,7 @@ from aggregator.page.document import document, page_code, policy
 from aggregator.storage import tables
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.closing import seal_closing
+from tests.aggregator.fault_proxy import PATIENCE
 from tests.aggregator.fleet import AUTHOR, OPENS
 from tests.aggregator.test_receive import OPEN, ask, served, study
 
@@ -57,7 +58,9 @@ def data(text):
 
 def wait_for(look, wanted):
     """Return the result of ``look`` once it is the wanted one; a thread of the service produces it."""
+    deadline = time.monotonic() + PATIENCE
     while not wanted(found := look()):
+        assert time.monotonic() < deadline
         time.sleep(0.05)
     return found
 
