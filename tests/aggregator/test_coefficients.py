@@ -20,6 +20,7 @@ from protocol.channels import Blocks
 from protocol.domain import Buckets
 from protocol.notions import Classes, Information, Ldp
 from protocol.views import plain_views
+from tests.aggregator.matrix import dense
 
 NAT = 10**9
 SEED = 20261122
@@ -49,11 +50,7 @@ def terms(minimum: int = 1, prior: bool = False) -> Campaign:
 
 def laws_of(campaign: Campaign) -> list[np.ndarray]:
     """Return the output distribution of each class, from the integer weights."""
-    found = []
-    for channel, distribution in zip(campaign.channel.channels, LAWS, strict=True):
-        rows = [[channel.weight(x, y) / 2**channel.scale for y in range(K)] for x in range(K)]
-        found.append(distribution @ np.array(rows))
-    return found
+    return [shares @ dense(channel) for channel, shares in zip(campaign.channel.channels, LAWS, strict=True)]
 
 
 @pytest.mark.parametrize("prior", [False, True])

@@ -22,6 +22,7 @@ from protocol.domain import Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Graded, Ldp
 from protocol.views import plain_views
+from tests.aggregator.test_estimate_bits import words
 
 HALF = S // 2
 CHANNELS = {
@@ -30,13 +31,6 @@ CHANNELS = {
     "three classes": Bits.over([(HALF, S // 4), (S - 5, S // 3), (HALF, S // 4), (S // 5, 1)]),
     "values that are not sensitive": unary.utility_rappor(4, [1, 3], NANONATS),
 }
-
-
-def words(channel):
-    """Return (2^k, k) the bits of every word, and (k, 2^k) the probability of each word for each input."""
-    k, one = channel.inputs, 1 << channel.scale
-    bits = np.array([[int(bit) for bit in f"{y:0{k}b}"] for y in range(channel.outputs)], dtype=float)
-    return bits, np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
 
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())

@@ -12,6 +12,7 @@ from aggregator.families.response.decoder import ResponseDecoder
 from aggregator.families.response.recipe import randomized_response
 from protocol.channels.bits.channel import Bits, S
 from protocol.exact import NANONATS
+from tests.aggregator.matrix import dense
 
 HALF = S // 2
 
@@ -32,10 +33,8 @@ def channel(request):
 
 def words(channel):
     """Return (2^k, k) the bits of every word, and (k, 2^k) the probability of each word for each input."""
-    k, one = channel.inputs, 1 << channel.scale
-    bits = np.array([[int(bit) for bit in f"{y:0{k}b}"] for y in range(channel.outputs)], dtype=float)
-    distribution = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
-    return bits, distribution
+    bits = [[int(bit) for bit in f"{y:0{channel.inputs}b}"] for y in range(channel.outputs)]
+    return np.array(bits, dtype=float), dense(channel)
 
 
 def test_forward_and_backward_multiply_with_the_response(channel, rng):

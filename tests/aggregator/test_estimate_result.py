@@ -23,6 +23,7 @@ from protocol.exact import NANONATS
 from protocol.keys import SigningKey
 from protocol.notions import Information, Ldp
 from protocol.views import plain_views
+from tests.aggregator.matrix import dense
 
 PRIOR = (50, 30, 15, 5)
 
@@ -83,8 +84,7 @@ def test_the_mmse_estimate_is_the_mean_posterior():
     """The MMSE estimate P_x sum over y of share Q(y|x) / P(y) is the mean of all people's posteriors (MATH 2.9)."""
     channel = LIP.channel
     P = np.array(PRIOR) / 100
-    Q = np.array([[channel.weight(x, y) / 2**64 for y in range(4)] for x in range(4)])
-    counts = np.array([10, 20, 30, 40])
+    Q, counts = dense(channel), np.array([10, 20, 30, 40])
     by_hand = sum(count * P * Q[:, y] / (P @ Q[:, y]) for y, count in enumerate(counts)) / 100
     np.testing.assert_allclose(distribution.posterior_mean(decoder_of(channel), counts / 100, P), by_hand)
 

@@ -31,6 +31,7 @@ from protocol.domain import Values
 from protocol.errors import Uncertified
 from protocol.notions import Graded, Matrix
 from tests.aggregator.fleet import AUTHOR
+from tests.aggregator.matrix import dense
 from tests.families.graded import graded
 
 NAT = exact.NANONATS
@@ -73,8 +74,7 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
     The estimate is unbiased, and no report contributes more than the stated extremes. The balanced estimate sums to
     one, and its variance at uniform shares is at most 1.02 times the least one of all unbiased estimates.
     """
-    k, one, rng = channel.inputs, 1 << channel.scale, np.random.default_rng(1)
-    distribution = np.array([[channel.weight(x, y) / one for y in range(channel.outputs)] for x in range(k)])
+    k, rng, distribution = channel.inputs, np.random.default_rng(1), dense(channel)
     decoder = decoder_of(channel) if balanced else decoder_of(channel).plain
     inverse = np.array([decoder.adjoint(unit) for unit in np.eye(k)]).T
     np.testing.assert_allclose(distribution @ inverse, np.eye(k), atol=1e-9)

@@ -22,11 +22,11 @@ from aggregator.intake.verified import NAME, Verified
 from aggregator.storage import tables
 from aggregator.study import Study
 from protocol.envelope import Kind
-from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
+from tests.aggregator.test_intake_ingest import OPEN, PLAIN, study
 
-PLAIN = campaign()
-OPEN = campaign(enrolment="open", answers=5, title="Open")
+__all__ = ["study"]
+
 LATER = campaign(title="Imported later")
 
 
@@ -44,14 +44,6 @@ def verified_now(monkeypatch):
     monkeypatch.setattr(signatures, "LEAST", 1)
     monkeypatch.setattr(signatures, "BLOCK_BYTES", 500)
     return count
-
-
-@pytest.fixture
-def study(tmp_path):
-    """A study of two campaigns."""
-    made = fleet.study(tmp_path / "study", PLAIN, range(10))
-    made.import_campaign(OPEN.data, [AUTHOR.public], "open")
-    return made
 
 
 def everything():

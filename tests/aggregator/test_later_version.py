@@ -25,6 +25,7 @@ from protocol.envelope import Kind
 from protocol.errors import BadData
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, campaign, enrolment, report
+from tests.aggregator.test_killed import files_of
 
 PLAIN = campaign(answers=3, title="Versions")
 
@@ -55,11 +56,6 @@ def later_engine(path: Path, name: str) -> None:
     log = path / name / "_delta_log"
     commit = log / f"{len(list(log.glob('*.json'))):020}.json"
     commit.write_text(json.dumps({"protocol": {"minReaderVersion": 99, "minWriterVersion": 99}}) + "\n")
-
-
-def files_of(path: Path) -> dict[str, bytes]:
-    """Return the bytes of every file below a folder."""
-    return {str(file.relative_to(path)): file.read_bytes() for file in path.rglob("*") if file.is_file()}
 
 
 @pytest.mark.parametrize("change", [later_column, later_engine])

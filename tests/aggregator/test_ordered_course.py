@@ -46,6 +46,7 @@ def terms_of(notion=None, channel=None, classes=(), domain=None, periods=1, mini
 
 
 def distribution(middle, width=3.0):
+    """Return shares of K numbers, highest at ``middle``."""
     p = np.exp(-(((np.arange(K) - middle) / width) ** 2))
     return p / p.sum()
 

@@ -21,6 +21,7 @@ from protocol.keys import SigningKey
 from protocol.notions import OwnPrior
 from protocol.report import Enrolment, Report
 from protocol.views import plain_views
+from tests.aggregator.matrix import dense
 
 NAT, K, OPENS = 10**9, 10, 1_700_000_000
 NOTION = OwnPrior(NAT, K)
@@ -52,9 +53,7 @@ def test_the_decoder_is_that_of_the_dense_channels():
     m = OFFERED.outputs
     distributions = np.zeros((2, K, m))
     for distribution, one in zip(distributions, channels, strict=True):
-        distribution[:, : one.outputs] = [
-            [one.weight(x, y) / 2**one.scale for y in range(one.outputs)] for x in range(K)
-        ]
+        distribution[:, : one.outputs] = dense(one)
     members = np.array([0.3, 0.7])
     decoder = PersonalDecoder(priors, NAT, members, OFFERED)
     p, w = generator.dirichlet(np.ones(K)), generator.normal(size=2 * m)

@@ -26,6 +26,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
 from protocol.notions.classes import Classes
 from protocol.views import plain_views
+from tests.aggregator.matrix import dense
 
 ITEMS, PADDING, PEOPLE = 30, 5, 3000
 DOMAIN = Items(PADDING, ITEMS)
@@ -150,14 +151,9 @@ def test_the_error_of_a_person_is_computed_over_the_items():
     for _, one in candidates(question):
         if isinstance(one, str) or one.channel.unary:
             continue
-        rows = np.array(
-            [[one.channel.weight(x, y) / 2**one.channel.scale for y in range(one.channel.outputs)] for x in range(5)]
-        )
-        joint = distribution[:, np.newaxis] * rows
+        joint = distribution[:, np.newaxis] * dense(one.channel)
         after = joint / joint.sum(axis=0)
-        slow = sum(
-            joint[x, y] * ((np.eye(5)[x] - after[:, y])[:2] ** 2).sum() for x in range(5) for y in range(rows.shape[1])
-        )
+        slow = sum(joint[x, y] * ((np.eye(5)[x] - after[:, y])[:2] ** 2).sum() for x, y in np.ndindex(joint.shape))
         assert one.person_mse == pytest.approx(9 * slow)
         assert bound <= one.person_mse * (1 + 1e-9)
         assert one.person_mse <= alone * (1 + 1e-9)

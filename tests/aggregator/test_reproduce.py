@@ -29,6 +29,7 @@ from aggregator.reproduce.experiment import STEPS, Curve, Experiment, Experiment
 from aggregator.reproduce.formats import UnreadableData
 from protocol.notions import Information, Ldp
 from tests.aggregator.command import run
+from tests.aggregator.matrix import dense
 from tests.aggregator.stored_run import document_of
 
 NAT = 10**9
@@ -87,8 +88,7 @@ def test_simulated_people_answer_as_devices(name, written, monkeypatch):
 def test_a_survey_of_several_values_is_the_sum_of_its_parts():
     """Counts of people with different values have the mean and the variance of independent devices."""
     channel, generator = lip_response((5, 3, 1, 1), NAT), np.random.default_rng(3)
-    held = np.array([30, 0, 12, 5])
-    rows = np.array([[channel.weight(x, y) / 2**channel.scale for y in range(4)] for x in range(4)])
+    held, rows = np.array([30, 0, 12, 5]), dense(channel)
     drawn = np.array([crowd.tally(channel, held, generator).counts for _ in range(4000)])
     variance = (held[:, None] * rows * (1 - rows)).sum(axis=0)
     # With n = 4000 and 4 means, 4.5 standard errors correspond to alpha = 3e-5.

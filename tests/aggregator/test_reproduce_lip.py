@@ -34,6 +34,7 @@ from aggregator.reproduce.lip.rough_prior import rough_prior
 from aggregator.reproduce.lip.summation import best_for_sum, sum_mse
 from protocol import personal
 from protocol.notions import Information, certify
+from tests.aggregator.matrix import dense
 
 NAT = 10**9
 
@@ -150,7 +151,7 @@ def test_the_error_of_a_sum_equals_brute_force():
     prior, f = (5, 3, 2), (0.0, 1.0, 4.0)
     channel = randomized_response(3, NAT)
     distribution = np.array(prior) / 10
-    joint = np.array([[distribution[x] * channel.weight(x, y) / 2**64 for y in range(3)] for x in range(3)])
+    joint = distribution[:, None] * dense(channel)
     marginal = joint.sum(axis=0)
     means = np.array(f) @ joint / marginal
     assert sum_mse(channel, prior, f) == pytest.approx(float(distribution @ np.square(f) - marginal @ means**2))
@@ -220,8 +221,7 @@ def test_errors_of_a_population_equal_brute_force():
     """The error under a wrong prior is the mean over people and outputs; under a right one it is the expected error."""
     prior, truth = (6, 3, 1), np.array([0.2, 0.5, 0.3])
     channel = optimal_table(prior, NAT)
-    distribution = np.array(prior) / 10
-    rows = np.array([[channel.weight(x, y) / 2**62 for y in range(channel.outputs)] for x in range(3)])
+    distribution, rows = np.array(prior) / 10, dense(channel)
     posterior = distribution[:, None] * rows / (distribution @ rows)
     expected = sum(
         truth[x] * rows[x, y] * ((np.eye(3)[x] - posterior[:, y]) ** 2).sum()

@@ -19,18 +19,13 @@ from aggregator.reproduce.sok.implications import RELATIONS, relations
 from aggregator.reproduce.sok.tradeoffs import joint, utility
 from protocol import levels
 from protocol.channels import Table
+from tests.aggregator.matrix import dense
 
 LAW = np.array(PRIOR) / sum(PRIOR)
 
 
 def setting(repeats=20):
     return Setting(DataFolder(None), np.random.default_rng(1), repeats, True, lambda _: None)
-
-
-def rows_of(channel):
-    return np.array([[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)]) / (
-        2**channel.scale
-    )
 
 
 def audited(terms):
@@ -41,7 +36,7 @@ def audited(terms):
 def test_a_row_of_the_table_equals_brute_force(name):
     """Every level of a campaign equals the one computed from its cells by the notion's definition."""
     terms = examples()[name]
-    rows = rows_of(terms.channel)
+    rows = dense(terms.channel)
     marginal = LAW @ rows
     ratio = np.log(rows.max(axis=0) / rows.min(axis=0))
     lift, even = np.log(rows / marginal), np.full(6, 1 / 6)
@@ -161,6 +156,6 @@ def test_a_channel_of_bits_is_expanded_to_words():
     terms = campaigns["OUE"]
     table = joint(terms.channel)
     assert isinstance(table, Table)
-    assert rows_of(table) == pytest.approx(rows_of(terms.channel), abs=1e-12)
+    assert dense(table) == pytest.approx(dense(terms.channel), abs=1e-12)
     plain = campaigns["LIP"].channel
     assert joint(plain) is plain

@@ -27,6 +27,7 @@ from protocol.keys import SigningKey
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
+from tests.aggregator.matrix import dense
 
 NAT = 10**9
 AUTHOR = SigningKey(bytes(range(32)))
@@ -53,10 +54,7 @@ def channels(notion: TranscriptPrior, chain: list[int]) -> list[tuple[int, int, 
     for period, y in enumerate(chain):
         if y != SILENT:
             channel = notion.channel_of(notion.prior_after(earlier, period))
-            distribution = np.array(
-                [[channel.weight(x, output) / 2**channel.scale for output in range(K)] for x in range(K)]
-            )
-            found.append((period, y, distribution))
+            found.append((period, y, dense(channel)))
             earlier.append((period, y))
     return found
 

@@ -34,10 +34,9 @@ from protocol.notions import Classes, Ldp
 from protocol.views import plain_views
 from tests.aggregator.command import run
 from tests.aggregator.test_estimate_quantiles import slowly
+from tests.aggregator.test_ordered_course import PARTS, K, distribution
 
 KEY = SigningKey(bytes([7]) * 32)
-K = 16
-PARTS = (0.25, 0.5, 0.75)
 
 
 def terms_of(channels, notion, classes=(), periods=1):
@@ -55,11 +54,6 @@ def terms_of(channels, notion, classes=(), periods=1):
 def of_classes(*levels, names="abcdefgh", periods=1):
     channels = tuple(wave(K, level) for level in levels)
     return terms_of(channels, Classes.of(tuple(map(Ldp, levels))), names[: len(levels)], periods)
-
-
-def distribution(middle, width=3.0):
-    p = np.exp(-(((np.arange(K) - middle) / width) ** 2))
-    return p / p.sum()
 
 
 def drawn(signed, people, distributions, generator):
