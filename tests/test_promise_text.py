@@ -94,7 +94,7 @@ def expected(notion: Notion, certificate: Certificate) -> list[int]:
     level, ldp = notion.level, certificate.ldp
     more = [] if ldp is None or ldp <= level else [ldp]
     if isinstance(notion, notions.Geo):
-        near, twice = (notion.level * steps * notion.nearest // notion.unit for steps in (1, 2))
+        near, twice = (notion.level * steps * notion.smallest_gap // notion.unit for steps in (1, 2))
         return [near, twice, *([] if ldp is None or ldp <= twice else [ldp])]
     if isinstance(notion, notions.Graded | notions.Matrix):
         return [min(bound for _, _, bound in notion.bounds()), level, *more]

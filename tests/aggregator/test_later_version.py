@@ -70,7 +70,7 @@ def test_tables_of_a_later_version_are_not_changed(study, name, change):
         done = CliRunner().invoke(halftruth, ["--study", str(study), *words])
         assert done.exit_code == 1, command
         assert f"its table {name}" in " ".join(done.stderr.split())
-        assert "update halftruth" in " ".join(done.stderr.split())
+        assert "Update halftruth" in " ".join(done.stderr.split())
         assert "Traceback" not in done.stderr
     assert files_of(study) == before
 
@@ -87,7 +87,7 @@ def test_a_table_extended_by_a_later_version_stops_the_ingest(study, name):
     later_column(study, name)
     file = study.with_name("batch.htr")
     file.write_bytes(report(2, PLAIN, 3) + b"noise")
-    with pytest.raises(Newer, match="update halftruth"):
+    with pytest.raises(Newer, match="Update halftruth"):
         ingest(opened, [file], now=NOW, threads=1)
     if name == "reports":
         assert tables.query(tables.snapshot(study / name), "SELECT * FROM rows").num_rows == sum(before)
@@ -115,5 +115,5 @@ def test_a_campaign_of_a_later_version_stops_no_other(study):
     assert take(study, report(2, PLAIN, 3)) == 1
     assert opened.tally(opened.campaign("education")).reports == 3
     for work in (lambda: opened.campaign("later"), lambda: opened.status(NOW)):
-        with pytest.raises(StudyError, match=r"campaign 'later'.*update halftruth"):
+        with pytest.raises(StudyError, match=r"campaign 'later'.*Update halftruth"):
             work()
