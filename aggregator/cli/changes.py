@@ -136,7 +136,7 @@ def _warn(found: Trend) -> None:
 )
 @click.option("--cdf", is_flag=True, help="Ordered values: the difference of the cumulative distribution functions.")
 @click.option("--bins", metavar="V,...", help="Ordered values: the differences of the shares between these values.")
-@click.option("--mean", is_flag=True, help="Numbers: the difference of the means.")
+@click.option("--mean", is_flag=True, help="Numbers or dates: the difference of the means.")
 @click.option("--question", metavar="NAME", help="Form: the differences of one question's shares.")
 @click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the differences of the table of two questions.")
 @options.method

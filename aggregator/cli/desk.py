@@ -56,7 +56,7 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
         if as_json:
             shell.print_json({"name": closed.name, "id": closed.campaign.id.hex(), "closed_early": closed.closes})
         else:
-            shell.say(f"{closed.name}  closed early, from {moment} on")
+            shell.say(f"{closed.name}  early closing at {moment}")
         return
     data = shell.campaign_file(file)
     if not trust:

@@ -112,7 +112,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     "--value",
     help="Only this value, or district of a map with views: its share; with --population also the number of people.",
 )
-@click.option("--mean", is_flag=True, help="The mean of a campaign that asks for a number.")
+@click.option("--mean", is_flag=True, help="The mean of numbers or dates.")
 @click.option("--quantiles", metavar="P,...", help="Quantiles of ordered values, for example .1,.5,.9.")
 @click.option("--cdf", is_flag=True, help="Cumulative distribution function with a confidence band.")
 @click.option(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @halftruth.command()
-@click.argument("paper", type=click.Choice(list(PAPERS)), metavar=f"PAPER [{'|'.join(PAPERS)}]")
+@click.argument("paper", type=click.Choice(list(PAPERS)), metavar="PAPER")
 @click.option(
     "--data",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
@@ -42,6 +42,13 @@ def reproduce(
     paper: str, data: Path | None, out: Path, only: tuple[str, ...], seed: int, quick: bool, as_json: bool
 ) -> None:
     """Repeat the experiments of a PAPER and compare its results with ours.
+
+    \b
+    PAPER is one of:
+      lip      localized information privacy (Jiang, Li, Tandon 2018, 2019)
+      idldp    input-discriminative protection (Gu, Li, Xiong, Cao 2020)
+      context  context-aware local differential privacy (Acharya et al. 2020)
+      sok      privacy definitions in the local setting (Wang, Qin, Qiu 2023)
 
     Each experiment gives a table: the paper's result, our result, and the reason for the difference. Most also give a
     figure with the paper's axes, to which the best valid mechanism is added. The command writes PAPER.md, PAPER.json

@@ -128,7 +128,9 @@ def _errors(audit: Audit) -> list[tuple[str, str]]:
     """Return rows with the expected error of n reports; one for each resolution if there are several."""
     terms = audit.terms
     if is_plain(terms.views) or isinstance(terms.domain, Form):
-        return [("error", f"{audit.raw_mse:.4g} / n expected squared error, summed over the {_summed(terms)}")]
+        return [
+            ("error", f"{audit.raw_mse:.4g} / n expected squared error of n reports, summed over the {_summed(terms)}")
+        ]
     from aggregator.estimate.error import view_worths  # imported here because `status` does not need it
 
     return [
@@ -151,14 +153,33 @@ def _summed(terms: Campaign) -> str:
 
 LEVELS = {
     "lip": "LIP, {prior}",
-    "lip-ball": "LIP, total variation up to {radius:g} from the {prior}",
+    "lip-ball": "LIP, every prior within {radius:g} of the {prior}",
     "mutual-information": "mutual information, {prior}",
     "maximal-leakage": "maximal leakage",
     "differential-identifiability": "differential identifiability, {prior}",
-    "geo": "geo-indistinguishability, per unit of {metric}",
+    "geo": "geo-indistinguishability, per unit of distance ({metric})",
     "pufferfish": "Pufferfish",
 }
 """The printed name of each level; plain LDP has its own row."""
+
+
+def levels_of(audit: Audit) -> dict[str, tuple[str, str]]:
+    """Return the printed name and level of each notion except plain LDP; empty if no levels were computed."""
+    found, request = audit.table, audit.request
+    if found is None or request is None:
+        return {}
+    words = {
+        "prior": f"{audit.prior} prior",
+        "radius": float(request.radius or 0),
+        "metric": request.metric.name if request.metric else "",
+    }
+    levels = {}
+    for name, title in LEVELS.items():
+        if name in found.levels:
+            nats = found.levels[name].nats
+            text = "no bound" if nats is None else exact.in_nats(round(nats * exact.NANONATS))
+            levels[name] = title.format(**words), text
+    return levels
 
 
 def _levels(audit: Audit) -> list[tuple[str, str]]:
@@ -166,19 +187,10 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
     found, request = audit.table, audit.request
     if found is None or request is None:
         return []
-    words = {
-        "prior": f"{audit.prior} prior",
-        "radius": float(request.radius or 0),
-        "metric": request.metric.name if request.metric else "",
-    }
-    rows = []
-    for name, title in LEVELS.items():
-        if name in found.levels:
-            nats = found.levels[name].nats
-            text = "no bound" if nats is None else exact.in_nats(round(nats * exact.NANONATS))
-            if name == "mutual-information":
-                text += f", {found.bits:.9f} bits"
-            rows.append((title.format(**words), text))
+    rows = [
+        (title, f"{text}, {found.bits:.9f} bits" if name == "mutual-information" else text)
+        for name, (title, text) in levels_of(audit).items()
+    ]
     if found.distinction is not None and request.pufferfish is not None:
         worst, secrets = found.distinction, request.pufferfish.secrets
         scenario = request.pufferfish.scenarios[worst.scenario].name
@@ -214,18 +226,18 @@ def release_table(release: Release) -> Table:
     def like(cells: Mapping[str, str]) -> str:
         return ", ".join(f"{name} {cell!r}" for name, cell in cells.items())
 
-    count = release.equivalence_classes
-    rows = [("rows", f"{release.rows:,} in {count:,} equivalence {'class' if count == 1 else 'classes'}")]
-    rows.append(("k", f"{release.k:,}" + (f", such as {like(release.smallest)}" if release.smallest else "")))
+    count = quantity(release.equivalence_classes, "equivalence class", "equivalence classes")
+    rows = [("rows", f"{release.rows:,} in {count}")]
+    smallest = f", the size of the class of {like(release.smallest)}" if release.smallest else ""
+    rows.append(("k", f"{release.k:,}{smallest}"))
     if release.l is not None:
-        rows.append(
-            ("l", f"{release.l:,}" + (f", such as {like(release.least_diverse)}" if release.least_diverse else ""))
-        )
+        diverse = f", the number of sensitive values in the class of {like(release.least_diverse)}"
+        rows.append(("l", f"{release.l:,}{diverse if release.least_diverse else ''}"))
     return _pairs(rows)
 
 
 def ingest_table(result: IngestResult) -> Table:
-    """Return a table of the reports of an ingest: accepted, and refused by reason."""
+    """Return a table of an ingest: the reports read, those accepted, those refused by reason, and the enrolments."""
     rows = [("read", f"{result.read:,}"), ("accepted", f"{result.accepted:,}")]
     for reject, count in result.rejected.items():
         advice = f" ({ADVICE[reject]})" if reject in ADVICE else ""
@@ -245,7 +257,7 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
         refused = ", ".join(f"{count:,} {reject}" for reject, count in row.rejected.items() if count) or "none"
         dates = f"{_day(row.opens)} to {_day(row.closes)}"
         if row.closed_early is not None:
-            dates += f", closed early on {_day(row.closed_early)}"
+            dates += f", early closing on {_day(row.closed_early)}"
         cells = (row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
         table.add_row(*map(Text, cells))
     return Group(table, *(_views_counted(row) for row in rows if row.views))
@@ -265,13 +277,14 @@ def _views_counted(row: CampaignStatus) -> Table:
 
 
 def _revoked(periods: Mapping[int, int]) -> str:
-    """Return the number of revoked keys as text, with the first revoked period unless it is period 0."""
+    """Return the number of revoked keys as text; if some are revoked from a later period than period 0 on, also their
+    number and the first of these periods or the range of them."""
     later = [period for period in periods if period]
     words = f"{sum(periods.values()):,} revoked"
     if not later:
         return words
     span = f"period {later[0]}" if len(later) == 1 else f"periods {min(later)} to {max(later)}"
-    return f"{words}, {sum(periods[period] for period in later):,} from {span}"
+    return f"{words}, {sum(periods[period] for period in later):,} from {span} on"
 
 
 def batch_table(batch: BatchFile) -> Table:

@@ -86,7 +86,7 @@ SHARED = {
 
 def _differences(course: OrderedCourse) -> Table:
     whole = course.known[0][1].found
-    table = new_table("Differences", f"of shares in percentage points; {SHARED[course.by]}")
+    table = new_table("Differences", f"differences of shares are in percentage points; {SHARED[course.by]}")
     confidence = f"{100 * whole.confidence:.4g}%"
     for name in ("", "from", "to", "difference", f"{confidence} interval"):
         table.add_column(name, justify="right" if name == "difference" else "left")

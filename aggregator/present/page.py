@@ -76,7 +76,7 @@ def page(
         ("results", "Results", results_section(found, truth, read)),
         ("values", "Numbers", _numbers(found, truth, read)),
         *([] if course is None else [_course(course)]),
-        ("method", "How the numbers were made", method_section(found)),
+        ("method", "How the numbers were made", method_section(found, _with_values(found, read))),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Reports that were not counted", refused_section(found.rejected)),
         ("forged", "What forged reports could do", forged_section(found)),
@@ -102,9 +102,13 @@ def page(
 
 def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
     """Return the tables of quantiles and ranges, and of single values if their shares are estimated."""
-    if read is None or not (read.bins or read.cdf):
-        return values_section(found, truth)
-    return [*numbers_section(read, truth), *([] if is_wave(found.terms) else values_section(found, truth))]
+    ranges = [] if read is None or not (read.bins or read.cdf) else numbers_section(read, truth)
+    return [*ranges, *(values_section(found, truth) if _with_values(found, read) else [])]
+
+
+def _with_values(found: Estimate, read: Ordered | None) -> bool:
+    """Return whether the page has the table of single values: without it, a wave has the table of ranges."""
+    return read is None or not (read.bins or read.cdf) or not is_wave(found.terms)
 
 
 def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:

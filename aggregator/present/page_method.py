@@ -28,19 +28,13 @@ SHARES = {
 """The meaning of the shares, by method."""
 
 
-def method_section(found: Estimate) -> list[Html]:
-    """Return the section that explains the columns and the method."""
-    confidence = f"{100 * found.confidence:.4g}%"
-    entries = {
-        "Share": f"{SHARES[found.method]} (method {found.method}).",
-        "Unbiased": "the unbiased estimate: correct on average, with no assumption about the people. Use it for sums "
-        "and comparisons. It may be below zero or above 100%.",
-        "Standard error": _standard_error(found),
-        "Interval": f"the confidence interval: in {confidence} of such surveys, or more, it contains the true share of "
-        "that value. It is computed from the unbiased estimate, and extended to the share if the share lies outside.",
-        "For all together": f"simultaneous intervals: in {confidence} of such surveys all of them contain their true "
-        "shares. Use these to look for the largest or an unusual value.",
-    }
+def method_section(found: Estimate, with_values: bool) -> list[Html]:
+    """Return the section that explains the columns and the method.
+
+    Args:
+        with_values: whether the page has the table of single values.
+    """
+    entries = {"Share": f"{SHARES[found.method]} (method {found.method}).", **_columns(found, with_values)}
     added = prior_comparison(found)
     if added:
         entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."
@@ -78,6 +72,25 @@ def method_section(found: Estimate) -> list[Html]:
         f"people who did not answer{'' if found.weighting is None else ', within each group,'} would have answered "
         "differently."),
     ]  # fmt: skip
+
+
+def _columns(found: Estimate, with_values: bool) -> dict[str, str]:
+    """Return the meaning of the columns beside the share, by name."""
+    confidence = f"{100 * found.confidence:.4g}%"
+    if not with_values:
+        return {
+            "Interval": f"the confidence interval: in {confidence} of such surveys, or more, it contains the true "
+            "share, value or mean."
+        }
+    return {
+        "Unbiased": "the unbiased estimate: correct on average, with no assumption about the people. Use it for sums "
+        "and comparisons. It may be below zero or above 100%.",
+        "Standard error": _standard_error(found),
+        "Interval": f"the confidence interval: in {confidence} of such surveys, or more, it contains the true share of "
+        "that value. It is computed from the unbiased estimate, and extended to the share if the share lies outside.",
+        "For all together": f"simultaneous intervals: in {confidence} of such surveys all of them contain their true "
+        "shares. Use these to look for the largest or an unusual value.",
+    }
 
 
 def weights_tables(weighting: Weighting) -> list[Html]:

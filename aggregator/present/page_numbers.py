@@ -27,7 +27,7 @@ from aggregator.present.table import (
     significant_districts,
 )
 from aggregator.quantity import quantity
-from protocol.domain import Grid
+from protocol.domain import Grid, NumberRange
 
 ROWS = 200
 """Maximum number of values in the table."""
@@ -75,6 +75,8 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
     """Return the section with the mean, the quantiles and the shares of ranges as tables, and the distribution function
     as a picture."""
     confidence = f"{100 * read.found.confidence:.4g}% interval"
+    domain = read.found.terms.domain
+    of_unit = f", in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else ""
     true = None if truth is None else TrueOrdered(read, truth)
     names = ("truth", confidence) if true else (confidence,)
     parts = []
@@ -95,7 +97,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
             for one in read.quantiles
         ]  # fmt: skip
         name = "Deciles" if tuple(one.p for one in read.quantiles) == DECILES else "Quantiles"
-        words = f"{name}: this share of the people has this value or a lower one."
+        words = f"{name}{of_unit}: this share of the people has this value or a lower one."
         parts.append(sheet(words, ("people", "value", *names), quantiles))
     ranges = [(range_text(one), one) for one in (*read.bins, *filter(None, [read.between]))]
     ranges += [(above_text(one), one) for one in filter(None, [read.above])]
@@ -105,7 +107,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
              interval_text(one.low, one.high, 1))
             for name, one in ranges
         ]  # fmt: skip
-        parts.append(sheet("Shares of ranges, including both ends.", ("range", "share", *names), shares))
+        parts.append(sheet(f"Shares of ranges{of_unit}, including both ends.", ("range", "share", *names), shares))
     return parts
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from aggregator.author.audit import Audit
 from aggregator.author.trade_off import NoTradeOff, trade_offs
-from aggregator.present.listing import LEVELS
+from aggregator.present.listing import levels_of
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import pairs, sheet
 from aggregator.present.trade_off_chart import trade_off_chart
@@ -23,6 +23,19 @@ from protocol.notions.information import RADIUS_UNITS
 
 FALSE_ALARM = 0.05
 """The false alarm rate at which tests are compared in numbers."""
+
+OTHER_NOTIONS = {
+    "mutual-information": "Mutual information is the amount that a report reveals about the answer on average; it "
+    "bounds no single report.",
+    "maximal-leakage": "With maximal leakage, seeing a report makes a correct guess of anything about the answer at "
+    "most that factor times as likely, on average over all reports.",
+    "differential-identifiability": "With differential identifiability, an answer is at most that factor times as "
+    "probable as any other after a report.",
+    "geo": "With geo-indistinguishability, the bound grows with the distance between two answers; the level is that "
+    "for a distance of 1.",
+    "pufferfish": "With Pufferfish, the bound holds for each stated pair of secrets about a person.",
+}
+"""Explanations of notions other than plain LDP and LIP."""
 
 
 def promise_section(audit: Audit) -> list[Html]:
@@ -66,11 +79,13 @@ def promise_section(audit: Audit) -> list[Html]:
     elif terms.certificate.ldp is not None:
         parts.append(tag("p", _odds(terms)))
     parts.append(
-        tag("p", f"Levels are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats are a factor of "
-        f"{_factor(2 * exact.NANONATS)}. With plain LDP (local differential privacy), a report is at most that "
-        "factor times as likely with one answer as with another. With LIP (local information privacy), a report makes "
-        "an answer at most that factor times as likely as before.")
+        tag("p", f"Levels, also called epsilon, are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats "
+        f"are a factor of {_factor(2 * exact.NANONATS)}. With plain LDP (local differential privacy), a report is at "
+        "most that factor times as likely with one answer as with another. With LIP (local information privacy), a "
+        "report makes an answer at most that factor times as likely as before.")
     )  # fmt: skip
+    if explained := " ".join(words for name, words in OTHER_NOTIONS.items() if name in levels_of(audit)):
+        parts.append(tag("p", f"A prior is the distribution of answers that an observer expects. {explained}"))
     parts.append(pairs(_levels(audit)))
     return [*parts, *_tests(terms)]
 
@@ -99,7 +114,7 @@ def _tests(terms: Campaign) -> list[Html]:
             "bound that the campaign promises.",
         ),
         tag("figure", trade_off_chart(found)),
-        sheet(f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "misses", "promised"), rows),
+        sheet(f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "missed detections", "promised"), rows),
     ]
 
 
@@ -141,23 +156,11 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
             f"LIP for every prior within {exact.written(Fraction(terms.notion.radius, RADIUS_UNITS))} of the campaign's"
         )
         rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))
-    if audit.table is not None and audit.request is not None:
-        metric = audit.request.metric
-        words = {
-            "prior": f"{audit.prior} prior",
-            "ball": float(audit.request.radius or 0),
-            "metric": metric.name if metric else "",
-        }
-        rows += [
-            (title.format(**words), "none" if nats is None else exact.in_nats(round(nats * exact.NANONATS)))
-            for title, nats in (
-                (title, audit.table.levels[name].nats) for name, title in LEVELS.items() if name in audit.table.levels
-            )
-        ]
+    rows += levels_of(audit).values()
     worst = (
         f"{exact.in_nats(terms.worst_case)} over the whole campaign: a device draws at most {quantity(draws, 'output')}"
     )
-    if not certificate.adds:
+    if draws > 1 and not certificate.adds:
         worst += ", one for each different answer of a person"
     rows.append(("worst case", f"{worst}. The device reserves this when the person consents."))
     if audit.mse is not None and audit.mse_bound is not None:

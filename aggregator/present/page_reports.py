@@ -77,11 +77,12 @@ def forged_section(found: Estimate) -> list[Html]:
 
 def campaign_section(terms: Campaign, reports: int, period: int | None, where: str | None = None) -> list[Html]:
     """Return the section with a list of the campaign's settings."""
-    each = f"{terms.answers_per_period:,} per device" if terms.answers_per_period > 1 else "one per device"
+    answers = "one answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period:,} answers"
+    each = f"{answers} per device"
     if terms.periods == 1:
         schedule, counted = f"one, with {each}", "all answers"
     else:
-        schedule = f"{terms.periods:,} of {length_text(terms.period_seconds)} each, with {each}"
+        schedule = f"{terms.periods:,} of {length_text(terms.period_seconds)} each, with {each} and period"
         counted = "the latest answer of each device"
     if period is not None:
         start = terms.opens + period * terms.period_seconds
@@ -107,7 +108,8 @@ def campaign_section(terms: Campaign, reports: int, period: int | None, where: s
 def _answers(domain: Domain) -> str:
     if isinstance(domain, Grid):
         return (
-            f"a place on a map of {domain.rows:,} by {domain.columns:,} cells, {domain.step / MICRODEGREES:.9g}° a side"
+            f"a place on a map of {domain.rows:,} by {domain.columns:,} cells, {domain.step / MICRODEGREES:.9g}° a "
+            "side; a cell is named by the latitude and the longitude of its middle"
         )
     if isinstance(domain, Line):
         what = "day" if isinstance(domain, Dates) else "number"

@@ -171,7 +171,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
         pad_edge=False,
         title=f"{_size(question)}, {_promised(question)}, {quantity(reports, 'report')}",
         title_justify="left",
-        caption=Text(_unsuited(rows) if unsuited else _left_out(rows)),
+        caption=Text("\n".join(filter(None, [_columns(headings), _unsuited(rows) if unsuited else _left_out(rows)]))),
         caption_justify="left",
     )
     for name in headings:
@@ -189,9 +189,26 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
             cells.append("-" if one.person_mse is None or math.isnan(one.person_mse) else f"{one.person_mse:.5f}")
         if bits:
             cells.append("-" if one.report_mae is None else f"{one.report_mae:.5f}")
-        cells.append("-" if math.isnan(one.weight) else f"{one.weight:.3g}")
+        cells.append("-" if math.isnan(one.weight) else f"{float(f'{one.weight:.3g}'):,.10g}")
         table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
     return table
+
+
+def _columns(headings: Sequence[str]) -> str:
+    """Return a sentence that explains the columns of errors and numbers of people."""
+    meanings = {
+        "standard error": "of one share",
+        "error of the mean": "its standard error",
+        "people for": "the people needed for this standard error of a share",
+        "a person's error": "the expected squared error of one answer, by the report and the prior",
+        "mean absolute error": "of a report, as an answer",
+        "people per report": "the most people for whom one forged report counts",
+    }
+    return "; ".join(
+        f"{name}{' ...' if name == 'people for' else ''}: {meaning}"
+        for name, meaning in meanings.items()
+        if any(heading.startswith(name) for heading in headings)
+    )
 
 
 def _promised(question: Question) -> str:
@@ -234,7 +251,7 @@ def plan_views_table(views: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(box=None, pad_edge=False, title="\nViews, each estimated from its own reports", title_justify="left")
     for name in ("view", "devices", "bits", "standard error", "people per report"):
         table.add_column(name, justify="right")
-    for name in ("mechanism", "asked for"):
+    for name in ("family", "asked for"):
         table.add_column(name)
     for place, view in enumerate(views):
         numbers = ["-" if view[name] is None else f"{view[name]:.3g}" for name in ("se", "people_per_report")]

@@ -24,6 +24,7 @@ from aggregator.present.items import numbering
 from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import Domain, Grid, Items
+from protocol.notions import Classes
 
 ROWS = 25
 """Maximum number of values shown."""
@@ -38,6 +39,9 @@ HALF_THE_SUM = " (half the sum of all differences)"
 """The definition of the total variation distance, as texts give it."""
 
 MAY_BE_ZERO = "may be zero"
+
+ROUNDING = 1e-7
+"""Standard errors of at most this part of a number are float rounding, and zero in fact."""
 
 BAR = 24
 EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -126,7 +130,7 @@ def district_name(domain: Domain, resolution: str) -> str:
 def answer_table(answer: QueryResult, terms: Campaign, reports: int) -> Table:
     """Return a table with one number about the population and its interval."""
     table = new_table(terms.title, quantity(reports, "report"))
-    for name in ("query", "estimate", "se", f"{100 * answer.confidence:.4g}% interval"):
+    for name in ("query", "estimate", "standard error", f"{100 * answer.confidence:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
     estimate, se, low, high = answer_texts(answer)
     table.add_row(Text(answer.what), estimate, se, f"{low} to {high}")
@@ -229,8 +233,11 @@ def interval_name(found: Estimate, shown: int) -> str:
 
 
 def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:
-    """Return the decimal places of percentages, 1 to 4: enough for two digits of the smallest standard error shown."""
-    errors = [float(found.se[x]) for x in shown if found.se[x] > 0]
+    """Return the decimal places of percentages, 1 to 4: enough for two digits of the smallest standard error shown.
+
+    A standard error that is zero up to float rounding, because all reports are equal, does not count.
+    """
+    errors = [float(found.se[x]) for x in shown if found.se[x] > ROUNDING]
     if not errors:
         return 1
     return min(max(1, 1 - math.floor(math.log10(100 * min(errors)))), 4)
@@ -247,20 +254,31 @@ def bar(part: float) -> str:
     return ("█" * (eighths // 8) + EIGHTHS[eighths % 8]).rstrip()
 
 
-def significant(numbers: Iterable[float], error: float) -> list[str]:
-    """Return numbers as text, to two digits of their standard error."""
-    places = max(0, 1 - math.floor(math.log10(error))) if error > 0 else 3
+def significant(numbers: Sequence[float], error: float) -> list[str]:
+    """Return numbers as text, to two digits of their standard error; to three decimal places if it is zero up to float
+    rounding."""
+    size = max((abs(number) for number in numbers if math.isfinite(number)), default=0.0)
+    places = max(0, 1 - math.floor(math.log10(error))) if error > ROUNDING * size else 3
     return ["-" if math.isnan(number) else f"{number:,.{min(places, 9)}f}" for number in numbers]
+
+
+def level_text(found: Estimate) -> str:
+    """Return the privacy level of an estimate's campaign, with its notion; the largest level for people of several
+    classes."""
+    notion = found.terms.notion
+    if isinstance(notion, Classes):
+        return f"epsilon up to {found.epsilon:g} (by class)"
+    return f"epsilon {found.epsilon:g} ({notion.name})"
 
 
 def subtitle(found: Estimate, shown: int) -> str:
     """Return the subtitle of an estimate: number of reports, privacy level, confidence."""
-    promise = f"epsilon {found.epsilon:g} ({found.terms.notion.name})"
     devices = "" if found.devices in (None, found.reports) else f" of {quantity(found.devices, 'device')}"
     numbered = numbering(found.terms.domain)
     items = f" · items {numbered}" if numbered else ""
     weighted = "" if found.weighting is None else f" · weighted by {found.weighting.by}"
-    return f"{quantity(found.reports, 'report')}{devices} · {promise} · {interval_name(found, shown)}s{items}{weighted}"
+    intervals = f"{interval_name(found, shown)}s"
+    return f"{quantity(found.reports, 'report')}{devices} · {level_text(found)} · {intervals}{items}{weighted}"
 
 
 def prior_comparison(found: Estimate) -> str:
@@ -271,8 +289,8 @@ def prior_comparison(found: Estimate) -> str:
     words = f"distance from the prior{HALF_THE_SUM}: {percent(found.added, 2)}"
     if found.prior_test is None:
         return words
-    p = f"p {found.prior_test.p_value:.2g}"
-    return f"{words}; the prior {'is contradicted' if found.prior_test.rejected else 'fits the reports'} ({p})"
+    contradict = "contradict" if found.prior_test.rejected else "do not contradict"
+    return f"{words}; the reports {contradict} the prior (p-value {found.prior_test.p_value:.2g})"
 
 
 def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
@@ -303,7 +321,7 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
         forged = found.influence.forged or math.ceil(found.reports / 100)
         lines.append(
             f"one forged report counts for up to {weight:.1f} people; {forged:,} of them, "
-            f"{percent(forged / found.reports, 1)} of the reports, could move a share by "
+            f"{percent(forged / found.reports, 1)} of the reports, could move an unbiased share by "
             f"{100 * found.influence.share_of(forged):.1f} percentage points"
         )
     return Text("\n".join(lines))

@@ -19,7 +19,7 @@ from aggregator.estimate.resolutions import FINEST, Place
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
-from aggregator.present.table import listed, significant_districts
+from aggregator.present.table import level_text, listed, significant_districts
 from aggregator.present.trends import (
     between,
     entitled,
@@ -74,7 +74,7 @@ def trend_figure(trend: Trend) -> Figure:
     if trend.only is None and trend.change is not None:
         parts.append(selection_of_places(trend.change, len(shown)))
     figure.supxlabel("period", size=9, color=INK)
-    _entitle(figure, entitled(latest), f"epsilon {latest.epsilon:g} ({latest.terms.notion.name})", *parts)
+    _entitle(figure, entitled(latest), level_text(latest), *parts)
     return figure
 
 

@@ -34,6 +34,7 @@ from aggregator.present.table import (
     decimals,
     distance_name,
     district_name,
+    level_text,
     new_table,
     percent,
 )
@@ -366,7 +367,7 @@ def course(shares: list[float]) -> str:
 
 
 def dates(terms: Campaign, span: Span) -> tuple[str, str]:
-    """Return the first and last day of a span as text, UTC."""
+    """Return the beginning and the end of a span as text, UTC; the next span begins at its end."""
     begins = terms.opens + span.first * terms.period_seconds
     closes = min(terms.opens + (span.last + 1) * terms.period_seconds, terms.closes)
     return moment(begins, terms.period_seconds), moment(closes, terms.period_seconds)
@@ -390,9 +391,10 @@ def basis(found: Difference) -> str:
 def _caption(found: Difference, shown: int) -> Text:
     after = found.after
     what = "changes" if found.paired else "differences"
+    levels = " and ".join(dict.fromkeys(map(level_text, (found.before, after))))
     lines = [
-        f"{found.before.reports:,} and {quantity(after.reports, 'report')} · epsilon {after.epsilon:g} "
-        f"({after.terms.notion.name}) · {what} in percentage points, {interval_name(found, shown)}s",
+        f"{found.before.reports:,} and {quantity(after.reports, 'report')} · {levels} · {what} in percentage points, "
+        f"{interval_name(found, shown)}s",
         f"{basis(found)}; shares and {what} are the unbiased estimates",
     ]
     if found.coarser:

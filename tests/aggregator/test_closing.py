@@ -179,9 +179,9 @@ def test_commands_close_a_campaign_early(study, tmp_path):
     assert json.loads(run("inspect", tmp_path / "c.closing", "--json").stdout)["campaign"] == PLAIN.id.hex()
     assert run("inspect", tmp_path / "c.closing").stdout.strip()
     of = ("--study", study.path)
-    assert "closed early" in run(*of, "import", tmp_path / "c.closing").stdout
+    assert "early closing" in run(*of, "import", tmp_path / "c.closing").stdout
     assert json.loads(run(*of, "status", "--json").stdout)[0]["closed_early"] == OPENS + WEEK
-    assert "closed" in run(*of, "status").stdout
+    assert "early closing" in run(*of, "status").stdout
     run(*of, "import", tmp_path / "c.campaign", code=2)
     late = (*command[:3], "2100-01-01", "--out", tmp_path / "d.closing", "--key", tmp_path / "a.key")
     assert "must take effect before" in run(*late, code=65).stderr

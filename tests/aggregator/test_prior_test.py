@@ -112,9 +112,9 @@ def test_the_change_from_the_prior_is_reported(wrong):
     assert document["prior_test"]["rejected"]
     found = estimate(lip(), surveys[0])
     assert estimate_csv(found).splitlines()[0].endswith(",prior")
-    assert "is contradicted" in prior_comparison(found)
+    assert "the reports contradict" in prior_comparison(found)
     right = crowd.tally(lip().channel, np.rint(REPORTS * PRIOR).astype(int), np.random.default_rng(4))
-    assert "fits the reports" in prior_comparison(estimate(lip(), right))
+    assert "do not contradict" in prior_comparison(estimate(lip(), right))
     assert (
         prior_comparison(estimate(crowd.campaign(crowd.values(3), Ldp(NAT), "auto"), Tally.of(np.array([50, 60, 70]))))
         == ""

@@ -148,7 +148,7 @@ def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     document = json.loads(run(lib, *asked, "--html", page, "--plot", tmp_path / "way.png", "--json").stdout)
     text = page.read_text(encoding="utf-8")
     assert "cdf" not in document
-    assert ("Deciles" in text, "Quantiles: " in text, "distribution function" in text) == (False, True, True)
+    assert ("Deciles" in text, "Quantiles, in km: " in text, "distribution function" in text) == (False, True, True)
     for one in document["quantiles"]:
         row = f"{100 * one['p']:g}%</span></th><td>{one['value']}</td><td>{one['low']} to {one['high']}</td>"
         assert row in text
