@@ -46,7 +46,7 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
         made = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
         shell.print_json(made | {"audit": found.as_json(), "warnings": list(warnings)})
     else:
-        shell.say(f"{out}  {len(data)} bytes, id {campaign_id(data).hex()}")
+        shell.say(f"{out}  {len(data):,} bytes, id {campaign_id(data).hex()}")
         shell.console().print(audit_table(found))
     for warning in warnings:
         shell.warn(f"Warning: {warning}")
@@ -95,7 +95,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
         shell.print_json({"file": str(out), "bytes": len(notice), "id": signed.id.hex(), "closes": closes})
         return
     moment = datetime.datetime.fromtimestamp(closes, datetime.UTC).isoformat()
-    shell.say(f"{out}  {len(notice)} bytes; {signed.terms.title!r} is closed from {moment} on")
+    shell.say(f"{out}  {len(notice):,} bytes; {signed.terms.title!r} is closed from {moment} on")
     shell.say("import it into every study that has the campaign: halftruth --study DIR import FILE")
 
 

@@ -62,6 +62,7 @@ def demo(out: Path, page: bool) -> None:
         _ask_a_number()
     pictures = ", ".join(str(folder / f"{name}.png") for name in ("poster", "education", "education-lip", "age"))
     shell.say(f"\nPictures: {pictures}")
+    shell.say("Words of the tables, such as nat, LDP and projection: docs/GLOSSARY.md")
     shell.say("To answer such a question yourself, in a browser: halftruth demo --page")
 
 

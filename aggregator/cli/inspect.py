@@ -47,7 +47,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             "organisation": terms.organisation,
             **study_facts(terms),
             "id": found.id.hex(),
-            "author": found.author.hex(),
+            "author_key_id": found.author.hex(),
             **_verified(data, found.author, [shell.author_key(path) for path in trust]),
             "bytes": found.size,
             "opens": _date(terms.opens),
@@ -63,13 +63,14 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
         for name, claim in claims.items():
             if isinstance(claim, list):
                 claim = ", ".join(claim)
-            shell.say(f"{name.replace('_', ' '):>20}  {claim}")
+            if claim != "":
+                shell.say(f"{name.replace('_', ' '):>20}  {claim}")
         shell.console().print(certificate_table(terms))
     elif isinstance(found, ClosingFile):
         claims = {
             "closes": _date(found.closing.closes),
             "campaign": found.closing.campaign_id.hex(),
-            "author": found.author.hex(),
+            "author_key_id": found.author.hex(),
             "bytes": found.size,
         }
         if as_json:
@@ -77,7 +78,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             return
         shell.say("a notice that closes a campaign early")
         for name, claim in claims.items():
-            shell.say(f"{name:>20}  {claim}")
+            shell.say(f"{name.replace('_', ' '):>20}  {claim}")
     elif as_json:
         shell.print_json(found.as_json())
     else:

@@ -13,6 +13,7 @@ from aggregator.author.audit import Audit
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.result import ROUNDED
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.present.form_page_classes import classes_section
@@ -25,6 +26,7 @@ from aggregator.present.page_reports import campaign_section, refused_section
 from aggregator.present.table import percent
 from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
+from protocol.domain import Line, NumberRange
 from protocol.domain.form import Form
 
 SHADES = 9
@@ -66,8 +68,8 @@ def form_page(
         ("questions", "Questions", [part for found in questions for part in _question(found, form)]),
         ("associations", "Which questions are associated", _associations(ranked)),
         ("classes", "Groups of people", by_class),
-        ("tables", "Tables of two questions", [part for found in ranked for part in _table(found)]),
-        ("method", "How the numbers were made", _method(confidence, weighted)),
+        ("tables", "Tables of two questions", [part for found in ranked for part in _table(found, form)]),
+        ("method", "How the numbers were made", _method(form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Reports that were not counted", refused_section(tally.rejected)),
         ("campaign", "The campaign", campaign_section(terms, tally.reports, period)),
@@ -129,9 +131,9 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
         )
         for x, (value,) in enumerate(found.labels)
     ]
-    caption = f"{name}: {quantity(found.reports, 'report')}" + (
-        ", without those who skipped it" if found.skipping else ""
-    )
+    caption = f"{_with_unit(form, name)}: {quantity(found.reports, 'report')}"
+    if found.skipping:
+        caption += "; shares of the people who did not skip it"
     text = form.questions[form.places[name]].text
     return [tag("h3", text, dir="auto"), scrolled(caption, heads, rows, "numbers")]
 
@@ -159,7 +161,7 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
     ]  # fmt: skip
 
 
-def _table(found: FormEstimate) -> list[Html]:
+def _table(found: FormEstimate, form: Form) -> list[Html]:
     rows = list(dict.fromkeys(row for row, _ in found.labels))
     columns = list(dict.fromkeys(column for _, column in found.labels))
     shares, top = found.shares, max(float(found.shares.share.max()), 1e-9)
@@ -171,17 +173,23 @@ def _table(found: FormEstimate) -> list[Html]:
             shade = f"heat{round(SHADES * share / top)}" if low > 0 else "unsure"
             cells.append(tag("td", percent(share, PLACES), tag("small", between(low, high)), class_=shade))
         lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
-    first, second = found.questions
+    first, second = (_with_unit(form, name) for name in found.questions)
     caption = f"{first} (rows) and {second} (columns): {quantity(found.reports, 'report')}"
     if found.skipping:
-        caption += f", without those who skipped {' or '.join(found.skipping)}"
+        caption += f"; shares of the people who did not skip {' or '.join(found.skipping)}"
     return [
-        tag("h3", f"{first} and {second}", id=_anchor(found)),
+        tag("h3", " and ".join(found.questions), id=_anchor(found)),
         scrolled(caption, ("", *columns), lines, "numbers heat"),
     ]
 
 
-def _method(confidence: float, weighted: Sequence[FormEstimate]) -> list[Html]:
+def _with_unit(form: Form, name: str) -> str:
+    """Return the name of a question, with the unit of its numbers."""
+    domain = form.questions[form.places[name]].domain
+    return f"{name}, in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else name
+
+
+def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> list[Html]:
     percent = f"{100 * confidence:.4g}%"
     terms = {
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
@@ -191,6 +199,8 @@ def _method(confidence: float, weighted: Sequence[FormEstimate]) -> list[Html]:
         "look for the largest or an unusual value of a question, use the intervals for all together.",
         "No colour": "the interval of the cell contains zero.",
     }
+    if any(isinstance(one.domain, Line) and one.domain.rounds_randomly for one in form.questions):
+        terms["Numbers"] = f"{ROUNDED}."
     parts = [
         tag("p", "Each device changed its answer at random before sending it. A single report reveals little. All "
             "reports together give the shares, with the errors shown here."),

@@ -126,7 +126,7 @@ def _entitle(figure: Figure, found: FormEstimate, note: str = "") -> None:
         f"{' and '.join(found.questions)}: {quantity(found.reports, 'report')}",
     ]
     if found.skipping:
-        lines[-1] += f", without those who skipped {' or '.join(found.skipping)}"
+        lines[-1] += f"; shares of the people who did not skip {' or '.join(found.skipping)}"
     if found.association is not None:
         word = "an" if found.association.significant else "no"
         among = "" if found.weighting is None else ", among the people who answered, without weights"

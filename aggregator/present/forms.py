@@ -30,7 +30,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     """
     notes = [quantity(found.reports, "report") + ("" if found.where is None else f" of class {found.where}")]
     if found.skipping:
-        notes.append(f"without those who skipped {' or '.join(found.skipping)}")
+        notes.append(f"shares of the people who did not skip {' or '.join(found.skipping)}")
     if found.weighting is not None:
         notes.append(found.weighting.words)
     if found.association is not None:

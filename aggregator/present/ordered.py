@@ -32,7 +32,8 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
     whole = found.found
-    table = new_table(heading(whole.terms), quantity(whole.reports, "report"))
+    points = f" · the distribution function at {quantity(len(found.cdf), 'value')}" if found.cdf else ""
+    table = new_table(heading(whole.terms), f"{quantity(whole.reports, 'report')}{points}")
     table.add_column("")
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * whole.confidence:.4g}% interval")

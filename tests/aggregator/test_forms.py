@@ -161,7 +161,7 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
     assert [row["value"] for row in document["values"]] == ["no", "yes"]
     assert "association is found" in printed(*words, "--cross", "town,pet")
     assert printed(*words, "--cross", "pet,town", "--format", "csv").startswith("pet_value,town_value,estimate,")
-    assert "without those who skipped vote" in printed(*words, "--question", "vote")
+    assert "shares of the people who did not skip vote" in printed(*words, "--question", "vote")
     margins = tmp_path / "population.toml"
     counted = 'groups = { else = ["south", "west"] }\npeople = { north = 400, else = 600 }'
     margins.write_text(f'[[margin]]\nby = "town"\n{counted}\n')

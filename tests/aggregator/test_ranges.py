@@ -141,7 +141,8 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
 def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     """A page with requested quantiles and ranges has them instead of the deciles, with the figures of the JSON.
 
-    A distribution function that is only for the picture is in neither page nor JSON.
+    A distribution function that is only for the picture is in neither page nor JSON. A wave has no unbiased estimates,
+    and the page does not explain any.
     """
     asked = ("--quantiles", ".05,.5", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean")
     page = tmp_path / "way.html"
@@ -149,6 +150,7 @@ def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     text = page.read_text(encoding="utf-8")
     assert "cdf" not in document
     assert ("Deciles" in text, "Quantiles, in km: " in text, "distribution function" in text) == (False, True, True)
+    assert ("the confidence interval" in text, "the unbiased estimate" in text) == (True, False)
     for one in document["quantiles"]:
         row = f"{100 * one['p']:g}%</span></th><td>{one['value']}</td><td>{one['low']} to {one['high']}</td>"
         assert row in text
