@@ -187,7 +187,7 @@ class Twin:
             return getattr(self, step.what)(step.campaign, *step.given)
         except HalftruthError as error:
             return {"refused": type(error).__name__, "message": str(error)}
-        # The reading is outside the period.
+        # The slot is outside the period.
         except ValueError:
             return {"refused": "RangeError"}
 
