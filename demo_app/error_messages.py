@@ -1,4 +1,4 @@
-"""Notices: the messages to the person after a refusal or an error.
+"""Notices: the texts for the person after a refusal or an error.
 
 The class of an error decides the text and the offered remedy. Below it is the error's English text, for people who are
 asked for help. It never contains a person's value, prior or key.
@@ -55,7 +55,7 @@ class NotTrusted(Exception):
 
 @dataclass(frozen=True)
 class Notice:
-    """A message to the person.
+    """A text for the person after a refusal or an error.
 
     Attributes:
         key: the texts are ``notice.KEY.title`` and ``notice.KEY.body`` of the app.

@@ -4,7 +4,7 @@ Every method is one call from a worker's thread. It returns a frozen dataclass f
 texts, never sentences. So the whole app can be tested without a window, and shown in any language.
 
 The device decides about answers, draws and costs; the model repeats none of these decisions. The package content
-defines the content of a screen, screens its look, and the module error_messages the messages after a refusal.
+defines the content of a screen, screens its look, and the module error_messages the texts after a refusal.
 """
 
 from __future__ import annotations
@@ -313,7 +313,7 @@ class Model:
         return QuestionContent.of(self._device, campaign_id, self._now())
 
     def review(self, campaign_id: bytes, value: str) -> Review:
-        """Return the messages for an answer and the information that they could reveal; nothing is drawn or charged.
+        """Return the envelopes for an answer and the information that they could reveal; nothing is drawn or charged.
 
         Args:
             value: the text of the answer: a label, a number, "latitude,longitude", or items separated by semicolons.
@@ -326,7 +326,7 @@ class Model:
         return Review.of(self._device, campaign_id, self._now(), value, preview)
 
     def answer(self, campaign_id: bytes, value: str) -> Review:
-        """Draw, charge, sign and queue a report of the answer; return the messages with their bytes.
+        """Draw, charge, sign and queue a report of the answer; return the envelopes.
 
         Raises:
             NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached, BudgetRefused, OutboxFull, StoreError

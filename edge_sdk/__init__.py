@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from edge_sdk.budget.policy import BudgetPolicy as BudgetPolicy
     from edge_sdk.campaigns.terms import Terms as Terms
     from edge_sdk.device import Device as Device
-    from edge_sdk.disclosure.envelopes import outgoing as outgoing
     from edge_sdk.disclosure.envelopes import output_meanings as output_meanings
+    from edge_sdk.disclosure.envelopes import waiting_envelopes as waiting_envelopes
     from edge_sdk.disclosure.preview import Preview as Preview
     from edge_sdk.rollback.file_store import FileKeyStore as FileKeyStore
     from edge_sdk.transport.download import fetch_campaign as fetch_campaign
@@ -39,8 +39,8 @@ _HOME = {
     "fetch_invited": "edge_sdk.transport.download",
     "fetch_offers": "edge_sdk.transport.download",
     "learn_closings": "edge_sdk.transport.download",
-    "outgoing": "edge_sdk.disclosure.envelopes",
     "output_meanings": "edge_sdk.disclosure.envelopes",
+    "waiting_envelopes": "edge_sdk.disclosure.envelopes",
 }
 """The module that each name is loaded from, when it is first used."""
 

@@ -203,11 +203,11 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
         ]
         if deltas:
             rows.append((f"delta at {exact.in_nats(row.epsilon)}", "; ".join(deltas)))
-    if found.belief is not None:
-        before, after = (_percent_above(share) for share in found.belief)
+    if found.posterior is not None:
+        before, after = (_percent_above(share) for share in found.posterior)
         rows.append(
             (
-                "belief",
+                "posterior",
                 f"the probability of the most likely value is {before} before a report, and at most {after} after it",
             )
         )

@@ -3,9 +3,9 @@
     authors  the trusted authors, and the content of a link
     budget   the gauge
     campaign a campaign in a list, its terms, its question; a class that the phone can choose
-    answer   the messages for an answer, and the earlier answers
+    answer   the envelopes for an answer, and the earlier answers
     exposure the information that all reports about the same question reveal together
-    post     the waiting messages, and the result of sending them
+    post     the waiting envelopes, and the result of sending them
 
 A screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences. Its method ``of`` reads them
 from the device. This package draws, spends and decides nothing; the model does.

@@ -1,4 +1,4 @@
-"""Answers as screens show them: the messages for one answer and their risk, the earlier answers, and the ledger.
+"""Answers as screens show them: the envelopes for one answer and their risk, the earlier answers, and the ledger.
 
 True answers must stay secret, so no repr shows an answer, its report or its cost.
 """
@@ -16,14 +16,14 @@ from edge_sdk import Device
 if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.answers.results import Receipt
     from edge_sdk.campaigns.terms import Terms
-    from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning
+    from edge_sdk.disclosure.envelopes import OutputMeaning, WaitingEnvelope
     from edge_sdk.disclosure.preview import Preview
     from edge_sdk.presentation import GivenAnswer
 
 
 @dataclass(frozen=True)
 class Review:
-    """The messages that are sent for an answer, and the information that they could reveal.
+    """The envelopes that are sent for an answer, and the information that they could reveal.
 
     Attributes:
         kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions.
@@ -57,7 +57,7 @@ class Review:
     size: int
     total: int
     report: bytes | None = field(repr=False)
-    envelopes: tuple[Outgoing, ...] = field(repr=False)
+    envelopes: tuple[WaitingEnvelope, ...] = field(repr=False)
     said: tuple[OutputMeaning, ...] = field(repr=False)
     said_kind: str
     beside: tuple[int, int]
@@ -67,18 +67,18 @@ class Review:
     def of(
         cls, device: Device, campaign_id: bytes, now: int, value: str, preview: Preview, receipt: Receipt | None = None
     ) -> Review:
-        """Return the messages for an answer.
+        """Return the envelopes for an answer.
 
         Args:
             value: the text of the answer, in the form for the question's kind.
             preview: the preview of this answer, made before the answer was given.
             receipt: the receipt of this answer; None before it is given.
         """
-        from edge_sdk.disclosure.envelopes import outgoing, output_meanings
+        from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
         from edge_sdk.presentation import kept_kind
 
         cost = preview.cost if receipt is None else receipt.cost
-        waiting = outgoing(device, campaign_id)
+        waiting = waiting_envelopes(device, campaign_id)
         here = sum(len(one.data) for one in waiting)
         mine = next((one for one in waiting if receipt is not None and one.data == receipt.envelope), None)
         return cls(
@@ -87,8 +87,8 @@ class Review:
             value,
             preview.fits_true,
             preview.fits_other,
-            preview.belief.before,
-            preview.belief.after,
+            preview.posterior.before,
+            preview.posterior.after,
             device.terms(campaign_id, language()),
             cost,
             device.budget.spent + (cost if receipt is None else 0.0),

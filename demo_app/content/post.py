@@ -13,7 +13,7 @@ from demo_app.texts import language
 from edge_sdk import Device
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
-    from edge_sdk.disclosure.envelopes import Outgoing
+    from edge_sdk.disclosure.envelopes import WaitingEnvelope
     from edge_sdk.transport.upload import Sent
 
 
@@ -55,10 +55,10 @@ class OutboxContent:
     @classmethod
     def of(cls, device: Device, now: float) -> OutboxContent:
         """Return the waiting envelopes; ``now`` is in UTC seconds."""
-        from edge_sdk.disclosure.envelopes import outgoing
+        from edge_sdk.disclosure.envelopes import waiting_envelopes
         from edge_sdk.transport.waiting import waiting
 
-        waits = outgoing(device)
+        waits = waiting_envelopes(device)
         uploads = tuple(
             WaitingReports(
                 one.campaign_id,
@@ -77,7 +77,7 @@ class OutboxContent:
         return cls(uploads, len(device.outbox), device.outbox.bytes)
 
 
-def _kinds(waits: Sequence[Outgoing]) -> tuple[tuple[str, int, int], ...]:
+def _kinds(waits: Sequence[WaitingEnvelope]) -> tuple[tuple[str, int, int], ...]:
     """Return (kind, number, bytes) of the waiting envelopes for each kind."""
     found: dict[str, list[int]] = {}
     for one in waits:

@@ -1,4 +1,4 @@
-"""The first screen: the joined campaigns, the remaining budget, and the number of waiting messages.
+"""The first screen: the joined campaigns, the remaining budget, and the number of waiting envelopes.
 
 Campaigns that ask for an answer come first.
 """

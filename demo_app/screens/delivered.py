@@ -1,7 +1,7 @@
 """The screen after an attempt to send.
 
-A message counts as sent only if the study acknowledged it. For all other messages the screen shows the time of the next
-attempt.
+An envelope counts as sent only if the study acknowledged it. For all other envelopes the screen shows the time of the
+next attempt.
 """
 
 from __future__ import annotations

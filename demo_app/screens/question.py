@@ -176,7 +176,7 @@ class QuestionView(ScreenView):
         self._next.disabled = not named
 
     def _on(self, content: QuestionContent, skip: bool) -> None:
-        """Open the next question or, after the last one, the messages."""
+        """Open the next question or, after the last one, the envelopes."""
         campaign_id, place = content.card.campaign_id, self._place
         (self._skipped.add if skip else self._skipped.discard)(place)
         if place + 1 < len(content.asked):

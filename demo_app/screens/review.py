@@ -1,4 +1,4 @@
-"""The screen of the messages for an answer: the probabilities before a report is made, its bytes afterwards.
+"""The screen of the envelopes for an answer: the probabilities before a report is made, its bytes afterwards.
 
 Nothing is drawn or charged before the screen has shown the information that the report could reveal. Nothing is sent
 before the screen has shown its bytes.
@@ -18,12 +18,12 @@ from demo_app.screens.spelling import answered
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import above, language, say
 from demo_app.widgets.boxes import Rule
-from demo_app.widgets.chances import Belief, Chances
+from demo_app.widgets.chances import BeforeAfter, Chances
 from demo_app.widgets.look import look
 from demo_app.widgets.words import Mono
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
-    from edge_sdk.disclosure.envelopes import Outgoing, OutputMeaning
+    from edge_sdk.disclosure.envelopes import OutputMeaning, WaitingEnvelope
 
 WIDE_ROWS = 560
 """dp: from this width on, a row shows 16 bytes."""
@@ -67,7 +67,7 @@ class ReviewView(PageView):
             Chances(fits_true=review.fits_true, fits_other=review.fits_other),
         )
         yield card(
-            Belief(before=review.before, after=review.after),
+            BeforeAfter(before=review.before, after=review.after),
             words(review.terms.promise.text(language()), "small", "muted"),
         )
         yield card(
@@ -114,7 +114,7 @@ class ReviewView(PageView):
             made.add_widget(words(say("review.beside", count=count, size=size), "small", "muted", name="beside"))
         return made
 
-    def _envelope(self, review: Review, place: int, one: Outgoing) -> Iterator[Widget]:
+    def _envelope(self, review: Review, place: int, one: WaitingEnvelope) -> Iterator[Widget]:
         red, green, blue, _ = look.accent
         strong = f"{round(255 * red):02x}{round(255 * green):02x}{round(255 * blue):02x}"
         marked = []

@@ -20,7 +20,7 @@ from demo_app.screens.view import PageView, action, card, words
 from demo_app.system.reminder import remind
 from demo_app.texts import above, below, date_of, day, language, say, spaced, written
 from demo_app.widgets.boxes import Rule
-from demo_app.widgets.chances import Belief, Chances
+from demo_app.widgets.chances import BeforeAfter, Chances
 from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.words import Mono
 
@@ -85,7 +85,7 @@ class TermsView(PageView):
             Chances(fits_true=agreement.preview.fits_true, fits_other=agreement.preview.fits_other),
         )
         yield card(
-            Belief(before=agreement.preview.belief.before, after=agreement.preview.belief.after),
+            BeforeAfter(before=agreement.preview.posterior.before, after=agreement.preview.posterior.after),
         )
         yield card(
             words(say("terms.price"), "title"),

@@ -27,5 +27,5 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
     dayfield   DayField              low, high; text (the day, "" for none)
     gridmap    GridMap               south north west east step (microdegrees), chosen (row, column) or None, on_cell
     gauge      Gauge                 spent, reserved, cap in nats: one bar, and the same in words
-    chances    Chances               truth, wrong (0 .. 1): of 100 people each; Belief: before, after, as bars
+    chances    Chances               truth, wrong (0 .. 1): of 100 people each; BeforeAfter: before, after, as bars
 """

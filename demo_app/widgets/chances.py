@@ -28,7 +28,7 @@ from demo_app.texts import say
 from demo_app.widgets import boxes, words
 from demo_app.widgets.look import look
 
-__all__ = ["Belief", "Chances", "Dots", "boxes", "words"]
+__all__ = ["BeforeAfter", "Chances", "Dots", "boxes", "words"]
 
 Builder.load_string("""
 #:import look demo_app.widgets.look.look
@@ -99,18 +99,18 @@ Builder.load_string("""
                 size: max(dp(3), self.width * min(1, float(root.share))), self.height
                 radius: [min(dp(6), self.width * min(1, float(root.share)) / 2)]
 
-<Belief>:
+<BeforeAfter>:
     orientation: "vertical"
     size_hint_y: None
     height: self.minimum_height
     spacing: look.space
     Portion:
         name: root.name + ":before"
-        label: say("belief.before")
+        label: say("posterior.before")
         share: root.before
     Portion:
         name: root.name + ":after"
-        label: say("belief.after")
+        label: say("posterior.after")
         share: root.after
         strong: True
 """)
@@ -248,14 +248,14 @@ class Portion(BoxLayout):
     def _update(self, *_: object) -> None:
         percent = 100 * self.share
         if 0 < percent < 1:
-            self.caption = say("belief.rare")
+            self.caption = say("posterior.rare")
         elif 99 < percent < 100:
-            self.caption = say("belief.sure")
+            self.caption = say("posterior.sure")
         else:
-            self.caption = say("belief.percent", percent=ceil(percent))
+            self.caption = say("posterior.percent", percent=ceil(percent))
 
 
-class Belief(BoxLayout):
+class BeforeAfter(BoxLayout):
     """The largest posterior probability of the person's answer, before and after a report.
 
     Attributes:
@@ -264,4 +264,4 @@ class Belief(BoxLayout):
 
     before = ObjectProperty(Fraction(0))
     after = ObjectProperty(Fraction(0))
-    name = StringProperty("belief")
+    name = StringProperty("posterior")

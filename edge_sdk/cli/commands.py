@@ -153,10 +153,10 @@ def _waiting(device: Device) -> list[dict[str, object]]:
 
 def _envelopes(device: Device) -> list[Printed]:
     """Return each waiting envelope with its kind and the meaning of its bytes."""
-    from edge_sdk.disclosure.envelopes import outgoing, output_meanings
+    from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
 
     rows = []
-    for one in outgoing(device):
+    for one in waiting_envelopes(device):
         sizes: Counter[str] = Counter()
         for part in one.parts:
             sizes[f"{part.name}_bytes"] += len(part.data)
@@ -261,8 +261,8 @@ def preview(options: argparse.Namespace) -> Printed:
             "cost": preview.cost,
             "fits_true": preview.fits_true,
             "fits_other": preview.fits_other,
-            "belief_before": preview.belief.before,
-            "belief_after": preview.belief.after,
+            "probability_before": preview.posterior.before,
+            "probability_after": preview.posterior.after,
             "promise": terms.promise.text(),
             **({"view_description": terms.view_description} if terms.view_description else {}),
         }
@@ -359,15 +359,15 @@ def audit(options: argparse.Namespace) -> Printed:
     }
     if options.json:
         return surveyed
-    belief = surveyed.pop("belief")
+    posterior = surveyed.pop("posterior")
     del surveyed["witnesses"]
     for name in ("levels", "missing"):
         rows = surveyed[name]
         if isinstance(rows, dict):
             what = "nats" if name == "levels" else "why"
             surveyed[name] = [{"name": key, what: value} for key, value in rows.items()]
-    if isinstance(belief, dict):
-        surveyed |= {"belief_before": belief["before"], "belief_after": belief["after"]}
+    if isinstance(posterior, dict):
+        surveyed |= {"probability_before": posterior["before"], "probability_after": posterior["after"]}
     return surveyed
 
 

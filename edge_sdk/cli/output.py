@@ -23,7 +23,7 @@ NATS = {
     "together", "changing", "forgotten",
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
-SHARES = {"fits_true", "belief_before", "belief_after", "before", "most_after"}
+SHARES = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
 """Shares that are rounded up, so that no disclosure is understated."""
 DELTAS = {"ldp", "lip"}
 """Bounds on delta at a level, rounded up for the same reason."""

@@ -60,7 +60,7 @@ class OutputMeaning:
 
 
 @dataclass(frozen=True)
-class Outgoing:
+class WaitingEnvelope:
     """An envelope that waits to leave.
 
     Attributes:
@@ -76,7 +76,7 @@ class Outgoing:
     parts: tuple[Part, ...]
 
 
-def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing, ...]:
+def waiting_envelopes(device: Device, campaign_id: bytes | None = None) -> tuple[WaitingEnvelope, ...]:
     """Return the waiting envelopes, grouped by campaign; the campaign that waits longest comes first.
 
     The concatenation of a campaign's envelopes is the file that ``outbox.export`` writes.
@@ -93,7 +93,7 @@ def outgoing(device: Device, campaign_id: bytes | None = None) -> tuple[Outgoing
         # This call refuses a campaign that is not joined.
         device.campaign(campaign_id)
     return tuple(
-        Outgoing(one.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))
+        WaitingEnvelope(one.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))
         for one in device.outbox.destinations()
         if campaign_id in (None, one.campaign_id)
         for envelope in device.outbox.waiting(one.campaign)
@@ -124,12 +124,12 @@ def parts(data: bytes) -> tuple[Part, ...]:
     return tuple(Part(name, data[start:end]) for (name, start), end in zip(marks, ends, strict=True))
 
 
-def output_meanings(device: Device, envelope: Outgoing) -> tuple[OutputMeaning, ...]:
+def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMeaning, ...]:
     """Return the answers that each output of one of this device's reports fits.
 
     Args:
         device: a device that joined the report's campaign.
-        envelope: a report from ``outgoing``.
+        envelope: a report from ``waiting_envelopes``.
     Returns:
         One meaning for each output; empty if the channel is too large, and for an enrolment.
     """

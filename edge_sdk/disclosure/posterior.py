@@ -36,7 +36,7 @@ class Posterior:
     after: Fraction
 
 
-def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Posterior:
+def posterior_of(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Posterior:
     """Return the prior and an upper bound of the posterior of value ``x``, or of the worst value.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x'),  the largest over y
@@ -51,7 +51,7 @@ def belief(channel: Channel, level: int | None, counts: Mapping[int, int], x: in
     inputs = range(channel.inputs) if x is None else (x,)
     before = Fraction(max(weights[value] for value in inputs), total)
     try:
-        after = max(before, levels.belief(levels.structure_of(channel, MOST_STEPS), weights, inputs))
+        after = max(before, levels.largest_posterior(levels.structure_of(channel, MOST_STEPS), weights, inputs))
     except levels.TooLarge:
         after = bounded(before, level)
     return Posterior(before, after)

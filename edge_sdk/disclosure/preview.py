@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.campaigns.consent import introduces, no_consent
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
-from edge_sdk.disclosure.posterior import Posterior, belief, bounded, fits
+from edge_sdk.disclosure.posterior import Posterior, bounded, fits, posterior_of
 from protocol import exact
 from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Answer, Form
@@ -43,7 +43,7 @@ class Preview:
             view whose report reveals most.
         fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
             disclosure follows from ``fits_true`` and ``fits_other`` together.
-        belief: the probabilities of an observer who has this person's history as prior.
+        posterior: the probabilities of an observer who has this person's history as prior.
         cost_nanonats: the charge for this answer; if no answer is given, the charge for a fresh answer.
     """
 
@@ -52,7 +52,7 @@ class Preview:
     upload_bytes: int
     fits_true: Fraction
     fits_other: Fraction
-    belief: Posterior
+    posterior: Posterior
     cost_nanonats: int
 
     @property
@@ -108,7 +108,7 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         waiting_bytes,
         waiting_bytes + (0 if waits else joined.longest_report),
         *fits(channel, exposed),
-        belief(channel, certificate.ldp, records.memo.counts(campaign), x),
+        posterior_of(channel, certificate.ldp, records.memo.counts(campaign), x),
         certificate.cost if cost is None else cost,
     )
 
@@ -130,11 +130,11 @@ def _of_every_view(joined: Joined, introduced: bool) -> Preview:
     }
     bounds = {channel: bounded(Fraction(1, channel.inputs), found.ldp) for channel, found in certificates.items()}
     channel, *others = sorted(certificates, key=bounds.__getitem__, reverse=True)
-    most = belief(channel, certificates[channel].ldp, {})
+    most = posterior_of(channel, certificates[channel].ldp, {})
     for other in others:
         if bounds[other] <= most.after:
             break
-        found = belief(other, certificates[other].ldp, {})
+        found = posterior_of(other, certificates[other].ldp, {})
         if found.after > most.after:
             channel, most = other, found
     return Preview(

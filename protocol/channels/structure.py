@@ -203,7 +203,7 @@ class Structure:
         for x in range(self.channel.inputs):
             yield sum(of(self.channel.weight(x, y), marginal) for y, marginal in enumerate(marginals))
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         """Return the largest posterior P(x|y) over all outputs and the given inputs: exact (numerator, denominator).
 
         Args:

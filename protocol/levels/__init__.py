@@ -15,11 +15,11 @@ from protocol.levels.level import Delta, Level, above, log_above
 from protocol.levels.metric import METRICS, Metric
 from protocol.levels.pairs import delta, geo, identifiability, ldp
 from protocol.levels.priors import (
-    belief,
     information,
     information_delta,
     information_in_ball,
     information_in_ratio,
+    largest_posterior,
 )
 from protocol.levels.pufferfish import Distinction, Pufferfish, Scenario, pufferfish
 from protocol.levels.table import DeltaRow, LevelsRequest, LevelTable, as_json, table, worst_table
@@ -41,7 +41,6 @@ __all__ = [
     "TooLarge",
     "above",
     "as_json",
-    "belief",
     "bits_above",
     "delta",
     "geo",
@@ -50,6 +49,7 @@ __all__ = [
     "information_delta",
     "information_in_ball",
     "information_in_ratio",
+    "largest_posterior",
     "ldp",
     "log_above",
     "maximal_leakage",

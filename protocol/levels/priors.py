@@ -135,7 +135,7 @@ def information_delta(structure: Structure, prior: Sequence[int], level: int) ->
     return best
 
 
-def belief(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | None = None) -> Fraction:
+def largest_posterior(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | None = None) -> Fraction:
     """Return the largest posterior of any single value after one report, for an observer with this prior.
 
         max over y and x of P(x|y)
@@ -147,7 +147,7 @@ def belief(structure: Structure, prior: Sequence[int], inputs: Sequence[int] | N
         TooLarge
     """
     asked = range(structure.channel.inputs) if inputs is None else inputs
-    return Fraction(*structure.belief(_positive(prior), asked))
+    return Fraction(*structure.largest_posterior(_positive(prior), asked))
 
 
 def _worse(worst: Loss, y: int, most: int, least_mean: int, most_mean: int, least: int) -> Loss:

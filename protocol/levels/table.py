@@ -62,16 +62,16 @@ class LevelTable:
         levels: the levels by name, in a fixed order: ldp, lip, lip-ball, mutual-information, maximal-leakage,
             differential-identifiability, geo, pufferfish. Levels not requested or not computed are absent.
         missing: the reason for each level that is absent, by its name, except for a lip-ball that is not requested.
-            It also has the reasons for delta-ldp, delta-lip and belief, if they are not computed.
+            It also has the reasons for delta-ldp, delta-lip and posterior, if they are not computed.
         curve: a row for each requested epsilon.
-        belief: the largest prior and the largest posterior of one value; None if not computed.
+        posterior: the largest prior and the largest posterior of one value; None if not computed.
         distinction: the worst case of Pufferfish; None if not requested or not computed.
     """
 
     levels: dict[str, Level]
     missing: dict[str, str]
     curve: tuple[DeltaRow, ...]
-    belief: tuple[Fraction, Fraction] | None
+    posterior: tuple[Fraction, Fraction] | None
     distinction: Distinction | None
 
     @property
@@ -135,13 +135,13 @@ def table(structure: Structure, request: LevelsRequest) -> LevelTable:
         )
         for epsilon in request.epsilons
     )
-    belief = None
+    posterior = None
     try:
         before = Fraction(max(prior), sum(prior))
-        belief = before, max(before, priors.belief(structure, prior))
+        posterior = before, max(before, priors.largest_posterior(structure, prior))
     except TooLarge as error:
-        missing["belief"] = str(error)
-    return LevelTable(levels, missing, curve, belief, distinctions[0] if distinctions else None)
+        missing["posterior"] = str(error)
+    return LevelTable(levels, missing, curve, posterior, distinctions[0] if distinctions else None)
 
 
 def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> LevelTable:
@@ -176,13 +176,13 @@ def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> Leve
         DeltaRow(rows[0].epsilon, _worst([row.ldp for row in rows], inputs), _worst([row.lip for row in rows], inputs))
         for rows in zip(*(one.curve for one in found), strict=True)
     )
-    beliefs = [one.belief for one in found if one.belief is not None]
+    posteriors = [one.posterior for one in found if one.posterior is not None]
     distinctions = [one.distinction for one in found if one.distinction is not None]
     return LevelTable(
         levels,
         missing,
         curve,
-        max(beliefs, key=lambda pair: pair[1]) if len(beliefs) == len(found) else None,
+        max(posteriors, key=lambda pair: pair[1]) if len(posteriors) == len(found) else None,
         max(distinctions, key=lambda one: _height(one.level)) if len(distinctions) == len(found) else None,
     )
 
@@ -239,5 +239,5 @@ def as_json(found: LevelTable, channels: Sequence[Channel]) -> dict[str, object]
             for row in found.curve
         ],
         "mutual_information_bits": found.bits,
-        "belief": None if found.belief is None else {"before": float(found.belief[0]), "after": float(found.belief[1])},
+        "posterior": found.posterior and {"before": float(found.posterior[0]), "after": float(found.posterior[1])},
     }

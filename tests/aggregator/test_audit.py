@@ -104,7 +104,7 @@ def test_the_audit_of_randomised_response_equals_the_closed_forms(tmp_path):
     assert row["ldp"] == pytest.approx(truth - math.exp(0.25) * lie, abs=1e-8)
     lip = max(math.exp(-0.25) * truth - 0.25, (k - 1) * (0.25 - math.exp(0.25) * lie))
     assert row["lip"] == pytest.approx(lip, abs=1e-8)
-    assert found["belief"]["after"] == pytest.approx(truth, abs=1e-12)
+    assert found["posterior"]["after"] == pytest.approx(truth, abs=1e-12)
     assert found["missing"].keys() == {"geo", "pufferfish"}
     assert not {"geo", "pufferfish"} & levels.keys()
 
@@ -275,7 +275,7 @@ def levels_of_cells(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]
         "mutual-information": float(np.nansum(p[:, None] * distribution * np.where(distribution > 0, lift, 0))),
         "maximal-leakage": math.log(distribution.max(axis=0).sum()),
         "differential-identifiability": float(np.nanmax(odds[different])),
-        "belief": float((p[:, None] * distribution / mean).max()),
+        "posterior": float((p[:, None] * distribution / mean).max()),
     }
     if terms.domain.kind in ("grid", "buckets"):
         metric = Metric.of(terms.domain)
@@ -310,7 +310,7 @@ def test_every_mechanism_is_audited(name):
         assert set(found["missing"]) <= {"geo", "pufferfish"}
         surveyed = {name: level.nats for name, level in made.table.levels.items()}
         expected = levels_of_cells(terms, prior)
-        assert found["belief"]["after"] == pytest.approx(expected.pop("belief"), abs=1e-9)
+        assert found["posterior"]["after"] == pytest.approx(expected.pop("posterior"), abs=1e-9)
         for notion, level in expected.items():
             assert (surveyed[notion] is None) == (level == math.inf), notion
             if surveyed[notion] is not None:

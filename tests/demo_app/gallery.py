@@ -19,7 +19,7 @@ from demo_app.texts import use_language
 from demo_app.widgets.actions import Action, Entry, Symbol, Toggle
 from demo_app.widgets.bars import Destinations, TopBar
 from demo_app.widgets.boxes import Card, Gap, Loading, Page, Row, Rule
-from demo_app.widgets.chances import Belief, Chances
+from demo_app.widgets.chances import BeforeAfter, Chances
 from demo_app.widgets.choice import ChoiceList, ItemSet
 from demo_app.widgets.dayfield import DayField
 from demo_app.widgets.dialogs import ask, show_notice
@@ -201,7 +201,7 @@ class Gallery(App):
                 "What your report says",
                 Chances(fits_true=Fraction(621, 1000), fits_other=Fraction(289, 1000), name="chances"),
             ),
-            ("What could be believed", Belief(before=Fraction(1, 4), after=Fraction(471, 1000))),
+            ("What could be believed", BeforeAfter(before=Fraction(1, 4), after=Fraction(471, 1000))),
         ):
             card = Card()
             card.add_widget(Words(text=title, role="title"))

@@ -487,7 +487,7 @@ def test_a_class_is_named_and_a_prior_declared(model, tmp_path):
 
 
 def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
-    """The preview of a declaration has its beliefs, and the worst case that is then reserved; the declaration holds
+    """The preview of a declaration has its posteriors, and the worst case that is then reserved; the declaration holds
     after forgetting, is shown, and cannot be typed again."""
     terms = joined(model, tmp_path, of_own())
     model.lower_caps(lifetime=30.0)
@@ -652,7 +652,7 @@ def test_exposures_of_campaigns_about_the_same_values_add_up(model, tmp_path):
 
 
 def test_an_unbounded_exposure_is_shown(model, tmp_path):
-    """If one report may exclude an answer, the exposure has no level, and an observer's belief may become certainty."""
+    """If one report may exclude an answer, the exposure has no level, and an observer may become certain."""
     notion, channel = HighLow(10**9, 6, (0, 3)), high_low(10**9, [1, 0, 0, 1, 0, 0])
     terms = joined(model, tmp_path, made(notion=notion, channel=channel))
     model.consent(of(terms))

@@ -292,7 +292,7 @@ def test_a_class_is_named_or_chosen_by_touch(number, folder, tmp_path):
 
 
 def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path):
-    """Shares that cannot be declared are refused; valid shares are shown again with the resulting belief, and are
+    """Shares that cannot be declared are refused; valid shares are shown again with the resulting posterior, and are
     declared."""
     (tmp_path / "own.campaign").write_bytes(of_own(opens=now() - DAY, closes=now() + 9 * DAY))
     options = ["--store", folder, "--language", "de", "--trust", tmp_path / "analyst.pub"]

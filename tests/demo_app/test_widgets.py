@@ -309,7 +309,7 @@ def test_the_chosen_cell_is_moved_by_keys(gallery: Screen) -> None:
 
 
 def test_pictures_have_a_text_alternative(gallery: Screen) -> None:
-    """The gauge, the chances and the beliefs are also given in words."""
+    """The gauge, the chances and the posteriors are also given in words."""
     show(gallery, "pictures")
     gallery.wait("chances:truth")
     texts = gallery.texts()
@@ -322,8 +322,8 @@ def test_pictures_have_a_text_alternative(gallery: Screen) -> None:
     assert "Of 100 people with this answer, 63 send a report that fits this answer." in texts
     wrong = "Of 100 people with any other answer, at least 28 also send a report that fits this answer."
     assert gallery.read("chances:wrong", "text") == wrong
-    assert gallery.read("belief:before", "caption") == "25%"
-    assert gallery.read("belief:after", "caption") == "48%"
+    assert gallery.read("posterior:before", "caption") == "25%"
+    assert gallery.read("posterior:after", "caption") == "48%"
 
 
 def test_a_small_probability_is_shown_as_fewer_than_one(gallery: Screen) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from edge_sdk import __main__ as command_line
 from edge_sdk.campaigns.audit import audit
-from edge_sdk.disclosure.posterior import belief
+from edge_sdk.disclosure.posterior import posterior_of
 from protocol import exact, levels
 from protocol.campaign import campaign_id, unverified_campaign
 from protocol.channels import Hadamard
@@ -34,7 +34,7 @@ def test_without_a_history_the_prior_is_uniform():
 
 
 def test_a_history_is_the_prior():
-    """With a history, levels are computed under the history's counts plus one, and the posterior belief equals the
+    """With a history, levels are computed under the history's counts plus one, and the posterior equals the
     preview's."""
     terms = unverified_campaign(campaign())
     found = audit(terms, {"bachelor": 7, "none": 1})
@@ -42,9 +42,9 @@ def test_a_history_is_the_prior():
     prior = [2, 1, 1, 8, 1, 1]
     expected = levels.information(levels.structure_of(terms.channel), prior)
     assert found.table.levels["lip"] == expected
-    preview = belief(terms.channel, 10**9, {3: 7, 0: 1})
-    assert found.table.belief is not None
-    assert tuple(map(float, found.table.belief)) == pytest.approx((preview.before, preview.after))
+    preview = posterior_of(terms.channel, 10**9, {3: 7, 0: 1})
+    assert found.table.posterior is not None
+    assert tuple(map(float, found.table.posterior)) == pytest.approx((preview.before, preview.after))
 
 
 def test_domains_with_distances_have_a_geo_level():
@@ -54,13 +54,13 @@ def test_domains_with_distances_have_a_geo_level():
         assert found.table.levels["geo"].nats == pytest.approx(per_unit, abs=1e-8)
 
 
-def test_a_large_channel_gives_the_exact_belief():
-    """For 43,750 values, the posterior belief after a Hadamard report is less than the level alone allows, and at least
-    the belief after each of eight outputs."""
+def test_a_large_channel_gives_the_exact_posterior():
+    """For 43,750 values, the posterior after a Hadamard report is less than the level alone allows, and at least
+    the posterior after each of eight outputs."""
     odds = exact.exp_lower(10**9)
     channel = Hadamard((odds << 64) // (odds + (1 << 96)), 43_750)
     counts = {5: 40_000, 77: 100}
-    found = belief(channel, 10**9, counts)
+    found = posterior_of(channel, 10**9, counts)
     before = 40_001 / (43_750 + 40_100)
     assert found.before == pytest.approx(before)
     assert found.before < found.after < before * math.e / (before * math.e + 1 - before) - 0.05
@@ -95,7 +95,7 @@ def test_a_campaign_file_can_be_audited_before_joining(folder, capsys):
     run(capsys, "answer", ident, "bachelor")
     after = json.loads(run(capsys, "audit", ident[:6], "--json"))
     assert after["prior"] == "own"
-    assert after["belief"]["before"] == pytest.approx(2 / 7)
+    assert after["posterior"]["before"] == pytest.approx(2 / 7)
     assert after["levels"]["ldp"] == 1.0
 
 
@@ -105,7 +105,7 @@ def test_the_audit_is_printed_for_people(folder, capsys):
     shown = run(capsys, "audit", "c.campaign")
     assert "name ldp  nats 1 nat" in shown
     assert "name geo  why the values have no distance" in shown
-    assert "belief after: " in shown
+    assert "probability after: " in shown
     assert run(capsys, "audit", "ffff", code=1) == ""
     (folder / "bent.campaign").write_bytes(b"no campaign")
     assert run(capsys, "audit", "bent.campaign", code=65) == ""

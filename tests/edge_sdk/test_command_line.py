@@ -123,7 +123,7 @@ def test_a_session_for_people(run_apart):
     assert run("consent", ident)[0] == 0
     assert "cost: 1 nat\nrepeated: no" in run("answer", ident, "none")[1]
     assert "kind charge  nats 1 nat" in run("ledger")[1]
-    assert "belief after: " in run("preview", ident)[1]
+    assert "probability after: " in run("preview", ident)[1]
 
 
 def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):

@@ -42,8 +42,8 @@ def weights_of(prior) -> dict[str, int]:
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
 @pytest.mark.parametrize("prior", [(1,) * K, (4, 2, 1, 1, 1, 1), (500, 500, 1, 1, 1, 1)])
-def test_beliefs_and_costs_of_a_declaration_follow_bayes(open_device, data: bytes, prior) -> None:
-    """Beliefs and costs are computed for the channel that a reader of the enrolment derives; beliefs are within a
+def test_posteriors_and_costs_of_a_declaration_follow_bayes(open_device, data: bytes, prior) -> None:
+    """Posteriors and costs are computed for the channel that a reader of the enrolment derives; posteriors are within a
     factor e^level of the shares."""
     device = open_device(lifetime=100)
     joined = device.join(data).campaign_id
@@ -57,13 +57,13 @@ def test_beliefs_and_costs_of_a_declaration_follow_bayes(open_device, data: byte
     )
     factor = exact.exp_above(NAT)
     for x, one in enumerate(preview.values):
-        beliefs = [
+        posteriors = [
             Fraction(prior[x] * channel.weight(x, y), sum(prior[z] * channel.weight(z, y) for z in range(K)))
             for y in range(channel.outputs)
             if any(channel.weight(z, y) for z in range(K))
         ]
         assert (one.label, one.before) == (LABELS[x], Fraction(prior[x], sum(prior)))
-        assert (one.least, one.most) == (min(beliefs), max(beliefs))
+        assert (one.least, one.most) == (min(posteriors), max(posteriors))
         assert one.before / factor <= one.least <= one.before <= one.most <= one.before * factor
     assert device.ledger == []
     assert device.budget.reserved == 0
@@ -91,7 +91,7 @@ def test_the_first_declaration_stays(open_device) -> None:
 
 @pytest.mark.parametrize("data", [of_own(), of_offered()], ids=["response", "offered"])
 def test_a_personal_level_is_declared_and_cannot_change(open_device, place, data: bytes) -> None:
-    """The enrolment has the person's own level, costs and beliefs are those of the rule's channel at this level, and
+    """The enrolment has the person's own level, costs and posteriors are those of the rule's channel at this level, and
     the level cannot be changed later."""
     with open_device(place, lifetime=100, urandom=Dice(2)) as device:
         joined = device.join(data).campaign_id

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from edge_sdk.__main__ import main
-from edge_sdk.disclosure.envelopes import MOST_NAMED, outgoing, output_meanings, parts
+from edge_sdk.disclosure.envelopes import MOST_NAMED, output_meanings, parts, waiting_envelopes
 from protocol import exact
 from protocol.channels import Bits, Hadamard
 from protocol.domain import Values
@@ -56,7 +56,7 @@ def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, 
         clock.now = OPENS + period * WEEK
         before = device.preview(joined, "none")
         receipt = device.answer(joined, "none")
-        shown = outgoing(device, joined)
+        shown = waiting_envelopes(device, joined)
         again = device.preview(joined, "none")
         file = tmp_path / f"{period}.htr"
         device.outbox.export(file)
@@ -72,7 +72,7 @@ def test_the_bytes_shown_are_the_bytes_that_leave(open_device, clock, tmp_path, 
             assert unseen.upload_bytes >= before.upload_bytes
             assert unseen.upload_bytes == before.upload_bytes or "prior" in role
             assert before.waiting_bytes == sum(len(one.data) for one in shown[:-1])
-    assert outgoing(device) == ()
+    assert waiting_envelopes(device) == ()
 
 
 def test_the_first_report_of_an_open_study_is_not_all_that_leaves(open_device):
@@ -83,7 +83,7 @@ def test_the_first_report_of_an_open_study_is_not_all_that_leaves(open_device):
     assert (before.report_bytes, before.waiting_bytes, before.upload_bytes) == (106, 134, 240)
     device.consent(joined)
     device.answer(joined, "none")
-    enrolment, report = outgoing(device)
+    enrolment, report = waiting_envelopes(device)
     assert (len(enrolment.data), len(report.data)) == (134, 106)
     named = {part.name: part.data for part in enrolment.parts}
     assert (named["campaign"], len(named["public"]), len(named["key"])) == (joined, PUBLIC_BYTES, KEY_ID_BYTES)
@@ -121,10 +121,10 @@ def test_waiting_envelopes_are_shown_for_each_campaign(open_device):
     for joined in (second, first):
         device.consent(joined)
         device.answer(joined, "none")
-    found = outgoing(device)
+    found = waiting_envelopes(device)
     assert [one.campaign_id for one in found] == [second, second, first, first]
     assert sum(len(one.data) for one in found) == device.outbox.bytes
-    assert outgoing(device, first) == found[2:]
+    assert waiting_envelopes(device, first) == found[2:]
 
 
 def test_the_parts_of_a_report_are_shown_in_order(open_device, clock):
@@ -170,7 +170,7 @@ def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
         state = records.member(joined)
         state = state.for_report(records.transcripts.of(records.campaigns.number(joined)), period)
         report = Report.decode(decode(device.answer(joined, label).envelope).unverified)
-        [meaning] = output_meanings(device, outgoing(device, joined)[-1])
+        [meaning] = output_meanings(device, waiting_envelopes(device, joined)[-1])
         whole, channel = state.campaign.channel, state.channel
         [y] = report.outputs(state.campaign)
         y -= whole.offsets[state.role.class_index + 1] if state.role.class_index is not None else 0
@@ -184,7 +184,7 @@ def test_a_report_names_the_answers_that_fit(open_device, clock, data, role):
 
 
 def test_shares_are_exact_fractions(open_device):
-    """The probabilities and the beliefs of a preview are exact fractions of the channel's integers."""
+    """The probabilities and the posteriors of a preview are exact fractions of the channel's integers."""
     device = open_device()
     joined = device.join(campaign()).campaign_id
     preview = device.preview(joined, "master")
@@ -192,6 +192,6 @@ def test_shares_are_exact_fractions(open_device):
     whole = 1 << channel.scale
     assert preview.fits_true == Fraction(channel.weight(4, 4), whole)
     assert preview.fits_other == Fraction(channel.weight(0, 4), whole)
-    assert preview.belief.before == Fraction(1, 6)
+    assert preview.posterior.before == Fraction(1, 6)
     # This is Bayes' rule, because all values were equally likely before.
-    assert preview.belief.after == preview.fits_true
+    assert preview.posterior.after == preview.fits_true

@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from edge_sdk.budget.policy import BudgetPolicy
-from edge_sdk.disclosure.envelopes import outgoing, output_meanings
+from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
 from edge_sdk.errors import BudgetRefused, ConsentMissing
 from edge_sdk.presentation import given
 from protocol import envelope, exact
@@ -59,7 +59,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         drawn.add(len(dice.given[-1]))
         [one] = given(device, campaign_id)
         assert FORM.parse(one.label) == answers_in(view, whole)
-        report = next(one for one in outgoing(device) if one.data == sealed)
+        report = next(one for one in waiting_envelopes(device) if one.data == sealed)
         [meaning] = output_meanings(device, report)
         assert meaning.size == inputs
         device.close()

@@ -162,7 +162,7 @@ def test_exposure_is_of_the_asked_questions(member, clock, view):
     both = device.exposure(campaign_id)
     assert NAT <= both.about(right).nanonats <= both.worst.nanonats == 2 * NAT
     again = device.terms(second).asked_names
-    assert {name: level.nanonats for name, level in both.questions.items()} == {
+    assert {name: level.nanonats for name, level in both.question_levels.items()} == {
         name: NAT * ((name in right) + (name in again)) for name in WHOLE
     }
 
@@ -189,8 +189,8 @@ def test_questions_are_shown_in_the_language_of_the_reader(open_device):
 
 
 def test_the_preview_before_consent_is_the_worst_case_of_the_views(member, open_device):
-    """Before consent, the previewed belief and cost of a report are the largest of any view, and the number of bytes is
-    the same for all."""
+    """Before consent, the previewed posterior and cost of a report are the largest of any view, and the number of
+    bytes is the same for all."""
     data = form_campaign()
     views = []
     for view in range(len(MAPS)):
@@ -198,9 +198,13 @@ def test_the_preview_before_consent_is_the_worst_case_of_the_views(member, open_
         views.append(device.preview(campaign_id))
     device = open_device()
     preview = device.preview(device.join(data).campaign_id)
-    most = max(views, key=lambda one: one.belief.after)
-    assert len({one.belief.after for one in views}) > 1
-    assert (preview.fits_true, preview.fits_other, preview.belief) == (most.fits_true, most.fits_other, most.belief)
+    most = max(views, key=lambda one: one.posterior.after)
+    assert len({one.posterior.after for one in views}) > 1
+    assert (preview.fits_true, preview.fits_other, preview.posterior) == (
+        most.fits_true,
+        most.fits_other,
+        most.posterior,
+    )
     assert preview.cost_nanonats == max(one.cost_nanonats for one in views)
     assert {one.upload_bytes for one in views} == {preview.upload_bytes}
 

@@ -1,4 +1,4 @@
-"""The local prior and the belief that it allows an observer."""
+"""The local prior and the posterior that it allows an observer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.disclosure import posterior
-from edge_sdk.disclosure.posterior import belief, fits
+from edge_sdk.disclosure.posterior import fits, posterior_of
 from protocol import exact
 from protocol.campaign import Campaign, seal_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard, SubsetSelection, Triples
@@ -20,34 +20,34 @@ from protocol.views import plain_views
 from tests.edge_sdk.conftest import AUTHOR, OPENS, agreed, response
 
 
-def test_belief_is_bayes_rule():
-    """After a report of randomised response, the posterior belief is P e^eps / (P e^eps + 1 - P)."""
-    found = belief(response(4, 10**9), 10**9, {2: 1}, 2)
+def test_posterior_is_bayes_rule():
+    """After a report of randomised response, the posterior is P e^eps / (P e^eps + 1 - P)."""
+    found = posterior_of(response(4, 10**9), 10**9, {2: 1}, 2)
     assert found.before == Fraction(2, 5)
     assert found.after == pytest.approx(0.4 * math.e / (0.4 * math.e + 0.6))
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_bound_is_never_below_the_exact_belief(seed, monkeypatch):
-    """If a channel has too many outputs to enumerate, the bound that is shown instead is at least the exact belief."""
+def test_the_bound_is_never_below_the_exact_posterior(seed, monkeypatch):
+    """If a channel has too many outputs to enumerate, the bound shown instead is at least the exact posterior."""
     dice = random.Random(seed)
     counts = {dice.randrange(6): dice.randrange(9) for _ in range(3)}
     half = exact.exp_lower(10**9)
     for channel in (response(6, 10**9), Hadamard((half << 64) // (half + (1 << 96)), 6)):
         for x in (None, 0, 5):
-            walked = belief(channel, 10**9, counts, x)
+            walked = posterior_of(channel, 10**9, counts, x)
             with monkeypatch.context() as patch:
                 patch.setattr(posterior, "MOST_STEPS", 0)
-                bounded = belief(channel, 10**9, counts, x)
+                bounded = posterior_of(channel, 10**9, counts, x)
             assert bounded.before == walked.before
             assert bounded.after >= walked.after
             assert walked.after >= walked.before
 
 
-def test_an_infinite_level_bounds_the_belief_by_certainty():
-    """For a channel with an infinite level, the bound on the belief is certainty."""
+def test_an_infinite_level_bounds_the_posterior_by_certainty():
+    """For a channel with an infinite level, the bound on the posterior is certainty."""
     channel = Blocks(1 << 125, ((1, 2), (0, 1)), (Hadamard(3 << 62, 2),))
-    assert belief(channel, None, {}, 2).after == 1.0
+    assert posterior_of(channel, None, {}, 2).after == 1.0
 
 
 HALF, QUARTER = 1 << 31, 1 << 30
@@ -62,8 +62,8 @@ SENSITIVE = Blocks.over(1 << 120, [0, *[1] * 90], lambda k: Hadamard(3 << 62, k)
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_preview_enumerates_no_outputs(name):
-    """A channel with too many outputs to enumerate is previewed: the rates are those of ``fits``, and the belief after
-    a report is between the prior and 1."""
+    """A channel with too many outputs to enumerate is previewed: the rates are those of ``fits``, and the posterior
+    after a report is between the prior and 1."""
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
     notion = Ldp(20 * exact.NANONATS)
@@ -75,12 +75,12 @@ def test_a_preview_enumerates_no_outputs(name):
         device.answer(joined, "v0")
         preview = device.preview(joined, "v0")
     assert (preview.fits_true, preview.fits_other) == fits(channel, 0)
-    assert preview.belief.before == pytest.approx(2 / (channel.inputs + 1))
-    assert preview.belief.before < preview.belief.after < 1
+    assert preview.posterior.before == pytest.approx(2 / (channel.inputs + 1))
+    assert preview.posterior.before < preview.posterior.after < 1
 
 
 @pytest.mark.parametrize("name", ["bits", "bits of two classes"])
-def test_the_belief_after_bits_is_that_after_a_single_bit(name):
+def test_the_posterior_after_bits_is_that_after_a_single_bit(name):
     """The previewed posterior of a value is its posterior after the word in which only its bit is set, computed by
     Bayes' rule in floats."""
     channel = LARGE[name]
@@ -90,7 +90,7 @@ def test_the_belief_after_bits_is_that_after_a_single_bit(name):
     )
     # The history has one report of this value, so its weight is doubled.
     mine = 2 * a / b
-    assert belief(channel, None, {0: 1}, 0).after == pytest.approx(mine / (mine + sum(others)))
+    assert posterior_of(channel, None, {0: 1}, 0).after == pytest.approx(mine / (mine + sum(others)))
 
 
 @pytest.mark.parametrize("name", [*LARGE, "sensitive"])
@@ -113,8 +113,8 @@ def test_draws_fit_with_the_probability_in_the_preview(name):
 
 def test_the_preview_allows_certainty_only_for_open_values():
     """The preview of a value that is not sensitive allows certainty; that of a sensitive value never does."""
-    assert belief(SENSITIVE, None, {}, 0).after == 1.0
-    assert 1 / 91 < belief(SENSITIVE, None, {}, 3).after < 0.1
+    assert posterior_of(SENSITIVE, None, {}, 0).after == 1.0
+    assert 1 / 91 < posterior_of(SENSITIVE, None, {}, 3).after < 0.1
 
 
 @pytest.mark.parametrize(

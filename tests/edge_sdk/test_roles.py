@@ -129,8 +129,8 @@ def test_a_number_is_charged_by_the_channel_of_its_class(open_device, place: int
     preview = device.preview(joined, 7)
     assert (preview.cost_nanonats, device.terms(joined).level) == (cost, levels[place] / NAT)
     one, everybody = waves[place], range(20)
-    beliefs = [Fraction(one.weight(7, y), sum(one.weight(x, y) for x in everybody)) for y in range(one.outputs)]
-    assert preview.belief.after == max(beliefs)
+    posteriors = [Fraction(one.weight(7, y), sum(one.weight(x, y) for x in everybody)) for y in range(one.outputs)]
+    assert preview.posterior.after == max(posteriors)
     assert preview.fits_true == Fraction(sum(sorted(one.weight(7, y) for y in range(one.outputs))[-5:]), 2**128)
     with pytest.raises(NotInDomain):
         device.answer(joined, 20)

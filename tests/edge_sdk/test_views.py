@@ -11,7 +11,7 @@ import pytest
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.__main__ import main
 from edge_sdk.campaigns.succession import continues
-from edge_sdk.disclosure.envelopes import outgoing, output_meanings
+from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
 from edge_sdk.errors import BudgetRefused, QuotaReached
 from edge_sdk.presentation import given, kept_kind
 from edge_sdk.unit.config import load
@@ -236,12 +236,12 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         preview = device.preview(campaign_id, LABELS[-1])
         inputs = view_channel.channel.inputs
         assert float(preview.fits_true) == pytest.approx(2.718281828 / (2.718281828 + inputs - 1))
-        assert float(preview.belief.before) == pytest.approx(1 / inputs)
+        assert float(preview.posterior.before) == pytest.approx(1 / inputs)
         receipt = device.answer(campaign_id, "none")
-        [envelope_] = outgoing(device, campaign_id)
+        [envelope_] = waiting_envelopes(device, campaign_id)
         [meaning] = output_meanings(device, envelope_)
         assert device.preview(campaign_id, "none").cost == 0
-        assert float(device.preview(campaign_id, "none").belief.before) == pytest.approx(2 / (inputs + 1))
+        assert float(device.preview(campaign_id, "none").posterior.before) == pytest.approx(2 / (inputs + 1))
         y = output(data, receipt.envelope, view)
         assert (meaning.fits, meaning.size, meaning.labels) == (1, inputs, (view_channel.map.label(Values(LABELS), y),))
         [one] = given(device, campaign_id)
@@ -293,7 +293,7 @@ def test_readings_of_a_view_are_bundled(member, tmp_path, view):
     for label in LABELS * 2:
         device.collect(campaign_id, label)
     assert device.bundle(campaign_id) == 1
-    [envelope_] = outgoing(device, campaign_id)
+    [envelope_] = waiting_envelopes(device, campaign_id)
     report = Report.decode(envelope.decode(envelope_.data).unverified)
     outputs = report.outputs(terms, view)
     assert len(outputs) == 12
@@ -374,4 +374,4 @@ def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys)
     assert run("answer", ident, "none")["cost"] == 1.0
     own = run("audit", ident)
     assert (own["view"], own["prior"]) == (view, "own")
-    assert own["belief"]["before"] == pytest.approx(2 / ((6, 3, 2)[view] + 1))
+    assert own["posterior"]["before"] == pytest.approx(2 / ((6, 3, 2)[view] + 1))

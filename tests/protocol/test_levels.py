@@ -152,7 +152,7 @@ def worst(ratios: list[tuple[Fraction, Fraction]]) -> Fraction | None:
 
 @grid
 def test_structures_agree_with_their_cells(channel: Channel) -> None:
-    """Rows, profiles, columns, marginals, sums and beliefs of every family equal those computed from its cells."""
+    """Rows, profiles, columns, marginals, sums and posteriors of every family equal those computed from its cells."""
     fast, slow = structure_of(channel), Structure(channel)
     k = channel.inputs
 
@@ -190,7 +190,7 @@ def test_structures_agree_with_their_cells(channel: Channel) -> None:
 
         assert list(fast.row_sums(marginals, of)) == list(slow.row_sums(marginals, of))
         for asked in (range(k), [0], [k - 1, 1]):
-            mine, theirs = fast.belief(prior, asked), slow.belief(prior, asked)
+            mine, theirs = fast.largest_posterior(prior, asked), slow.largest_posterior(prior, asked)
             assert Fraction(*mine) == Fraction(*theirs)
 
 
@@ -715,7 +715,7 @@ def test_levels_under_a_prior_are_computed_for_large_channels() -> None:
         ball = [levels.information_in_ball(structure, prior, Fraction(n, 20)).nanonats for n in (0, 1, 20)]
         assert lip == ball[0] < ball[1] <= ball[2] == ldp <= 2 * lip
         assert levels.maximal_leakage(structure).nanonats <= ldp
-        assert Fraction(3, sum(prior)) < levels.belief(structure, prior) < 1
+        assert Fraction(3, sum(prior)) < levels.largest_posterior(structure, prior) < 1
         truth, wrong, whole = structure.fits(5)
         assert 0 < wrong <= truth < whole
         if not channel.unary:
@@ -741,7 +741,7 @@ def test_levels_of_large_channels_are_computed(name: str) -> None:
         assert mutual <= lip <= ldp <= 2 * lip
         assert levels.delta(structure, ldp).value == 0 < levels.delta(structure, ldp // 2).value
     assert mutual <= levels.maximal_leakage(structure).nanonats
-    assert 0 < levels.belief(structure, prior) <= 1
+    assert 0 < levels.largest_posterior(structure, prior) <= 1
     assert levels.identifiability(structure, prior).nanonats == (
         None if ldp is None else pytest.approx(ldp + math.log(3) * NAT, abs=3)
     )
@@ -751,13 +751,17 @@ def test_the_posteriors_of_half_a_million_inputs_are_not_compared() -> None:
     """The posteriors of all inputs of a response to half a million values are too many to compare."""
     structure = structure_of(RandomizedResponse(1 << 19, (1 << 43,)), 1 << 21)
     with pytest.raises(TooLarge, match="comparing the posteriors"):
-        structure.belief([1] * (1 << 19), range(1 << 19))
+        structure.largest_posterior([1] * (1 << 19), range(1 << 19))
 
 
 def test_a_channel_that_is_too_large_gets_no_level() -> None:
     """A level that has no closed form for the family and needs more steps than allowed is refused."""
     structure = structure_of(random_table(40, 40, 3, zeros=False), most=1000)
-    for ask in (levels.maximal_leakage, lambda s: levels.delta(s, NAT), lambda s: levels.belief(s, [1] * 40)):
+    for ask in (
+        levels.maximal_leakage,
+        lambda s: levels.delta(s, NAT),
+        lambda s: levels.largest_posterior(s, [1] * 40),
+    ):
         with pytest.raises(TooLarge, match="table channel of 40 inputs is too large"):
             ask(structure)
     # This family has a closed form.
@@ -793,7 +797,7 @@ def test_bits_equal_brute_force() -> None:
             assert levels.delta(fast, level).value == levels.delta(slow, level).value
         for prior in priors(k):
             for asked in (range(k), [1], [0, k - 1]):
-                assert levels.belief(fast, prior, asked) == levels.belief(slow, prior, asked)
+                assert levels.largest_posterior(fast, prior, asked) == levels.largest_posterior(slow, prior, asked)
             for level_of in (levels.information, levels.mutual_information, levels.identifiability):
                 assert level_of(fast, prior).nanonats == level_of(slow, prior).nanonats
         assert levels.maximal_leakage(fast) == levels.maximal_leakage(slow)

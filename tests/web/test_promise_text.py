@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 from playwright.sync_api import Page
 
-from edge_sdk.disclosure.posterior import belief, fits
+from edge_sdk.disclosure.posterior import fits, posterior_of
 from edge_sdk.texts import LANGUAGES, texts_in
 from edge_sdk.texts.page import texts_of_page
 from protocol import exact
@@ -127,7 +127,7 @@ def test_the_exposure_on_the_page_is_never_below_the_exact_one(page: Page) -> No
                 channel, proved = class_channels(channel, len(terms.classes))[0], proved.classes[0]
             for x, numbers in zip((None, *range(8)), revealed, strict=False):
                 before, after, truth, wrong = (one and Fraction(int(one[0]), int(one[1])) for one in numbers)
-                exactly = belief(channel, proved.ldp, dict(counts), x)
+                exactly = posterior_of(channel, proved.ldp, dict(counts), x)
                 assert before == exactly.before
                 assert after >= exactly.after
                 assert truth is not None or not channel.unary

@@ -1,4 +1,4 @@
-/** Pictures of the possible disclosure by one report: how often a report fits, and the belief before and after it. */
+/** Pictures of the possible disclosure by one report: how often a report fits, and the probability of the answer before and after it. */
 
 import { ceilDiv } from "../exact.js";
 import { card, el, p, svg } from "./dom.js";
@@ -49,6 +49,6 @@ export function reveals(title, how, { before, after, fitsTrue, fitsOther }) {
     parts.push(p(say("chances.fits"), "small"), people(fits, say(rare ? "chances.rare" : "chances.truth", { count: fits })));
     parts.push(people(also, say(also ? "chances.wrong" : "chances.unfit", { count: also })));
   }
-  parts.push(...portion(say("belief.before"), before, ""), ...portion(say("belief.after"), after, "strong"));
+  parts.push(...portion(say("posterior.before"), before, ""), ...portion(say("posterior.after"), after, "strong"));
   return card(title, how && p(how, "small"), ...parts);
 }

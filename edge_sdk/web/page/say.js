@@ -86,9 +86,9 @@ function nats(nanonats, quotient) {
  * @param {import("../exact.js").Fraction} share @returns {string}
  */
 export function percent({ n, d }) {
-  if (n && 100n * n < d) return say("belief.rare");
-  if (n < d && 100n * n > 99n * d) return say("belief.sure");
-  return say("belief.percent", { percent: Number(ceilDiv(100n * n, d)) });
+  if (n && 100n * n < d) return say("posterior.rare");
+  if (n < d && 100n * n > 99n * d) return say("posterior.sure");
+  return say("posterior.percent", { percent: Number(ceilDiv(100n * n, d)) });
 }
 
 /** The local date of a time, as text in the page's language. @param {number} seconds UTC @returns {string} */

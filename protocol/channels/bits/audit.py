@@ -113,7 +113,7 @@ class BitsStructure(Structure):
         # A test of each bit of the integer would copy it once for each input.
         return [x for x, bit in enumerate(f"{y:0{self.channel.inputs}b}") if bit == "1"]
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if len(self.channel.own) > MOST_CLASSES:
             raise TooLarge(
                 f"a bits channel of {len(self.channel.own)} classes is too large: exact sums are computed for at most "

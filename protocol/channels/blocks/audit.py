@@ -124,9 +124,9 @@ class BlocksStructure(Structure):
             found[x] += hiding + of(self._own, marginals[y]) - nothing[y]
         return found
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         if self.channel.cover:
-            return self._covered_belief(prior, inputs)
+            return self._covered_posterior(prior, inputs)
         best = (0, 1)
         asked: dict[int, list[int]] = {}
         for x in inputs:
@@ -134,15 +134,15 @@ class BlocksStructure(Structure):
         for block, places in asked.items():
             # Only one input gives the output of an open input, and only inputs of a block give the outputs of that
             # block.
-            most, whole = (
-                (1, 1) if block == OPEN else self.inner[block - 1].belief(self._prior_of(block, prior), places)
-            )
+            most, whole = 1, 1
+            if block != OPEN:
+                most, whole = self.inner[block - 1].largest_posterior(self._prior_of(block, prior), places)
             if most * best[1] > best[0] * whole:
                 best = (most, whole)
         return best
 
-    def _covered_belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
-        """Return the result of ``belief`` if open inputs also give the outputs of the only block."""
+    def _covered_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+        """Return the result of ``largest_posterior`` if open inputs also give the outputs of the only block."""
         if any(self.channel.block_of[x] == OPEN for x in inputs):
             return 1, 1  # only one input gives the output of an open input
         outputs = self.inner[0].channel.outputs

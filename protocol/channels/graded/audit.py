@@ -84,7 +84,7 @@ class GradedStructure(Structure):
                 found[x] = base + raised[x]
         return found
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         self._require_supports()
         best = (0, 1)
         # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of

@@ -71,7 +71,7 @@ class HadamardStructure(Structure):
         signed = walsh([mine - theirs for mine, theirs in zip(agreed, other, strict=True)])
         return [(both + signed[x + 1]) // 2 for x in range(self.channel.inputs)]
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         high, low = self._weights
         marginals = self.marginals(prior)
         rising = sorted(range(len(marginals)), key=marginals.__getitem__)

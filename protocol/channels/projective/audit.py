@@ -66,7 +66,7 @@ class ProjectiveStructure(Structure):
         # Orthogonality is symmetric, so ``masses`` sums over the outputs that are orthogonal to each input.
         return [base + more for more in self.channel.geometry.masses(gained)[: self.channel.inputs]]
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         self._require_supports()
         best = (0, 1)
         # The posterior of an input exceeds its prior only on its preferred outputs, and most on the least probable of

@@ -89,7 +89,7 @@ class ResponseStructure(Structure):
         for x, marginal in enumerate(marginals):
             yield total - covers[x] + of(self.channel.cover_of(x) + truth, marginal)
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         channel, total = self.channel, sum(prior)
         self.require_steps(2 * channel.inputs + COLUMN_STEPS * len(inputs), "comparing the posteriors of its inputs")
         best = (0, 1)

@@ -128,7 +128,7 @@ class SetsStructure(Structure):
             at = marginals[self.raised(x)]
             yield base + more + of(channel.outside + channel.remainder, at) - of(channel.outside, at)
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         best = (0, 1)
 
         def look(x: int, column: OutputClass) -> None:

@@ -75,7 +75,7 @@ class WaveStructure(Structure):
         base, ends = sum(without), list(accumulate(more, initial=0))
         return [base + ends[x + channel.span] - ends[x] for x in range(channel.inputs)]
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         channel, marginals = self.channel, self.marginals(prior)
         nearest = _least_of_each(marginals, channel.span)
         overall = min(marginals)

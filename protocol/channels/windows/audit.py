@@ -257,7 +257,7 @@ class WindowsStructure(Structure):
                         found[x] += of(_weight(each, covered), seen[window]) - without[window]
         return found
 
-    def belief(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
+    def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
         channel, lift = self.channel, self._lift
         marginals = self.marginals(prior)
         asked = frozenset(inputs)
