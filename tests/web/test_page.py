@@ -225,12 +225,12 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "false promise": (campaigns.FALSE_PROMISE, {}, "This survey does not keep its promise."),
     "no campaign": (b"nothing", {}, "This survey cannot be trusted."),
     "wrong link": (campaigns.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),
-    "over": (campaigns.OVER, {}, "This survey is closed."),
+    "over": (campaigns.OVER, {}, "This survey is not open at this time."),
     "early": (campaigns.EDUCATION, {"closing": campaigns.EARLY}, "Highest education"),
     "too dear": (campaigns.DEAR, {}, "Your budget is too small for this survey."),
     "no signatures": (campaigns.EDUCATION, {"script": NO_ED25519}, "This browser cannot take part."),
     "no locks": (campaigns.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
-    "no storage": (campaigns.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "The stored data"),
+    "no storage": (campaigns.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "Storing or reading data"),
 }  # fmt: skip
 
 
@@ -258,7 +258,7 @@ def test_full_storage_is_not_charged(visitor: Visitor) -> None:
         "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
     )
     visitor.touch("Send it now")
-    visitor.heading("The stored data cannot be used.")
+    visitor.heading("Storing or reading data failed.")
     assert "Nothing was spent and nothing was sent." in visitor.text
     visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
     visitor.touch("Try again")
@@ -277,7 +277,7 @@ def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> No
         "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') } }"
     )
     visitor.touch("Send it now")
-    visitor.heading("The stored data cannot be used.")
+    visitor.heading("Storing or reading data failed.")
     assert "Nothing was spent" not in visitor.text
     visitor.page.evaluate("() => { IDBObjectStore.prototype.put = window.put }")
     visitor.touch("Try again")
