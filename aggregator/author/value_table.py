@@ -156,12 +156,12 @@ def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:
     """
     part = _unknown_item(domain, text) if isinstance(domain, Items) else text
     names = domain.named if isinstance(domain, Items | Values) else ()
-    what = "item" if isinstance(domain, Items) else "value"
     if part is None or not names:
-        return f"{(part or text)[:40]!r} is not {'an' if what == 'item' else 'a'} {what} of the campaign: {error}"
+        return f"{(part or text)[:40]!r} is not an answer to the question: {error}"
     first = [repr(name[:40]) for name in names[:MOST_NAMED]] + ["..."] * (len(names) > MOST_NAMED)
     expected = suggestion(part, names) or f": expected {', '.join(first)}"
-    return f"{part[:40]!r} is not one of the campaign's {len(names):,} {what}s{expected}"
+    what = "items" if isinstance(domain, Items) else "values"
+    return f"{part[:40]!r} is not one of the question's {len(names):,} {what}{expected}"
 
 
 def _unknown_item(domain: Items, text: str) -> str | None:

@@ -16,7 +16,7 @@ from aggregator.author.value_table import not_a_value
 from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, Failure
 from protocol.campaign import Campaign, SignedCampaign
-from protocol.domain import DITHER_BYTES, Answer, Domain, Values
+from protocol.domain import DITHER_BYTES, Answer, Domain, OrderedValues
 from protocol.errors import NotInDomain
 
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
@@ -229,7 +229,7 @@ def _answers(domain: Domain, text: str, option: str) -> list[Answer]:
 def _answer(domain: Domain, text: str, option: str) -> Answer:
     try:
         answer = domain.parse(text.strip())
-        if isinstance(domain, Values):
+        if isinstance(domain, OrderedValues):
             domain.index(answer, bytes(DITHER_BYTES))  # ``parse`` accepts every text as a label
         return answer
     except NotInDomain as error:

@@ -217,7 +217,7 @@ def test_a_prior_sheet_leaves_no_value_out(tmp_path):
     for text, message in (
         ("none,1\n", "no count for 'primary'"),
         ("none,0\n", "above zero"),
-        ("nobody,1\n", "'nobody' is not one of the campaign's 4 values: expected 'none'"),
+        ("nobody,1\n", "'nobody' is not one of the question's 4 values: expected 'none'"),
     ):
         path.write_text("value,count\n" + text, encoding="utf-8")
         with pytest.raises(SheetError, match=message):

@@ -74,7 +74,7 @@ def test_a_misspelt_name_gets_the_nearest_one(session):
     words = "--study", session / "lib", "estimate", "education"
     assert "--confidence" in run(*words, "--confidnce", 0.9, code=2).stderr
     wrong = run(*words, "--value", "bachelr", code=65).stderr
-    assert "--value: 'bachelr' is not one of the campaign's 4 values; did you mean 'bachelor'?" in wrong
+    assert "--value: 'bachelr' is not one of the question's 4 values; did you mean 'bachelor'?" in wrong
     assert "values: expected 'none', 'primary'" in run(*words, "--value", "zz", code=65).stderr
 
 

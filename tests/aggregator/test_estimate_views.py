@@ -396,7 +396,7 @@ def test_the_course_of_a_named_district_has_its_rows_only():
     place = place_of(terms, name)
     assert place == Place("3", 3)
     assert place_of(terms, terms.domain.label(5)) == Place("1", 5)
-    with pytest.raises(Failure, match=r"not a value .*, and no district has this name"):
+    with pytest.raises(Failure, match=r"not an answer .*, and no district has this name"):
         place_of(terms, "nowhere")
     one, every = (trend(signed, SPANS, tallies, only=only) for only in (place, None))
     alone, among = (each.change.at("3") for each in (one, every))

@@ -265,7 +265,10 @@ def test_simulated_reports_of_a_form_are_counted_by_view(tmp_path: Path) -> None
         ("vote,age,work,other\nyes,17,no,1\n", "header"),
         ("vote,age,work\nyes,17\n", "line 2"),
         ("vote,age,work\nyes,17,no\n,17,no\n", "line 3"),
-        ("vote,age,work\nyes,99,no\n", "line 2: question 'age': '99' is not a value of the campaign: the number lies"),
+        (
+            "vote,age,work\nyes,99,no\n",
+            "line 2: question 'age': '99' is not an answer to the question: the number lies",
+        ),
         ("vote,age,work\nyess,17,no\n", "line 2: question 'vote': 'yess' is not one of .*; did you mean 'yes'"),
         ("vote,age,work,count\nyes,17,no,1.5\n", "whole number"),
         ("vote,age,work\n", "has no people"),

@@ -110,7 +110,7 @@ def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
     assert isinstance(terms.domain, Items)
     assert 1 <= terms.domain.padding <= 5
     (tmp_path / "sets.txt").write_text("bread;stone", encoding="utf-8")
-    with pytest.raises(BadData, match="line 1: 'stone' is not one of the campaign's 5 items: expected 'bread'"):
+    with pytest.raises(BadData, match="line 1: 'stone' is not one of the question's 5 items: expected 'bread'"):
         drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
 
 
@@ -150,8 +150,8 @@ def test_an_invalid_item_number_is_refused_with_the_range(tmp_path) -> None:
             domain.members((wrong, "3"))
         assert wrong not in str(error.value).replace("30", "")
         file.write_text(f"value,count\n1;2,5\n3;{wrong};4,5\n", encoding="utf-8")
-        with pytest.raises(SheetError, match=f"line 3: '{wrong}' is not an item .* numbers 1 to 30"):
+        with pytest.raises(SheetError, match=f"line 3: '{wrong}' is not an answer .* numbers 1 to 30"):
             read_truth(file, domain)
         file.write_text(f"1;2\n3;{wrong};4\n", encoding="utf-8")
-        with pytest.raises(SheetError, match=f"line 2: '{wrong}' is not an item .* numbers 1 to 30"):
+        with pytest.raises(SheetError, match=f"line 2: '{wrong}' is not an answer .* numbers 1 to 30"):
             read_sets(file, domain)

@@ -72,7 +72,7 @@ def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
         ("wheat,hay,flax,epsilon\n1,2,3,low\n", "line 2: epsilon must be a number"),
         (
             "value,wheat,hay,flax\noats,1,2,3\n",
-            "line 2: 'oats' is not one of the campaign's 3 values: expected 'wheat', 'hay', 'flax'",
+            "line 2: 'oats' is not one of the question's 3 values: expected 'wheat', 'hay', 'flax'",
         ),
     ],
 )

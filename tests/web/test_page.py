@@ -230,7 +230,7 @@ STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "too dear": (campaigns.DEAR, {}, "Your budget is too small for this survey."),
     "no signatures": (campaigns.EDUCATION, {"script": NO_ED25519}, "This browser cannot take part."),
     "no locks": (campaigns.EDUCATION, {"script": "delete Navigator.prototype.locks"}, "This browser cannot take part."),
-    "no storage": (campaigns.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "Storing or reading data"),
+    "no storage": (campaigns.EDUCATION, {"script": "indexedDB.open = () => { throw Error() }"}, "Storing or reading"),
 }  # fmt: skip
 
 
