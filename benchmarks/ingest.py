@@ -198,7 +198,7 @@ def printed(*command: str) -> Iterator[tuple[str, str]]:
 
 
 def run(reports: int = SINGLES) -> Iterator[tuple[str, str]]:
-    """Measure ``reports`` single reports, then bundles."""
+    """Yield the figures of an ingest of ``reports`` single reports, then of bundles."""
     for envelopes, answers in ((reports, 1), (BUNDLES, BUNDLE)):
         with tempfile.TemporaryDirectory() as name:
             prepare(Path(name), envelopes, answers)

@@ -140,7 +140,7 @@ def most_expensive(address: Address, signed: SignedCampaign, reports: bytes) -> 
 
 
 def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
-    """Measure repeated requests, one kind after another; then the waiting time beside three expensive ones."""
+    """Yield the times of repeated requests, one kind after another; then the waiting time beside expensive ones."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "study"
         signed, reports = prepare(folder, rows)

@@ -69,7 +69,7 @@ class BestDuration:
 
     @contextmanager
     def turn(self, engine: Local | Cluster) -> Iterator[None]:
-        """Time the block."""
+        """Context manager: time the block, and keep the shortest times so far."""
         before, began = cpu(engine), time.perf_counter()
         yield
         self.wall = min(self.wall, time.perf_counter() - began)

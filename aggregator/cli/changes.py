@@ -79,7 +79,7 @@ def show_trend(
     confidence: float,
     output: ChangeOutput,
 ) -> Trend:
-    """Print the estimates of the requested spans of periods (default: each period) and the changes."""
+    """Print the estimates of the requested spans of periods (default: each period) and the changes, and return them."""
     spans = spans_of(study, signed, course.spans)
     ends = ends_of(course.ends, spans)
     if len(course.truths) not in (0, 1, len(spans)):

@@ -26,7 +26,7 @@ FORMATS = ("csv", "pdf")
 
 
 def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name that does not end in .csv or .pdf."""
+    """Refuse a file name that does not end in .csv or .pdf; return the file, None if none is named."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
         raise click.BadParameter(
             f"the name must end in .csv for codes or in .pdf for cards, not {path.name}", ctx, param

@@ -39,7 +39,8 @@ class CampaignName(click.ParamType[str]):
 
 
 def _title(data: bytes) -> str | None:
-    """Return the title in a signed campaign, unverified, because an audit would delay the shell."""
+    """Return the title in a signed campaign, unverified, because an audit would delay the shell; None if the bytes have
+    no title."""
     try:
         value = codec.decode(envelope.decode(data).unverified, limit=envelope.MAX_PAYLOAD[Kind.CAMPAIGN])
     except HalftruthError:

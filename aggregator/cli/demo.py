@@ -203,6 +203,6 @@ def _explain(text: str) -> None:
 
 
 def _run(*words: str) -> Any:
-    """Print a command as a user would type it, and run it in this process."""
+    """Print a command as a user would type it, run it in this process, and return its result."""
     shell.say(f"$ halftruth {shlex.join(words)}")
     return halftruth.main(list(words), prog_name="halftruth", standalone_mode=False)

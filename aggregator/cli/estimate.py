@@ -210,7 +210,8 @@ def _of_form(
     signed: SignedCampaign,
     margins: tuple[KnownMargin, ...],
 ) -> FormEstimate | FormCourse | FormClasses | None:
-    """Print the requested questions of a form, or write the page of all its questions, which returns None."""
+    """Print the requested questions of a form, and return them; or write the page of all its questions, and return
+    None."""
     request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.output_format)
     if not chosen.questions and chosen.html is not None:
         chosen.require_page_alone()
@@ -229,7 +230,7 @@ def _of_form(
 def _course(
     chosen: EstimateOptions, ends: list[Span] | None, study: Study, engine: Engine, signed: SignedCampaign
 ) -> Trend | OrderedCourse:
-    """Print the estimates of each period or class, and their differences."""
+    """Print the estimates of each period or class, and their differences, and return them."""
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
     from aggregator.cli.value_names import place_of
     from aggregator.estimate.ordered import has_summary
@@ -266,7 +267,7 @@ def _course(
 def _in_order(
     chosen: EstimateOptions, signed: SignedCampaign, tally: Tally, margins: tuple[KnownMargin, ...]
 ) -> Ordered:
-    """Print the requested quantiles and ranges, and write the page."""
+    """Print the requested quantiles and ranges, write the page if one is requested, and return them."""
     ranges = chosen.ranges
     found = estimate_ranges(
         _drawn(ranges, chosen), signed, tally, chosen.method, chosen.confidence, chosen.class_name, margins
@@ -278,7 +279,7 @@ def _in_order(
 
 
 def _drawn(ranges: Ranges, chosen: EstimateOptions) -> Ranges:
-    """Return the ranges with the distribution function if it is printed or drawn."""
+    """Return the ranges, with the distribution function if it is printed, drawn or put on a page."""
     return replace(ranges, cdf=ranges.cdf or chosen.cdf or chosen.plot is not None or chosen.html is not None)
 
 
@@ -290,7 +291,8 @@ def _distribution(
     classes: tuple[str, ...],
     course: Trend | OrderedCourse | None,
 ) -> Estimate:
-    """Estimate the distribution, print it if no ``course`` was printed, and write the page.
+    """Estimate the distribution, print it if no ``course`` was printed, write the page if one is requested, and return
+    the estimate.
 
     Args:
         classes: the campaign's classes; ``signed`` may be restricted to one of them.

@@ -91,7 +91,8 @@ class EstimateOptions:
 
     @property
     def numbers(self) -> list[str]:
-        """The options that print one number instead of the distribution; --mean is not one of them beside ranges."""
+        """The given options that print one number instead of the distribution; empty with ranges, and --mean counts
+        only without --by."""
         if self.ranges.named:
             return []
         return [name for name in ONE_NUMBER if name in self.given and not (name == "mean" and self.by)]

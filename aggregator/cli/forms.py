@@ -82,7 +82,7 @@ class FormRequest:
     output_format: str
 
     def estimate(self, signed: SignedCampaign, tally: Tally, where: str | None = None) -> FormEstimate:
-        """Estimate the questions from a tally.
+        """Return the estimate of the questions from a tally.
 
         Args:
             where: the class of people to which ``signed`` and ``tally`` are restricted; None for everybody.
@@ -100,7 +100,8 @@ def print_form(
     plot: Path | None = None,
     where: str | None = None,
 ) -> FormEstimate:
-    """Estimate the requested questions, weighted to known margins, print them beside the true shares, and draw them.
+    """Estimate the requested questions, weighted to known margins, and return them; print them beside the true shares,
+    and draw them.
 
     Args:
         where: the class of people; None for everybody.
@@ -144,8 +145,8 @@ def print_form_course(
     steps: bool,
     where: str | None,
 ) -> FormCourse:
-    """Estimate the requested questions in each span of periods (default: each period), and print estimates and
-    changes."""
+    """Estimate the requested questions in each span of periods (default: each period), print estimates and
+    changes, and return them."""
     from aggregator.cli.spans import ends_of, spans_of, warn_left_out, warn_single
     from aggregator.estimate.classes import signed_within
     from aggregator.estimate.form_course import form_course
@@ -171,8 +172,8 @@ def print_form_course(
 
 
 def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormRequest) -> FormClasses:
-    """Estimate the requested questions in each class of people, and print estimates and differences from the first
-    class."""
+    """Estimate the requested questions in each class of people, print estimates and differences from the first
+    class, and return them."""
     from aggregator.cli.spans import warn_left_out
     from aggregator.estimate.form_course import form_classes
 
@@ -202,7 +203,7 @@ def _print_sides(
 
 
 def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDifference:
-    """Estimate the requested questions on two sides that share no device, and print the difference."""
+    """Estimate the requested questions on two sides that share no device, print the difference, and return it."""
     from aggregator.estimate.change import NotComparable
     from aggregator.estimate.form_change import form_difference
     from aggregator.present.forms import form_difference_csv, form_difference_table

@@ -17,7 +17,7 @@ FORMATS = ("svg", "pdf", "png", "html")
 
 
 def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name that does not end in the name of a poster format."""
+    """Refuse a file name that does not end in a poster format; return the file, None if none is named."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
         raise click.BadParameter(f"the name must end in one of .{', .'.join(FORMATS)}, not {path.name}", ctx, param)
     return path

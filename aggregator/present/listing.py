@@ -115,7 +115,8 @@ def _views(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def _rounding(terms: Campaign) -> list[tuple[str, str]]:
-    """Return the row that states to which numbers answers are randomly rounded."""
+    """Return the row that states to which numbers answers are randomly rounded; empty without such rounding, or for
+    many numbers."""
     domain = terms.domain
     if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > FEW:
         return []
@@ -183,7 +184,7 @@ def levels_of(audit: Audit) -> dict[str, tuple[str, str]]:
 
 
 def _levels(audit: Audit) -> list[tuple[str, str]]:
-    """Return rows with the channel's levels under other notions."""
+    """Return rows with the channel's levels under other notions; empty if the audit computed none."""
     found, request = audit.table, audit.request
     if found is None or request is None:
         return []
@@ -315,7 +316,7 @@ def _promises(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def _ball(notion: Notion, certificate: Certificate) -> list[tuple[str, str]]:
-    """Return the row that describes a declared ball of priors."""
+    """Return the row that describes a declared ball of priors; empty without a ball."""
     if not isinstance(notion, Information) or certificate.ball is None:
         return []
     radius = exact.written(Fraction(notion.radius, RADIUS_UNITS))
