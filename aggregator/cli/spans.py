@@ -61,5 +61,5 @@ def warn_left_out(names: Sequence[str], minimum: int) -> None:
 
 
 def warn_single(name: str) -> None:
-    """Warn that nothing can be compared with the only span of periods, or class, that is not left out."""
-    shell.warn(f"Warning: there are enough devices only in {name}, so no difference can be computed")
+    """Warn that nothing can be compared with the only span of periods, or class, that is estimated."""
+    shell.warn(f"Warning: only {name} is estimated, so no difference can be computed")

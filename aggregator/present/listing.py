@@ -229,10 +229,10 @@ def release_table(release: Release) -> Table:
 
     count = quantity(release.equivalence_classes, "equivalence class", "equivalence classes")
     rows = [("rows", f"{release.rows:,} in {count}")]
-    smallest = f", the size of the class of {like(release.smallest)}" if release.smallest else ""
+    smallest = f", the size of the equivalence class of {like(release.smallest)}" if release.smallest else ""
     rows.append(("k", f"{release.k:,}{smallest}"))
     if release.l is not None:
-        diverse = f", the number of sensitive values in the class of {like(release.least_diverse)}"
+        diverse = f", the number of sensitive values in the equivalence class of {like(release.least_diverse)}"
         rows.append(("l", f"{release.l:,}{diverse if release.least_diverse else ''}"))
     return _pairs(rows)
 

@@ -483,7 +483,7 @@ def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):
     assert json.loads(shown) == {
         "rows": 7, "equivalence_classes": 3, "k": 2, "smallest": {"zip": "2"}, "l": 1, "least_diverse": {"zip": "2"},
     }  # fmt: skip
-    assert "the class of zip '2'" in call(path, "--known", "zip")
+    assert "the equivalence class of zip '2'" in call(path, "--known", "zip")
     assert "below 3" in call(path, "--known", "zip", "--at-least-k", 3, code=1)
     assert "below 2" in call(path, "--known", "zip", "--sensitive", "illness", "--at-least-l", 2, code=1)
     call(path, "--known", "zip", "--at-least-k", 2)

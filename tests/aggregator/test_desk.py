@@ -264,7 +264,7 @@ def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
     )
     assert Counter(row["periods"] for row in rows) == {"0": 4, "1": 4, "2": 4, "4": 4}
     single = in_study(desk, "estimate", "again", "--by", "period")
-    assert "enough devices only in period 0" in single.stderr
+    assert "only period 0 is estimated" in single.stderr
     assert "95% interval" in single.stdout
     few = in_study(desk, "estimate", "education", "--by", "period", "--periods", "3,5", code=75)
     assert "--periods" in few.stderr
