@@ -118,7 +118,7 @@ def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
     agreed(device, campaign())
     calls = [lambda: device.join(wrong), lambda: device.lower_caps(wrong), lambda: device.answer(wrong, "none")]
     names = ("terms", "campaign", "consented", "consent", "enrolment", "collected", "bundle", "preview", "exposure")
-    calls += [lambda name=name: getattr(device, name)(wrong) for name in (*names, "prior", "transcript", "addresses")]
+    calls += [lambda name=name: getattr(device, name)(wrong) for name in (*names, "history", "transcript", "addresses")]
     # None means all campaigns in these calls.
     if wrong is not None:
         calls += [lambda: device.forget(wrong), lambda: device.outbox.send(campaign_id=wrong)]
