@@ -353,12 +353,15 @@ class Unit:
         code = child.end(0 if more else time.monotonic() + EXIT_SECONDS)
         lines = child.printed.decode(errors="replace").split("\n")
         said = ", ".join(line.removeprefix("edge_sdk: ") for line in lines if line) or f"exit code {code}"
-        if child is self._asking and not more and code == NOT_YET:
+        asking = child is self._asking
+        if asking and not more and code == NOT_YET:
             self._warn("following", said, NOTICE)
         elif more:
-            self._warn("leaving", f"the upload was stopped after {SEND_SECONDS} seconds; a later one is tried")
+            what = "the request for the next campaign" if asking else "the upload"
+            self._warn("leaving", f"{what} was stopped after {SEND_SECONDS} seconds; a later one is tried")
         elif code:
-            self._warn("leaving", f"not everything was sent: {said}")
+            what = "the next campaign was not joined" if asking else "not everything was sent"
+            self._warn("leaving", f"{what}: {said}")
         else:
             self._solved("leaving", "")
             self._say(NOTICE, said)

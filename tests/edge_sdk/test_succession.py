@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import select
+import sys
 from dataclasses import fields
 
 import pytest
@@ -13,6 +14,7 @@ from edge_sdk.campaigns.succession import SAME, follow, followed
 from edge_sdk.transport.address import Address
 from edge_sdk.transport.download import NoResponse
 from edge_sdk.unit.config import load
+from edge_sdk.unit.sensor import Child
 from protocol.campaign import Campaign, campaign_id
 from protocol.keys import SigningKey
 from tests.aggregator.test_receive import served
@@ -122,3 +124,16 @@ def test_a_unit_follows_its_study_by_itself(world, tmp_path):
         one.again()
         assert (one.unit.campaign_id, one.unit.agreed_to) == (campaign_id(second), campaign_id(first))
     assert not load(written(tmp_path / "other", PLAIN)).follow
+
+
+@pytest.mark.parametrize("seconds", [0, PATIENCE])
+def test_a_failed_request_for_the_next_campaign_is_not_called_an_upload(world, monkeypatch, seconds):
+    """If the process that asks for the next campaign fails or hangs, the log names the next campaign."""
+    monkeypatch.setattr("edge_sdk.unit.agent.SEND_SECONDS", seconds)
+    one = world(PLAIN)
+    one.unit._sending = one.unit._asking = Child([sys.executable, "-c", "import sys; sys.exit('no room')"], errors=True)
+    while one.unit.waits_for:
+        assert not seconds or select.select(one.unit.waits_for, [], [], PATIENCE)[0]
+        one.unit._finish_sending()
+    stopped = "the request for the next campaign was stopped after 0 seconds; a later one is tried"
+    assert one.log == ["the next campaign was not joined: no room" if seconds else stopped]
