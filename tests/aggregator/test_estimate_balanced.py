@@ -16,12 +16,11 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import candidates
-from protocol.campaign import Campaign
 from protocol.channels.bits.channel import Bits, S
 from protocol.domain import Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Graded, Ldp
-from protocol.views import plain_views
+from tests.aggregator.terms import terms_of
 from tests.aggregator.test_estimate_bits import words
 
 HALF = S // 2
@@ -87,12 +86,6 @@ def test_the_constraint_on_the_sum_reduces_the_variance(channel, most):
     assert decoder.variances(distribution).sum() <= most * decoder.plain.variances(distribution).sum()
 
 
-def terms_of(domain, channel):
-    return Campaign(
-        "T", "Q?", "", "O", domain, Ldp(2 * NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
-    )
-
-
 def test_the_plan_states_the_error_of_the_estimate():
     """n times the sum of the squared standard errors, estimated from expected counts, is the plan's error.
 
@@ -104,7 +97,7 @@ def test_the_plan_states_the_error_of_the_estimate():
             if isinstance(one, str) or mechanism.name not in ("oue", "rappor"):
                 continue
             counts = np.rint(10**9 * decoder_of(one.channel).forward(np.full(6, 1 / 6))).astype(np.int64)
-            found = estimate(terms_of(domain, one.channel), Tally(counts, 10**9), method="linear")
+            found = estimate(terms_of(domain, one.channel, 2 * NANONATS), Tally(counts, 10**9), method="linear")
             assert 10**9 * (found.se**2).sum() == pytest.approx(one.raw_mse, rel=1e-6)
             assert found.influence.people_per_report == pytest.approx(one.weight)
 

@@ -26,18 +26,11 @@ from aggregator.planner.plan import plan
 from aggregator.present.document import estimate_csv
 from aggregator.present.plan_tables import plan_table
 from aggregator.present.table import estimate_table
-from protocol.campaign import Campaign
 from protocol.channels.bits.channel import S
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
-from protocol.views import plain_views
-
-
-def terms_of(domain, channel):
-    return Campaign(
-        "T", "Q?", "", "O", domain, Ldp(NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
-    )
+from tests.aggregator.terms import terms_of
 
 
 def shapes(k):

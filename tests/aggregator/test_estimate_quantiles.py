@@ -18,22 +18,15 @@ from aggregator.families.bits.recipe import oue
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.families.wave.recipe import wave
-from protocol.campaign import Campaign
-from protocol.channels import Channel
 from protocol.domain import Dates, Domain, NumberRange, OrderedValues, Values
 from protocol.errors import NotInDomain
 from protocol.exact import NANONATS
-from protocol.notions import Ldp
-from protocol.views import Coarse, Identity, View, plain_views
+from protocol.views import Coarse, Identity, View
+from tests.aggregator.terms import terms_of
 from tests.aggregator.test_estimate_smoothed import shapes
 
 Z = 1.6448536269514722
 """The normal quantile of 90% intervals."""
-
-
-def terms_of(channel: Channel, domain: Domain) -> Campaign:
-    views = plain_views(channel)
-    return Campaign("T", "Q?", "", "O", domain, Ldp(NANONATS), "any", views, 0, 86400, 86400, 1, 1, "open")
 
 
 def reports(p: np.ndarray, n: int, seed: int) -> np.ndarray:
@@ -84,7 +77,7 @@ def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -
     profile, places = Profile(Merged.of(decoder_of(channel), counts)), np.arange(20)
     z = Z * math.sqrt(SHORTER)
     for found in ordered(
-        terms_of(channel, domain), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), confidence=0.9
+        terms_of(domain, channel), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), confidence=0.9
     ).quantiles:
         held = [
             v
@@ -139,7 +132,7 @@ def test_intervals_have_their_coverage_long() -> None:
 def estimated(domain: Domain, **wanted: Any) -> Ordered:
     channel = wave(domain.size, NANONATS)
     counts = reports(shapes(domain.size)["smooth"], 20_000, 5)
-    return ordered(terms_of(channel, domain), Tally.of(counts), confidence=0.9, **wanted)
+    return ordered(terms_of(domain, channel), Tally.of(counts), confidence=0.9, **wanted)
 
 
 def test_ranges_add_up_and_lie_in_their_intervals() -> None:
@@ -192,7 +185,7 @@ def test_invalid_orders_fractions_and_ranges_are_refused() -> None:
     """Values without an order, fractions outside 0 to 1, edges outside the range, and empty ranges are refused."""
     labels, ages = Values(tuple("abcdefgh")), NumberRange.of(17, 90)
     with pytest.raises(NotOrdered, match="have no order"):
-        ordered(terms_of(randomized_response(8, NANONATS), labels), Tally.of(np.full(8, 50)), quantiles=(0.5,))
+        ordered(terms_of(labels, randomized_response(8, NANONATS)), Tally.of(np.full(8, 50)), quantiles=(0.5,))
     with pytest.raises(NotOrdered, match="between 0 and 1"):
         estimated(ages, quantiles=(50,))
     with pytest.raises(NotInDomain):
@@ -209,13 +202,13 @@ def test_quantiles_of_bits_and_views_are_refused_with_a_reason() -> None:
     bits = oue(8, NANONATS)
     counts = Tally(np.full(8, 40), 100)
     with pytest.raises(NotOrdered, match="counted bit by bit"):
-        ordered(terms_of(bits, line), counts, quantiles=(0.5,))
-    assert ordered(terms_of(bits, line), counts, mean=True).mean is not None
+        ordered(terms_of(line, bits), counts, quantiles=(0.5,))
+    assert ordered(terms_of(line, bits), counts, mean=True).mean is not None
     halves = (
         View(1, Coarse(4), randomized_response(2, NANONATS)),
         View(1, Identity(), randomized_response(8, NANONATS)),
     )
-    terms = replace(terms_of(bits, line), views=halves)
+    terms = replace(terms_of(line, bits), views=halves)
     parts = tuple(Tally.of(np.full(size, 50)) for size in (2, 8))
     with pytest.raises(NotOrdered, match="views of the answer"):
         ordered(terms, ViewsTally.of_parts(parts, {}, None), quantiles=(0.5,))

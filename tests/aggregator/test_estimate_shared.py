@@ -21,6 +21,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.notions.classes import Classes
 from protocol.views import plain_views
+from tests.aggregator.terms import terms_of
 
 K, LEVELS = 6, (NANONATS // 2, 2 * NANONATS)
 CHANNELS = tuple(randomized_response(K, level) for level in LEVELS)
@@ -95,9 +96,7 @@ def test_classes_that_differ_are_not_pooled_by_precision():
     tally = Tally.of(counts_of((P, P[::-1]), 10 * SIZES, np.random.default_rng(1)))
     with pytest.raises(NotShared, match="different shares"):
         estimate(TERMS, tally, pool="precision")
-    plain = Campaign(
-        "T", "Q?", "", "O", TERMS.domain, Ldp(LEVELS[0]), "any", plain_views(CHANNELS[0]), 0, 86400, 86400, 1, 1, "open"
-    )  # fmt: skip
+    plain = terms_of(TERMS.domain, CHANNELS[0], LEVELS[0])
     with pytest.raises(NotShared, match="this campaign has none"):
         estimate(plain, Tally.of(np.full(K, 100)), pool="precision")
 

@@ -15,13 +15,12 @@ from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import half_width, wave
 from aggregator.planner.choice import AUTO, Unsuited, chosen
-from protocol.campaign import Campaign
 from protocol.channels import Wave
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
-from protocol.views import plain_views
 from tests.aggregator.matrix import dense
+from tests.aggregator.terms import terms_of
 from tests.families import CHANNELS
 
 WAVES = {name: channel for name, channel in CHANNELS.items() if isinstance(channel, Wave)}
@@ -79,13 +78,6 @@ def test_the_window_is_as_wide_as_published(level: int) -> None:
         assert all(b < 1 or b == half or math.gcd(2 * b + 1, k - 1) > 1 for b in skipped)
 
 
-def terms_of(channel, numbers) -> Campaign:
-    domain = Buckets.of(numbers)
-    return Campaign(
-        "T", "Q?", "", "O", domain, Ldp(NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
-    )
-
-
 def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
     """The default estimate from a wave has at most half the Wasserstein distance of that from the channel of ``auto``.
 
@@ -99,10 +91,9 @@ def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
     for name in ("wave", AUTO):
         _, channel = chosen(name, question)
         distribution = np.maximum(decoder_of(channel).forward(p), 0)
-        found = [
-            estimate(terms_of(channel, range(k)), Tally.of(generator.multinomial(n, distribution / distribution.sum())))
-            for _ in range(8)
-        ]
+        distribution /= distribution.sum()
+        terms = terms_of(question.domain, channel)
+        found = [estimate(terms, Tally.of(generator.multinomial(n, distribution))) for _ in range(8)]
         distances.append(np.mean([np.abs(np.cumsum(one.share - p)).sum() / (k - 1) for one in found]))
         if name == "wave":
             assert {one.method for one in found} == {"smooth"}
@@ -123,9 +114,8 @@ def test_the_mean_is_unbiased_and_has_the_stated_error() -> None:
     numbers = [10 + 5 * x for x in range(k)]
     channel, p = wave(k, NANONATS), generator.dirichlet(np.ones(k))
     distribution, truth = decoder_of(channel).forward(p), float(p @ numbers)
-    answers = [
-        query.mean(terms_of(channel, numbers), Tally.of(generator.multinomial(n, distribution))) for _ in range(400)
-    ]
+    terms = terms_of(Buckets.of(numbers), channel)
+    answers = [query.mean(terms, Tally.of(generator.multinomial(n, distribution))) for _ in range(400)]
     means, errors = np.array([one.raw for one in answers]), np.array([one.se for one in answers])
     assert np.mean(errors) == pytest.approx(means.std(), rel=0.2)
     assert abs(means.mean() - truth) < 4 * means.std() / 20

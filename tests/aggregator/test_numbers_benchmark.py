@@ -10,11 +10,9 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from benchmarks.numbers import beta, by_tree, errors, rounding
-from protocol.campaign import Campaign
 from protocol.domain import Buckets
 from protocol.exact import NANONATS
-from protocol.notions import Ldp
-from protocol.views import plain_views
+from tests.aggregator.terms import terms_of
 
 
 def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
@@ -23,9 +21,7 @@ def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
     domain, channel, p = Buckets.of([-1, 0, 1]), randomized_response(3, NANONATS), beta(64)
     decoder, numbers, n = decoder_of(channel), 2 * (np.arange(64) + 0.5) / 64 - 1, 10**9
     distribution = decoder.forward(np.array([np.interp(numbers, [-1, 0, 1], unit) @ p for unit in np.eye(3)]))
-    views = plain_views(channel)
-    terms = Campaign("T", "Q?", "", "O", domain, Ldp(NANONATS), "any", views, 0, 86400, 86400, 1, 1, "open")
-    found = query.mean(terms, Tally.of(np.rint(n * distribution).astype(np.int64)))
+    found = query.mean(terms_of(domain, channel), Tally.of(np.rint(n * distribution).astype(np.int64)))
     people = float(p @ (numbers - p @ numbers) ** 2)
     assert n * found.se**2 == pytest.approx(rounding(decoder, domain, numbers, p) + people, rel=1e-6)
 

@@ -27,6 +27,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.views import plain_views
 from tests.aggregator import command
+from tests.aggregator.terms import terms_of
 
 KEY = SigningKey(bytes([9]) * 32)
 ASKED = ("--quantiles", ".5,.1", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean", "--cdf")
@@ -203,9 +204,7 @@ def test_a_mean_of_days_is_a_day():
     """A mean of dates is a date in text and JSON; its standard error is in days, and dates have no sum."""
     domain = Dates.of("2026-01-01", "2026-01-09")
     channel = wave(9, 2 * NANONATS)
-    terms = Campaign(
-        "T", "Q?", "", "O", domain, Ldp(2 * NANONATS), "any", plain_views(channel), 0, 86400, 86400, 1, 1, "open"
-    )
+    terms = terms_of(domain, channel, 2 * NANONATS)
     counts = np.rint(10**6 * decoder_of(channel).forward(np.eye(9)[5])).astype(np.int64)
     found = query.mean(terms, Tally.of(counts))
     assert found.as_json()["estimate_day"] == "2026-01-06"

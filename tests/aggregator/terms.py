@@ -1,0 +1,16 @@
+"""The terms of a campaign with one channel, for tests of estimates."""
+
+from __future__ import annotations
+
+from protocol.campaign import Campaign
+from protocol.channels import Channel
+from protocol.domain import Domain
+from protocol.exact import NANONATS
+from protocol.notions import Ldp
+from protocol.views import plain_views
+
+
+def terms_of(domain: Domain, channel: Channel, level: int = NANONATS) -> Campaign:
+    """Return the terms of an open campaign of one day and one answer, with LDP, that needs one report."""
+    views = plain_views(channel)
+    return Campaign("T", "Q?", "", "O", domain, Ldp(level), "any", views, 0, 86_400, 86_400, 1, 1, "open")
