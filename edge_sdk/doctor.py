@@ -37,7 +37,7 @@ def facts(records: Records, now: int) -> dict[str, str | int | float]:
 def _waiting(records: Records) -> dict[str, str]:
     """Return the reason why envelopes wait, for each campaign with a failed upload or without an address."""
     return {
-        f"waits of {_title(records, one.campaign_id)}": f"envelopes: {one.envelopes}; {one.state}"
+        f"waits of {_title(records, one.campaign_id)}": f"envelopes: {one.envelopes}; {one.reason}"
         for one in waiting(records.outbox)
         if one.failures or not one.addresses
     }

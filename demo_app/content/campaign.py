@@ -49,7 +49,7 @@ class CampaignCard:
 
     Attributes:
         state: "new" (no consent), "upcoming", "open" (asks for an answer), "answered" (in this period) or "over".
-        following: UTC seconds at which the next period begins; None if no further period begins.
+        next_period: UTC seconds at which the next period begins; None if no further period begins.
         left: number of answers that are still possible in this period.
         early: True if its author closed it early, at ``closes``.
         questions: the questions of a form, in order, by name; empty for a single question.
@@ -63,7 +63,7 @@ class CampaignCard:
     state: str
     opens: int
     closes: int
-    following: int | None
+    next_period: int | None
     left: int
     early: bool = False
     questions: Mapping[str, QuestionNames] = field(default_factory=dict, compare=False, repr=False)
@@ -78,7 +78,7 @@ class CampaignCard:
         terms = device.terms(campaign_id, language())
         closes = terms.closes if terms.closed_early is None else min(terms.closes, terms.closed_early)
         period = max(0, now - terms.opens) // terms.period_seconds
-        following = terms.opens + (period + (now >= terms.opens)) * terms.period_seconds
+        next_period = terms.opens + (period + (now >= terms.opens)) * terms.period_seconds
         free = left(device, campaign_id, period) if terms.opens <= now < closes else 0
         if now >= closes:
             state = OVER
@@ -95,7 +95,7 @@ class CampaignCard:
             state,
             terms.opens,
             closes,
-            following if following < closes else None,
+            next_period if next_period < closes else None,
             free,
             closes < terms.closes,
             questions_of(device, campaign_id) if terms.questions else {},

@@ -27,7 +27,7 @@ class WaitingReports:
         addressable: True if the person may enter an address, because the campaign names none.
         envelopes, size: the number of envelopes, and their total size in bytes.
         kinds: (kind, number, bytes) of the enrolments and of the reports.
-        again: time of the next attempt; None if an attempt is possible now.
+        next_attempt: time of the next attempt; None if an attempt is possible now.
         refused: True if the study can never accept these bytes.
         unknown_campaign: True if the study does not have this campaign; the study may import the campaign later.
     """
@@ -39,7 +39,7 @@ class WaitingReports:
     envelopes: int
     size: int
     kinds: tuple[tuple[str, int, int], ...]
-    again: int | None
+    next_attempt: int | None
     refused: bool
     unknown_campaign: bool
 
@@ -68,7 +68,7 @@ class OutboxContent:
                 one.envelopes,
                 one.size,
                 _kinds([envelope for envelope in waits if envelope.campaign_id == one.campaign_id]),
-                one.not_before if one.not_before > now else None,
+                one.next_attempt if one.next_attempt > now else None,
                 one.refused,
                 one.unknown_campaign,
             )
@@ -92,14 +92,14 @@ class Delivery:
     Attributes:
         sent: number of envelopes that the study acknowledged.
         left: number of envelopes that still wait.
-        again: time of the next attempt; None if there is no next attempt.
+        next_attempt: time of the next attempt; None if there is no next attempt.
         refused: True if the study can never accept one of the envelopes.
         reason: the SDK's text on why envelopes still wait; empty if all were sent.
     """
 
     sent: int
     left: int
-    again: int | None
+    next_attempt: int | None
     refused: bool
     reason: str
 
@@ -110,4 +110,6 @@ class Delivery:
 
         order = (Outcome.REFUSED, Outcome.ELSEWHERE, Outcome.UNKNOWN_CAMPAIGN, Outcome.FAILED, Outcome.WAITING)
         reasons = [attempt.reason for outcome in order for attempt in sent.of(outcome)]
-        return cls(sent.envelopes, left, sent.again, bool(sent.of(Outcome.REFUSED)), "\n".join(dict.fromkeys(reasons)))
+        return cls(
+            sent.envelopes, left, sent.next_attempt, bool(sent.of(Outcome.REFUSED)), "\n".join(dict.fromkeys(reasons))
+        )

@@ -56,9 +56,9 @@ def state(one: CampaignCard) -> str:
     if one.state == NEW:
         return say("state.new")
     if one.state == OPEN:
-        return say("state.open", day=day((one.following or one.closes) - 1))
+        return say("state.open", day=day((one.next_period or one.closes) - 1))
     if one.state == ANSWERED:
-        return say("state.last") if one.following is None else say("state.answered", day=day(one.following))
+        return say("state.last") if one.next_period is None else say("state.answered", day=day(one.next_period))
     if one.state == OVER:
         return say("state.early" if one.early else "state.over", day=day(one.closes - 1))
     return say("state.upcoming", day=day(one.opens))

@@ -30,7 +30,7 @@ class DeliveredView(PageView):
             outcome = say("delivered.refused", count=delivery.left)
         else:
             outcome = say("delivered.waits", count=delivery.left)
-        again = delivery.again
+        again = delivery.next_attempt
         when = again and say("delivered.again", day=day(again), clock=clock(again))
         self.fill(
             (

@@ -75,8 +75,11 @@ class OutboxView(PageView):
             return
         if upload.unknown_campaign:
             yield words(say("outbox.unknown_campaign"), colour="alert")
-        if upload.again is not None:
-            yield words(say("outbox.again", day=day(upload.again), clock=clock(upload.again)), colour="muted")
+        if upload.next_attempt is not None:
+            yield words(
+                say("outbox.again", day=day(upload.next_attempt), clock=clock(upload.next_attempt)),
+                colour="muted",
+            )
         else:
             yield words(say("outbox.ready"), colour="muted")
 

@@ -117,9 +117,9 @@ class TermsView(PageView):
             return
         if one.state == OPEN:
             yield action("answer", say("terms.answer"), lambda: self.app.go(answering(one), one.campaign_id))
-        if one.state == ANSWERED and one.following is not None:
-            following = one.following
-            yield action("remind", say("terms.remind"), lambda: self._remind(following), "outlined")
+        if one.state == ANSWERED and one.next_period is not None:
+            next_period = one.next_period
+            yield action("remind", say("terms.remind"), lambda: self._remind(next_period), "outlined")
         yield action("forget", say("terms.forget"), lambda: self._forget(agreement), "plain")
 
     def _remind(self, when: int) -> None:

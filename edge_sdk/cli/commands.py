@@ -143,10 +143,10 @@ def _waiting(device: Device) -> list[dict[str, object]]:
             "envelopes": one.envelopes,
             "bytes": one.size,
             "to": " or ".join(one.addresses) or "no address",
-            "state": one.state,
+            "reason": one.reason,
         }
         if one.failures and not one.refused:
-            row["again"] = one.not_before
+            row["next_attempt"] = one.next_attempt
         rows.append(row)
     return rows
 
@@ -191,7 +191,7 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
         "unknown_campaign": counts[Outcome.UNKNOWN_CAMPAIGN],
         "refused": counts[Outcome.REFUSED],
         "elsewhere": counts[Outcome.ELSEWHERE],
-        "again": sent.again,
+        "next_attempt": sent.next_attempt,
         "stay": [
             {
                 "campaign": attempt.campaign_id.hex(),
@@ -204,8 +204,8 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
         ],
     }
     text = f"{sent.envelopes} sent, {queued} queued"
-    if sent.again is not None:
-        text += f", the next attempt not before {moment(sent.again)}"
+    if sent.next_attempt is not None:
+        text += f", the next attempt not before {moment(sent.next_attempt)}"
     lost = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
     wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.UNKNOWN_CAMPAIGN), *lost]
     if wrong:
@@ -214,7 +214,7 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
             f"campaign {one.campaign_id.hex()[:8]}: {one.reason}" if several else one.reason for one in wrong
         )
         raise Incomplete(f"{why}; {text}", printed, FAILED)
-    if sent.again is not None:
+    if sent.next_attempt is not None:
         raise Incomplete(text, printed, NOT_YET)
     shown = ("sent", "queued", "stay") if elsewhere else ("sent", "queued")
     return {name: value for name, value in printed.items() if whole or name in shown}

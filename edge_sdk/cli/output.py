@@ -22,7 +22,7 @@ NATS = {
     "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
     "together", "changing", "forgotten",
 }  # fmt: skip
-TIMES = {"opens", "closes", "closed_early", "time", "again", "known_past"}
+TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "known_past"}
 SHARES = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
 """Shares that are rounded up, so that no disclosure is understated."""
 DELTAS = {"ldp", "lip"}

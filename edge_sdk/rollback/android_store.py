@@ -75,9 +75,9 @@ class AndroidKeyStore(FileKeyStore):
         self._wrap(secret)
         self._secret, self._renewed = secret, True
 
-    def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
+    def keep_checkpoint(self, checkpoint: Checkpoint, erase_earlier: bool = False) -> None:
         """Write the checkpoint; the first call after opening also replaces the key."""
-        super().keep_checkpoint(checkpoint, alone)
+        super().keep_checkpoint(checkpoint, erase_earlier)
         if self._secret is not None and not self._renewed:
             self._wrap(self._secret)
             self._renewed = True

@@ -108,23 +108,23 @@ class CheckpointWriter:
             StoreRestored
             StoreError: an earlier checkpoint may still exist.
         """
-        self.move(alone=True)
+        self.move(erase_earlier=True)
         if self.trouble:
             raise StoreError(self.trouble)
 
-    def move(self, latest: Checkpoint | None = None, alone: bool = False) -> None:
+    def move(self, latest: Checkpoint | None = None, erase_earlier: bool = False) -> None:
         """Write the committed checkpoint to the key store, under the write lock, so that an older checkpoint never
         replaces a newer one.
 
         Args:
             latest: as for ``stored_checkpoint``.
-            alone: erase all earlier checkpoints.
+            erase_earlier: erase all earlier checkpoints.
         Raises:
             StoreRestored: the key store's checkpoint is ahead, so this is an old copy of the store.
         """
         try:
             self._store.while_locked(
-                lambda: self._key_store.keep_checkpoint(stored_checkpoint(self._store, latest), alone)
+                lambda: self._key_store.keep_checkpoint(stored_checkpoint(self._store, latest), erase_earlier)
             )
         except StoreRestored:
             raise

@@ -77,18 +77,18 @@ class FileKeyStore(KeyStore):
         """
         return {str(path): self._kept(path) for path in self._paths}
 
-    def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
+    def keep_checkpoint(self, checkpoint: Checkpoint, erase_earlier: bool = False) -> None:
         """Write the checkpoint over the older copy, or over both copies.
 
         Args:
             checkpoint: the latest state of the ledger.
-            alone: overwrite both copies, so that no earlier checkpoint is left.
+            erase_earlier: overwrite both copies, so that no earlier checkpoint is left.
         """
         first: OSError | None = None
         # If the second place is not mounted, the first one must still be written, so an error does not end the loop.
         for path in self._paths:
             try:
-                self._keep(path, checkpoint, alone)
+                self._keep(path, checkpoint, erase_earlier)
             except OSError as error:
                 first = first or error
         self._recent.append(checkpoint)
@@ -118,9 +118,9 @@ class FileKeyStore(KeyStore):
         finally:
             os.close(descriptor)
 
-    def _keep(self, path: Path, checkpoint: Checkpoint, alone: bool) -> None:
+    def _keep(self, path: Path, checkpoint: Checkpoint, erase_earlier: bool) -> None:
         copy = checkpoint.record.ljust(COPY_BYTES, b"\0")
-        if alone and not path.exists():
+        if erase_earlier and not path.exists():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             write_durably(path, 2 * copy)
             return
@@ -128,11 +128,11 @@ class FileKeyStore(KeyStore):
         try:
             copies = self._copies(descriptor)
             newest = _newest(copies)
-            require_later(checkpoint, newest, str(path), alone)
-            if newest == checkpoint and not alone:
+            require_later(checkpoint, newest, str(path), erase_earlier)
+            if newest == checkpoint and not erase_earlier:
                 return
             older = 0 if newest is None or copies[1] == newest else 1
-            for place in (older, 1 - older) if alone else (older,):
+            for place in (older, 1 - older) if erase_earlier else (older,):
                 os.lseek(descriptor, place * COPY_BYTES, os.SEEK_SET)
                 os.write(descriptor, copy)
                 FLUSH(descriptor)

@@ -66,11 +66,11 @@ class KeyStore(ABC):
         """
 
     @abstractmethod
-    def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
+    def keep_checkpoint(self, checkpoint: Checkpoint, erase_earlier: bool = False) -> None:
         """Store ``checkpoint`` durably in every place; after a crash, each place has the new or the previous one.
 
         Args:
-            alone: erase all earlier checkpoints and those of another store, and create missing places.
+            erase_earlier: erase all earlier checkpoints and those of another store, and create missing places.
         Raises:
             StoreRestored: a place has a later checkpoint, or a checkpoint of another store (``require_later``), and
                 keeps it.
@@ -82,11 +82,11 @@ class KeyStore(ABC):
         """Return one line for the owner: the place of the secret, its protection, and the limits of the protection."""
 
 
-def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, alone: bool = False) -> None:
+def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, erase_earlier: bool = False) -> None:
     """Refuse to replace the checkpoint ``kept`` of the place ``where`` by a ``checkpoint`` that does not follow it.
 
     Args:
-        alone: accept that ``kept`` is the checkpoint of another store.
+        erase_earlier: accept that ``kept`` is the checkpoint of another store.
     Raises:
         StoreRestored
     """
@@ -97,7 +97,7 @@ def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, a
             f"this store is older than its checkpoint in {where}: put the latest state back; or adopt the store, "
             "and the amount reserved counts as spent"
         )
-    if kept.store != checkpoint.store and kept.sequence and not alone:
+    if kept.store != checkpoint.store and kept.sequence and not erase_earlier:
         raise StoreRestored(
             f"{where} has the checkpoint of another store: name another place for the checkpoint of this store; or, if "
             f"{where} had the checkpoint of this store before, adopt this store"

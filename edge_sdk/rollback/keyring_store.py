@@ -60,10 +60,10 @@ class KeyringKeyStore(KeyStore):
         found = self._read(self._checkpoint)
         return {f"the keyring's entry {self._checkpoint}": None if found is None else Checkpoint.decode(found)}
 
-    def keep_checkpoint(self, checkpoint: Checkpoint, alone: bool = False) -> None:
+    def keep_checkpoint(self, checkpoint: Checkpoint, erase_earlier: bool = False) -> None:
         """Write the second entry. A keyring gives no access to earlier values, so none must be erased."""
         for where, kept in self.checkpoints().items():
-            require_later(checkpoint, kept, where, alone)
+            require_later(checkpoint, kept, where, erase_earlier)
         self._write(self._checkpoint, checkpoint.record)
 
     def describe(self) -> str:

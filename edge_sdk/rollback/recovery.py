@@ -73,7 +73,7 @@ def _adopt(
             checkpoint = replace(_take_over(store, made, key_store, found, now), store=fingerprint(secret))
             # A crash after this write leaves a store that is behind its checkpoint, and a crash after the commit leaves
             # a store without its secret. Both stores can be adopted again.
-            key_store.keep_checkpoint(checkpoint, alone=True)
+            key_store.keep_checkpoint(checkpoint, erase_earlier=True)
             settle(store, secret, checkpoint, key_store, instance_of(folder, secret, key_store, machine))
         if found is None:
             with explained(folder):
@@ -176,7 +176,7 @@ def _set_aside(folder: Path, given: KeyStore | None) -> None:
     sequence = max(checkpoint.sequence for checkpoint in checkpoints) + 1
     caps = lowest(checkpoint.caps for checkpoint in checkpoints)
     key_store.keep_checkpoint(
-        Checkpoint(checkpoints[0].store, sequence, bytes(HEAD_BYTES), committed, committed, caps), alone=True
+        Checkpoint(checkpoints[0].store, sequence, bytes(HEAD_BYTES), committed, committed, caps), erase_earlier=True
     )
     number = next(number for number in itertools.count(1) if not (folder / f"{QUARANTINE}{number}").exists())
     aside = folder / f"{QUARANTINE}{number}"

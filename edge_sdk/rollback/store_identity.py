@@ -89,7 +89,7 @@ def _identify(
         _require_current(folder, checkpoint, checkpoints, known_places)
         here = _require_here(store, folder, secret, key_store, machine)
     if any(kept != checkpoint for kept in checkpoints.values()):
-        key_store.keep_checkpoint(checkpoint, alone=None in checkpoints.values())
+        key_store.keep_checkpoint(checkpoint, erase_earlier=None in checkpoints.values())
     if secret != found:
         key_store.keep_secret(secret)
     settle(store, secret, checkpoint, key_store, here or instance_of(folder, secret, key_store, machine))

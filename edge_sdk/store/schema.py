@@ -37,5 +37,5 @@ CREATE TABLE reading (campaign INTEGER, period INTEGER, slot INTEGER, x INTEGER 
 CREATE TABLE code (campaign INTEGER PRIMARY KEY, code TEXT NOT NULL);
 CREATE TABLE outbox (number INTEGER PRIMARY KEY, campaign INTEGER NOT NULL, envelope BLOB NOT NULL);
 CREATE TABLE upload (campaign INTEGER PRIMARY KEY, envelopes INTEGER NOT NULL, failures INTEGER NOT NULL,
-    not_before INTEGER NOT NULL, trouble INTEGER NOT NULL);
+    next_attempt INTEGER NOT NULL, trouble INTEGER NOT NULL);
 """

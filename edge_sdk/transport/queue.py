@@ -52,7 +52,7 @@ class Upload:
         campaign_id: the campaign's id, 16 bytes.
         sealed: the envelopes in the order in which they were queued.
         failures: number of attempts that were not acknowledged.
-        not_before: the earliest time of the next attempt, in whole seconds; 0 before the first.
+        next_attempt: the earliest time of the next attempt, in whole seconds; 0 before the first.
         trouble: the reason why the latest attempt failed.
         code: the code that admits the device; "" if the study has admitted it, or needs no code.
     """
@@ -61,7 +61,7 @@ class Upload:
     campaign_id: bytes
     sealed: tuple[Sealed, ...]
     failures: int = 0
-    not_before: int = 0
+    next_attempt: int = 0
     trouble: Trouble = Trouble.NONE
     code: str = field(default="", repr=False)
 
@@ -193,7 +193,7 @@ class UploadQueue:
                 return upload, False
             self.store.execute(
                 "INSERT INTO upload VALUES (?, ?, ?, ?, 0) ON CONFLICT DO UPDATE "
-                "SET failures = excluded.failures, not_before = excluded.not_before",
+                "SET failures = excluded.failures, next_attempt = excluded.next_attempt",
                 campaign,
                 upload.envelopes,
                 upload.failures + 1,
@@ -233,12 +233,12 @@ class UploadQueue:
         with self._unchanged(sent) as same:
             if same:
                 self.store.execute(
-                    "UPDATE upload SET not_before = max(not_before, ?), trouble = ? WHERE campaign = ?",
+                    "UPDATE upload SET next_attempt = max(next_attempt, ?), trouble = ? WHERE campaign = ?",
                     until,
                     Trouble.UNKNOWN_CAMPAIGN if unknown_campaign else Trouble.NONE,
                     sent.campaign,
                 )
-            row = self.store.row("SELECT not_before FROM upload WHERE campaign = ?", sent.campaign)
+            row = self.store.row("SELECT next_attempt FROM upload WHERE campaign = ?", sent.campaign)
         return until if row is None else int(row[0])
 
     def restart_upload(self, campaign: int) -> None:
@@ -263,13 +263,15 @@ class UploadQueue:
 
     def upload(self, campaign: int) -> Upload | None:
         """Return the upload that was begun, or else an upload of all waiting envelopes; None if no envelope waits."""
-        row = self.store.row("SELECT envelopes, failures, not_before, trouble FROM upload WHERE campaign = ?", campaign)
-        count, failures, not_before, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
+        row = self.store.row(
+            "SELECT envelopes, failures, next_attempt, trouble FROM upload WHERE campaign = ?", campaign
+        )
+        count, failures, next_attempt, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
         waiting = self.waiting(campaign, count)
         if not waiting:
             return None
         [campaign_id] = self.store.row("SELECT id FROM known WHERE number = ?", campaign) or [b""]
-        state = int(failures), int(not_before), Trouble(trouble)
+        state = int(failures), int(next_attempt), Trouble(trouble)
         return Upload(campaign, campaign_id, tuple(waiting), *state, self.code(campaign))
 
     def _numbers(self, upload: Upload) -> list[int]:

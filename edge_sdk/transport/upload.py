@@ -69,14 +69,14 @@ class Attempt:
         envelopes: number of envelopes in the upload.
         outcome: the kind of the result.
         reason: the reason why the envelopes are still queued; empty if they were sent.
-        again: the earliest time of the next attempt, seconds since 1970; None if there is no next attempt.
+        next_attempt: the earliest time of the next attempt, seconds since 1970; None if there is no next attempt.
     """
 
     campaign_id: bytes
     envelopes: int
     outcome: Outcome
     reason: str = ""
-    again: int | None = None
+    next_attempt: int | None = None
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,11 @@ class Sent:
         return sum(attempt.envelopes for attempt in self.of(Outcome.SENT))
 
     @property
-    def again(self) -> int | None:
+    def next_attempt(self) -> int | None:
         """The earliest time of a next attempt, seconds since 1970; None if no attempt is repeated."""
-        return min((attempt.again for attempt in self.attempts if attempt.again is not None), default=None)
+        return min(
+            (attempt.next_attempt for attempt in self.attempts if attempt.next_attempt is not None), default=None
+        )
 
     def of(self, outcome: Outcome) -> list[Attempt]:
         """Return the attempts with this outcome."""
@@ -207,7 +209,7 @@ def _due(upload: Upload, now: float) -> bool:
 
     A time that is further away than the longest delay was set while the clock was ahead, and is ignored.
     """
-    return upload.trouble is not Trouble.REFUSED and not now < upload.not_before <= now + MOST_SECONDS + 1
+    return upload.trouble is not Trouble.REFUSED and not now < upload.next_attempt <= now + MOST_SECONDS + 1
 
 
 def _put_off(upload: Upload) -> Attempt:
@@ -224,7 +226,7 @@ def _put_off(upload: Upload) -> Attempt:
         else "the upload was not acknowledged"
     )
     reason = f"attempt {upload.failures} failed ({why}), and the next one is not due yet"
-    return Attempt(upload.campaign_id, upload.envelopes, Outcome.WAITING, reason, upload.not_before)
+    return Attempt(upload.campaign_id, upload.envelopes, Outcome.WAITING, reason, upload.next_attempt)
 
 
 def delay(failures: int, urandom: Randomness) -> int:

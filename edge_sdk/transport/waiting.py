@@ -21,7 +21,7 @@ class Waiting:
         addresses: the study's addresses, in the order in which they are tried; may be empty.
         addressable: whether the owner may set the address, because the campaign names none.
         failures: number of attempts that were not acknowledged.
-        not_before: the earliest time of the next attempt, UTC seconds; 0 before the first.
+        next_attempt: the earliest time of the next attempt, UTC seconds; 0 before the first.
         refused: whether the study answered that it can never accept these bytes.
         unknown_campaign: whether the study answered that it does not have this campaign; the study may import the
             campaign later.
@@ -33,12 +33,12 @@ class Waiting:
     addresses: tuple[str, ...]
     addressable: bool
     failures: int
-    not_before: int
+    next_attempt: int
     refused: bool
     unknown_campaign: bool
 
     @property
-    def state(self) -> str:
+    def reason(self) -> str:
         """The reason why the envelopes wait, in English."""
         if not self.addresses:
             return "no address: set one with the command address"
@@ -63,7 +63,7 @@ def waiting(queue: UploadQueue) -> list[Waiting]:
                     one.addresses,
                     not campaigns.signs_addresses(one.campaign),
                     upload.failures,
-                    upload.not_before,
+                    upload.next_attempt,
                     upload.trouble is Trouble.REFUSED,
                     upload.trouble is Trouble.UNKNOWN_CAMPAIGN,
                 )

@@ -182,7 +182,7 @@ class _Table:
             raise self.wrong(key, expected, value)
         return tuple(value)
 
-    def truth(self, key: str, expected: str) -> bool:
+    def boolean(self, key: str, expected: str) -> bool:
         value = self._keys.pop(key, False)
         if not isinstance(value, bool):
             raise self.wrong(key, expected, value)
@@ -240,8 +240,8 @@ def _configuration(file: Path, top: _Table) -> Configuration:
     store = top.text("store", "must be the folder of the device, a path")
     trust = top.texts("trust", "must be a list of public key files, such as the analyst's")
     campaign = top.text("campaign", "must be the signed campaign's file, a path")
-    consent = top.truth("consent", "must be true or false")
-    follow = top.truth(
+    consent = top.boolean("consent", "must be true or false")
+    follow = top.boolean(
         "follow", "must be true or false: whether the study's next campaign is agreed to, if it costs no more"
     )
     budget, source = top.table("budget"), top.table("source")
@@ -335,7 +335,7 @@ def _sources(table: _Table, folder: Path) -> dict[str, Source]:
 def _source(table: _Table, folder: Path) -> Source:
     command = table.texts("command", "must be a list of texts: a program, then its arguments")
     file = table.text("file", "must be the file whose last line is read, a path")
-    stdin = table.truth("stdin", "must be true or false")
+    stdin = table.boolean("stdin", "must be true or false")
     timeout = table.number("timeout", f"must be a number of seconds above 0, at most {MOST_TIMEOUT}")
     field = table.pick("field")
     separator = table.text("separator", "must be the text between two words of a line; leave it out for blanks")

@@ -22,7 +22,7 @@ import { requireSpace } from "./outbox.js";
  * @property {number} period
  * @property {number} slot
  * @property {Uint8Array} envelope the signed report, as queued
- * @property {bigint} charged nanonats charged now
+ * @property {bigint} cost nanonats charged now
  * @property {boolean} repeated true if the same report was queued before, and nothing was queued now
  */
 
@@ -48,7 +48,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
     const slot = repeatedSlot(campaign.transcript !== null, kept, period, place, x, most);
     if (slot === null || !known) throw quotaReached(joined, period, place, free);
     const envelope = await joined.report(period, slot, known.output);
-    return { period, slot, envelope, charged: 0n, repeated: true };
+    return { period, slot, envelope, cost: 0n, repeated: true };
   }
   if (place >= most) throw quotaReached(joined, period, place, free);
   let [slot, fresh] = [place, !known];
@@ -61,8 +61,8 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
   const priced = view.priced({ memberOf, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
   const drawn = priced.draw(x, rand);
   const output = fresh || !known ? drawn : known.output;
-  const charged = fresh ? priced.charge : 0n;
-  enter(state, kept, "charge", now, charged);
+  const cost = fresh ? priced.cost : 0n;
+  enter(state, kept, "charge", now, cost);
   consent.latest = Math.max(consent.latest, now);
   consent.floor = Math.max(consent.floor, campaign.opens + period * campaign.periodSeconds);
   remember(kept, x, output, period, slot);
@@ -70,7 +70,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
   if (campaign.transcript) kept.transcript.push([period, Number(output)]);
   const envelope = await joined.report(period, slot, output);
   kept.outbox.push(envelope);
-  return { period, slot, envelope, charged, repeated: false };
+  return { period, slot, envelope, cost, repeated: false };
 }
 
 /** The consent to a campaign. @param {Joined} joined @param {Kept} kept @throws {ConsentMissing} */

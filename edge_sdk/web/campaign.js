@@ -26,7 +26,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {number[]} questions for a form, the indices of the questions that it is asked; else empty
  * @property {number} inputs number of inputs of the view
  * @property {bigint} draws maximum number of fresh draws
- * @property {bigint} charge nanonats of one fresh answer, in the most expensive class
+ * @property {bigint} cost nanonats of one fresh answer, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
  * @property {(role?: Role) => PricedChannel} priced the channel and the cost of an answer in a role
  * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for
@@ -48,8 +48,8 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * The channel of a person's answers, and its cost.
  * @typedef {object} PricedChannel
  * @property {import("./channels/channel.js").Channel} channel
- * @property {bigint} charge nanonats of one fresh draw
- * @property {bigint} worstCharge nanonats of all draws that the device can make
+ * @property {bigint} cost nanonats of one fresh draw
+ * @property {bigint} worstCase nanonats of all draws that the device can make
  * @property {(x: number, rand: Uint8Array) => number | bigint} draw draws an output with the view's `randomBytes` bytes
  */
 
@@ -146,12 +146,12 @@ export class Campaign {
      * The cost of one fresh answer and the worst case of each class, in its most expensive view; without classes, one.
      */
     this.costs = (this.classes.length ? this.classes : [""]).map((_, memberOf) => ({
-      charge: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost)),
-      worstCharge: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost * this.drawsOf(view))),
+      cost: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost)),
+      worstCase: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost * this.drawsOf(view))),
     }));
     /** The cost of one fresh answer and the worst case in the most expensive class. */
-    this.charge = largest(this.costs.map(({ charge }) => charge));
-    this.worstCharge = largest(this.costs.map(({ worstCharge }) => worstCharge));
+    this.cost = largest(this.costs.map(({ cost }) => cost));
+    this.worstCase = largest(this.costs.map(({ worstCase }) => worstCase));
     /** Bits of one output on the wire, the same in every view. */
     this.outputBits = this.views.reduce((bits, { channel }) => Math.max(bits, channel.outputBits), 0);
   }
@@ -240,16 +240,16 @@ export class Campaign {
    */
   pricedOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];
-    let [channel, charge] = [campaigns, this.certificateOf(view, memberOf).cost];
+    let [channel, cost] = [campaigns, this.certificateOf(view, memberOf).cost];
     if (this.ownPrior) {
       channel = this.ownPrior.channelOf(declared, campaigns);
-      charge = this.ownPrior.certificateOf(declared, campaigns).cost;
+      cost = this.ownPrior.certificateOf(declared, campaigns).cost;
     }
     if (this.transcript) channel = this.transcript.channelFor(this.transcript.priorAfter(earlier, period));
     return {
       channel,
-      charge,
-      worstCharge: charge * this.drawsOf(view),
+      cost,
+      worstCase: cost * this.drawsOf(view),
       // A channel for a person's prior may take fewer bytes than the view's.
       draw: (x, rand) => channel.draw(x, rand.subarray(0, channel.randomBytes)),
     };
@@ -273,7 +273,7 @@ export class Campaign {
       questions: map.questions,
       inputs: map.inputs(domain),
       draws: this.drawsOf(index),
-      charge: certificate.cost,
+      cost: certificate.cost,
       randomBytes: channel.randomBytes,
       priced: (role = {}) => this.pricedOf(index, role),
       label: (z) => map.label(domain, z),

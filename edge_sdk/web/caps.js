@@ -16,7 +16,7 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 /**
  * The cost of a campaign, computed from its terms.
  * @typedef {object} Commitment
- * @property {bigint} charge nanonats of one fresh draw
+ * @property {bigint} cost nanonats of one fresh draw
  * @property {bigint} draws maximum number of fresh draws
  * @property {number} answersPerPeriod
  * @property {number} periodSeconds
@@ -28,15 +28,15 @@ const NANONATS = 10n ** 9n;
 /** The lifetime cap of a device until its owner sets another: 8 nats. */
 export const DEFAULT_LIFETIME = 8n * NANONATS;
 
-/** The commitment of a single draw. @param {bigint} charge @returns {Commitment} */
-const once = (charge) => ({ charge, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
+/** The commitment of a single draw. @param {bigint} cost @returns {Commitment} */
+const once = (cost) => ({ cost, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
 
 /**
  * The cost of a number of answers whose values all differ.
  * @param {Commitment} commitment @param {number} answers
  * @returns {bigint}
  */
-export const costOf = ({ charge, draws }, answers) => charge * (BigInt(answers) < draws ? BigInt(answers) : draws);
+export const costOf = ({ cost, draws }, answers) => cost * (BigInt(answers) < draws ? BigInt(answers) : draws);
 
 /**
  * The worst case: the cost of all answers of a campaign if all differ.

@@ -277,7 +277,7 @@ export class Device {
   /**
    * The size and the cost of an answer; nothing is drawn, charged or stored.
    * @param {Uint8Array} id @param {Answer} [value] the answer that the person considers
-   * @returns {Promise<{reportBytes: number, waitingBytes: number, charge: bigint}>} the maximum length of the report,
+   * @returns {Promise<{reportBytes: number, waitingBytes: number, cost: bigint}>} the maximum length of the report,
    *   the length of the campaign's other waiting envelopes, and the cost in nanonats
    */
   async preview(id, value) {
@@ -289,8 +289,8 @@ export class Device {
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
     const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.ownPrior;
     const waiting = [...kept.outbox, ...(introduces ? [await joined.enrolment(kept)] : [])];
-    const charge = consent?.commitment.charge ?? joined.campaign.charge;
-    return { reportBytes: joined.longestReport, waitingBytes: sizeOf(waiting), charge: paid ? 0n : charge };
+    const cost = consent?.commitment.cost ?? joined.campaign.cost;
+    return { reportBytes: joined.longestReport, waitingBytes: sizeOf(waiting), cost: paid ? 0n : cost };
   }
 
   /**

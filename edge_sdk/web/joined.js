@@ -53,8 +53,8 @@ export class Joined {
    */
   commitment(role) {
     const { campaign, view } = this;
-    if (campaign.ownPrior && !role.declared) return this.committing(view.charge, view.index);
-    return this.committing(view.priced({ ...role, memberOf: this.classIndex(role) }).charge, view.index);
+    if (campaign.ownPrior && !role.declared) return this.committing(view.cost, view.index);
+    return this.committing(view.priced({ ...role, memberOf: this.classIndex(role) }).cost, view.index);
   }
 
   /**
@@ -68,7 +68,7 @@ export class Joined {
     const place = this.classIndex(role);
     return campaign.views
       .map((_, view) => this.committing(campaign.certificateOf(view, place).cost, view))
-      .sort((one, other) => Number(worstCase(other) - worstCase(one)) || Number(other.charge - one.charge));
+      .sort((one, other) => Number(worstCase(other) - worstCase(one)) || Number(other.cost - one.cost));
   }
 
   /**
@@ -76,18 +76,18 @@ export class Joined {
    * @param {Role} role
    */
   classIndex({ memberOf }) {
-    const { costs, worstCharge } = this.campaign;
-    return memberOf ?? costs.findIndex((one) => one.worstCharge === worstCharge);
+    const { costs, worstCase } = this.campaign;
+    return memberOf ?? costs.findIndex((one) => one.worstCase === worstCase);
   }
 
   /**
-   * The commitment at a charge, in a view.
-   * @param {bigint} charge @param {number} view its index
+   * The commitment at a cost, in a view.
+   * @param {bigint} cost @param {number} view its index
    * @returns {Commitment}
    */
-  committing(charge, view) {
+  committing(cost, view) {
     const { answersPerPeriod, periodSeconds, periods } = this.campaign;
-    return { charge, draws: this.campaign.drawsOf(view), answersPerPeriod, periodSeconds, periods };
+    return { cost, draws: this.campaign.drawsOf(view), answersPerPeriod, periodSeconds, periods };
   }
 
   /** Length in bytes of the longest report of one output; nothing is sealed. @returns {number} */

@@ -34,7 +34,7 @@ export function requireSpace(state, size) {
 
 /** Delete the record of the upload: no envelope is in flight, and no attempt has failed. @param {Kept} kept */
 export function restartUpload(kept) {
-  kept.upload = { envelopes: 0, failures: 0, notBefore: 0, trouble: "" };
+  kept.upload = { envelopes: 0, failures: 0, nextAttempt: 0, trouble: "" };
 }
 
 /** The upload in flight; without one, all waiting envelopes. @param {Kept} kept @returns {Uint8Array[]} */
@@ -48,7 +48,7 @@ export const inFlight = ({ outbox, upload }) => outbox.slice(0, upload.envelopes
 export function begin(kept, next) {
   const carried = inFlight(kept);
   const { failures, trouble } = kept.upload;
-  kept.upload = { envelopes: carried.length, failures: failures + 1, notBefore: next, trouble };
+  kept.upload = { envelopes: carried.length, failures: failures + 1, nextAttempt: next, trouble };
   return carried;
 }
 

@@ -46,7 +46,7 @@ import { importDeviceSecret } from "./keys.js";
  * @typedef {object} Upload
  * @property {number} envelopes of the upload in flight; 0 before the first attempt
  * @property {number} failures attempts that were not acknowledged
- * @property {number} notBefore the earliest time of the next attempt, UTC seconds
+ * @property {number} nextAttempt the earliest time of the next attempt, UTC seconds
  * @property {"" | "refused" | "unknown_campaign"} trouble
  *
  * @typedef {{kind: "campaign" | "lifetime" | "window", seconds: number, nanonats: bigint}} Cap `seconds` of a window or
@@ -107,7 +107,7 @@ const newRecord = (/** @type {Uint8Array} */ id) => ({
   outbox: [],
   code: "",
   admitted: false,
-  upload: { envelopes: 0, failures: 0, notBefore: 0, trouble: "" },
+  upload: { envelopes: 0, failures: 0, nextAttempt: 0, trouble: "" },
 });
 
 /** The database and the lock of one device. */

@@ -34,7 +34,7 @@ export function termsOf(joined, kept, now, language) {
   const { campaign, view } = joined;
   const { consent } = kept;
   const { opens, periodSeconds, answersPerPeriod } = campaign;
-  const charge = consent?.commitment.charge ?? campaign.charge;
+  const cost = consent?.commitment.cost ?? campaign.cost;
   const closes = Math.min(kept.closes ?? Infinity, campaign.closes);
   const period = periodNear(campaign, now);
   const next = opens + (period + Number(now >= opens)) * periodSeconds;
@@ -52,8 +52,8 @@ export function termsOf(joined, kept, now, language) {
     promise: promiseOf(campaign.notion, certificate, consent?.memberOf),
     audited: campaign.audited,
     ldp: campaign.ldp,
-    charge,
-    worstCharge: consent ? worstCase(consent.commitment) : campaign.worstCharge,
+    cost,
+    worstCase: consent ? worstCase(consent.commitment) : campaign.worstCase,
     opens,
     closes: campaign.closes,
     closedEarly: kept.closes,
@@ -68,7 +68,7 @@ export function termsOf(joined, kept, now, language) {
     coded: kept.code !== "" || kept.admitted,
     classes: campaign.classes,
     /** The worst case of each class; without classes, a single one. */
-    worstCharges: campaign.costs.map(({ worstCharge }) => worstCharge),
+    worstCases: campaign.costs.map(({ worstCase }) => worstCase),
     /** True if the person must declare a prior and has not declared one before. */
     needsPrior: campaign.ownPrior !== null && !kept.declared,
     views: campaign.views.length,

@@ -21,7 +21,7 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
  *   acknowledged; "waiting": not due yet; "failed": to be tried again; "unknown_campaign": the study does not have the
  *   campaign yet; "refused": the study can never accept these bytes; "elsewhere": no address is known
  * @property {string} reason why they are still queued; empty when sent
- * @property {number | null} again the earliest time of the next attempt, UTC seconds; null if there is none
+ * @property {number | null} nextAttempt the earliest time of the next attempt, UTC seconds; null if there is none
  */
 
 const TIMEOUT = 30_000;
@@ -40,7 +40,7 @@ const delay = (failures, rand) => Number((toBig(rand) * BigInt(Math.min(DAY, 60 
  * True if an upload is due. A time beyond the longest delay was stored while the clock was ahead, so it is ignored.
  * @param {Kept} kept @param {number} now
  */
-const due = ({ upload }, now) => upload.trouble !== "refused" && !(now < upload.notBefore && upload.notBefore <= now + DAY + 1);
+const due = ({ upload }, now) => upload.trouble !== "refused" && !(now < upload.nextAttempt && upload.nextAttempt <= now + DAY + 1);
 
 /**
  * The delay in seconds of a Retry-After header, at most 24 hours; 0 if it is invalid or past.
@@ -119,8 +119,8 @@ async function exchange(address, sent, code, now) {
 export async function send(store, kept, addresses, now, rand) {
   const { id } = kept;
   /** @returns {Attempt} */
-  const attempt = (/** @type {Attempt["outcome"]} */ outcome, /** @type {number} */ envelopes, reason = "", /** @type {number | null} */ again = null) =>
-    ({ campaignId: id, envelopes, outcome, reason, again });
+  const attempt = (/** @type {Attempt["outcome"]} */ outcome, /** @type {number} */ envelopes, reason = "", /** @type {number | null} */ nextAttempt = null) =>
+    ({ campaignId: id, envelopes, outcome, reason, nextAttempt });
   if (!kept.outbox.length) return null;
   if (!addresses.length) return attempt("elsewhere", kept.outbox.length, "the campaign has no address: save the report as a file");
   /** @type {Kept} */
@@ -129,11 +129,11 @@ export async function send(store, kept, addresses, now, rand) {
     current = own;
     return own.outbox.length && due(own, now) ? begin(own, now + delay(own.upload.failures, rand)) : null;
   });
-  const { failures, notBefore, trouble } = current.upload;
+  const { failures, nextAttempt, trouble } = current.upload;
   if (!begun) {
     const left = inFlight(current).length;
     if (trouble === "refused") return attempt("refused", left, "the study refused these bytes and would refuse them again: save them as a file, or forget the campaign");
-    return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "unknown_campaign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, notBefore) : null;
+    return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "unknown_campaign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, nextAttempt) : null;
   }
   /** The envelopes that are not acknowledged yet. */
   let sent = begun;
@@ -158,13 +158,13 @@ export async function send(store, kept, addresses, now, rand) {
     permanent &&= answer.permanent ?? false;
   }
   const reason = reasons.filter(Boolean).join("; ");
-  const again = await store.change(id, async (own) => {
+  const next = await store.change(id, async (own) => {
     const { upload } = own;
-    if (!unchanged(own, sent)) return upload.notBefore;
+    if (!unchanged(own, sent)) return upload.nextAttempt;
     upload.trouble = permanent ? "refused" : unknown ? "unknown_campaign" : "";
-    if (!permanent) upload.notBefore = Math.max(upload.notBefore, now + wait);
-    return upload.notBefore;
+    if (!permanent) upload.nextAttempt = Math.max(upload.nextAttempt, now + wait);
+    return upload.nextAttempt;
   });
   if (permanent) return attempt("refused", sent.length, reason);
-  return attempt(unknown ? "unknown_campaign" : "failed", sent.length, reason, again);
+  return attempt(unknown ? "unknown_campaign" : "failed", sent.length, reason, next);
 }

@@ -151,7 +151,7 @@ def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
     assert (model.overview().cards[0].state, model.overview().cards[0].early) == (ANSWERED, True)
     clock.now = OPENS + 60
     [card] = model.overview().cards
-    assert (card.state, card.closes, card.following) == (OVER, OPENS + 60, None)
+    assert (card.state, card.closes, card.next_period) == (OVER, OPENS + 60, None)
     with pytest.raises(ClosedEarly) as refused:
         model.answer(of(terms), "none")
     assert notice_of(refused.value).key == "schedule"
@@ -447,7 +447,7 @@ def test_a_campaign_shows_its_state(model, tmp_path, clock):
         ("Later", UPCOMING),
         ("Over", OVER),
     ]
-    following = {card.title: card.following for card in shown}
+    following = {card.title: card.next_period for card in shown}
     assert following == {
         "Open": OPENS + WEEK,
         "New": OPENS + WEEK,
@@ -456,7 +456,7 @@ def test_a_campaign_shows_its_state(model, tmp_path, clock):
         "Over": None,
     }
     clock.now = OPENS + 9 * WEEK
-    assert {card.title: card.following for card in model.overview().cards}["Answered"] is None
+    assert {card.title: card.next_period for card in model.overview().cards}["Answered"] is None
 
 
 def test_the_terms_show_the_worst_case_and_the_remaining_budget(model, tmp_path):
@@ -679,13 +679,13 @@ def test_reports_wait_until_the_study_acknowledges_them(model, tmp_path, study, 
     study.down = True
     failed = model.send()
     assert (failed.sent, failed.left, failed.refused) == (0, 2, False)
-    assert failed.again >= clock.now
+    assert failed.next_attempt >= clock.now
     assert "study.example" in failed.reason
     [upload] = model.queue().uploads
     assert (upload.envelopes, upload.title) == (2, "Highest education")
     study.down = False
-    clock.now = failed.again
-    assert model.queue().uploads[0].again is None
+    clock.now = failed.next_attempt
+    assert model.queue().uploads[0].next_attempt is None
     assert model.send().sent == 2
 
 
@@ -737,7 +737,7 @@ def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
         False,
         (),
     )
-    study.has_campaign, clock.now = True, delivery.again
+    study.has_campaign, clock.now = True, delivery.next_attempt
     assert (model.send().sent, len(model.queue().uploads)) == (1, 1)
     assert model.set_address(of(second), URL).uploads[0].addresses == (URL,)
     assert model.export(tmp_path / "out.htr", of(second)) == 1

@@ -955,7 +955,7 @@ def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
                 one.again()
             # Make the next attempt due, because the real clock has hardly moved.
             with one.device._store.transaction():
-                one.device._store.execute("UPDATE upload SET not_before = 0")
+                one.device._store.execute("UPDATE upload SET next_attempt = 0")
             one.now += pause
     os.close(stop)
     os.close(wake)

@@ -229,7 +229,7 @@ def test_a_key_store_returns_the_written_secret_and_checkpoint(make, place, ring
     assert set(key_store.checkpoints().values()) == {None}
     key_store.keep_secret(bytes(range(32)))
     checkpoints = [Checkpoint(bytes(32), sequence, bytes(32), 9, sequence) for sequence in range(1, 6)]
-    key_store.keep_checkpoint(checkpoints[0], alone=True)
+    key_store.keep_checkpoint(checkpoints[0], erase_earlier=True)
     for checkpoint in checkpoints[1:]:
         key_store.keep_checkpoint(checkpoint)
         assert set(make(place).checkpoints().values()) == {checkpoint}

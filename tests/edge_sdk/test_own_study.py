@@ -103,9 +103,9 @@ def test_envelopes_wait_until_the_study_imports_the_campaign(studies, open_devic
             assert outcomes(sent) == [Outcome.UNKNOWN_CAMPAIGN]
             assert "does not have this campaign" in sent.attempts[0].reason
             assert (waiting(device), kept(study)) == (before, [])
-            assert sent.again == now + 60 * 2**failures
+            assert sent.next_attempt == now + 60 * 2**failures
             assert outcomes(device.outbox.send(now=now + 1, opener=never)) == [Outcome.WAITING]
-            now = float(sent.again)
+            now = float(sent.next_attempt)
         [row] = shown(device.outbox)
         assert (row.unknown_campaign, row.refused, row.failures) == (True, False, 3)
         assert any("does not have this campaign" in str(said) for said in device.doctor().values())
@@ -242,7 +242,7 @@ def test_only_refused_envelopes_stay_and_are_sent_again(open_device, place, cloc
     later = waiting(device)[-1]
     device.close()
     network = UploadNetwork()
-    assert open_device(place).outbox.send(now=sent.again, opener=network).envelopes == 3
+    assert open_device(place).outbox.send(now=sent.next_attempt, opener=network).envelopes == 3
     assert network.bodies == [everything[1] + everything[4], later]
 
 

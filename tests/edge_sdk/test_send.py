@@ -221,9 +221,9 @@ def test_every_report_counts_once_under_each_network_fault(study, open_device, c
         now = clock.now
         for _ in range(40):
             sent = device.outbox.send(now=now)
-            if sent.again is None:
+            if sent.next_attempt is None:
                 break
-            now = sent.again
+            now = sent.next_attempt
         assert proxy.met > 1
     assert len(device.outbox) == 0
     assert device._store.rows("SELECT * FROM upload") == []
@@ -251,7 +251,7 @@ def test_a_crash_before_the_queue_records_an_acknowledgement_sends_the_same_byte
             assert len(again.outbox) == 2
             early = again.outbox.send(now=OPENS - 0.5, opener=never)
             assert outcomes(early) == [Outcome.WAITING], "a crash counts as a failure, so the next attempt must wait"
-            assert again.outbox.send(now=early.again).envelopes == 2
+            assert again.outbox.send(now=early.next_attempt).envelopes == 2
         assert kept(study) == once
         assert len(once) == 1
     assert count(study) == ([1, 0], {})
@@ -291,9 +291,9 @@ def test_a_failed_upload_is_repeated_with_the_same_bytes(open_device, clock, pla
     for failures in range(1, 5):
         sent = device.outbox.send(URL, now=now, opener=network)
         assert outcomes(sent) == [Outcome.FAILED]
-        assert now <= sent.again <= now + 60 * 2 ** (failures - 1) + 1
+        assert now <= sent.next_attempt <= now + 60 * 2 ** (failures - 1) + 1
         assert device._store.rows("SELECT envelopes, failures FROM upload") == [(2, failures)]
-        clock.now, now = clock.now + PERIOD, sent.again
+        clock.now, now = clock.now + PERIOD, sent.next_attempt
         device.answer(first, LABELS[failures])
         if failures == 2:
             device.close()
@@ -309,10 +309,10 @@ def test_no_call_sends_before_the_drawn_time(open_device):
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
     sent = device.outbox.send(URL, now=OPENS + 0.25, opener=UploadNetwork(TimeoutError()))
-    assert sent.again == OPENS + 61
+    assert sent.next_attempt == OPENS + 61
     for now in (OPENS, OPENS + 30, OPENS + 60.9):
         early = device.outbox.send(URL, now=now, opener=never)
-        assert (outcomes(early), early.again) == ([Outcome.WAITING], OPENS + 61)
+        assert (outcomes(early), early.next_attempt) == ([Outcome.WAITING], OPENS + 61)
     agreed(device, SECOND)
     network = UploadNetwork()
     assert outcomes(device.outbox.send(URL, now=OPENS + 1, opener=network)) == [Outcome.WAITING, Outcome.SENT]
@@ -338,7 +338,7 @@ def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
         device = open_device(urandom=lambda n: b"\xff" * n)
         agreed(device)
         sent = device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Reply(status, b"", asked)))
-        assert (outcomes(sent), sent.again) == ([Outcome.FAILED], OPENS + waits)
+        assert (outcomes(sent), sent.next_attempt) == ([Outcome.FAILED], OPENS + waits)
         assert str(status) in sent.attempts[0].reason
 
 
@@ -548,9 +548,9 @@ def test_the_exit_code_is_0_for_sent_75_for_not_yet_and_1_for_failed(study, tmp_
     assert (code, said["sent"], said["failed"], said["queued"]) == (1, 0, 1, 1)
     assert "not before" in err
     with Device.open(tmp_path / "store") as device, device._store.transaction():
-        device._store.execute("UPDATE upload SET not_before = not_before + 3600")
+        device._store.execute("UPDATE upload SET next_attempt = next_attempt + 3600")
     code, later, err = send()
-    assert (code, later["again"], later["failed"]) == (75, said["again"] + 3600, 0)
+    assert (code, later["next_attempt"], later["failed"]) == (75, said["next_attempt"] + 3600, 0)
     assert "UTC" in err
     study.import_campaign((tmp_path / "One").read_bytes(), [AUTHOR.public], "one")
     with served(study) as upstream:

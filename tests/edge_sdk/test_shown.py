@@ -153,7 +153,7 @@ def test_reading_the_state_of_the_queue_sends_nothing(open_device):
     device.answer(second, "none")
     for _ in range(3):
         found = waiting(device.outbox)
-    assert [(one.campaign_id, one.envelopes, one.failures, one.not_before, one.refused) for one in found] == [
+    assert [(one.campaign_id, one.envelopes, one.failures, one.next_attempt, one.refused) for one in found] == [
         (second, 2, 0, 0, False),
         (first, 1, 0, 0, False),
     ]

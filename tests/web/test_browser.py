@@ -170,7 +170,7 @@ def test_every_new_output_is_charged_under_a_changing_clock(tab: Tab) -> None:
     steps = [step for now in later[:3] for step in (at(now, "answer", known(data), next(labels)), at(now, "budget"))]
     found, held = tab.run([{"now": OPENS}, *steps, at(early, "setClock"), at(early, "setClock")])
     first, spent, again, *_ = found
-    assert (first["period"], first["charged"], spent["spent"]) == (7, str(10**9), str(10**9))
+    assert (first["period"], first["cost"], spent["spent"]) == (7, str(10**9), str(10**9))
     assert again["refused"] == "QuotaReached"
     assert "takes 1 answer a period" in again["message"]
     assert found[4]["refused"] == "OutsideSchedule", "an answer for week 2 precedes the consent in week 3"
@@ -231,7 +231,7 @@ def test_an_answer_on_full_storage_changes_nothing(browser: Chromium, request: p
     assert len(held["campaigns"][known(data)["bytes"]][0]) - 1 == charges(held) == answered
     quota.send("Storage.overrideQuotaForOrigin", {"origin": origin})
     [receipt], after = tab.run([{"now": OPENS}, at(OPENS, "answer", known(data), "199")])
-    assert (receipt["slot"], receipt["charged"], charges(after)) == (answered, str(10**9), answered + 1)
+    assert (receipt["slot"], receipt["cost"], charges(after)) == (answered, str(10**9), answered + 1)
     page.close()
 
 
@@ -245,7 +245,7 @@ def test_a_private_window_is_another_device_and_ends_with_it(browser: Chromium, 
             private = Tab(browser.page(within), tab.name)
             assert private.run([{"now": OPENS}, at(OPENS, "campaigns")])[0] == [[]]
             *_, receipt = private.run([*begun(data), at(OPENS, "answer", known(data), "none")])[0]
-            assert (receipt["slot"], receipt["charged"]) == (0, str(10**9))
+            assert (receipt["slot"], receipt["cost"]) == (0, str(10**9))
             ids.append(receipt["envelope"][8:24])
     assert ids[0] != ids[1]
     assert charges(tab.run([{"now": OPENS}])[1]) == 0
@@ -273,7 +273,7 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
         [[sent, *more]], held = tab.run([{"now": now}, at(now, "send")])
         outcomes.append(sent["outcome"])
         if fault == "busy":
-            assert sent["again"] >= now + 7200
+            assert sent["nextAttempt"] >= now + 7200
         # A new answer must not change the upload that is repeated.
         if fault == "digest":
             tab.run([{"now": now}, at(now, "answer", known(data), "master")])

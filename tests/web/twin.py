@@ -218,7 +218,7 @@ class Twin:
             "period": receipt.period,
             "slot": receipt.slot,
             "envelope": receipt.envelope.hex(),
-            "charged": str(receipt.cost_nanonats),
+            "cost": str(receipt.cost_nanonats),
             "repeated": receipt.repeated,
         }
 
@@ -270,7 +270,7 @@ def alike(what: str, given: Any) -> Any:
         said = given["message"] if given["refused"] == "BudgetRefused" else ""
         return {"refused": given["refused"], "said": said}
     if what == "answer":
-        return {name: given[name] for name in ("period", "slot", "envelope", "charged", "repeated")}
+        return {name: given[name] for name in ("period", "slot", "envelope", "cost", "repeated")}
     if what == "set_clock":
         return sorted(given)
     return given if what in ("budget", "choose_class", "choose_prior") else None

@@ -89,17 +89,17 @@ const CHECKS = {
       equal(questions?.map((/** @type {any} */ { text, domain }) => [text, domain.named]) ?? named, asked, language);
     }
     equal(
-      campaign.costs.map(({ charge }) => charge),
+      campaign.costs.map(({ cost }) => cost),
       it.costs.map(BigInt),
     );
-    equal(campaign.worstCharge, BigInt(it.worst_case));
+    equal(campaign.worstCase, BigInt(it.worst_case));
   },
 
   /** Compare a campaign's levels, view and texts with those that Python computed. */
   async judged(it) {
     const campaign = await opened(it.campaign);
-    const { audited, ldp, worstCharge, outputBits } = campaign;
-    equal([audited, ldp, worstCharge].map(String), [it.audited, it.ldp, it.worst_case].map(String));
+    const { audited, ldp, worstCase, outputBits } = campaign;
+    equal([audited, ldp, worstCase].map(String), [it.audited, it.ldp, it.worst_case].map(String));
     equal(outputBits, it.bits);
     for (const [language, names] of Object.entries(it.names)) equal(campaign.domainIn(language).named, names, language);
   },
@@ -107,7 +107,7 @@ const CHECKS = {
   async view(it) {
     const campaign = await opened(it.campaign);
     const { domain } = campaign;
-    equal([campaign.outputBits, campaign.worstCharge], [it.output_bits, BigInt(it.worst_case)]);
+    equal([campaign.outputBits, campaign.worstCase], [it.output_bits, BigInt(it.worst_case)]);
     equal([campaign.audited, campaign.ldp], [BigInt(it.audited), it.ldp === null ? null : BigInt(it.ldp)]);
     equal(campaign.views.length, it.views.length);
     for (const [place, said] of it.views.entries()) {
@@ -155,7 +155,7 @@ const CHECKS = {
       const x = await view.toInput(one.answer, bytes(it.dither), memberOf);
       equal(view.randomBytes, one.rand.length / 2);
       const output = priced.draw(x, bytes(one.rand));
-      equal([x, String(output), priced.charge], [one.input, one.output, BigInt(one.cost)]);
+      equal([x, String(output), priced.cost], [one.input, one.output, BigInt(one.cost)]);
       const report = await sealReport(campaign, key, { period: one.period, slot: one.slot, outputs: [output] });
       equal(codec.hex(report), one.report);
       earlier.push([one.period, output]);

@@ -116,7 +116,7 @@ export class Bits extends Channel {
   }
 
   /** @param {number[]} prior */
-  priorLoss(prior) {
+  lossAgainstPrior(prior) {
     // Q(y|x) / P(y) is largest if only the bit of x is set, and smallest if only that bit is not set. Within a class,
     // both are worst for the smallest prior. Up to a common factor, P(y) is the sum of P r, with r = a / b for a set
     // bit and r' = (S - a) / (S - b) for any other.
@@ -151,7 +151,7 @@ export class Bits extends Channel {
 
   /** @param {number[]} prior @returns {Iterable<import("./channel.js").Column>} */
   *outputsUnder(prior) {
-    // Only these outputs can be the worst, as in priorLoss: a single bit is set, or a single bit is not set, and it is
+    // Only these outputs can be the worst, as in lossAgainstPrior: a single bit is set, or a single bit is not set, and it is
     // the bit of the rarest input of a class. The columns have different scales.
     if (this.own.length > 64) throw new Uncertified(`a bits channel of ${this.own.length} classes is too large for a ball of priors: sums are computed for at most 64`);
     const masses = this.masses(prior);

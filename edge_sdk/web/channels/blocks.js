@@ -192,7 +192,7 @@ export class Blocks extends Channel {
   }
 
   /** Infinite: the output of an open input rules out all other inputs, and that of a block all inputs of other blocks. */
-  priorLoss() {
+  lossAgainstPrior() {
     return new Worst().look(1n, 0n);
   }
 }

@@ -28,7 +28,7 @@ export class Channel {
   ones = null;
   /** Number of integers that an audit holds in memory at once (SPEC 6.11). */
   numbersHeld = 0;
-  /** Number of audit steps of `priorLoss` (SPEC 6.11). */
+  /** Number of audit steps of `lossAgainstPrior` (SPEC 6.11). */
   priorSteps = 0;
 
   /**
@@ -126,7 +126,7 @@ export class Channel {
    * @param {number[]} prior positive weights
    * @returns {Worst}
    */
-  priorLoss(prior) {
+  lossAgainstPrior(prior) {
     return worstLift(this.outputsUnder(prior), BigInt(sum(prior)));
   }
 

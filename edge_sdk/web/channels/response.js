@@ -62,11 +62,11 @@ export class Response extends Channel {
   }
 
   /** @param {number[]} prior */
-  priorLoss(prior) {
+  lossAgainstPrior(prior) {
     return this.lossUnder(prior.map(BigInt));
   }
 
-  /** `priorLoss` for a prior with weights of any size. @param {bigint[]} prior */
+  /** `lossAgainstPrior` for a prior with weights of any size. @param {bigint[]} prior */
   lossUnder(prior) {
     const total = prior.reduce((one, other) => one + other);
     return worstLift(this.partsUnder(prior, total), total);

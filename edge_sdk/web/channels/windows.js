@@ -228,7 +228,7 @@ export class Windows extends Channel {
   }
 
   /** @param {number[]} prior */
-  priorLoss(prior) {
+  lossAgainstPrior(prior) {
     const worst = new Worst();
     const total = BigInt(sum(prior));
     const look = (/** @type {bigint} */ high, /** @type {bigint} */ low, /** @type {bigint} */ marginal) =>

@@ -52,7 +52,7 @@ export class Information extends Notion {
 
   /** @param {Channel} channel */
   audit(channel) {
-    return requireKept(channel.priorLoss(this.prior), this.level);
+    return requireKept(channel.lossAgainstPrior(this.prior), this.level);
   }
 
   /** @param {Channel} channel */
@@ -206,7 +206,7 @@ export class OwnPrior extends Notion {
 
   /** @param {Channel} channel */
   audit(channel) {
-    if (this.isRule(channel)) return requireKept(channel.priorLoss(this.uniform), this.level);
+    if (this.isRule(channel)) return requireKept(channel.lossAgainstPrior(this.uniform), this.level);
     if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
       throw new Uncertified("this channel cannot be used with people's own priors: it must be the response to the uniform prior, or an LDP channel of k to 4k outputs that are not sets of bits");
     return ldp(["ldp", this.level]).audit(channel);
@@ -292,7 +292,7 @@ export class Transcript extends Notion {
   audit(channel) {
     if (keyOf(channel.wire) !== keyOf(ruleFor(this.prior.map(BigInt), this.level).wire))
       throw new Uncertified("the channel must be the one that the rule of transcripts gives for the start prior");
-    return requireKept(channel.priorLoss(this.prior), this.level);
+    return requireKept(channel.lossAgainstPrior(this.prior), this.level);
   }
 }
 

@@ -31,7 +31,7 @@ export function spelled(value, domain, shown) {
  */
 export async function review(visit, value, answers) {
   const { device, id } = visit;
-  const [campaign, found, cost] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
+  const [campaign, found, preview] = [await visit.terms(), await device.reveals(id, value), await device.preview(id, value)];
   const asked = questionsOf(campaign);
   const { kind, random } = campaign.domain;
   // A number or day between two inputs counts as one of them. The page shows this input, unless it is chosen at random.
@@ -39,11 +39,11 @@ export async function review(visit, value, answers) {
   const counts = rounded && spelled(found.label, campaign.domain, campaign.shown);
   const bytes = el("div");
   const send = button(say("review.send"), () => visit.do(() => visit.send(value)));
-  const price = p(cost.charge ? say("review.costs", { cost: above(cost.charge) }) : say("review.free"));
+  const price = p(preview.cost ? say("review.costs", { cost: above(preview.cost) }) : say("review.free"));
   const change = button(say("review.change"), () => visit.do(() => visit.question(0, answers)), "plain");
   const make = button(say("page.show"), () => visit.do(async () => {
-    const { charged } = await visit.make(value);
-    if (charged) price.textContent = say("review.cost_now", { cost: above(charged) });
+    const { cost } = await visit.make(value);
+    if (cost) price.textContent = say("review.cost_now", { cost: above(cost) });
     change.remove();
     bytes.replaceChildren(...(await sent(visit)));
     announce(/** @type {string} */ (bytes.querySelector("h2")?.textContent));

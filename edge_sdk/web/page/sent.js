@@ -36,7 +36,7 @@ export async function sending(visit) {
     ]);
   }
   const refused = last?.outcome === "refused";
-  const again = last?.again ?? 0;
+  const again = last?.nextAttempt ?? 0;
   const retry = () => visit.do(() => sending(visit));
   visit.show(say("page.waits"), [
     el(

@@ -19,7 +19,7 @@ export async function terms(visit) {
   const { texts, domain, shown, classes } = campaign;
   const form = domain.kind === "form";
   const lang = texts.language || null;
-  const fits = campaign.worstCharge <= budget.remaining;
+  const fits = campaign.worstCase <= budget.remaining;
   /** @type {any} */
   let asClass;
   const agree = button(say("consent.agree"), () => visit.do(() => visit.agree(asClass)));
@@ -38,8 +38,8 @@ export async function terms(visit) {
     reveals(say("terms.chances"), say(form ? "terms.chances_any" : "terms.chances_how"), found),
     card(
       say("terms.price"),
-      p(say(campaign.notion === "transcript-lip" ? "terms.cost_each" : "terms.cost", { cost: above(campaign.charge) })),
-      p(say("terms.worst", { worst: above(campaign.worstCharge), remaining: below(budget.remaining) })),
+      p(say(campaign.notion === "transcript-lip" ? "terms.cost_each" : "terms.cost", { cost: above(campaign.cost) })),
+      p(say("terms.worst", { worst: above(campaign.worstCase), remaining: below(budget.remaining) })),
       !fits && !campaign.consented && p(say("terms.unfit"), "alert"),
     ),
     when(campaign),
@@ -59,7 +59,7 @@ export async function terms(visit) {
             "label.choice",
             {},
             el("input", { type: "radio", name: "class", change: () => ((asClass = name), ready()) }),
-            el("span", {}, say("consent.class_cost", { name: texts.classes[place], worst: above(campaign.worstCharges[place]) })),
+            el("span", {}, say("consent.class_cost", { name: texts.classes[place], worst: above(campaign.worstCases[place]) })),
           ),
         ),
       ),
