@@ -227,7 +227,7 @@ class Membership(Trust, Agreements):
         trusted = [author.public for author in self.trusted] if invited_by is None else [invited_by]
         if not trusted:
             raise CampaignError(
-                "no author is trusted: join by a link, or pass the public key of the campaign's author as trust"
+                "no author is trusted: join by a link, or name the author's public key (trust=, or --trust)"
             )
         return Joined.open(data, trusted, self._store.secret)
 

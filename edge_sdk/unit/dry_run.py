@@ -20,6 +20,7 @@ from edge_sdk.transport.address import address
 from edge_sdk.unit.config import Configuration, ConfigurationRefused, Source, in_seconds
 from edge_sdk.unit.questions import SourcedQuestion, fit
 from edge_sdk.unit.sensor import NOTHING, Reader
+from protocol.errors import BadData
 
 if TYPE_CHECKING:
     from protocol.keys import AuthorKey
@@ -60,12 +61,19 @@ def campaign_file(configuration: Configuration) -> bytes:
     """Return the bytes of the campaign's file; of one that is too long, enough for it to be refused.
 
     Raises:
+        BadData: the file does not begin with a campaign. The text names the file.
         OSError
     """
+    from protocol.campaign import require_campaign
     from protocol.envelope import MAX_PAYLOAD, Kind
 
     with configuration.campaign.open("rb") as file:
-        return file.read(MAX_PAYLOAD[Kind.CAMPAIGN] + 1024)
+        data = file.read(MAX_PAYLOAD[Kind.CAMPAIGN] + 1024)
+    try:
+        require_campaign(data)
+    except BadData as error:
+        raise type(error)(f"{configuration.campaign}: {error}") from None
+    return data
 
 
 def require_own_address(configuration: Configuration, signed: Sequence[str]) -> None:

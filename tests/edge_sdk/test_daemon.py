@@ -267,7 +267,7 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
         ('file = "reading"', f'file = "reading"\n[schedule]\nevery = {PERIOD + 1}', 2, "every must be at most"),
         ('file = "reading"', 'file = "reading"\ninstead = "unknown"', 2, "instead is not an answer"),
         ('file = "reading"', f"stdin = true\ntimeout = {EVERY}", 2, f"timeout must be below the {EVERY} seconds"),
-        ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, ""),
+        ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, "author.pub: this is not a campaign file"),
         ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: No such file"),
         ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "unknown key campagin"),
     ],
