@@ -351,7 +351,7 @@ def _require_steps(low: int, high: int, step: int, places: int) -> None:
         raise DomainError(
             f"the step must divide the range without remainder, and {decimal_of(Fraction(step, 10**places))} does not"
         )
-    _require_small((low, high), places, "an end of the range")
+    _require_small((low, high, step), places, "an end of the range, or its step,")
     require_size((high - low) // step + 1)
 
 

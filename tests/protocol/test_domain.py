@@ -314,3 +314,10 @@ def test_edges_of_other_kinds_are_refused() -> None:
     for wrong in ([Fraction(1, 3), 1], ["0", "1e-19"], [0, math.inf], [0, "x"], [0], [1, 0], [0, 2**62]):
         with pytest.raises(DomainError):
             Buckets.of(wrong)  # type: ignore[arg-type]  # a person may write mixed lists
+
+
+def test_a_step_of_2_to_the_62_is_refused() -> None:
+    """The step of a range is below 2^62 in size, as its ends are (SPEC 4), even if the ends are smaller."""
+    with pytest.raises(DomainError, match="its step"):
+        domain.decode(["number", 0, -(2**61), 2**61, 2**62, 0, 0, ""])
+    assert domain.decode(["number", 0, -(2**61), 2**61 - 2, 2**62 - 2, 0, 0, ""]).size == 2
