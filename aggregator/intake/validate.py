@@ -240,7 +240,7 @@ class _Verdicts:
             last = terms.periods if early is None else terms.periods_until(early)
             self.refuse(rows, period >= last, RefusalReason.LATE)
             count = self.reports.count[rows]
-            # This is the rule of protocol.campaign.Campaign.takes.
+            # This is the rule of protocol.report.Report.require_fit.
             slots = period + 1 if terms.transcript else terms.answers_per_period
             over = (count > terms.answers_per_period) | (self.reports.slot[rows] + count > slots)
             self.refuse(rows, over, RefusalReason.OVER_QUOTA)
