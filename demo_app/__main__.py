@@ -69,7 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m demo_app",
         description=(
-            "Answer signed questions with half-truths, and see every byte before it is sent: the app for people."
+            "The phone app in a window: answer surveys. Every answer is changed at random on this computer, and every "
+            "byte is shown before it is sent."
         ),
     )
     parser.add_argument(

@@ -1,9 +1,9 @@
 """Notices: the texts for the person after a refusal or an error.
 
-The class of an error decides the text and the offered remedy. Below it is the error's English text, for people who are
-asked for help. It never contains a person's value, prior or key.
+The class of an error decides the text and the offered remedy. Where there is a remedy, the error's English text is
+below it, for people who are asked for help. It never contains a person's value, prior or key.
 
-The package screens displays notices. ``edge_sdk.errors`` and the stages of SPEC define the errors.
+The module app and the screen trouble show notices. ``edge_sdk.errors`` and the stages of SPEC define the errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The model: it carries out the person's actions, and returns the content of the screens.
 
-Every method is one call from a worker's thread. It returns a frozen dataclass for one screen, with numbers and keys of
-texts, never sentences. So the whole app can be tested without a window, and shown in any language.
+Every method is one call from a worker's thread. Most methods return a frozen dataclass for one screen, with numbers and
+keys of texts, never sentences. So the whole app can be tested without a window, and shown in any language.
 
 The device decides about answers, draws and costs; the model repeats none of these decisions. The package content
 defines the content of a screen, screens its look, and the module error_messages the texts after a refusal.
@@ -402,7 +402,7 @@ class Model:
         return OutboxContent.of(self._device, self._clock())
 
     def send(self) -> Delivery:
-        """Send all due reports to their studies, and fetch the closing notices of these studies.
+        """Send all due envelopes to their studies, and fetch the closing notices of these studies.
 
         Raises:
             StoreError

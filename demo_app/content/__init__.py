@@ -2,8 +2,9 @@
 
     authors  the trusted authors, and the content of a link
     budget   the gauge
-    campaign a campaign in a list, its terms, its question; a class that the phone can choose
-    answer   the envelopes for an answer, and the earlier answers
+    campaign a campaign in a list, its terms, its question; a class or statement that the phone can choose
+    declaration  the public statement on how likely each answer is for the person
+    answer   the envelopes for an answer, the earlier answers, and the ledger
     exposure the information that all reports about the same question reveal together
     post     the waiting envelopes, and the result of sending them
 

@@ -116,7 +116,7 @@ def questions_of(device: Device, campaign_id: bytes) -> dict[str, QuestionNames]
 
 @dataclass(frozen=True)
 class Overview:
-    """The first screen: joined campaigns, the budget, and the number of waiting reports."""
+    """The first screen: joined campaigns, the budget, and the number of waiting envelopes."""
 
     cards: tuple[CampaignCard, ...]
     gauge: BudgetContent

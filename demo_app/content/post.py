@@ -1,4 +1,4 @@
-"""The outbox as screens show it: waiting reports, and the result of an attempt to send them.
+"""The outbox as screens show it: waiting envelopes, and the result of an attempt to send them.
 
 An envelope counts as sent only if the study acknowledged it.
 """

@@ -14,8 +14,9 @@
     exposure   the joint exposure by all reports about the same question
     outbox     the waiting envelopes, and sending them
     budget     the gauge, and caps to lower
-    settings   language, look, address, and forgetting everything
+    settings   language, look, screen lock, and forgetting everything
     device     the guarantees and limits of the store
+    locked     the app while it is locked
     trouble    a store that was restored, copied or damaged
 
 A screen passes a task to the app and receives the result; it never uses the device itself.

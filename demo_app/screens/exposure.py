@@ -54,7 +54,7 @@ class ExposureView(PageView):
             )
         yield card(
             words(say("exposure.from"), "title"),
-            words(say("exposure.from_how"), "small", "muted"),
+            words(say("exposure.from_how"), "small", "muted") if len(summary.drawn) > 1 else None,
             *(part for one in summary.drawn for part in self._campaign(one)),
             Rule() if forgotten else None,
             words(say("exposure.forgotten", nats=above(forgotten)), "small", "muted") if forgotten else None,

@@ -1,6 +1,6 @@
-"""The screen of the outbox: the waiting reports, and buttons to send them.
+"""The screen of the outbox: the waiting envelopes, and buttons to send them or to save them in a file.
 
-A report waits unchanged until the study acknowledges it; the app never drops a waiting report.
+An envelope waits unchanged until the study acknowledges it, or until the person saves it in a file or forgets the survey.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class OutboxView(PageView):
         return made
 
     def _standing(self, upload: WaitingReports) -> Iterator[Widget]:
-        """Yield texts on the number of waiting reports, their destination, and the reason why they wait."""
+        """Yield texts on the number of waiting envelopes, their destination, and the reason why they wait."""
         yield words(say("outbox.waits", count=upload.envelopes, size=upload.size))
         for kind, count, size in upload.kinds:
             yield words(say(f"outbox.{kind}", count=count, size=size), "small", "muted", name=f"waits:{kind}")

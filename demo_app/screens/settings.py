@@ -1,6 +1,7 @@
-"""The screen of settings: the language, light or dark, the trusted authors, and forgetting everything.
+"""The screen of settings: the language, light or dark, the screen lock, and forgetting everything.
 
-Every choice takes effect at once. Forgetting everything needs one touch and one confirmation.
+It also leads to the trusted authors and to the technical information. Every choice takes effect at once. Forgetting
+everything needs one touch and one confirmation.
 """
 
 from __future__ import annotations

@@ -18,11 +18,6 @@ from demo_app.widgets.look import look
 class TroubleView(PageView):
     """The screen of an unusable store."""
 
-    @property
-    def title(self) -> str:
-        """The empty text, because the card has the title."""
-        return say("trouble.title")
-
     def open(self, notice: Notice) -> None:
         sign = Sign(sign="warning", ink=look.alert, size_hint=(1, None), height=dp(40))
         self.fill(

@@ -13,7 +13,6 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
                Loading               a bar that moves while a task runs
     actions    Action                a button: text, kind (filled outlined plain alert), on_release, name, disabled
                Symbol                a button of one drawn sign: sign, description (its action in words), on_release
-               Toggle                on or off, with its text: text, active, on_active
                Entry                 a card that is touched, with a title, a line below and a mark: on_release
     bars       TopBar                title, back (whether to show the arrow), on_back
                Destinations          places: [(name, text, sign)], chosen, upright (a rail at the side), on_choice(name)
@@ -27,5 +26,6 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
     dayfield   DayField              low, high; text (the day, "" for none)
     gridmap    GridMap               south north west east step (microdegrees), chosen (row, column) or None, on_cell
     gauge      Gauge                 spent, reserved, cap in nats: one bar, and the same in words
-    chances    Chances               truth, wrong (0 .. 1): of 100 people each; BeforeAfter: before, after, as bars
+    chances    Chances               fits_true, fits_other (0 .. 1): of 100 people each
+               BeforeAfter           before, after (0 .. 1), as bars
 """

@@ -167,7 +167,7 @@ class Destinations(BoxLayout):
                 child.here = child.name == self.chosen
 
     def on_choice(self, name: str) -> None:
-        """Open the pressed destination."""
+        """Do nothing; Kivy calls this when a destination is pressed."""
 
     def _build(self, *_: object) -> None:
         self.clear_widgets()

@@ -13,7 +13,7 @@ from protocol.notions.sentences import SENTENCES
 
 ONLY = {
     "list": ("choice.search", "choice.none", "page.more", "terms.more"),
-    "items": ("choice.chosen", "review.empty"),
+    "items": ("choice.chosen", "history.none", "review.empty"),
     "grid": ("map.", "answer.position", "terms.place"),
     "number": ("number.", "terms.number", "page.number"),
     "date": ("day.", "terms.day"),

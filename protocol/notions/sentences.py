@@ -56,9 +56,8 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "most {factor} times as likely as before, and at least 1/{factor} times.",
         "ball": "To an observer whose expectation is wrong for up to {people} of 100 people, a report makes any answer "
         "at most {ball} times as likely as before, and at least 1/{ball} times.",
-        "own-lip": "You declare openly how likely each answer is for you. To an observer who believes your "
-        "declaration, a report makes any answer at most {factor} times as likely as before, and at least 1/{factor} "
-        "times.",
+        "own-lip": "You state publicly how likely each answer is for you. To an observer who believes your statement, "
+        "a report makes any answer at most {factor} times as likely as before, and at least 1/{factor} times.",
         "transcript-lip": "Each report takes your earlier reports in this survey into account. To an observer who "
         "expected you to answer like the people in this survey, each report makes any answer at most {factor} times as "
         "likely as just before, and at least 1/{factor} times. An observer of another such survey with the same "
@@ -117,9 +116,9 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
         "ball": "Für jemanden, der sich bei bis zu {people} von 100 Menschen in seiner Erwartung irrt, macht ein "
         "Bericht jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
-        "own-lip": "Sie sagen offen, wie wahrscheinlich jede Antwort bei Ihnen ist. Für jemanden, der Ihrer Angabe "
-        "glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens "
-        "1/{factor}-mal.",
+        "own-lip": "Sie geben öffentlich an, wie wahrscheinlich jede Antwort für Sie ist. Für jemanden, der Ihrer "
+        "Angabe glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und "
+        "mindestens 1/{factor}-mal.",
         "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Umfrage. Für jemanden, der "
         "anfangs erwartete, dass Sie antworten wie die Befragten, macht jeder Bericht eine Antwort höchstens "
         "{factor}-mal so wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Umfrage "

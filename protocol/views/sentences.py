@@ -15,37 +15,38 @@ from protocol.views.maps import Coarse, Identity, Map, Questions, form_of
 
 SENTENCES: dict[str, dict[str, str]] = {
     "en": {
-        "cell": "This device is asked for the square that you are in.",
+        "cell": "This device is asked for the square that contains your answer.",
         "answer": "This device is asked for your answer itself.",
-        "square": "This device is asked for the district of {factor} x {factor} squares that you are in, not for your "
-        "square.",
+        "square": "This device is asked for the district of {factor} x {factor} squares that contains your answer, not "
+        "for the square itself.",
         "stretch": "This device is asked for the group of {factor} neighbouring answers that contains your answer, "
         "not for the answer itself.",
-        "district": "This device is asked for the district that you are in, one of {count}, not for your square.",
+        "district": "This device is asked for the district that contains your answer, one of {count}, not for the "
+        "square itself.",
         "group": "This device is asked for the group of answers that contains your answer, one of {count}, not for "
         "the answer itself.",
         "question": "This device is asked one of {count} questions: {names}.",
         "questions": "This device is asked two of {count} questions: {names}.",
-        "others": "Other devices are asked other questions. The device's key for this survey decides the question; "
+        "others": "Other devices may be asked other questions. The device's key for this survey decides the selection; "
         "your answers do not.",
         "chosen": "Other devices may be asked for more or less detail. The device's key for this survey decides the "
         "detail; your answers do not.",
     },
     "de": {
-        "cell": "Dieses Gerät wird nach dem Quadrat gefragt, in dem Sie sind.",
+        "cell": "Dieses Gerät wird nach dem Quadrat gefragt, in dem Ihre Antwort liegt.",
         "answer": "Dieses Gerät wird nach Ihrer Antwort selbst gefragt.",
-        "square": "Dieses Gerät wird nach dem Bezirk aus {factor} x {factor} Quadraten gefragt, in dem Sie sind, nicht "
-        "nach Ihrem Quadrat.",
+        "square": "Dieses Gerät wird nach dem Bezirk aus {factor} x {factor} Quadraten gefragt, in dem Ihre Antwort "
+        "liegt, nicht nach dem Quadrat selbst.",
         "stretch": "Dieses Gerät wird nach der Gruppe von {factor} benachbarten Antworten gefragt, in der Ihre "
         "Antwort liegt, nicht nach der Antwort selbst.",
-        "district": "Dieses Gerät wird nach dem Bezirk gefragt, in dem Sie sind, einem von {count}, nicht nach Ihrem "
-        "Quadrat.",
+        "district": "Dieses Gerät wird nach dem Bezirk gefragt, in dem Ihre Antwort liegt, einem von {count}, nicht "
+        "nach dem Quadrat selbst.",
         "group": "Dieses Gerät wird nach der Gruppe von Antworten gefragt, in der Ihre Antwort liegt, einer von "
         "{count}, nicht nach der Antwort selbst.",
         "question": "Dieses Gerät bekommt eine von {count} Fragen: {names}.",
         "questions": "Dieses Gerät bekommt zwei von {count} Fragen: {names}.",
-        "others": "Andere Geräte bekommen andere Fragen. Der Schlüssel des Geräts für diese Umfrage entscheidet, "
-        "welche; Ihre Antworten entscheiden das nicht.",
+        "others": "Andere Geräte bekommen vielleicht andere Fragen. Der Schlüssel des Geräts für diese Umfrage "
+        "bestimmt die Auswahl; Ihre Antworten bestimmen sie nicht.",
         "chosen": "Andere Geräte werden vielleicht genauer oder weniger genau gefragt. Der Schlüssel des Geräts für "
         "diese Umfrage entscheidet das; Ihre Antworten entscheiden es nicht.",
     },

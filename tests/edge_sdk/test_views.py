@@ -263,9 +263,9 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
         found.add(device.join(data).view_description.partition(". ")[0])
         assert device.terms(device.campaigns[0]).view_description_in("de").startswith("Dieses Gerät wird nach de")
     assert found == {
-        "This device is asked for the square that you are in",
-        "This device is asked for the district of 5 x 5 squares that you are in, not for your square",
-        "This device is asked for the district that you are in, one of 2, not for your square",
+        "This device is asked for the square that contains your answer",
+        "This device is asked for the district of 5 x 5 squares that contains your answer, not for the square itself",
+        "This device is asked for the district that contains your answer, one of 2, not for the square itself",
     }
 
 

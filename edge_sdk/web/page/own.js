@@ -37,7 +37,7 @@ function named(label, campaign) {
       })
       .join(" · ");
   }
-  if (domain.kind === "items" && label.startsWith("(none ")) return say("review.empty");
+  if (domain.kind === "items" && label.startsWith("(none ")) return say("history.none");
   if (views === 1) return spelled(label, domain, shown);
   return label.split(" .. ").map((one) => texts.labels[labels.indexOf(one)] ?? one).join(" .. ");
 }
