@@ -1,4 +1,4 @@
-# Each target installs what it needs. The machine needs make, and Python >= 3.11 with venv.
+# Each target except apk installs the Python packages that it needs. The machine needs make, and Python >= 3.11 with venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo page app lint types check docs short-tests test test-long fuzz bench bench-accuracy bench-forms bench-maps bench-numbers bench-peers tables results pictures vectors apk clean
 
-# The environment is updated only if the list of dependencies has changed.
+# The environment is updated only if pyproject.toml, which lists the dependencies, has changed.
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "halftruth needs Python 3.11 or newer")'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
