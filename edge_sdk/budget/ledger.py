@@ -1,12 +1,12 @@
-"""The ledger: append-only rows of amounts reserved, charged, released and carried.
+"""The ledger: append-only entries of amounts reserved, charged, released and carried.
 
-Rows are only added, and the amounts of the budget are sums of rows.
+Entries are only added, and the amounts of the budget are sums of entries.
 
     committed = sum of reserve - sum of release
     spent     = sum of charge + sum of carry
 
 Forgetting is the one exception. The times of a campaign's charges show when an answer changed. So its charges are
-replaced by one ``carry`` row, with the cost that its answers have if all of them differ.
+replaced by one ``carry`` entry, with the cost that its answers have if all of them differ.
 
 The module policy decides about spending, and rollback/checkpointing detects an old copy of the ledger.
 """
@@ -21,7 +21,7 @@ from protocol import exact
 
 
 class EntryKind(IntEnum):
-    """The kind of a row; the numbers are those in the database."""
+    """The kind of an entry; the numbers are those in the database."""
 
     RESERVE = 1
     CHARGE = 2
@@ -31,7 +31,7 @@ class EntryKind(IntEnum):
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One row of the ledger. Its level is in nanonats."""
+    """An entry of the ledger: one row of its table. Its level is in nanonats."""
 
     time: int
     campaign_id: bytes
@@ -51,11 +51,11 @@ class Ledger:
         self.store = store
 
     def add(self, campaign: int, kind: EntryKind, time: int, nanonats: int) -> None:
-        """Add a row; part of the caller's transaction."""
+        """Add an entry; part of the caller's transaction."""
         self.store.execute("INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)", time, campaign, kind, nanonats)
 
     def entries(self) -> list[LedgerEntry]:
-        """Return all rows, oldest first."""
+        """Return all entries, oldest first."""
         rows = self.store.rows(
             "SELECT time, id, kind, nanonats FROM ledger JOIN known ON known.number = campaign ORDER BY ledger.number"
         )
@@ -83,7 +83,7 @@ class Ledger:
         return total or 0, here or 0
 
     def carried(self) -> list[tuple[int, int]]:
-        """Return (time, nanonats) of the carried rows of forgotten campaigns."""
+        """Return (time, nanonats) of the carry entries of forgotten campaigns."""
         return [
             (time, nanonats)
             for time, nanonats in self.store.rows("SELECT time, nanonats FROM ledger WHERE kind = ?", EntryKind.CARRY)
@@ -95,7 +95,7 @@ class Ledger:
         return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, EntryKind.CARRY)}
 
     def fold(self, campaign: int, time: int, worst_case: int) -> None:
-        """Replace a campaign's charges by one carry row and release its reserve; part of the caller's transaction.
+        """Replace a campaign's charges by one carry entry and release its reserve; part of the caller's transaction.
 
         Args:
             time: the time of the latest answer, or a later time.

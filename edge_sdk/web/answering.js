@@ -40,7 +40,7 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
   if (now < consent.time) throw new OutsideSchedule("the clock shows a time before the consent: set it right, and answer again");
   requireKept(state, kept);
   requireSpace(state, joined.longestReport);
-  const x = await view.toInput(value, consent.dither, consent.memberOf);
+  const x = await view.toInput(value, consent.dither, consent.classIndex);
   const known = kept.memo.get(x);
   const free = nextSlot(kept, period);
   const place = wanted ?? (most === 1 ? 0 : free);
@@ -57,8 +57,8 @@ export async function give({ joined, kept, state, now, period, rand }, value, wa
       throw new OutsideSchedule("the clock shows a time before the latest report: set it right, and answer again");
     [slot, fresh] = [kept.transcript.length, true];
   }
-  const { memberOf } = consent;
-  const priced = view.priced({ memberOf, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
+  const { classIndex } = consent;
+  const priced = view.priced({ classIndex, declared: kept.declared ?? undefined, earlier: kept.transcript, period });
   const drawn = priced.draw(x, rand);
   const output = fresh || !known ? drawn : known.output;
   const cost = fresh ? priced.cost : 0n;

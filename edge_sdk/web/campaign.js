@@ -10,7 +10,7 @@ import { larger, largest } from "./exact.js";
 import { keyId, sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { notionFrom } from "./notions/index.js";
-import { OwnPrior, Transcript } from "./notions/information.js";
+import { OwnPrior, TranscriptPrior } from "./notions/information.js";
 import { TEXTS, checked, classesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
 import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
 
@@ -29,7 +29,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {bigint} cost nanonats of one fresh answer, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
  * @property {(role?: Role) => PricedChannel} priced the channel and the cost of an answer in a role
- * @property {(answer: any, dither: Uint8Array, memberOf?: number) => Promise<number>} toInput the channel's input for
+ * @property {(answer: any, dither: Uint8Array, classIndex?: number) => Promise<number>} toInput the channel's input for
  *   an answer, given the 8 bytes of the consent's dither and, in a campaign with classes, the index of the person's
  *   class
  * @property {(z: number) => string} label the name of an input of the view
@@ -38,7 +38,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
 /**
  * The facts that determine a person's channel, in addition to their view.
  * @typedef {object} Role
- * @property {number} [memberOf] index of their class, in a campaign with classes
+ * @property {number} [classIndex] index of their class, in a campaign with classes
  * @property {import("./notions/information.js").Declared} [declared] in a campaign for people's own priors
  * @property {[number, number][]} [earlier] period and output of the earlier reports, in a campaign with transcripts
  * @property {number} [period] of the report, in a campaign with transcripts
@@ -145,9 +145,9 @@ export class Campaign {
     /**
      * The cost of one fresh answer and the worst case of each class, in its most expensive view; without classes, one.
      */
-    this.costs = (this.classes.length ? this.classes : [""]).map((_, memberOf) => ({
-      cost: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost)),
-      worstCase: largest(this.views.map((_, view) => this.certificateOf(view, memberOf).cost * this.drawsOf(view))),
+    this.costs = (this.classes.length ? this.classes : [""]).map((_, classIndex) => ({
+      cost: largest(this.views.map((_, view) => this.certificateOf(view, classIndex).cost)),
+      worstCase: largest(this.views.map((_, view) => this.certificateOf(view, classIndex).cost * this.drawsOf(view))),
     }));
     /** The cost of one fresh answer and the worst case in the most expensive class. */
     this.cost = largest(this.costs.map(({ cost }) => cost));
@@ -158,7 +158,7 @@ export class Campaign {
 
   /** The notion, if the channel of a report depends on the device's earlier reports; else null. */
   get transcript() {
-    return this.notion instanceof Transcript ? this.notion : null;
+    return this.notion instanceof TranscriptPrior ? this.notion : null;
   }
 
   /** The notion, if each person declares a prior; else null. */
@@ -226,21 +226,21 @@ export class Campaign {
 
   /**
    * The certificate of a view, for the members of a class.
-   * @param {number} view its index @param {number} memberOf the index of the class; 0 without classes
+   * @param {number} view its index @param {number} classIndex the index of the class; 0 without classes
    * @returns {Certificate}
    */
-  certificateOf(view, memberOf) {
+  certificateOf(view, classIndex) {
     const proved = this.viewCertificates[view];
-    return proved.classes[memberOf] ?? proved;
+    return proved.classes[classIndex] ?? proved;
   }
 
   /**
    * The channel and the cost of an answer in a view and a role.
    * @param {number} view its index @param {Role} role @returns {PricedChannel}
    */
-  pricedOf(view, { memberOf = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
+  pricedOf(view, { classIndex = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];
-    let [channel, cost] = [campaigns, this.certificateOf(view, memberOf).cost];
+    let [channel, cost] = [campaigns, this.certificateOf(view, classIndex).cost];
     if (this.ownPrior) {
       channel = this.ownPrior.channelOf(declared, campaigns);
       cost = this.ownPrior.certificateOf(declared, campaigns).cost;
@@ -277,13 +277,13 @@ export class Campaign {
       randomBytes: channel.randomBytes,
       priced: (role = {}) => this.pricedOf(index, role),
       label: (z) => map.label(domain, z),
-      async toInput(answer, dither, memberOf = 0) {
+      async toInput(answer, dither, classIndex = 0) {
         // Form.indexOf takes the asked questions as a third argument; other domains ignore it.
         const indexOf = /** @type {(answer: any, dither: Uint8Array, asked?: number[]) => Promise<any>} */ (
           domain.indexOf
         );
         const x = await indexOf.call(domain, answer, dither, asked);
-        return memberOf * map.inputs(domain) + map.input(domain, x);
+        return classIndex * map.inputs(domain) + map.input(domain, x);
       },
     };
   }

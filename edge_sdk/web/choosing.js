@@ -44,13 +44,13 @@ export function chooseClass(device, id, level, history) {
     const { joined, kept, state, now } = decision;
     const { classes } = joined.campaign;
     const [priors, nanonats] = [priorsOf(joined.campaign), levelFrom(level)];
-    if (kept.consent) return classes[kept.consent.memberOf ?? 0];
+    if (kept.consent) return classes[kept.consent.classIndex ?? 0];
     requireRoom(state, kept, joined.commitments({}), now, nanonats);
     requireIntroduction(decision);
     const counts = await countsFor(device, decision, history);
-    const memberOf = choiceChannel(priors.length, nanonats).sample(nearestPrior(counts, priors), rand);
-    await record(decision, { memberOf }, nanonats);
-    return classes[memberOf];
+    const classIndex = choiceChannel(priors.length, nanonats).sample(nearestPrior(counts, priors), rand);
+    await record(decision, { classIndex }, nanonats);
+    return classes[classIndex];
   });
 }
 

@@ -35,9 +35,9 @@ export async function agree(decision, named) {
   const { joined, kept } = decision;
   const role = await roleOf(joined.campaign, kept.declared, named);
   if (kept.consent) {
-    if (role.memberOf !== undefined && role.memberOf !== kept.consent.memberOf)
+    if (role.classIndex !== undefined && role.classIndex !== kept.consent.classIndex)
       throw new CampaignError(
-        `the person agreed as "${joined.campaign.classes[kept.consent.memberOf ?? 0]}": forget the campaign first to agree as another class`,
+        `the person agreed as "${joined.campaign.classes[kept.consent.classIndex ?? 0]}": forget the campaign first to agree as another class`,
       );
     return;
   }
@@ -63,7 +63,7 @@ export async function record(decision, role, chosen = 0n) {
   const commitment = joined.commitment(role);
   enter(state, kept, "reserve", now, worstCase(commitment) + chosen);
   enter(state, kept, "charge", now, chosen);
-  kept.consent = { time: now, dither, commitment, memberOf: role.memberOf, choice: chosen, latest: now, floor: now };
+  kept.consent = { time: now, dither, commitment, classIndex: role.classIndex, choice: chosen, latest: now, floor: now };
   if (enrolment) kept.outbox.push(enrolment);
 }
 

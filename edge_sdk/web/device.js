@@ -285,7 +285,7 @@ export class Device {
     const { consent } = kept;
     // Before consent, an accepted answer would reveal the questions that this device is asked.
     if (joined.view.questions.length) consentOf(joined, kept);
-    const x = value === undefined ? null : await joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.memberOf);
+    const x = value === undefined ? null : await joined.view.toInput(value, consent?.dither ?? new Uint8Array(8), consent?.classIndex);
     const paid = x !== null && !joined.campaign.transcript && kept.memo.has(x);
     const introduces = !consent && (!joined.campaign.enrolled || kept.code) && !joined.campaign.ownPrior;
     const waiting = [...kept.outbox, ...(introduces ? [await joined.enrolment(kept)] : [])];

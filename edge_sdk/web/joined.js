@@ -54,7 +54,7 @@ export class Joined {
   commitment(role) {
     const { campaign, view } = this;
     if (campaign.ownPrior && !role.declared) return this.committing(view.cost, view.index);
-    return this.committing(view.priced({ ...role, memberOf: this.classIndex(role) }).cost, view.index);
+    return this.committing(view.priced({ ...role, classIndex: this.classIndex(role) }).cost, view.index);
   }
 
   /**
@@ -75,9 +75,9 @@ export class Joined {
    * The index of the person's class, or of the most expensive class before the choice; 0 without classes.
    * @param {Role} role
    */
-  classIndex({ memberOf }) {
+  classIndex({ classIndex }) {
     const { costs, worstCase } = this.campaign;
-    return memberOf ?? costs.findIndex((one) => one.worstCase === worstCase);
+    return classIndex ?? costs.findIndex((one) => one.worstCase === worstCase);
   }
 
   /**

@@ -43,7 +43,7 @@ export function enter(state, kept, kind, time, nanonats) {
 }
 
 /**
- * Replace a campaign's charges by one carried entry, and release the rest of its reserve.
+ * Replace a campaign's charges by one carry entry, and release the rest of its reserve.
  * @param {State} state @param {Kept} kept @param {number} time of the latest answer, or later
  * @param {bigint} highest the cost of its answers if all were different; at least this much is carried, so that the
  *   remaining budget does not reveal the number of different values

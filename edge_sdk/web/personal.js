@@ -1,6 +1,6 @@
 /** The random choice of a person's class or prior from their history, at a level of its own (SPEC 9). */
 
-import { Response } from "./channels/response.js";
+import { RandomizedResponse } from "./channels/response.js";
 import { ceilDiv, expLower, less, total } from "./exact.js";
 
 const ONE = 1n << 96n;
@@ -8,10 +8,10 @@ const ONE = 1n << 96n;
 /**
  * The channel of a choice among `count` classes or priors: randomised response, with the cover rounded up.
  * @param {number} count @param {bigint} level nanonats
- * @returns {Response}
+ * @returns {RandomizedResponse}
  */
 export const choiceChannel = (count, level) =>
-  new Response(["response", count, [ceilDiv(ONE << 64n, expLower(level) + BigInt(count - 1) * ONE)]]);
+  new RandomizedResponse(["response", count, [ceilDiv(ONE << 64n, expLower(level) + BigInt(count - 1) * ONE)]]);
 
 /**
  * The public list from which a prior may be chosen: the uniform prior and, for each value, the prior that gives it

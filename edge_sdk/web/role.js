@@ -13,7 +13,7 @@ import { levelFrom } from "./notions/notion.js";
 
 /** @typedef {import("./campaign.js").Campaign} Campaign */
 /** @typedef {import("./notions/information.js").Declared} Declared */
-/** @typedef {{memberOf?: number, declared?: Declared}} Role */
+/** @typedef {{classIndex?: number, declared?: Declared}} Role */
 /** @typedef {{[label: string]: number}} Counts numbers by label */
 
 /** @param {Campaign} campaign */
@@ -88,8 +88,8 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
   /** @type {Role} */
   const role = {};
   if (asClass !== undefined) {
-    role.memberOf = campaign.classes.indexOf(asClass);
-    if (role.memberOf < 0)
+    role.classIndex = campaign.classes.indexOf(asClass);
+    if (role.classIndex < 0)
       throw new CampaignError(`"${title(campaign)}" has no such class; its classes are: ${campaign.classes.join(", ") || "none"}`);
   }
   const weights = prior && (await priorFrom(campaign, prior));
@@ -106,7 +106,7 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
  * @throws {ConsentMissing}
  */
 export function requireComplete(campaign, role) {
-  if (campaign.classes.length && role.memberOf === undefined)
+  if (campaign.classes.length && role.classIndex === undefined)
     throw new ConsentMissing(`"${title(campaign)}" has classes of people: consent as one of ${campaign.classes.join(", ")}`);
   if (campaign.ownPrior && !role.declared)
     throw new ConsentMissing(`"${title(campaign)}" is for people's own priors: consent with a weight for every value`);

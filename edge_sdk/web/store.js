@@ -35,7 +35,7 @@ import { importDeviceSecret } from "./keys.js";
  * @typedef {object} Consent
  * @property {number} time UTC seconds
  * @property {Uint8Array} dither
- * @property {number} [memberOf]
+ * @property {number} [classIndex]
  * @property {import("./caps.js").Commitment} commitment the maximum cost
  * @property {bigint} choice nanonats charged for the random choice of the class or prior
  * @property {number} latest time of the latest answer; before the first answer, of the consent

@@ -38,7 +38,7 @@ export function termsOf(joined, kept, now, language) {
   const closes = Math.min(kept.closes ?? Infinity, campaign.closes);
   const period = periodNear(campaign, now);
   const next = opens + (period + Number(now >= opens)) * periodSeconds;
-  const proved = campaign.views.map((_, place) => campaign.certificateOf(place, consent?.memberOf ?? 0));
+  const proved = campaign.views.map((_, place) => campaign.certificateOf(place, consent?.classIndex ?? 0));
   const certificate = { ...proved[0], ldp: proved.map(({ ldp }) => ldp).reduce(larger) };
   return {
     campaignId: joined.id,
@@ -49,7 +49,7 @@ export function termsOf(joined, kept, now, language) {
     /** The domain in the language of the texts; answers use the labels of `domain`. */
     shown: (language ? campaign.domainIn(language) : campaign.domain).describe(),
     notion: campaign.notion.name,
-    promise: promiseOf(campaign.notion, certificate, consent?.memberOf),
+    promise: promiseOf(campaign.notion, certificate, consent?.classIndex),
     audited: campaign.audited,
     ldp: campaign.ldp,
     cost,
@@ -74,7 +74,7 @@ export function termsOf(joined, kept, now, language) {
     views: campaign.views.length,
     addresses: addressesOf(joined, kept),
     consented: consent !== null,
-    memberOf: consent?.memberOf ?? null,
+    classIndex: consent?.classIndex ?? null,
     asked: consent && view.questions.length ? view.questions : null,
   };
 }
@@ -88,10 +88,10 @@ export function termsOf(joined, kept, now, language) {
  */
 export async function revealsOf({ campaign, view }, { consent, memo, declared, transcript }, now, value) {
   const { classes, notion, views } = campaign;
-  const memberOf = consent?.memberOf ?? 0;
-  const first = classes.length ? memberOf * view.inputs : 0;
-  const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), memberOf);
-  const role = { memberOf, declared: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
+  const classIndex = consent?.classIndex ?? 0;
+  const first = classes.length ? classIndex * view.inputs : 0;
+  const x = value === undefined ? null : await view.toInput(value, consent?.dither ?? new Uint8Array(8), classIndex);
+  const role = { classIndex, declared: declared ?? undefined, earlier: transcript, period: periodNear(campaign, now) };
   const places = view.questions.length && !consent ? [...views.keys()] : [view.index];
   // A channel made for a prior bounds the lift of each answer, so the ratio of two answers is within twice that level.
   const made = campaign.ownPrior || campaign.transcript ? 2n * (declared?.level || notion.level) : undefined;
@@ -102,7 +102,7 @@ export async function revealsOf({ campaign, view }, { consent, memo, declared, t
   let most;
   for (const place of places) {
     const channel = consent ? view.priced(role).channel : views[place].channel;
-    const own = consent || !classes.length ? [memberOf] : [...classes.keys()];
+    const own = consent || !classes.length ? [classIndex] : [...classes.keys()];
     if (seen.has(channel)) continue;
     seen.add(channel);
     for (const one of own) {

@@ -150,9 +150,9 @@ const CHECKS = {
     equal(codec.hex(await sealEnrolment(campaign, key, declaredOf(it))), it.enrolment);
     const earlier = [];
     for (const one of it.answers) {
-      const memberOf = it.class ?? undefined;
-      const priced = view.priced({ memberOf, declared: declaredOf(it) ?? undefined, earlier, period: one.period });
-      const x = await view.toInput(one.answer, bytes(it.dither), memberOf);
+      const classIndex = it.class ?? undefined;
+      const priced = view.priced({ classIndex, declared: declaredOf(it) ?? undefined, earlier, period: one.period });
+      const x = await view.toInput(one.answer, bytes(it.dither), classIndex);
       equal(view.randomBytes, one.rand.length / 2);
       const output = priced.draw(x, bytes(one.rand));
       equal([x, String(output), priced.cost], [one.input, one.output, BigInt(one.cost)]);

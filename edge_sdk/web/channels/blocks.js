@@ -7,8 +7,8 @@ import { MAX_VALUES, blocksOf, membersOf, runsFrom } from "../runs.js";
 import { Channel, ONE, Worst, differ, sum, weightFrom } from "./channel.js";
 import { Hadamard } from "./hadamard.js";
 import { keyOf } from "./key.js";
-import { Graded, Projective } from "./projective.js";
-import { Response } from "./response.js";
+import { GradedProjective, ProjectiveGeometry } from "./projective.js";
+import { RandomizedResponse } from "./response.js";
 import { Table } from "./table.js";
 import { Wave } from "./wave.js";
 
@@ -36,11 +36,11 @@ class Constant extends Channel {
 const INNER = {
   constant: Constant,
   table: Table,
-  response: Response,
+  response: RandomizedResponse,
   hadamard: Hadamard,
-  projective: Projective,
+  projective: ProjectiveGeometry,
   wave: Wave,
-  graded: Graded,
+  graded: GradedProjective,
 };
 
 /** The weight Q(y|x) of an inner channel, over 2^128. @param {Channel} inner @param {number} x @param {number} y */
@@ -50,9 +50,9 @@ const lifted = (inner, x, y) => inner.weight(x, y) << BigInt(128 - inner.scale);
 function largestWeight(inner, inputs) {
   // Column 0 agrees with every row.
   if (inner instanceof Hadamard) return lifted(inner, inputs[0], 0);
-  if (inner instanceof Projective || inner instanceof Wave) return inner.inside;
-  if (inner instanceof Graded) return largest(inputs.map((x) => inner.inside[inner.classOf[x]]));
-  if (inner instanceof Response) return largest([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
+  if (inner instanceof ProjectiveGeometry || inner instanceof Wave) return inner.inside;
+  if (inner instanceof GradedProjective) return largest(inputs.map((x) => inner.inside[inner.classOf[x]]));
+  if (inner instanceof RandomizedResponse) return largest([...inner.cover, ...inputs.map((x) => inner.weight(x, x))]) << 64n;
   return largest(inputs.flatMap((x) => Array.from({ length: inner.outputs }, (_, y) => lifted(inner, x, y))));
 }
 
@@ -94,7 +94,7 @@ export class Blocks extends Channel {
         throw new ChannelError(`block ${j + 1} must have as many inputs as its channel: ${one.inputs}, not ${members[j + 1].length}`);
       if (one.inputs === 1 && !cover) throw new ChannelError(`block ${j + 1} has one value, and no other value has its outputs: leave the value open`);
     });
-    if (cover && inner[0] instanceof Graded) throw new ChannelError("open inputs give outputs of block 1, so its channel must not be graded: choose another");
+    if (cover && inner[0] instanceof GradedProjective) throw new ChannelError("open inputs give outputs of block 1, so its channel must not be graded: choose another");
     if (cover && members.length !== 2) throw new ChannelError(`open inputs give outputs of block 1, so the channel must have exactly 1 block, not ${members.length - 1}`);
     this.hidden = cover * BigInt(inner[0].outputs);
     if (this.hidden >= ONE) throw new ChannelError(`the probability that an open input gives an output of block 1 must be at least 0 and below 1, not ${this.hidden} / 2^128`);

@@ -290,7 +290,7 @@ export function insideOf(outside, having, lacking, even) {
 }
 
 /** A channel whose inputs each prefer a set of outputs; two weights over 2^128. */
-export class Support extends Channel {
+export class SupportChannel extends Channel {
   /**
    * @param {any[]} wire @param {number} inputs @param {number} outputs
    * @param {bigint} having number of outputs that an input prefers

@@ -6,9 +6,9 @@ import { Bits } from "./bits.js";
 import { Blocks } from "./blocks.js";
 import { Hadamard } from "./hadamard.js";
 import { Noise } from "./noise.js";
-import { Graded, Projective } from "./projective.js";
-import { Response } from "./response.js";
-import { Subset, Triples } from "./sets.js";
+import { GradedProjective, ProjectiveGeometry } from "./projective.js";
+import { RandomizedResponse } from "./response.js";
+import { SubsetSelection, Triples } from "./sets.js";
 import { Table } from "./table.js";
 import { Wave } from "./wave.js";
 import { Windows } from "./windows.js";
@@ -18,17 +18,17 @@ import { Windows } from "./windows.js";
 /** @type {Record<string, new (wire: any[]) => Channel>} */
 const FAMILIES = {
   table: Table,
-  response: Response,
+  response: RandomizedResponse,
   hadamard: Hadamard,
-  projective: Projective,
-  subset: Subset,
+  projective: ProjectiveGeometry,
+  subset: SubsetSelection,
   bits: Bits,
   blocks: Blocks,
   noise: Noise,
   windows: Windows,
   triples: Triples,
   wave: Wave,
-  graded: Graded,
+  graded: GradedProjective,
 };
 
 /**

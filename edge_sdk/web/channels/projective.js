@@ -3,11 +3,11 @@
 import { array, integer, toBig } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES, blocksOf, runsFrom } from "../runs.js";
-import { Channel, Support, Worst, bestTwo, extremes, insideOf, sum, weightFrom } from "./channel.js";
+import { Channel, SupportChannel, Worst, bestTwo, extremes, insideOf, sum, weightFrom } from "./channel.js";
 import { Geometry } from "./geometry.js";
 
 /** Projective response: inputs and outputs are points of a geometry; an input prefers the points orthogonal to it. */
-export class Projective extends Support {
+export class ProjectiveGeometry extends SupportChannel {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a projective channel", ChannelError, 5);
@@ -45,7 +45,7 @@ export class Projective extends Support {
 }
 
 /** Projective response with an inside and an outside weight for each class of inputs. */
-export class Graded extends Channel {
+export class GradedProjective extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a graded channel", ChannelError, 5);

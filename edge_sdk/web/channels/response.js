@@ -6,7 +6,7 @@ import { MAX_VALUES } from "../runs.js";
 import { Channel, Worst, bestTwo, cumulative, firstAbove, sum, worstLift } from "./channel.js";
 
 /** Randomised response with Q(y|x) = cover[y] + truth [y = x], in integers over 2^64. */
-export class Response extends Channel {
+export class RandomizedResponse extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a response channel", ChannelError, 3);

@@ -2,7 +2,7 @@
 
 import { array, integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
-import { Support, cells, sum } from "./channel.js";
+import { SupportChannel, cells, sum } from "./channel.js";
 
 /** The binomial coefficient. @param {number} n @param {number} r @returns {bigint} */
 function choose(n, r) {
@@ -12,7 +12,7 @@ function choose(n, r) {
 }
 
 /** Subset selection: the output is a set of d inputs, as a word; an input prefers the sets that contain it. */
-export class Subset extends Support {
+export class SubsetSelection extends SupportChannel {
   unary = true;
 
   /** @param {any[]} wire */
@@ -97,7 +97,7 @@ export class Subset extends Support {
 }
 
 /** Triples: the output is a triple of a Steiner triple system; an input prefers the triples that contain it. */
-export class Triples extends Support {
+export class Triples extends SupportChannel {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a triples channel", ChannelError, 3);

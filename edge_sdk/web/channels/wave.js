@@ -3,10 +3,10 @@
 import { array, integer } from "../codec.js";
 import { ChannelError } from "../errors.js";
 import { MAX_VALUES } from "../runs.js";
-import { Support, extremes, sum } from "./channel.js";
+import { SupportChannel, extremes, sum } from "./channel.js";
 
 /** A wave: inputs are ordered numbers; each has a window of 2 b + 1 preferred outputs around it. */
-export class Wave extends Support {
+export class Wave extends SupportChannel {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "a wave channel", ChannelError, 4);

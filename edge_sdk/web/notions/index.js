@@ -4,7 +4,7 @@ import { array } from "../codec.js";
 import { NotionError } from "../errors.js";
 import { classesFrom } from "./classes.js";
 import { Geo } from "./geo.js";
-import { Information, MutualInformation, OwnPrior, Transcript } from "./information.js";
+import { Information, MutualInformation, OwnPrior, TranscriptPrior } from "./information.js";
 import { block, graded, highLow, ldp, pairwise } from "./pairwise.js";
 
 /** @typedef {import("./notion.js").Notion} Notion */
@@ -20,7 +20,7 @@ const NOTIONS = {
   geo: (wire) => new Geo(wire),
   lip: (wire) => new Information(wire),
   "own-lip": (wire) => new OwnPrior(wire),
-  "transcript-lip": (wire) => new Transcript(wire),
+  "transcript-lip": (wire) => new TranscriptPrior(wire),
   "mutual-information": (wire) => new MutualInformation(wire),
   classes: (wire) => classesFrom(wire, notionFrom),
 };

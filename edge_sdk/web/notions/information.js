@@ -1,6 +1,6 @@
 /** Notions under a prior (SPEC 6.2, 6.3, 6.7, 6.9, 6.10), and the rule that derives a channel from a prior. */
 
-import { Response } from "../channels/response.js";
+import { RandomizedResponse } from "../channels/response.js";
 import { sum, worstLift } from "../channels/channel.js";
 import { keyOf } from "../channels/key.js";
 import { array, integer, integers } from "../codec.js";
@@ -28,7 +28,7 @@ function priorFrom(value) {
 /**
  * The response channel that the rule of SPEC 6.7 gives a prior.
  * @param {bigint[]} prior weights of any size @param {bigint} level
- * @returns {Response}
+ * @returns {RandomizedResponse}
  */
 function ruleFor(prior, level) {
   const bound = expLower(level);
@@ -36,7 +36,7 @@ function ruleFor(prior, level) {
   const least = prior.map((weight) => largest([weight * ONE, whole * ONE - bound * weight]));
   const total = least.reduce((one, other) => one + other, (bound - ONE) * whole);
   const cover = least.map((part) => ceilDiv(part << 64n, total));
-  return new Response(["response", cover.length, cover.every((c) => c === cover[0]) ? [cover[0]] : cover]);
+  return new RandomizedResponse(["response", cover.length, cover.every((c) => c === cover[0]) ? [cover[0]] : cover]);
 }
 
 /** Local information privacy under a prior, or under every prior within a radius of it. */
@@ -229,7 +229,7 @@ export function mostCost(notion, priors, campaigns) {
 }
 
 /** Local information privacy for each report, under the posterior of an observer who saw the device's earlier ones. */
-export class Transcript extends Notion {
+export class TranscriptPrior extends Notion {
   /** @param {any[]} wire */
   constructor(wire) {
     const parts = array(wire, "transcript-lip", NotionError, 4);
@@ -275,7 +275,7 @@ export class Transcript extends Notion {
 
   /**
    * The channel that the rule gives a prior of any weights, audited.
-   * @param {bigint[]} prior @returns {Response}
+   * @param {bigint[]} prior @returns {RandomizedResponse}
    */
   channelFor(prior) {
     const channel = ruleFor(prior, this.level);
