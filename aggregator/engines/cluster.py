@@ -4,7 +4,7 @@ Workers compute from byte ranges and from fixed versions of the study's tables, 
 number of times. This process, the driver, commits the results by the same compare-and-swap as the local engine. So a
 crash, a lost worker or another writer has the same effects as with a single process.
 
-    survey      find where envelopes begin and end                                  workers
+    frame       find where envelopes begin and end                                  workers
     introduce   verify enrolments; register their keys                              workers; driver
     examine     verify and parse reports; sort them into shards by key              workers
     settle      find the free slots of each shard, at one version of the table      workers
@@ -109,14 +109,14 @@ class Cluster:
                     f"worker {worker} cannot run halftruth ({answer}): install halftruth[aggregator,dask] on every "
                     "worker"
                 )
-            version, trouble = answer
+            version, reason = answer
             if version != mine:
                 raise EngineError(
                     f"worker {worker} runs halftruth {version}, and this process {mine}: install the same version"
                 )
-            if trouble:
+            if reason:
                 raise EngineError(
-                    f"worker {worker} cannot read {path}: {trouble}. Put the study and the files on storage that "
+                    f"worker {worker} cannot read {path}: {reason}. Put the study and the files on storage that "
                     "every worker reads under the same path, or use --engine dask on this machine"
                 )
         return study_version
@@ -160,8 +160,8 @@ class Cluster:
             found: Examined = item.summary.result()
             verified.add(found.verified)
             self.travelled += found.travel
-            for path, trouble in found.troubles.items():
-                warnings.setdefault(path, pieces.unread(trouble, nothing=False))
+            for path, reason in found.reasons.items():
+                warnings.setdefault(path, pieces.unread(reason, nothing=False))
             round_.append((item, found))
             if progress is not None:
                 progress(piece.size)

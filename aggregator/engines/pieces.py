@@ -1,6 +1,6 @@
 """Cut the files of an ingest into pieces for the workers. Each cut is between two envelopes.
 
-Files are first cut into ranges at any position. A worker surveys each range, and the cuts are then moved to the
+Files are first cut into ranges at any position. A worker frames each range, and the cuts are then moved to the
 beginnings and ends of envelopes; see ``aggregator.intake.ranges``.
 """
 
@@ -17,7 +17,7 @@ from aggregator.engines.workers import Workers
 from aggregator.intake import ranges
 from aggregator.intake.files import size_of
 from aggregator.intake.ingest import ALONE_BYTES
-from aggregator.intake.ranges import Range, Surveyed
+from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.signatures import BLOCK_BYTES
 from aggregator.storage import places
 from aggregator.storage.places import Place
@@ -69,25 +69,25 @@ def cut(
     size = 1 << min(piece_bytes, share, _bytes_of(study, PIECE_OUTPUTS)).bit_length() - 1
     groups = ranges.grouped(_guesses(files, size, warnings), size, PIECE_FILES, ALONE_BYTES)
 
-    def guesses() -> Iterator[tuple[Range, Surveyed]]:
-        for item in workers.in_order(steps.survey, ((group,) for group in groups)):
+    def guesses() -> Iterator[tuple[Range, FramedRange]]:
+        for item in workers.in_order(steps.frame, ((group,) for group in groups)):
             yield from zip(item.arguments[0], item.future.result(), strict=True)
 
-    def again(where: Range) -> Surveyed:
-        found: list[Surveyed] = workers.one(steps.survey, (where,))
+    def again(where: Range) -> FramedRange:
+        found: list[FramedRange] = workers.one(steps.frame, (where,))
         return found[0]
 
     found = list(ranges.stitched(guesses(), again))
-    for where, surveyed in found:
-        if surveyed.trouble is None:
+    for where, framed in found:
+        if framed.reason is None:
             continue
-        if surveyed.absent and where.path.exists():
+        if framed.absent and where.path.exists():
             raise EngineError(
                 f"a worker cannot find {where.path}: put the files on storage that every worker reads under the same "
                 "path, or use --engine dask on this machine"
             )
-        warnings[where.path] = unread(surveyed.trouble, nothing=where.begin == surveyed.rest == 0)
-    with_enrolments = {where for where, surveyed in found if surveyed.enrolments}
+        warnings[where.path] = unread(framed.reason, nothing=where.begin == framed.rest == 0)
+    with_enrolments = {where for where, framed in found if framed.enrolments}
     pieces = ranges.grouped((where for where, _ in found), size, PIECE_FILES, ALONE_BYTES)
     return [Piece(piece, not with_enrolments.isdisjoint(piece)) for piece in pieces]
 
@@ -120,13 +120,13 @@ def _absolute(path: Place) -> Place:
     return Path(os.path.abspath(path)) if isinstance(path, Path) else path  # noqa: PTH100
 
 
-def unread(trouble: str, *, nothing: bool) -> str:
+def unread(reason: str, *, nothing: bool) -> str:
     """Return the end of a warning about a file: the reason, and whether any part of it was read."""
-    return f"could not be read{'' if nothing else ' to its end'}: {trouble}"
+    return f"could not be read{'' if nothing else ' to its end'}: {reason}"
 
 
 def sentences(files: Iterable[Place], warnings: Mapping[Place, str]) -> Iterator[str]:
     """Yield a sentence for each file that has a warning, in the order of the files."""
     for path in files:
-        if trouble := warnings.get(_absolute(path)):
-            yield f"{path} {trouble}"
+        if warning := warnings.get(_absolute(path)):
+            yield f"{path} {warning}"

@@ -22,7 +22,7 @@ from deltalake import DeltaTable
 from aggregator.holdings import Listed
 from aggregator.intake import ranges, shards, validate
 from aggregator.intake.enrolments import Enrolled, Introduction, introduced
-from aggregator.intake.ranges import Range, Surveyed
+from aggregator.intake.ranges import FramedRange, Range
 from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.registry import Registry, load
 from aggregator.intake.shards import ShardPart
@@ -133,18 +133,18 @@ def probe(path: Place, identity: str) -> tuple[str, str]:
     Args:
         identity: the id of the study's table of campaigns.
     """
-    trouble = ""
+    reason = ""
     try:
         if str(tables.snapshot(path / CAMPAIGNS).metadata().id) != identity:
-            trouble = "there is another study at this path"
+            reason = "there is another study at this path"
     except StudyError:
-        trouble = "its tables cannot be read there"
-    return metadata.version("halftruth"), trouble
+        reason = "its tables cannot be read there"
+    return metadata.version("halftruth"), reason
 
 
-def survey(piece: Sequence[Range]) -> list[Surveyed]:
-    """Return the surveys of ranges, each under the assumption that an envelope begins at the beginning of the range."""
-    return list(ranges.each(ranges.survey, piece))
+def frame(piece: Sequence[Range]) -> list[FramedRange]:
+    """Return the framed ranges, each under the assumption that an envelope begins at the beginning of the range."""
+    return list(ranges.each(ranges.frame, piece))
 
 
 @dataclass(frozen=True)
@@ -182,14 +182,14 @@ class Examined:
         outcome: the counts of refused reports.
         outputs: the number of outputs of the valid reports.
         travel: the number of bytes of the valid reports, packed for sending.
-        troubles: for each file that could not be read to its end, the reason.
+        reasons: for each file that could not be read to its end, the reason.
         verified: the digests of verified reports, to be stored.
     """
 
     outcome: ValidationOutcome
     outputs: int
     travel: int
-    troubles: Mapping[Place, str]
+    reasons: Mapping[Place, str]
     verified: tuple[bytes, ...]
 
 
@@ -197,7 +197,7 @@ def examine(
     piece: Sequence[Range], study_version: StudyVersion, now: int, number: int
 ) -> tuple[Examined, list[ShardPart]]:
     """Validate the reports of a piece, and return the valid reports sorted into ``number`` shards."""
-    chunk, troubles = ranges.gather(piece)
+    chunk, reasons = ranges.gather(piece)
     collector = verified(study_version.path, study_version.verified).collector()
     with verifier(1, collector) as verifying:
         outcome, candidates = validate.examine(pinned(study_version), chunk, verifying, now, _CANDIDATE_OUTPUTS)
@@ -205,7 +205,7 @@ def examine(
     pa.default_memory_pool().release_unused()
     outputs = sum(len(one.report) for one in candidates)
     travel = sum(part.__sizeof__() for part in parts)
-    return Examined(outcome, outputs, travel, troubles, tuple(collector.collected)), parts
+    return Examined(outcome, outputs, travel, reasons, tuple(collector.collected)), parts
 
 
 def summary(examined: tuple[Examined, list[ShardPart]]) -> Examined:

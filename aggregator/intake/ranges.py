@@ -51,7 +51,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Surveyed:
+class FramedRange:
     """The result of framing a range.
 
     Attributes:
@@ -60,7 +60,7 @@ class Surveyed:
         inside_garbage: whether the byte before ``rest`` is part of a run of garbage.
         enrolments: whether the range contains enrolments.
         ends: whether the file ends with the range.
-        trouble: why reading stopped; None if it did not.
+        reason: why reading stopped; None if it did not.
         absent: whether reading stopped because the file does not exist.
     """
 
@@ -69,7 +69,7 @@ class Surveyed:
     inside_garbage: bool
     enrolments: bool
     ends: bool
-    trouble: str | None
+    reason: str | None
     absent: bool
 
 
@@ -98,10 +98,10 @@ def each(function: Callable[[Range], Result], ranges: Sequence[Range]) -> Iterat
     return ahead(function, ranges) if remote else map(function, ranges)
 
 
-def survey(where: Range) -> Surveyed:
-    """Read a range and return its framing."""
+def frame(where: Range) -> FramedRange:
+    """Read a range and find its envelopes."""
     _, found, ends, error = read(where)
-    return Surveyed(
+    return FramedRange(
         tuple((where.begin + found.columns[0, :_WITNESSES]).tolist()),
         where.begin + found.rest,
         found.inside_garbage,
@@ -113,13 +113,13 @@ def survey(where: Range) -> Surveyed:
 
 
 def stitched(
-    guesses: Iterable[tuple[Range, Surveyed]], again: Callable[[Range], Surveyed]
-) -> Iterator[tuple[Range, Surveyed]]:
+    guesses: Iterable[tuple[Range, FramedRange]], again: Callable[[Range], FramedRange]
+) -> Iterator[tuple[Range, FramedRange]]:
     """Yield the true ranges of files, computed from guesses in order; together the ranges cover the files.
 
     Args:
         guesses: all ranges of a file, one file after the other.
-        again: surveys a range whose guess was wrong.
+        again: frames a range whose guess was wrong.
     """
     path: Place | None = None
     at, inside, over = 0, False, False
@@ -162,13 +162,13 @@ def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterat
 def gather(ranges: Sequence[Range]) -> tuple[Chunk, dict[Place, str]]:
     """Return the envelopes of ranges as one chunk, and the reason why reading stopped, by file."""
     gathering = Gathering()
-    troubles: dict[Place, str] = {}
+    reasons: dict[Place, str] = {}
     for where, (data, found, _, error) in zip(ranges, each(read, ranges), strict=True):
         if error is not None:
-            troubles[where.path] = error.strerror or str(error)
+            reasons[where.path] = error.strerror or str(error)
         if not gathering.size:
             # The blocks of verified signatures are cut by offsets in the chunk. These must equal the offsets in the
             # file, so that the blocks do not depend on the division of files.
             gathering.add(bytes(where.begin % signatures.BLOCK_BYTES), _NOTHING)
         gathering.add(data[: found.rest], found)
-    return gathering.done(), troubles
+    return gathering.done(), reasons

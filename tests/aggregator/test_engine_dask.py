@@ -329,8 +329,8 @@ def test_slots_of_a_shard_are_those_of_the_table(study, number):
 
 def ranges_of(path, size):
     """Return the ranges of a file that readers of pieces of ``size`` bytes find."""
-    guesses = [(guess, ranges.survey(guess)) for guess in ranges.nominal(path, path.stat().st_size, size)]
-    return [where for where, _ in ranges.stitched(guesses, ranges.survey)]
+    guesses = [(guess, ranges.frame(guess)) for guess in ranges.nominal(path, path.stat().st_size, size)]
+    return [where for where, _ in ranges.stitched(guesses, ranges.frame)]
 
 
 def envelopes_of(chunk_data, found):
