@@ -232,14 +232,14 @@ def audit(terms: Campaign, request: LevelsRequest | None = None, prior_name: str
     prior = terms.notion.prior if isinstance(terms.notion, Information | TranscriptPrior) else None
     reported = Reported.of(terms.domain)
     raw_mse: float | None = None
-    weight: float | None = None
+    people_per_report: float | None = None
     # A LIP campaign without an unbiased estimate still has an MMSE estimate.
     with suppress(NotInvertible):
-        raw_mse, weight = campaign_error(terms)
+        raw_mse, people_per_report = campaign_error(terms)
     return Audit(
         terms,
         raw_mse,
-        weight,
+        people_per_report,
         None if prior is None or terms.channel.unary else lip_mse(terms.channel, prior, reported),
         None if prior is None else lip_mse_bound(terms.notion.level, prior, reported),
         None if request is None else _table(terms, request),

@@ -49,15 +49,15 @@ def _findings(terms: Campaign) -> Iterator[str]:
     reported = Reported.of(terms.domain)
     size, even = reported.count, float(Fraction(reported.factor) / terms.domain.size)
     try:
-        mse, weight = campaign_error(terms)
+        mse, people_per_report = campaign_error(terms)
     except NotInvertible as reason:
         # No advice is added here, because the reason ends with advice.
         yield f"shares will have no unbiased estimate and no error bars: {reason}"
     else:
-        if weight > HEAVY:
+        if people_per_report > HEAVY:
             yield (
-                f"one report counts for up to {weight:,.0f} people, so a few forged reports can change a share a lot. "
-                "A higher epsilon, fewer values or another mechanism lowers this number"
+                f"one report counts for up to {people_per_report:,.0f} people, so a few forged reports can change a "
+                "share a lot. A higher epsilon, fewer values or another mechanism lowers this number"
             )
         if not is_plain(terms.views):
             yield from _unseen(terms)

@@ -234,7 +234,7 @@ def _views(draft: Path, reports: int, expected: int) -> list[dict[str, Any]]:
             "family": view.channel.family,
             "output_bits": view.channel.output_bits,
             "se": None if math.isnan(worth.mse) else math.sqrt(worth.mse / view.map.inputs(domain) / reports),
-            "people_per_report": None if math.isnan(worth.weight) else worth.weight,
+            "people_per_report": None if math.isnan(worth.people_per_report) else worth.people_per_report,
         }
         for view, worth in zip(views, worths_of(domain, views, classes), strict=True)
     ]

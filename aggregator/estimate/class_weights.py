@@ -116,6 +116,10 @@ def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, share: Floats) -> 
     mean, and the numbers of people are NaN.
     """
     if found.by_value:
-        return float(found.variances(share).sum() / plain.variances(share).sum()), found.weight, plain.weight
+        return (
+            float(found.variances(share).sum() / plain.variances(share).sum()),
+            found.people_per_report,
+            plain.people_per_report,
+        )
     line = np.arange(found.inputs, dtype=np.float64)
     return found.variance(line, share) / plain.variance(line, share), math.nan, math.nan

@@ -127,8 +127,8 @@ class ClassesDecoder(Pooled):
         return np.concatenate([share * decoder.ceiling for share, decoder in parts])
 
     @cached_property
-    def weight(self) -> float:
-        return max(decoder.weight for decoder in self._decoders)
+    def people_per_report(self) -> float:
+        return max(decoder.people_per_report for decoder in self._decoders)
 
 
 def _increments_of_steps(decoder: Decoder) -> WordIncrements:

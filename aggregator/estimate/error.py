@@ -66,16 +66,16 @@ class ViewWorth:
     Attributes:
         mse: the expected squared error of one report, summed over the view's values, if all answers are equally
             frequent; divide by n for n reports of all views together. NaN if the view has no unbiased estimate.
-        weight: the largest number of people that one report of this view counts for; NaN if the view has no unbiased
-            estimate.
+        people_per_report: the largest number of people that one report of this view counts for; NaN if the view has
+            no unbiased estimate.
     """
 
     mse: float
-    weight: float
+    people_per_report: float
 
     def as_json(self) -> dict[str, float | None]:
         """Return the machine-readable form."""
-        numbers = {"raw_mse": self.mse, "people_per_report": self.weight}
+        numbers = {"raw_mse": self.mse, "people_per_report": self.people_per_report}
         return {name: json_number(number) for name, number in numbers.items()}
 
 
@@ -101,7 +101,7 @@ def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[V
         decoder, times = even_decoder(view.channel, classes), total / view.weight
         try:
             variances = decoder.variances(decoder.forward(_even_law(domain, view)))
-            found.append(ViewWorth(float(variances.sum()) * times, decoder.weight * times))
+            found.append(ViewWorth(float(variances.sum()) * times, decoder.people_per_report * times))
         except NotInvertible:
             found.append(ViewWorth(math.nan, math.nan))
     return found
@@ -134,7 +134,7 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
         finest = max(range(len(worths)), key=lambda place: terms.views[place].map.inputs(terms.domain))
         if unknown := [place for place, worth in enumerate(worths) if math.isnan(worth.mse)]:
             raise NotInvertible(f"view {unknown[0]} has no unbiased estimate, so the campaign has no expected error")
-        return worths[finest].mse, max(worth.weight for worth in worths)
+        return worths[finest].mse, max(worth.people_per_report for worth in worths)
     reported = Reported.of(terms.domain)
     prior = terms.notion.prior if isinstance(terms.notion, Information) else None
     decoder = reported.reader(terms.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior))
@@ -142,7 +142,7 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
         decoder = even_decoder(terms.channel, len(terms.classes))
     share = np.full(decoder.inputs, 1 / decoder.inputs)
     variances = decoder.variances(decoder.forward(share))
-    return reported.squared_error(variances), decoder.weight * reported.factor
+    return reported.squared_error(variances), decoder.people_per_report * reported.factor
 
 
 def lip_mse(channel: Channel, prior: Sequence[int], reported: Reported | None = None) -> float:

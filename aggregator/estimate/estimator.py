@@ -135,7 +135,7 @@ def estimate(
     return Estimate(
         raw, se, *intervals.each(reported.shares).possible(se, shares), shares,
         terms, signed.id if signed else b"", n, method, confidence, tally.refused, tally.version,
-        Influence(found.weight * reported.factor, n, forged), tuple(warnings),
+        Influence(found.people_per_report * reported.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
         prior if reported.count == decoder.inputs else None, tested,
         found.rough[: reported.count] if found.inverse else None, weighting=weighting,
@@ -166,7 +166,7 @@ class _Unbiased:
     Attributes:
         raw, se: (k,) the shares and their standard errors; NaN where no unbiased estimate exists.
         ends: a function from alpha to intervals, each of which misses its share with probability alpha.
-        weight: the largest number of people that one report counts for.
+        people_per_report: the largest number of people that one report counts for.
         rough: (k,) whether too few reports affect the value for ``se`` to be reliable.
         warnings: sentences about missing errors.
         inverse: whether the channel has an inverse, so that every share has an unbiased estimate.
@@ -175,7 +175,7 @@ class _Unbiased:
     raw: Floats
     se: Floats
     ends: Callable[[float], Interval]
-    weight: float
+    people_per_report: float
     rough: NDArray[np.bool_]
     warnings: tuple[str, ...]
     inverse: bool
@@ -190,7 +190,7 @@ def _inverted(decoder: Decoder, tally: Tally) -> _Unbiased:
     linear = solve(decoder, tally)
     alone = linear.between is not None and not linear.between.freedom
     warnings = (advice.ONE_DEVICE,) if alone else ()
-    return _Unbiased(linear.raw, linear.se, linear.intervals, decoder.weight, linear.rough, warnings, True)
+    return _Unbiased(linear.raw, linear.se, linear.intervals, decoder.people_per_report, linear.rough, warnings, True)
 
 
 def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: str) -> _Unbiased:
@@ -203,7 +203,7 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
         share, even = tally.counts / tally.reports, np.full(decoder.inputs, 1 / decoder.inputs)
         fit = likelihood.em(decoder, share, math.ceil(n), even if prior is None else prior)
         found = likelihood.identified_values(decoder, share, fit.share)
-        raw, se, weight = found.raw, np.sqrt(found.variance / n), found.weight
+        raw, se, weight = found.raw, np.sqrt(found.variance / n), found.people_per_report
         lost = int(np.count_nonzero(~found.identified))
         warning = (
             f"{advice.WITHOUT_BARS} at {lost} of {decoder.inputs} values that the channel does not distinguish: "

@@ -160,13 +160,13 @@ class IdentifiedValues:
         raw: (k,) the estimate of each value that is distinguished from all others; NaN for other values. It is unbiased
             except that its weights are estimated from the same reports.
         variance: (k,) the variance of one report's contribution to ``raw``; NaN where ``raw`` is NaN.
-        weight: the largest number of people that one report counts for in any estimate; NaN if no value is
+        people_per_report: the largest number of people that one report counts for in any estimate; NaN if no value is
             distinguished.
     """
 
     raw: Floats
     variance: Floats
-    weight: float
+    people_per_report: float
 
     @property
     def identified(self) -> NDArray[np.bool_]:

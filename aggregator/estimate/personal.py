@@ -263,7 +263,7 @@ class PersonalDecoder(Pooled):
         return self._spread(self._cover + self._responds, most) * np.repeat(self.members, self._width)
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         own = np.maximum(1 - self._cover, self._cover) / self._truth
         responses = float(own[~self._takes].max()) if not self._takes.all() else 0.0
         return max(responses, float(np.abs(self._left).max()) if self._takes.any() else 0.0)

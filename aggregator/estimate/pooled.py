@@ -103,7 +103,7 @@ class Pooled(Decoder):
         order = np.argsort(-levels, axis=0, kind="stable")
         descending = np.take_along_axis(levels, order, axis=0)
         heights = descending[:-1] - descending[1:]
-        heights[heights < NEGLIGIBLE * self.weight] = 0
+        heights[heights < NEGLIGIBLE * self.people_per_report] = 0
         reached = np.cumsum(np.take_along_axis(times, order, axis=0), axis=0)[:-1]
         return BinomialSteps(descending[-1], heights, reached, reports, self._slack(counts))
 

@@ -81,5 +81,7 @@ class ReweighedDecoder(ClassesDecoder):
         return levels * np.repeat(self.factors, of_class)[:, np.newaxis], times
 
     @property
-    def weight(self) -> float:
-        return max(float(f) * decoder.weight for f, decoder in zip(self.factors, self._decoders, strict=True))
+    def people_per_report(self) -> float:
+        return max(
+            float(f) * decoder.people_per_report for f, decoder in zip(self.factors, self._decoders, strict=True)
+        )

@@ -222,5 +222,5 @@ class TranscriptDecoder(Pooled):
         return np.minimum(np.exp(self._ceiling), 1)
 
     @cached_property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return float(np.abs(self._adds).max())

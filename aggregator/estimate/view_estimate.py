@@ -56,7 +56,9 @@ def estimate_views(
     devices = np.array([devices_of(part) for part in tally.by_view])
     if (chosen := screen_views([view.weight for view in terms.views], devices)) is not None:
         warnings.append(chosen)
-    weight = max(one.decoder.weight * tally.reports / one.tally.reports for one in views.surveys if one.linear)
+    weight = max(
+        one.decoder.people_per_report * tally.reports / one.tally.reports for one in views.surveys if one.linear
+    )
     finest = found[-1]
     if np.isnan(finest.raw).all():
         warnings.append(NOTHING_FINEST)

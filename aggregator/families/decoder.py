@@ -218,7 +218,7 @@ class Decoder(ABC):
 
     @property
     @abstractmethod
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         """The largest number of people that one report can count for in the estimate of one input.
 
         Raises:

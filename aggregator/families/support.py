@@ -109,5 +109,5 @@ class SupportDecoder(Decoder):
         return np.full(self.features, self._likely)
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return max(1 - self._outside, self._outside) / self._gap

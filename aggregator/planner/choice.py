@@ -71,7 +71,8 @@ class Candidate:
     Attributes:
         raw_mse: the expected squared error of the unbiased histogram of one report, summed over the values; for item
             sets, that of the shares of people who have each item. NaN if the channel has no unbiased estimate.
-        weight: the largest number of people that one report can count for; NaN if the channel has no unbiased estimate.
+        people_per_report: the largest number of people that one report can count for; NaN if the channel has no
+            unbiased estimate.
         mean_variance: for numbers, the variance of one report's contribution to the mean, NaN without an unbiased
             estimate; None for other values.
         person_mse: for LIP, the expected squared error of one person's histogram if the prior is right; NaN for bit
@@ -83,7 +84,7 @@ class Candidate:
     channel: Channel
     certificate: Certificate
     raw_mse: float
-    weight: float
+    people_per_report: float
     person_mse: float | None
     mean_variance: float | None = None
     report_mae: float | None = None
@@ -172,7 +173,7 @@ def weigh(
     decoder = reported.reader(channel, reference)
     with suppress(NotInvertible):
         raw_mse = decoder_mse(decoder, p, reported)
-        weight = decoder.weight * reported.factor
+        weight = decoder.people_per_report * reported.factor
     numbers = question.domain.points if isinstance(question.domain, Line) else None
     of_mean = None if numbers is None else math.nan
     if numbers is not None:

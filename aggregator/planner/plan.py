@@ -62,7 +62,7 @@ class PlanRow:
                 "output_bits": found.channel.output_bits,
                 "level": exact.nats(certificate.audited),
                 "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
-                "people_per_report": json_number(found.weight),
+                "people_per_report": json_number(found.people_per_report),
                 "decode": found.mechanism.decode,
                 "source": found.mechanism.source,
             }

@@ -189,7 +189,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
             cells.append("-" if one.person_mse is None or math.isnan(one.person_mse) else f"{one.person_mse:.5f}")
         if bits:
             cells.append("-" if one.report_mae is None else f"{one.report_mae:.5f}")
-        cells.append("-" if math.isnan(one.weight) else f"{float(f'{one.weight:.3g}'):,.10g}")
+        cells.append("-" if math.isnan(one.people_per_report) else f"{float(f'{one.people_per_report:.3g}'):,.10g}")
         table.add_row(Text(cells[0], "bold" if row.chosen else ""), *map(Text, [*cells[1:], row.reason]))
     return table
 

@@ -157,7 +157,7 @@ def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None
     np.testing.assert_allclose(decoder.variances(share), share @ rows**2 - raw**2, atol=1e-11)
     assert decoder.query(v, share) == pytest.approx(raw @ v)
     assert decoder.variance(v, share) == pytest.approx(share @ (rows @ v) ** 2 - (raw @ v) ** 2)
-    assert decoder.weight == pytest.approx(np.abs(rows).max())
+    assert decoder.people_per_report == pytest.approx(np.abs(rows).max())
 
 
 @each

@@ -56,7 +56,7 @@ def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
     np.testing.assert_allclose(decoder.variances(p @ distribution @ bits), each, rtol=1e-8, atol=1e-12)
     assert decoder.variance(v, p @ distribution @ bits) == pytest.approx(of_words @ ((balanced - p) @ v) ** 2)
     np.testing.assert_allclose(bits @ decoder.adjoint(v) + decoder.intercept(v), balanced @ v, atol=1e-9)
-    assert decoder.weight == pytest.approx(np.abs(balanced).max())
+    assert decoder.people_per_report == pytest.approx(np.abs(balanced).max())
     np.testing.assert_allclose(decoder.word_increments.most, balanced.max(axis=0))
     np.testing.assert_allclose(decoder.word_increments.least, balanced.min(axis=0))
     at_reference = reference @ distribution @ bits
@@ -99,7 +99,7 @@ def test_the_plan_states_the_error_of_the_estimate():
             counts = np.rint(10**9 * decoder_of(one.channel).forward(np.full(6, 1 / 6))).astype(np.int64)
             found = estimate(terms_of(domain, one.channel, 2 * NANONATS), Tally(counts, 10**9), method="linear")
             assert 10**9 * (found.se**2).sum() == pytest.approx(one.raw_mse, rel=1e-6)
-            assert found.influence.people_per_report == pytest.approx(one.weight)
+            assert found.influence.people_per_report == pytest.approx(one.people_per_report)
 
 
 def drawn(channel, p, n, generator):

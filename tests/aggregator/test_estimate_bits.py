@@ -96,7 +96,7 @@ def test_ceiling_and_weight_equal_those_of_all_words(channel):
     decoder = BitsDecoder(channel)
     np.testing.assert_allclose(decoder.ceiling, (distribution @ bits).max(axis=0), atol=1e-12)
     adds = np.array([decoder.invert(word) for word in bits])
-    assert decoder.weight == pytest.approx(np.abs(adds).max())
+    assert decoder.people_per_report == pytest.approx(np.abs(adds).max())
 
 
 @pytest.mark.parametrize("eps", [0.5, 1, 2])

@@ -109,7 +109,7 @@ def test_all_forms_multiply_with_one_left_inverse(channel, rng):
     np.testing.assert_allclose(decoder.adjoint(v), L @ v, atol=1e-9)
     np.testing.assert_allclose(decoder.variances(share), share @ L**2 - (share @ L) ** 2, rtol=1e-9, atol=1e-9)
     assert decoder.query(v, share) == pytest.approx(share @ L @ v, abs=1e-9)
-    assert decoder.weight == pytest.approx(np.abs(L).max(), rel=1e-9)
+    assert decoder.people_per_report == pytest.approx(np.abs(L).max(), rel=1e-9)
 
 
 def test_no_output_is_more_probable_than_its_ceiling(channel):
@@ -244,13 +244,13 @@ def test_a_channel_that_confuses_inputs_is_refused():
 @pytest.mark.parametrize(("size", "people"), [(16, 9.7), (64, 37.7), (256, 149)])
 def test_a_report_of_randomised_response_has_the_influence_of_many_people(size, people):
     """At eps = 1 the influence of one report is that of 9.7, 37.7 and 149 people at k = 16, 64 and 256."""
-    assert decoder_of(randomized_response(size, NANONATS)).weight == pytest.approx(people, rel=0.005)
+    assert decoder_of(randomized_response(size, NANONATS)).people_per_report == pytest.approx(people, rel=0.005)
 
 
 def test_hadamard_reports_have_the_same_influence_at_every_size():
     """At eps = 1 the influence of a Hadamard report is that of (e + 1) / (e - 1) = 2.16 people at every k."""
     for size in (2, 300):
-        assert decoder_of(hadamard(size, NANONATS)).weight == pytest.approx((np.e + 1) / (np.e - 1))
+        assert decoder_of(hadamard(size, NANONATS)).people_per_report == pytest.approx((np.e + 1) / (np.e - 1))
 
 
 def test_a_channel_without_a_decoder_is_a_value_error():

@@ -37,7 +37,7 @@ def test_the_decoder_multiplies_with_the_channel_and_its_inverse(channel, rng):
     np.testing.assert_allclose(decoder.adjoint(w), inverse @ w, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(decoder.variances(share), share @ inverse**2 - p**2, rtol=1e-9)
     np.testing.assert_allclose(decoder.ceiling, distribution.max(axis=0))
-    assert decoder.weight == pytest.approx(np.abs(inverse).max())
+    assert decoder.people_per_report == pytest.approx(np.abs(inverse).max())
     assert (decoder.inputs, decoder.features) == (channel.inputs, channel.outputs)
 
 

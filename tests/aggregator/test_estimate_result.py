@@ -316,7 +316,7 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked, rng):
     decoder, even = decoder_of(asked.channel), np.full(asked.domain.size, 1 / asked.domain.size)
     honest = tally(rng, asked.channel, even, 1000).counts
     found = estimate(asked, Tally.of(honest + 10 * np.eye(asked.channel.outputs, dtype=np.int64)[-1]))
-    assert found.influence.share_of(10) == pytest.approx(10 * decoder.weight / 1010)
+    assert found.influence.share_of(10) == pytest.approx(10 * decoder.people_per_report / 1010)
     gains = [
         (decoder.invert((1000 * decoder.forward(even) + 10 * report) / 1010) - even).max()
         for report in np.eye(asked.channel.outputs, dtype=np.int64)
@@ -324,7 +324,7 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked, rng):
     assert 0.8 * found.influence.share_of(10) <= max(gains) <= found.influence.share_of(10)
     floods = found.as_json()["influence"]["forged"]
     assert [flood["reports"] for flood in floods] == [1, 2, 11]
-    assert floods[2]["people"] == pytest.approx(11 * decoder.weight)
+    assert floods[2]["people"] == pytest.approx(11 * decoder.people_per_report)
 
 
 def test_the_influence_of_any_number_of_forged_reports_is_stated(rng):
@@ -333,7 +333,7 @@ def test_the_influence_of_any_number_of_forged_reports_is_stated(rng):
     counted = tally(rng, LDP.channel, [0.25] * 4, 1000)
     floods = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
     assert [flood["reports"] for flood in floods] == [1, 10, 37]
-    assert floods[2]["share"] == pytest.approx(37 * decoder_of(LDP.channel).weight / 1000)
+    assert floods[2]["share"] == pytest.approx(37 * decoder_of(LDP.channel).people_per_report / 1000)
     with pytest.raises(ValueError, match="0 to 1000"):
         estimate(LDP, counted, forged=1001)
 

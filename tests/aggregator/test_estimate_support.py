@@ -133,7 +133,7 @@ def test_all_forms_multiply_with_one_left_inverse(channel, rng):
     np.testing.assert_allclose(decoder.invert(share), distribution @ added, atol=1e-9)
     mean = distribution @ added
     np.testing.assert_allclose(decoder.variances(share), distribution @ (added - mean) ** 2, rtol=1e-9, atol=1e-9)
-    assert decoder.weight == pytest.approx(np.abs(added[seen]).max(), rel=1e-9)
+    assert decoder.people_per_report == pytest.approx(np.abs(added[seen]).max(), rel=1e-9)
     v = rng.normal(size=channel.inputs)
     assert decoder.query(v, share) == pytest.approx(v @ decoder.invert(share), abs=1e-9)
     if not channel.unary:

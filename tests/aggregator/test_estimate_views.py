@@ -162,7 +162,7 @@ def test_resolutions_are_in_the_json():
     assert set(document["values"][0]) == set(document["resolutions"][0]["values"][0])
     assert document["resolutions"][0]["values"][0]["value"] == terms.views[0].map.label(GRID, 0)
     assert document["devices"] == document["reports"] == 1200
-    channels = [decoder_of(view.channel).weight for view in terms.views]
+    channels = [decoder_of(view.channel).people_per_report for view in terms.views]
     assert document["influence"]["people_per_report"] == pytest.approx(
         max(4 * channels[0], 4 * channels[1], 2 * channels[2])
     )

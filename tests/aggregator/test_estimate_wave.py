@@ -56,7 +56,7 @@ def test_single_shares_and_uneven_numbers_are_refused_with_an_alternative() -> N
         lambda: decoder.invert(share),
         lambda: decoder.variances(share),
         lambda: decoder.binomial_steps(np.ones(decoder.features, dtype=np.int64), decoder.features),
-        lambda: decoder.weight,
+        lambda: decoder.people_per_report,
         lambda: decoder.adjoint(np.arange(decoder.inputs) ** 2.0),
     ):
         with pytest.raises(NotInvertible, match="'smooth'"):

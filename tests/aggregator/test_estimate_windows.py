@@ -71,7 +71,7 @@ def test_the_decoder_is_the_least_squares_left_inverse(channel, held, monkeypatc
     np.testing.assert_allclose(
         decoder.variances(share), share @ L**2 - (share @ L) ** 2, rtol=1e-5, atol=1e-6 * scale**2
     )
-    assert decoder.weight == pytest.approx(scale, rel=1e-5)
+    assert decoder.people_per_report == pytest.approx(scale, rel=1e-5)
 
 
 @invertible
@@ -81,7 +81,7 @@ def test_the_binomial_steps_give_the_raw_estimate(channel, rng):
     decoder = WindowsDecoder(channel)
     steps = decoder.binomial_steps(counts, 5000)
     raw = steps.base + (steps.heights * steps.counts / 5000).sum(axis=0)
-    np.testing.assert_allclose(raw, decoder.invert(counts / 5000), atol=1e-9 * decoder.weight)
+    np.testing.assert_allclose(raw, decoder.invert(counts / 5000), atol=1e-9 * decoder.people_per_report)
     assert (steps.heights >= 0).all()
     assert 0 <= steps.counts.min() <= steps.counts.max() <= 5000
     singles = np.array([decoder.binomial_steps(one, 1).counts for one in np.eye(channel.outputs, dtype=np.int64)])

@@ -61,7 +61,7 @@ def test_every_candidate_is_certified_and_has_its_exact_error(question):
             distribution = None
         if not math.isnan(one.raw_mse):
             assert one.raw_mse == expected_mse(one.channel, distribution, reference=distribution)
-            assert one.weight > 0
+            assert one.people_per_report > 0
 
 
 @each

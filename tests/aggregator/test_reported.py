@@ -86,11 +86,11 @@ def test_plan_audit_lint_and_estimate_use_the_same_shares():
     variances = decoder.variances(decoder.forward(distribution))[:ITEMS] * PADDING**2 / PEOPLE
     assert row.se == pytest.approx(np.sqrt(variances.mean())) == pytest.approx(0.077, abs=0.001)
     assert row.people_for[0.05] == pytest.approx(7200, rel=0.02)
-    assert row.candidate.weight == pytest.approx(10.5, abs=0.1)
+    assert row.candidate.people_per_report == pytest.approx(10.5, abs=0.1)
     found = audit(terms(channel))
     assert found.raw_mse / PEOPLE == pytest.approx(row.mse)
     estimated = estimate(terms(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
-    assert found.people_per_report == row.candidate.weight == estimated.influence.people_per_report
+    assert found.people_per_report == row.candidate.people_per_report == estimated.influence.people_per_report
     # If all inputs are reported equally often, 1/7 of the people have each item.
     assert "more than 14.29%, the share of each of 30 equally frequent values" in " ".join(
         lint(terms(channel, minimum=500))

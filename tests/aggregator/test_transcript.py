@@ -83,7 +83,7 @@ def test_each_report_of_a_transcript_is_decoded_by_its_channel(notion: Transcrip
         ]
         np.testing.assert_allclose(decoder._adds[row], np.mean(adds, axis=0), atol=1e-10)
     np.testing.assert_allclose(decoder.adjoint(np.ones(K)), 1)
-    assert decoder.weight == pytest.approx(np.abs(decoder._adds).max())
+    assert decoder.people_per_report == pytest.approx(np.abs(decoder._adds).max())
 
 
 @pytest.mark.parametrize("periods", [(0, 1, 2), (1, 3)])

@@ -359,5 +359,5 @@ def test_influence_and_error_are_divided_by_the_share_of_the_view():
     for place, (view, worth) in enumerate(zip(signed.terms.views, found, strict=True)):
         alone = view_worths(replace(signed.terms, views=(replace(view, weight=1),)))[0]
         factor = sum(WEIGHTS) / WEIGHTS[place]
-        assert worth.weight == pytest.approx(factor * alone.weight)
+        assert worth.people_per_report == pytest.approx(factor * alone.people_per_report)
         assert worth.mse == pytest.approx(factor * alone.mse)

@@ -110,5 +110,5 @@ class BalancedDecoder(BitsDecoder):
         return of_bit / self._gap**2, of_bit * (1 - 2 * distribution) / self._gap**3
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return float(np.maximum(self.word_increments.most, -self.word_increments.least).max())

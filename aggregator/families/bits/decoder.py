@@ -79,5 +79,5 @@ class BitsDecoder(Decoder):
         return self._own.copy()
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return float((np.maximum(1 - self._other, self._other) / self._gap).max())

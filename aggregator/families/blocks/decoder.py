@@ -61,7 +61,7 @@ class ConstantDecoder(Decoder):
         return np.ones(1)
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return 1.0
 
 
@@ -228,7 +228,7 @@ class BlocksDecoder(Decoder):
         reached = np.concatenate([
             steps.counts, inside_count[np.newaxis], elsewhere[np.newaxis], steps.counts + elsewhere
         ])  # fmt: skip
-        heights[heights < NEGLIGIBLE * self.weight] = 0
+        heights[heights < NEGLIGIBLE * self.people_per_report] = 0
         heights, reached = (part.reshape(len(part), -1) for part in (heights, reached))
         used = heights.any(axis=1)
         return np.minimum(steps.base, outside).ravel(), heights[used], reached[used]
@@ -242,6 +242,6 @@ class BlocksDecoder(Decoder):
         return largest
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         own = 1 / self._shown if len(self._open) else 0.0
-        return max(own, float(np.abs(self._aside).max()), *(group.inner.weight for group in self._groups))
+        return max(own, float(np.abs(self._aside).max()), *(group.inner.people_per_report for group in self._groups))

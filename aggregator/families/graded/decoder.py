@@ -163,5 +163,5 @@ class GradedDecoder(Decoder):
         return np.full(self.features, float(self._inside.max()))
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return float(np.maximum(self.word_increments.most, -self.word_increments.least).max())

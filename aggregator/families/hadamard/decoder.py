@@ -70,7 +70,7 @@ class HadamardDecoder(Decoder):
         return np.full(self.features, (1 + self._contrast) / self.features)
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return 1 / self._contrast
 
     def _over_columns(self, columns: NDArray[Any]) -> NDArray[Any]:

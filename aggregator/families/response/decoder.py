@@ -55,7 +55,7 @@ class ResponseDecoder(Decoder):
         return own
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return float(np.maximum(1 - self._cover, self._cover).max() / self._checked_truth)
 
     @property

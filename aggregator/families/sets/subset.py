@@ -88,5 +88,5 @@ class SubsetDecoder(Decoder):
         return np.full(self.features, self._inside)
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return max(1 - self._outside, self._outside) / self._gap

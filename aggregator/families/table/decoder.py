@@ -76,7 +76,7 @@ class TableDecoder(Decoder):
         order = np.argsort(-self._inverse, axis=0, kind="stable")
         descending = np.take_along_axis(self._inverse, order, axis=0)
         heights = descending[:-1] - descending[1:]
-        heights[heights < SINGULAR * self.weight] = 0  # these differ by rounding only
+        heights[heights < SINGULAR * self.people_per_report] = 0  # these differ by rounding only
         reached = np.cumsum(counts[order], axis=0)[:-1]
         return BinomialSteps(descending[-1], heights, reached, reports)
 
@@ -86,5 +86,5 @@ class TableDecoder(Decoder):
         return largest
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return float(np.abs(self._inverse).max())

@@ -85,5 +85,5 @@ class WaveDecoder(Decoder):
         return np.full(self.features, self._inside)
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         raise self._refused

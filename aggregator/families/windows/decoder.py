@@ -274,5 +274,5 @@ class WindowsDecoder(Decoder):
         return largest
 
     @property
-    def weight(self) -> float:
+    def people_per_report(self) -> float:
         return float(max(np.abs(self._columns(chunk)).max() for chunk in self._chunks()))
