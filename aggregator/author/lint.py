@@ -25,7 +25,7 @@ from aggregator.quantity import quantity
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.channels import Channel, Wave
-from protocol.domain import Form, NumberRange
+from protocol.domain import Form, Items, NumberRange
 from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
@@ -65,11 +65,12 @@ def _findings(terms: Campaign) -> Iterator[str]:
         elif (error := math.sqrt(mse / size / terms.minimum_reports)) > even:
             needed = mse / size / even**2
             each = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
+            values = "items" if isinstance(terms.domain, Items) else "values"
             yield (
                 f"with the minimum of {quantity(terms.minimum_reports, 'device')}, the standard error of a share is "
-                f"{error:.2%}, more than {each} of each of {size:,} equally frequent values: only much "
-                f"more frequent values will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer "
-                "values"
+                f"{error:.2%}, more than {each} of each of {size:,} equally frequent {values}: only much "
+                f"more frequent {values} will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer "
+                f"{values}"
             )
     if terms.certificate.ldp is None:
         yield (

@@ -285,7 +285,7 @@ def _revoked(periods: Mapping[int, int]) -> str:
     if not later:
         return words
     span = f"period {later[0]}" if len(later) == 1 else f"periods {min(later)} to {max(later)}"
-    return f"{words}, {sum(periods[period] for period in later):,} from {span} on"
+    return f"{words}, {sum(periods[period] for period in later):,} from {span}"
 
 
 def batch_table(batch: BatchFile) -> Table:

@@ -27,7 +27,7 @@ from aggregator.present.table import (
     significant_districts,
 )
 from aggregator.quantity import quantity
-from protocol.domain import Grid, NumberRange
+from protocol.domain import Dates, Grid, NumberRange
 
 ROWS = 200
 """Maximum number of values in the table."""
@@ -38,7 +38,10 @@ def results_section(found: Estimate, truth: Floats | None, read: Ordered | None)
     if read is not None and read.cdf:
         from aggregator.present.ordered_plot import ordered_figure  # matplotlib takes a second to load
 
-        words = "The distribution function with its band, and the quantiles with their intervals."
+        words = (
+            "The distribution function: for each value, the share of the people with this value or a lower one. It has "
+            "its band, and the quantiles have their intervals."
+        )
         return [tag("figure", picture_of(ordered_figure(read), words))]
     if read is not None and read.bins:
         from aggregator.present.ordered_plot import histogram_figure  # matplotlib takes a second to load
@@ -85,7 +88,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
         truths = [true.mean(read.mean)] if true else []
         parts.append(
             sheet(
-                "The mean of all numbers.",
+                "The mean of all days." if isinstance(domain, Dates) else "The mean of all numbers.",
                 ("", "value", *names),
                 [("mean", estimate, *truths, f"{low} to {high}")],
             )
@@ -97,7 +100,8 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
             for one in read.quantiles
         ]  # fmt: skip
         name = "Deciles" if tuple(one.p for one in read.quantiles) == DECILES else "Quantiles"
-        words = f"{name}{of_unit}: this share of the people has this value or a lower one."
+        lower = "day or an earlier" if isinstance(domain, Dates) else "value or a lower"
+        words = f"{name}{of_unit}: this share of the people has this {lower} one."
         parts.append(sheet(words, ("people", "value", *names), quantiles))
     ranges = [(range_text(one), one) for one in (*read.bins, *filter(None, [read.between]))]
     ranges += [(above_text(one), one) for one in filter(None, [read.above])]

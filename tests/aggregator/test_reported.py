@@ -92,7 +92,7 @@ def test_plan_audit_lint_and_estimate_use_the_same_shares():
     estimated = estimate(terms(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
     assert found.people_per_report == row.candidate.people_per_report == estimated.influence.people_per_report
     # If all inputs are reported equally often, 1/7 of the people have each item.
-    assert "more than 14.29%, the share of each of 30 equally frequent values" in " ".join(
+    assert "more than 14.29%, the share of each of 30 equally frequent items" in " ".join(
         lint(terms(channel, minimum=500))
     )
     assert "equally frequent" not in " ".join(lint(terms(channel, minimum=2000)))
