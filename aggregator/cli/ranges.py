@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from aggregator.author.value_table import not_a_value
 from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, Failure
 from protocol.campaign import Campaign, SignedCampaign
@@ -233,4 +232,6 @@ def _answer(domain: Domain, text: str, option: str) -> Answer:
             domain.index(answer, bytes(DITHER_BYTES))  # ``parse`` accepts every text as a label
         return answer
     except NotInDomain as error:
+        from aggregator.author.value_table import not_a_value  # loads numpy, which completion does not need
+
         raise Failure(f"--{option}: {not_a_value(domain, text.strip(), error)}", BAD_DATA) from None
