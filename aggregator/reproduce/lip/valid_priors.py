@@ -78,7 +78,7 @@ def validity(setting: Setting) -> ExperimentResult:
             "level eps",
             f"max(eps, ln((1 - e^-eps) / P_min + e^-eps)); it differs from the integers' level by at most {far:.1e} "
             "nats",
-            "the lift of an output on its own symbol is (1 - (1 - P) e^-eps) / P",
+            "an output changes the probability of its own value by the factor (1 - (1 - P) e^-eps) / P",
         ),
         Finding(
             "the experiments: P1 = 0.1, 0.01 and 0.99; 20 equally likely values; P1 uniform in 0 .. 1",
