@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,8 @@ def _plan_classes(
     with shell.progress("classes", None):
         found = plan_classes(classes.names, classes.questions, classes.choices, reports, asked)
         views = _views(draft, reports, reports)
+    if views:
+        found[-1] = replace(found[-1], se_precision=None)  # classes with views cannot be pooled by precision
     if as_json:
         listed = [one.as_json() for one in found]
         if views:

@@ -165,6 +165,18 @@ def test_the_plan_lists_the_views(tmp_path):
     assert all(view["se"] > 0 and view["people_per_report"] > 1 for view in views)
 
 
+def test_the_plan_of_classes_with_views_names_no_option_that_estimate_refuses(tmp_path):
+    """Classes with views cannot be pooled by precision, so ``plan`` states no error for this."""
+    draft = tmp_path / "map.toml"
+    draft.write_text(
+        DRAFT.replace("epsilon = 1.0\n", "")
+        + "[views]\nresolutions = [[5, 0.25], [1, 0.75]]\n[classes.a]\nepsilon = 1.0\n[classes.b]\nepsilon = 2.0\n"
+    )
+    result = CliRunner().invoke(halftruth, ["plan", str(draft), "--json"])
+    assert [row["se_precision"] for row in json.loads(result.stdout)] == [None, None, None]
+    assert json.loads(result.stdout)[-1]["views"]
+
+
 def test_the_plan_chooses_shares_for_the_given_reports(tmp_path):
     """If the draft has no ``devices``, the shares are for --reports, and the text has the line to add; otherwise
     they are the draft's."""
