@@ -24,7 +24,7 @@ def zipf(size, power):
 
 
 def share_of_gain(channel, prior, level):
-    """Return the channel's gain over a guess from the prior, as a fraction of the coordinate bound's (MATH 2.6)."""
+    """Return the channel's gain over a guess from the prior, as a fraction of the coordinate bound's (MATH 2.2)."""
     distribution = np.array(prior) / sum(prior)
     decoder = WindowsDecoder(channel)
     error = 1 - (decoder.forward_squares(distribution**2) / decoder.forward(distribution)).sum()

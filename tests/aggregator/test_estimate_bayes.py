@@ -50,7 +50,7 @@ PUBLISHED = [
     ("p", "eps", "projection", "bayes"), [row[1:] for row in PUBLISHED], ids=[r[0] for r in PUBLISHED]
 )
 def test_the_simulated_figures_are_reproduced(p, eps, projection, bayes):
-    """For k = 1024, n = 10^5 and Hadamard response the projection has the total variation of MATH 6.1, to 8%.
+    """For k = 1024, n = 10^5 and Hadamard response the projection (MATH 6.1) has the stated total variation, to 8%.
 
     That of empirical Bayes is at most 1.1 times the stated one. 10 batches; the total variation of one batch varies by
     3%. A failure means that the estimator has changed.

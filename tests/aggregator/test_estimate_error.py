@@ -112,7 +112,7 @@ def binary_optimum(p1, eps):
 
 @pytest.mark.parametrize(("p1", "eps", "one_coordinate"), [(0.01, 1, 0.00979), (0.1, 1, 0.0791), (0.1, 2, 0.0348)])
 def test_the_binary_optimum_has_the_stated_error(p1, eps, one_coordinate):
-    """The binary optimum has an error of .00979, .0791 and .0348 per coordinate (MATH 1.2), by a closed form.
+    """The binary optimum has an error of .00979, .0791 and .0348 per coordinate (MATH 2.3), by a closed form.
 
     The LIP response for two values has the same error.
     """
@@ -141,7 +141,7 @@ def test_the_binary_optimum_has_the_published_error():
     ],
 )
 def test_the_lower_bound_of_the_lip_error_has_the_stated_values(weights, eps, bound):
-    """The coordinate bound is .93879, .48943, .28397 and .8325 for Zipf priors (MATH 2.6), and at most the error of the
+    """The coordinate bound is .93879, .48943, .28397 and .8325 for Zipf priors (MATH 2.2), and at most the error of the
     LIP response."""
     prior = [round(2**40 * weight) for weight in weights]
     assert lip_mse_bound(eps * NANONATS, prior) == pytest.approx(bound, abs=6e-5)

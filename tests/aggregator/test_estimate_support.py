@@ -311,7 +311,7 @@ def test_max_bits_limits_the_bits_and_increases_the_error():
         projective(1000, NANONATS, 9)
 
 
-# The rows of MATH 4.2 with a prime order: the error relative to subset selection, and the bits.
+# Projective response of a prime order (MATH 4.2): its error relative to subset selection, and its bits.
 @pytest.mark.parametrize(
     ("size", "eps", "ratio", "most_bits"),
     [
