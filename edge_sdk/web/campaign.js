@@ -11,7 +11,7 @@ import { keyId, sha256 } from "./keys.js";
 import { Classes } from "./notions/classes.js";
 import { notionFrom } from "./notions/index.js";
 import { OwnPrior, TranscriptPrior } from "./notions/information.js";
-import { TEXTS, checked, classesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
+import { TEXTS, checked, classNamesFrom, requireText, textsFor, translationsFrom } from "./texts.js";
 import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
 
 /** @typedef {import("./notions/notion.js").Certificate} Certificate */
@@ -114,7 +114,7 @@ export class Campaign {
     this.addresses.forEach(requireAddress);
     if (this.addresses.length > 4) throw new CampaignError(`a campaign must have at most 4 addresses, not ${this.addresses.length}`);
     if (new Set(this.addresses).size < this.addresses.length) throw new CampaignError("an address is listed twice: leave one out");
-    this.classes = classesFrom(fields.classes);
+    this.classes = classNamesFrom(fields.classes);
     const claimed = this.notion instanceof Classes ? this.notion.notions.length : 0;
     if (this.classes.length !== claimed)
       throw new CampaignError(`the campaign must name as many classes as its notion has: ${claimed}, not ${this.classes.length}`);
@@ -153,7 +153,7 @@ export class Campaign {
     this.cost = largest(this.costs.map(({ cost }) => cost));
     this.worstCase = largest(this.costs.map(({ worstCase }) => worstCase));
     /** Bits of one output on the wire, the same in every view. */
-    this.outputBits = this.views.reduce((bits, { channel }) => Math.max(bits, channel.outputBits), 0);
+    this.outputBits = Math.max(...this.views.map(({ channel }) => channel.outputBits));
   }
 
   /** The notion, if the channel of a report depends on the device's earlier reports; else null. */

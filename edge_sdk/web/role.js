@@ -57,7 +57,7 @@ export function priorsOf(campaign) {
 }
 
 /** The prior that a person's weights declare. @param {Campaign} campaign @param {Counts} weights */
-async function priorFrom(campaign, weights) {
+async function declaredPrior(campaign, weights) {
   ownOf(campaign);
   const counts = await countsOf(campaign, weights);
   const shared = counts.reduce(gcd) || 1n;
@@ -71,7 +71,7 @@ async function priorFrom(campaign, weights) {
  * @param {Campaign} campaign @param {number | bigint} level
  * @returns {bigint} 0n for the campaign's level
  */
-function ownLevel(campaign, level) {
+function personalLevel(campaign, level) {
   const [own, nanonats] = [ownOf(campaign), levelFrom(level)];
   if (nanonats > own.level) throw new CampaignError("the personal level is above the campaign's: choose a lower one");
   return nanonats < own.level ? nanonats : 0n;
@@ -92,8 +92,8 @@ export async function roleOf(campaign, known, { asClass, prior, level }) {
     if (role.classIndex < 0)
       throw new CampaignError(`"${title(campaign)}" has no such class; its classes are: ${campaign.classes.join(", ") || "none"}`);
   }
-  const weights = prior && (await priorFrom(campaign, prior));
-  const own = level === undefined ? 0n : ownLevel(campaign, level);
+  const weights = prior && (await declaredPrior(campaign, prior));
+  const own = level === undefined ? 0n : personalLevel(campaign, level);
   role.declared = known ?? (weights && { prior: weights, level: own });
   if (known && keyOf([weights ?? known.prior, own || known.level]) !== keyOf([known.prior, known.level]))
     throw new CampaignError("another prior or level was declared in this campaign before and stays valid: leave out the new one");

@@ -36,7 +36,7 @@ const namesFrom = (value, what) =>
   array(value, what, CampaignError).map((name) => requireName(name, `one of ${what}`, CampaignError));
 
 /** Require the names of classes. @param {any} value @returns {string[]} */
-export function classesFrom(value) {
+export function classNamesFrom(value) {
   const names = namesFrom(value, "the classes");
   if (new Set(names).size < names.length) throw new CampaignError("two classes have the same name: rename one");
   return names;
@@ -60,7 +60,7 @@ export function checked(texts) {
 function translationFrom(wire) {
   const parts = array(wire, "a translation", CampaignError, 10);
   const fields = TEXTS.map((name, place) => [name, text(parts[place], `a translation's ${name}`, CampaignError)]);
-  const [labels, classes] = [namesFrom(parts[8], "the labels"), classesFrom(parts[9])];
+  const [labels, classes] = [namesFrom(parts[8], "the labels"), classNamesFrom(parts[9])];
   return checked({ .../** @type {any} */ (Object.fromEntries(fields)), labels, classes });
 }
 

@@ -4,7 +4,7 @@ import { Blocks } from "../channels/blocks.js";
 import { keyOf } from "../channels/key.js";
 import { array } from "../codec.js";
 import { NotionError, Uncertified } from "../errors.js";
-import { larger } from "../exact.js";
+import { larger, largest } from "../exact.js";
 import { Notion, certify, levelFrom } from "./notion.js";
 
 /** @typedef {import("../channels/channel.js").Channel} Channel */
@@ -18,12 +18,12 @@ export function classesFrom(wire, notionFrom) {
     throw new NotionError(`there must be 2 to 64 classes, not ${notions.length}`);
   const refused = notions.find(({ name }) => ["classes", "own-lip", "transcript-lip"].includes(name));
   if (refused) throw new NotionError(`a class cannot have the notion ${refused.name}: choose another than classes, own-lip and transcript-lip`);
-  if (levelOf(notions) !== level) throw new NotionError(`the level must be the largest of the classes' levels, ${levelOf(notions)} nanonats, not ${level}`);
+  if (largestLevel(notions) !== level) throw new NotionError(`the level must be the largest of the classes' levels, ${largestLevel(notions)} nanonats, not ${level}`);
   return new Classes(wire, notions);
 }
 
 /** The largest declared level. @param {Notion[]} notions @returns {bigint} */
-const levelOf = (notions) => notions.reduce((most, { level }) => (level > most ? level : most), 0n);
+const largestLevel = (notions) => largest(notions.map(({ level }) => level));
 
 /** A notion for each class of people. */
 export class Classes extends Notion {
@@ -32,7 +32,7 @@ export class Classes extends Notion {
     const sizes = new Set(notions.map(({ inputs }) => inputs).filter((inputs) => inputs !== null));
     if (sizes.size > 1) throw new NotionError("the notions of the classes have different numbers of values");
     const [size] = sizes;
-    super(wire, levelOf(notions), size === undefined ? null : size * notions.length);
+    super(wire, largestLevel(notions), size === undefined ? null : size * notions.length);
     this.notions = notions;
     this.carriesViews = notions.every((notion) => notion.carriesViews);
     this.coarseningSteps = notions.reduce((steps, notion) => steps + notion.coarseningSteps, 0);
@@ -54,7 +54,7 @@ export class Classes extends Notion {
   /** @param {(x: number) => number} inputOf @param {number} size @returns {Notion} */
   coarsened(inputOf, size) {
     const notions = this.notions.map((notion) => notion.coarsened(inputOf, size));
-    return new Classes(["classes", levelOf(notions), notions.map(({ wire }) => wire)], notions);
+    return new Classes(["classes", largestLevel(notions), notions.map(({ wire }) => wire)], notions);
   }
 
   /** @param {Channel} channel */
