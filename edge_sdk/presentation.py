@@ -214,7 +214,7 @@ def fits_classes(device: Device, campaign_id: bytes) -> bool:
         return False
 
 
-def given(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
+def given_answers(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
     """Return the values that were answered in a joined campaign, the latest first. They never leave the device."""
     records = device.records
     joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
@@ -230,7 +230,7 @@ def _given(joined: Joined, queued: set[bytes], x: int, kept: MemoRow, times: int
     return GivenAnswer(label, times, kept.period, kept.slot, report, report in queued)
 
 
-def left(device: Device, campaign_id: bytes, period: int) -> int:
+def answers_left(device: Device, campaign_id: bytes, period: int) -> int:
     """Return the number of answers that this device may still give in a period of a joined campaign."""
     campaign = device.records.campaigns.number(campaign_id)
     return device.campaign(campaign_id).answers_per_period - device.records.readings.next_slot(campaign, period)

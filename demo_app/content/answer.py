@@ -126,7 +126,7 @@ class CampaignAnswers:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> CampaignAnswers:
         """Return the answers given in a joined campaign."""
-        from edge_sdk.presentation import given, kept_kind
+        from edge_sdk.presentation import given_answers, kept_kind
 
         spent = sum(
             entry.nats
@@ -135,7 +135,9 @@ class CampaignAnswers:
         )
         kind = kept_kind(device, campaign_id)
         addresses = device.addresses(campaign_id)
-        return cls(CampaignCard.of(device, campaign_id, now), kind, tuple(given(device, campaign_id)), spent, addresses)
+        return cls(
+            CampaignCard.of(device, campaign_id, now), kind, tuple(given_answers(device, campaign_id)), spent, addresses
+        )
 
 
 @dataclass(frozen=True)

@@ -73,13 +73,13 @@ class CampaignCard:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes, now: int) -> CampaignCard:
         """Return the card of a joined campaign; ``now`` is in UTC seconds."""
-        from edge_sdk.presentation import label_translations, left, unit_of
+        from edge_sdk.presentation import answers_left, label_translations, unit_of
 
         terms = device.terms(campaign_id, language())
         closes = terms.closes if terms.closed_early is None else min(terms.closes, terms.closed_early)
         period = max(0, now - terms.opens) // terms.period_seconds
         next_period = terms.opens + (period + (now >= terms.opens)) * terms.period_seconds
-        free = left(device, campaign_id, period) if terms.opens <= now < closes else 0
+        free = answers_left(device, campaign_id, period) if terms.opens <= now < closes else 0
         if now >= closes:
             state = OVER
         elif not device.consented(campaign_id):

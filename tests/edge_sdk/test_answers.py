@@ -8,7 +8,7 @@ import math
 import pytest
 
 from edge_sdk.errors import ConsentMissing, QuotaReached, UnknownCampaign
-from edge_sdk.presentation import given
+from edge_sdk.presentation import given_answers
 from edge_sdk.timestamps import moment
 from protocol import envelope
 from protocol.campaign import open_campaign
@@ -265,7 +265,7 @@ def test_a_number_or_day_is_rounded_to_a_counted_value(open_device, domain, valu
     device = open_device()
     campaign_id = agreed(device, campaign(domain=domain))
     device.answer(campaign_id, value)
-    assert [one.label for one in given(device, campaign_id)] == [kept]
+    assert [one.label for one in given_answers(device, campaign_id)] == [kept]
 
 
 def test_a_device_answers_only_open_campaigns_with_consent(open_device, clock):

@@ -11,7 +11,7 @@ from aggregator.intake.ingest import ingest
 from aggregator.receive import inbox
 from aggregator.study import Study
 from edge_sdk.errors import AddressRefused
-from edge_sdk.presentation import given
+from edge_sdk.presentation import given_answers
 from edge_sdk.transport import download
 from edge_sdk.transport.download import (
     MOST_ASKED,
@@ -72,7 +72,7 @@ def test_from_an_address_to_a_report_that_was_counted(study, open_device):
         assert data == FIRST
         joined = agreed(device, data, url)
         device.answer(joined, "primary")
-        [one] = given(device, joined)
+        [one] = given_answers(device, joined)
         assert counted(url, [one.report]) == [False]
         assert device.outbox.send(url).envelopes == 2
         ingest(study, inbox.waiting(study.path), now=OPENS, threads=1)

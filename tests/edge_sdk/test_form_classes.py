@@ -9,7 +9,7 @@ import pytest
 from edge_sdk.budget.policy import BudgetPolicy
 from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
 from edge_sdk.errors import BudgetRefused, ConsentMissing
-from edge_sdk.presentation import given
+from edge_sdk.presentation import given_answers
 from protocol import envelope, exact
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.channels import Blocks
@@ -57,7 +57,7 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         assert first <= y < first + SIGNED.terms.channel_of(place, view).outputs
         lengths.add(len(sealed))
         drawn.add(len(dice.given[-1]))
-        [one] = given(device, campaign_id)
+        [one] = given_answers(device, campaign_id)
         assert FORM.parse(one.label) == answers_in(view, whole)
         report = next(one for one in waiting_envelopes(device) if one.data == sealed)
         [meaning] = output_meanings(device, report)

@@ -13,7 +13,7 @@ import pytest
 from edge_sdk.__main__ import main
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from edge_sdk.errors import ConsentMissing
-from edge_sdk.presentation import given, questions
+from edge_sdk.presentation import given_answers, questions
 from protocol import envelope
 from protocol.campaign import open_campaign, seal_campaign
 from protocol.channels import Table
@@ -84,7 +84,7 @@ def test_the_report_depends_only_on_the_asked_answers(member, view):
             open_campaign(data, [AUTHOR.public]).terms, view
         )
         assert y == view_channel.channel.sample(MAPS[view].input(FORM, x), dice.given[-1])
-        [one] = given(device, campaign_id)
+        [one] = given_answers(device, campaign_id)
         assert FORM.parse(one.label) == {name: whole[name] for name in NAMES[view]}
         device.close()
 
@@ -142,7 +142,7 @@ def test_invalid_answers_to_a_form_are_not_charged(member, view):
     skipping = {name: one for name, one in right.items() if name != "age"}
     assert device.answer(campaign_id, skipping).cost == 1.0
     if "age" in NAMES[view]:
-        assert "age=skipped" in given(device, campaign_id)[0].label
+        assert "age=skipped" in given_answers(device, campaign_id)[0].label
 
 
 @each_view

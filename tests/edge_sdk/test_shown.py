@@ -6,12 +6,12 @@ import pytest
 
 from edge_sdk.presentation import (
     AnswerChoices,
+    answers_left,
     author_key,
     even_prior,
     fingerprint_of,
     fits_classes,
-    given,
-    left,
+    given_answers,
     named_author,
     questions,
     signer,
@@ -88,7 +88,7 @@ def test_a_number_is_asked_for_in_its_range_and_unit(open_device):
     device.consent(terms.campaign_id)
     device.answer(terms.campaign_id, 40)
     assert device.answer(terms.campaign_id, "40.1").repeated
-    assert [one.label for one in given(device, terms.campaign_id)] == ["40"]
+    assert [one.label for one in given_answers(device, terms.campaign_id)] == ["40"]
 
 
 def test_the_text_of_each_cell_is_its_input(open_device):
@@ -115,12 +115,12 @@ def test_the_latest_report_has_the_queued_bytes(open_device, clock):
     latest is first."""
     device = open_device()
     joined = agreed(device, campaign())
-    assert given(device, joined) == []
+    assert given_answers(device, joined) == []
     receipts = {}
     for period, label in enumerate(["none", "primary", "none", "master"]):
         clock.now = OPENS + period * WEEK
         receipts[label] = device.answer(joined, label)
-    found = given(device, joined)
+    found = given_answers(device, joined)
     assert [(one.label, one.times, one.period) for one in found] == [
         ("master", 1, 3),
         ("none", 2, 2),
@@ -129,7 +129,7 @@ def test_the_latest_report_has_the_queued_bytes(open_device, clock):
     assert {one.label: one.report for one in found} == {name: one.envelope for name, one in receipts.items()}
     assert all(one.waits for one in found)
     device.outbox.forget(1)
-    assert not any(one.waits for one in given(device, joined))
+    assert not any(one.waits for one in given_answers(device, joined))
     assert "master" not in repr(found)
     assert receipts["master"].envelope.hex() not in repr(found)
 
@@ -139,9 +139,9 @@ def test_a_period_has_as_many_answers_left_as_it_takes(open_device):
     device = open_device()
     joined = agreed(device, campaign(answers=3))
     for taken, label in enumerate(LABELS[:3]):
-        assert left(device, joined, 0) == 3 - taken
+        assert answers_left(device, joined, 0) == 3 - taken
         device.answer(joined, label)
-    assert (left(device, joined, 0), left(device, joined, 1)) == (0, 3)
+    assert (answers_left(device, joined, 0), answers_left(device, joined, 1)) == (0, 3)
 
 
 def test_reading_the_state_of_the_queue_sends_nothing(open_device):

@@ -13,7 +13,7 @@ import pytest
 
 from edge_sdk import Device
 from edge_sdk.__main__ import main
-from edge_sdk.presentation import given
+from edge_sdk.presentation import given_answers
 from edge_sdk.unit.config import ConfigurationRefused, Source, load
 from edge_sdk.unit.questions import SourcedQuestion, fit
 from edge_sdk.unit.sensor import NOTHING, Reader
@@ -238,7 +238,7 @@ def test_only_the_sources_of_the_asked_questions_are_read(world, view):
     one.until(OPENS + PERIOD)
     assert one.names == list(NAMES[view]) * READINGS
     assert one.reports() == [(0, 0, READINGS)]
-    kept = given(one.device, one.unit.campaign_id)
+    kept = given_answers(one.device, one.unit.campaign_id)
     assert [FORM.parse(each.label) for each in kept] == [
         {name: FORM.questions[FORM.places[name]].parse(READINGS_OF[name]) for name in NAMES[view]}
     ]
@@ -265,7 +265,7 @@ def test_an_answer_for_a_failed_source_is_for_its_question_only(world):
     text = tables(**FILES | {"age": FILES["age"] + "\ninstead = 'skipped'"})
     one = world(1, text, READINGS_OF | {"age": ("", "broken")})
     one.until(OPENS + PERIOD)
-    assert [each.label for each in given(one.device, one.unit.campaign_id)] == ["vote=yes; age=skipped"]
+    assert [each.label for each in given_answers(one.device, one.unit.campaign_id)] == ["vote=yes; age=skipped"]
     assert len(one.log) == 1
 
 
@@ -317,7 +317,7 @@ def test_the_process_answers_a_form(tmp_path):
     assert err.splitlines()[-1].endswith("is over")
     with Device.open(folder / "store") as device:
         [campaign_id] = device.campaigns
-        [kept] = given(device, campaign_id)
+        [kept] = given_answers(device, campaign_id)
         names = device.terms(campaign_id).asked_names
         assert FORM.parse(kept.label) == {
             name: FORM.questions[FORM.places[name]].parse(READINGS_OF[name]) for name in names

@@ -13,7 +13,7 @@ from edge_sdk.__main__ import main
 from edge_sdk.campaigns.succession import continues
 from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
 from edge_sdk.errors import BudgetRefused, QuotaReached
-from edge_sdk.presentation import given, kept_kind
+from edge_sdk.presentation import given_answers, kept_kind
 from edge_sdk.unit.config import load
 from edge_sdk.unit.dry_run import plan
 from protocol import envelope
@@ -244,7 +244,7 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
         assert float(device.preview(campaign_id, "none").posterior.before) == pytest.approx(2 / (inputs + 1))
         y = output(data, receipt.envelope, view)
         assert (meaning.fits, meaning.size, meaning.labels) == (1, inputs, (view_channel.map.label(Values(LABELS), y),))
-        [one] = given(device, campaign_id)
+        [one] = given_answers(device, campaign_id)
         assert one.label == view_channel.map.label(Values(LABELS), view_channel.map.input(Values(LABELS), 0))
         assert kept_kind(device, campaign_id) == ("values" if view == 0 else "view")
         device.close()
