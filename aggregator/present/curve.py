@@ -45,13 +45,15 @@ def draw_curve(
         )
     level = exact.nats(question.notion.level)
     axes.axvline(level, color="0.6", linewidth=1, zorder=1)
-    axes.annotate(f"campaign: {level:g}", (level, 0.02), xycoords=("data", "axes fraction"), xytext=(4, 0),
-                  textcoords="offset points", color="0.4")  # fmt: skip
+    axes.annotate(exact.in_nats(question.notion.level), (level, 0.02), xycoords=("data", "axes fraction"),
+                  xytext=(4, 0), textcoords="offset points", color="0.4")  # fmt: skip
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xticks([point[0] for point in points])
     axes.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{number:,.10g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("privacy level, nats")
     axes.set_ylabel("expected squared error of one report, summed over the values")
     axes.set_title(f"{question.size:,} values under {question.notion.name}", loc="left")

@@ -86,6 +86,8 @@ def promise_section(audit: Audit) -> list[Html]:
     )  # fmt: skip
     if explained := " ".join(words for name, words in OTHER_NOTIONS.items() if name in levels_of(audit)):
         parts.append(tag("p", f"A prior is the distribution of answers that an observer expects. {explained}"))
+    if terms.certificate.ball is not None:
+        parts.append(tag("p", "The distance of two priors is half the sum of all differences."))
     parts.append(pairs(_levels(audit)))
     return [*parts, *_tests(terms)]
 
@@ -97,7 +99,7 @@ def _tests(terms: Campaign) -> list[Html]:
         found = trade_offs(terms)
     except (NoTradeOff, TooLarge):
         return []
-    rows = []
+    rows, bounded = [], any(None not in one.bounds for one in found)
     for one in found:
         promised = one.promised(FALSE_ALARM)
         rows.append((
@@ -110,8 +112,8 @@ def _tests(terms: Campaign) -> list[Html]:
             "p",
             "Suppose somebody sees one report and tests whether the answer was the first or the second of two. A false "
             "alarm is a decision for the first answer if it was the second; a missed detection is a decision for the "
-            "second if it was the first. No test has errors below the line of its two answers. The dashed line is the "
-            "bound that the campaign promises.",
+            "second if it was the first. No test has errors below the line of its two answers."
+            + (" The dashed line is the bound that the campaign promises." if bounded else ""),
         ),
         tag("figure", trade_off_chart(found)),
         sheet(f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "missed detections", "promised"), rows),
