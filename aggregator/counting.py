@@ -79,7 +79,7 @@ class Counting:
         return self.campaign.terms
 
     @property
-    def name(self) -> str:
+    def id(self) -> str:
         """The campaign's id in hex."""
         return self.campaign.id.hex()
 
@@ -87,7 +87,7 @@ class Counting:
         """Compute the tally that ``Study.tally`` returns."""
         if self.terms.transcript:
             return self._transcripts(period)
-        counted = periods(self.table, self.name)
+        counted = periods(self.table, self.id)
         if period is None and len(counted) == 1:
             (period,) = counted
         return self._tally(self._chosen(period), grouped=self.terms.answers_per_period > 1)
@@ -106,18 +106,18 @@ class Counting:
                 )
             return (self._transcripts(first, grouped=True) for first, _ in spans)
         chosen = [
-            self._chosen(first) if first == last else _SPAN.format(campaign=self.name, first=int(first), last=int(last))
+            self._chosen(first) if first == last else _SPAN.format(campaign=self.id, first=int(first), last=int(last))
             for first, last in spans
         ]
         return (self._tally(rows, grouped=True) for rows in chosen)
 
     def counts(self) -> Counts:
         """Compute the counts that ``Study.counts`` returns."""
-        sent = tables.query(self.table, _BY_PERIOD.format(campaign=self.name)).to_pylist()
+        sent = tables.query(self.table, _BY_PERIOD.format(campaign=self.id)).to_pylist()
         reports = {(row["period"], row["view"]): row["n"] for row in sent}
         rows = [np.zeros((4, 0), dtype=np.int64)]
         if not all(channel.unary for channel in self._channels):
-            numbers = tables.query(self.table, _COUNTS.format(campaign=self.name))
+            numbers = tables.query(self.table, _COUNTS.format(campaign=self.id))
             rows.append(np.array([numbers[name].to_numpy() for name in ("period", "view", "output", "n")]))
         for period in sorted({period for period, _ in reports}):
             ones: dict[int, Integers] = {}
@@ -134,8 +134,8 @@ class Counting:
     def _chosen(self, period: int | None) -> str:
         """Return the first part of a query: the rows of a period, or of each device's latest period."""
         if period is None:
-            return _LATEST.format(campaign=self.name)
-        return _OF_PERIOD.format(campaign=self.name, period=int(period))
+            return _LATEST.format(campaign=self.id)
+        return _OF_PERIOD.format(campaign=self.id, period=int(period))
 
     def _tally(self, rows: str, *, grouped: bool) -> Tally:
         """Return the tally of the rows that the query part ``rows`` chooses."""
@@ -252,7 +252,7 @@ class Counting:
 
     def _declared(self, key: Integers) -> list[tuple[int, ...]]:
         """Return the level and the prior that each key declared, as rows of a tally."""
-        registry = self.study.registry(self.name)
+        registry = self.study.registry(self.id)
         at, _ = registry.find(key)  # the key of every counted report is registered
         written = [] if registry.prior is None else registry.prior[at].tolist()
         found = {one: self._row_of(one) for one in set(written)}
@@ -268,7 +268,7 @@ class Counting:
         from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
         from aggregator.estimate.transcript import TranscriptTally, transcripts
 
-        found = tables.query(self.table, _ALL.format(campaign=self.name))
+        found = tables.query(self.table, _ALL.format(campaign=self.id))
         rows = [found[name].to_numpy().astype(np.int64) for name in ("key", "period", "slot", "output")]
         keys, devices, lost = transcripts(rows[0], rows[1], rows[2], rows[3], self.terms.periods, only)
         chains, which, counts = np.unique(devices, axis=0, return_inverse=True, return_counts=True)
@@ -288,7 +288,7 @@ class Counting:
         )  # imported here because an ingest needs no estimators
 
         found = tables.query(self.table, f"{rows} {_OF_KEYS}")
-        registry = self.study.registry(self.name)
+        registry = self.study.registry(self.id)
         at, _ = registry.find(found["key"].to_numpy())  # the key of every counted report is registered
         declared = [] if registry.prior is None else registry.prior[at].tolist()
         # The order of rows is not fixed, so the declared priors are sorted.

@@ -52,7 +52,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
         mse, people_per_report = campaign_error(terms)
     except NotInvertible as reason:
         # No advice is added here, because the reason ends with advice.
-        yield f"shares will have no unbiased estimate and no error bars: {reason}"
+        yield f"shares will have no unbiased estimate and no intervals: {reason}"
     else:
         if people_per_report > HEAVY:
             yield (

@@ -57,7 +57,7 @@ def one_number(
         return sum_by_class(terms, tally, _numbers(request, terms), each, confidence=confidence)
     if request.value is not None:
         place = place_of(terms, request.value)
-        answer = query.survey(terms, tally, place.number, resolution=place.resolution, confidence=confidence)
+        answer = query.value_share(terms, tally, place.number, resolution=place.resolution, confidence=confidence)
         if request.population is None:
             return answer
         return answer.times(request.population, answer.what.replace("share of", "people with", 1))

@@ -183,7 +183,7 @@ def halftruth(ctx: click.Context, study: Place | None) -> None:
     """Surveys on sensitive questions, with local differential privacy.
 
     An author writes a question and signs it as a campaign. Devices perturb their answers and send signed reports. The
-    study verifies the reports and estimates the distribution of answers, with error bars.
+    study verifies the reports and estimates the distribution of answers, with confidence intervals.
 
     A first session: keygen, campaign, audit, then --study DIR import, ingest, estimate. `halftruth demo` shows all
     of it on real data.

@@ -23,7 +23,7 @@ UNKNOWN = 0.5
 """If a standard error is above this, the interval covers nearly all possible shares, so the reports contain
 almost no information about the value."""
 
-WITHOUT_BARS = "shares without error bars"
+WITHOUT_INTERVALS = "shares without intervals"
 """Start of the warning about shares without standard errors."""
 
 ONE_DEVICE = (
@@ -33,7 +33,7 @@ ONE_DEVICE = (
 
 NOTHING_FINEST = (
     "there are no reports at the finest resolution: each district's share is spread evenly over its values, without "
-    "error bars"
+    "intervals"
 )
 
 

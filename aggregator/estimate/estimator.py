@@ -196,7 +196,7 @@ def _inverted(decoder: Decoder, tally: Tally) -> _Unbiased:
 def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: str) -> _Unbiased:
     """Return the unbiased shares of the inputs that a channel without an inverse distinguishes."""
     raw = se = np.full(decoder.inputs, np.nan)
-    weight, warning = math.nan, f"{advice.WITHOUT_BARS}: {reason}"
+    weight, warning = math.nan, f"{advice.WITHOUT_INTERVALS}: {reason}"
     if decoder.by_value and decoder.inputs * decoder.features <= likelihood.MOST_CELLS:
         # This is conservative: every device is assumed to have sent the largest number of reports of any device.
         n = tally.reports if tally.correlated is None else tally.reports / tally.correlated.most
@@ -206,7 +206,7 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
         raw, se, weight = found.raw, np.sqrt(found.variance / n), found.people_per_report
         lost = int(np.count_nonzero(~found.identified))
         warning = (
-            f"{advice.WITHOUT_BARS} at {lost} of {decoder.inputs} values that the channel does not distinguish: "
+            f"{advice.WITHOUT_INTERVALS} at {lost} of {decoder.inputs} values that the channel does not distinguish: "
             f"{reason}"
         )
     rough = np.zeros(decoder.inputs, dtype=np.bool_)

@@ -165,12 +165,12 @@ def estimate_form(
         raise NotOfForm(f"a table needs two different questions, and {names[0]!r} is named twice")
     form = _form_of(terms)
     questions = [form.questions[place] for place in places]
-    survey = _Survey(views_of(terms, tally), form, tuple(margins), confidence)
+    reported = _ReportedForm(views_of(terms, tally), form, tuple(margins), confidence)
     if len(places) == 1:
-        found = survey.question(places[0])
+        found = reported.question(places[0])
         labels: tuple[tuple[str, ...], ...] = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
     else:
-        found = survey.table(places)
+        found = reported.table(places)
         first, second = questions
         labels = tuple(
             (first.label(x), second.label(y)) for x in range(first.domain.size) for y in range(second.domain.size)
@@ -209,7 +209,7 @@ class _Found:
     weighting: Weighting | None = None
 
 
-class _Survey:
+class _ReportedForm:
     """The views of a form with their weights.
 
     Raises:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from aggregator.estimate import interval, query
-from aggregator.estimate.advice import WITHOUT_BARS
+from aggregator.estimate.advice import WITHOUT_INTERVALS
 from aggregator.estimate.bins import bin_starts, fewer_bins
 from aggregator.estimate.class_weights import raked
 from aggregator.estimate.classes import ClassesDecoder
@@ -169,8 +169,8 @@ class Ordered:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The warnings of the estimate, except the warning about single shares without error bars."""
-        return tuple(warning for warning in self.found.warnings if not warning.startswith(WITHOUT_BARS))
+        """The warnings of the estimate, except the warning about single shares without intervals."""
+        return tuple(warning for warning in self.found.warnings if not warning.startswith(WITHOUT_INTERVALS))
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; statistics that were not requested are left out."""

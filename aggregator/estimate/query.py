@@ -182,7 +182,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, confidenc
     view."""
     require_enough(terms, tally)
     views = Views.of(terms, tally.by_view)
-    districts = views.surveys[views.tree[-1]].districts
+    districts = views.counted[views.tree[-1]].districts
     v = np.zeros(districts.max() + 1)
     v[districts] = a
     if not np.array_equal(v[districts], a):
@@ -193,7 +193,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, confidenc
     centre, factors = views.passes().adjoint(len(views.tree) - 1, v)
     variance, t = 0.0, interval.quantile(1 - confidence)
     for place, factor in zip(views.tree, factors, strict=True):
-        decoder, part = views.surveys[place].decoder, views.surveys[place].tally
+        decoder, part = views.counted[place].decoder, views.counted[place].tally
         if part.reports:
             mean, own, wider = _mean_of_reports(decoder, part, factor, confidence)
             centre, variance, t = centre + mean, variance + own, max(t, wider)
@@ -291,7 +291,9 @@ def weighted_sum(
     return answer.times(population or tally.reports, "weighted sum")
 
 
-def survey(terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, confidence: float = 0.95) -> QueryResult:
+def value_share(
+    terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, confidence: float = 0.95
+) -> QueryResult:
     """Return the estimated share of people with value ``x``. ``QueryResult.times`` converts the share to a number of
     people.
 

@@ -7,7 +7,7 @@ views of the tree whose districts lie inside its districts. The estimates of the
 A view without reports is left out. If no view of the finest resolution has reports, the answers have no unbiased
 estimate, and the share of each coarser district is spread evenly over its answers.
 
-``tree`` combines the surveys, and ``view_estimate`` assembles the estimate of a campaign.
+``tree`` combines the views, and ``view_estimate`` assembles the estimate of a campaign.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Resolution(Shares):
 
 
 @dataclass(frozen=True)
-class SurveyedView:
+class CountedView:
     """A view with the reports of its devices.
 
     Attributes:
@@ -106,7 +106,7 @@ class SurveyedView:
     linear: Linear | None
 
     @classmethod
-    def of(cls, terms: Campaign, place: int, tally: Tally) -> SurveyedView:
+    def of(cls, terms: Campaign, place: int, tally: Tally) -> CountedView:
         """Return the view at position ``place`` of the campaign, with its unbiased estimate.
 
         Raises:
@@ -139,11 +139,11 @@ class Views:
     """The views of a campaign with their reports.
 
     Attributes:
-        surveys: the views, in increasing order of the number of districts.
-        tree: the positions in ``surveys`` of the views that form the tree, the coarsest view first.
+        counted: the views, in increasing order of the number of districts.
+        tree: the positions in ``counted`` of the views that form the tree, the coarsest view first.
     """
 
-    surveys: tuple[SurveyedView, ...]
+    counted: tuple[CountedView, ...]
     tree: tuple[int, ...]
 
     @classmethod
@@ -156,36 +156,36 @@ class Views:
         Raises:
             NotInvertible
         """
-        surveys = [SurveyedView.of(terms, place, part) for place, part in enumerate(parts)]
-        surveys.sort(key=lambda one: one.decoder.inputs)
-        return cls(tuple(surveys), _largest_chain(surveys))
+        counted = [CountedView.of(terms, place, part) for place, part in enumerate(parts)]
+        counted.sort(key=lambda one: one.decoder.inputs)
+        return cls(tuple(counted), _largest_chain(counted))
 
     def combined(self) -> list[Combined | None]:
         """Return the linear estimate of each view's districts; None if no view with reports distinguishes them."""
-        found: list[Combined | None] = [None] * len(self.surveys)
+        found: list[Combined | None] = [None] * len(self.counted)
         for place, each in zip(self.tree, self._combine(self.tree), strict=True):
             found[place] = each
-        for place in range(len(self.surveys)):
+        for place in range(len(self.counted)):
             if found[place] is None:
                 inside = [other for other in self.tree if other != place and self._nested(place, other)]
                 chain = [place, *inside]
-                if inside or self.surveys[place].own_estimate is not None:
+                if inside or self.counted[place].own_estimate is not None:
                     found[place] = self._combine(chain)[0]
         return found
 
     def passes(self) -> Passes:
         """Return the passes through the tree of views."""
-        return Passes.of(self.nested(self.tree), [self.surveys[place].own_estimate for place in self.tree])
+        return Passes.of(self.nested(self.tree), [self.counted[place].own_estimate for place in self.tree])
 
     def nested(self, places: Sequence[int]) -> Tree:
         """Return the tree that the views at the positions ``places`` form."""
-        return Tree.of([self.surveys[place].districts for place in places])
+        return Tree.of([self.counted[place].districts for place in places])
 
     def _combine(self, places: Sequence[int]) -> list[Combined]:
-        return tree.combine(self.nested(places), [self.surveys[place].own_estimate for place in places])
+        return tree.combine(self.nested(places), [self.counted[place].own_estimate for place in places])
 
     def _nested(self, coarse: int, fine: int) -> bool:
-        return _is_nested(self.surveys[coarse].districts, self.surveys[fine].districts)
+        return _is_nested(self.counted[coarse].districts, self.counted[fine].districts)
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class TreeShares:
     raw: Floats
     se: Floats
     _level: int
-    _surveys: tuple[SurveyedView, ...]
+    _counted: tuple[CountedView, ...]
     _passes: Passes
 
     @classmethod
@@ -212,18 +212,18 @@ class TreeShares:
             NotInvertible: there are no reports at the finest resolution.
         """
         views = Views.of(terms, tally.by_view)
-        surveys = tuple(views.surveys[place] for place in views.tree)
+        counted = tuple(views.counted[place] for place in views.tree)
         combined = views.combined()
         found = [each for place in views.tree if (each := combined[place]) is not None]
-        if len(found) < len(surveys) or surveys[-1].view.map != Identity():
+        if len(found) < len(counted) or counted[-1].view.map != Identity():
             raise NotInvertible(
                 "there are no reports at the finest resolution, so differences between single values cannot be "
                 "estimated: compare the coarser resolutions of each estimate"
             )
         passes = views.passes()
         return [
-            cls(one.view.map, each.raw, each.se, level, surveys, passes)
-            for level, (one, each) in enumerate(zip(surveys, found, strict=True))
+            cls(one.view.map, each.raw, each.se, level, counted, passes)
+            for level, (one, each) in enumerate(zip(counted, found, strict=True))
         ]
 
     def intervals(self, alpha: float) -> Interval:
@@ -233,7 +233,7 @@ class TreeShares:
     @property
     def furthest(self) -> Floats:
         """Bounds on how far one device can move each share, shape (k_j,); a device has one view."""
-        reach = [None if one.linear is None else one.linear.furthest for one in self._surveys]
+        reach = [None if one.linear is None else one.linear.furthest for one in self._counted]
         alone = [[each if at == place else None for at, each in enumerate(reach)] for place in range(len(reach))]
         furthest: Floats = np.max([self._passes.furthest(self._level, one) for one in alone], axis=0)
         return furthest
@@ -241,14 +241,14 @@ class TreeShares:
     @property
     def filled(self) -> NDArray[np.bool_]:
         """True for each group of devices that has a report of any view, shape (GROUPS,)."""
-        filled: NDArray[np.bool_] = np.any([one.linear.filled for one in self._surveys if one.linear], axis=0)
+        filled: NDArray[np.bool_] = np.any([one.linear.filled for one in self._counted if one.linear], axis=0)
         return filled
 
     def adds(self) -> Iterator[Floats]:
         """Yield for each group of devices the contribution of its reports of all views, minus the group's share,
         (k_j,)."""
         nothing = repeat(None, GROUPS)
-        for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._surveys), strict=True):
+        for adds in zip(*(nothing if one.linear is None else one.linear.adds() for one in self._counted), strict=True):
             yield self._passes.estimate(self._level, adds, 0.0)
 
 
@@ -260,14 +260,14 @@ def _is_nested(coarse: Integers, fine: Integers) -> bool:
     return True
 
 
-def _largest_chain(surveys: Sequence[SurveyedView]) -> tuple[int, ...]:
+def _largest_chain(counted: Sequence[CountedView]) -> tuple[int, ...]:
     """Return the positions of the chain of nested views with the most reports; its last view has reports."""
     best: list[tuple[int, tuple[int, ...]]] = []
-    for place, one in enumerate(surveys):
-        before = [best[other] for other in range(place) if _is_nested(surveys[other].districts, one.districts)]
+    for place, one in enumerate(counted):
+        before = [best[other] for other in range(place) if _is_nested(counted[other].districts, one.districts)]
         reports, chain = max(before, key=lambda each: (each[0], len(each[1])), default=(0, ()))
         best.append((reports + one.tally.reports, (*chain, place)))
-    answered = [each for each, one in zip(best, surveys, strict=True) if one.tally.reports]
+    answered = [each for each, one in zip(best, counted, strict=True) if one.tally.reports]
     return max(answered, key=lambda each: (each[0], len(each[1])))[1]
 
 
@@ -284,10 +284,10 @@ def resolutions(terms: Campaign, views: Views, *, confidence: float, method: str
     combined = views.combined()
     in_tree = [each for place in views.tree if (each := combined[place]) is not None]
     shares = dict(zip(views.tree, tree.consistent(views.nested(views.tree), in_tree), strict=True))
-    finest = views.surveys[views.tree[-1]].districts
+    finest = views.counted[views.tree[-1]].districts
     people = shares[views.tree[-1]][finest] / np.bincount(finest)[finest]
     found: dict[Map, Resolution] = {}
-    for place, (one, each) in enumerate(zip(views.surveys, combined, strict=True)):
+    for place, (one, each) in enumerate(zip(views.counted, combined, strict=True)):
         rough = None if one.linear is None else one.linear.rough
         if each is None:
             share = np.bincount(one.districts, people).astype(np.float64)

@@ -45,7 +45,7 @@ def estimate_views(
     views = Views.of(terms, tally.by_view)
     found = resolutions(terms, views, confidence=confidence, method=method)
     warnings: list[str] = []
-    for one in views.surveys:
+    for one in views.counted:
         name = view_name(terms.domain, one.view)
         if one.linear is None:
             warnings.append(f"no device with the view of {name} has answered: the view is left out")
@@ -57,7 +57,7 @@ def estimate_views(
     if (chosen := screen_views([view.weight for view in terms.views], devices)) is not None:
         warnings.append(chosen)
     weight = max(
-        one.decoder.people_per_report * tally.reports / one.tally.reports for one in views.surveys if one.linear
+        one.decoder.people_per_report * tally.reports / one.tally.reports for one in views.counted if one.linear
     )
     finest = found[-1]
     if np.isnan(finest.raw).all():

@@ -288,7 +288,7 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
         return f"least exact error among {len(short)} usable mechanisms, all with bit vectors"
     reason = f"least error of one person's posterior under the prior, among {len(short)} usable mechanisms"
     if math.isnan(choice.raw_mse):
-        reason += "; it has no unbiased estimate, so there are no error bars"
+        reason += "; it has no unbiased estimate, so there are no intervals"
     unbiased = [
         one for one in short if one.raw_mse < choice.raw_mse or math.isnan(choice.raw_mse) > math.isnan(one.raw_mse)
     ]

@@ -75,7 +75,7 @@ def audit_table(audit: Audit) -> Table:
     terms = audit.terms
     rows = _certified(terms)
     if audit.raw_mse is None:
-        rows.append(("error", "single shares have no unbiased estimate, and so no error bars"))
+        rows.append(("error", "single shares have no unbiased estimate, and so no intervals"))
     else:
         rows.append(("one report", f"counts for {audit.people_per_report:.1f} people at most"))
         rows += _errors(audit)

@@ -59,7 +59,7 @@ def test_a_share_of_less_than_a_hundredth_of_a_percent_is_not_printed_as_zero():
 
 
 def test_a_lip_channel_without_an_unbiased_estimate_is_a_warning():
-    """If two values have the same distribution of outputs, the author is warned that the estimate has no error bars."""
+    """If two values have the same distribution of outputs, the author is warned that the estimate has no intervals."""
     quarter = 2**60
     alike = Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter)))
     (found,) = lint(terms(alike, Information(2 * NANONATS, (1, 1, 1))))

@@ -1,4 +1,4 @@
-"""Properties of the analyst's desk: trends, comparisons, exports and completion, from signed reports to printed
+"""Properties of the analyst's commands: trends, comparisons, exports and completion, from signed reports to printed
 output."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Properties of maximum likelihood: it finds a maximum, states its gap correctly, and its error bars cover where they
+"""Properties of maximum likelihood: it finds a maximum, states its gap correctly, and its intervals cover where they
 exist."""
 
 from fractions import Fraction

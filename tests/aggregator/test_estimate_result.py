@@ -260,7 +260,7 @@ def test_only_identified_values_have_intervals():
     alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))
     asked = terms(alike, Information(2 * NANONATS, (1, 1, 1)))
     found = estimate(asked, Tally.of(np.array([450, 550])))
-    assert "without error bars at 2 of 3 values" in found.warnings[0]
+    assert "without intervals at 2 of 3 values" in found.warnings[0]
     assert found.raw[0] == pytest.approx(2 * (0.45 - 0.25))
     assert found.se[0] == pytest.approx(2 * np.sqrt(0.45 * 0.55 / 1000))
     assert found.low[0] < found.raw[0] < found.high[0]
@@ -294,11 +294,11 @@ def test_lip_campaigns_default_to_their_prior(rng):
 
 
 def test_a_singular_lip_channel_is_estimated_without_error_bars(rng):
-    """If no unbiased estimate exists, MMSE and MAP still give shares, without error bars and with a warning."""
+    """If no unbiased estimate exists, MMSE and MAP still give shares, without intervals and with a warning."""
     counted = tally(rng, SINGULAR.channel, [1 / 3] * 3, 1000)
     for method in ("mmse", "map"):
         found = estimate(SINGULAR, counted, method=method)
-        assert "without error bars" in found.warnings[0]
+        assert "without intervals" in found.warnings[0]
         assert found.share.sum() == pytest.approx(1)
         document = json.loads(json.dumps(found.as_json(), allow_nan=False))
         assert document["values"][0]["se"] is None
@@ -434,12 +434,12 @@ def test_the_share_of_one_value_equals_that_of_the_histogram(rng):
     population."""
     counted = tally(rng, LIP.channel, np.array(PRIOR) / 100, 3000)
     found = estimate(LIP, counted)
-    answer = query.survey(LIP, counted, 2)
+    answer = query.value_share(LIP, counted, 2)
     assert (answer.estimate, answer.low, answer.high) == (found.raw[2], found.low[2], found.high[2])
     assert answer.mmse == found.share[2]
     assert answer.times(1000, "people").estimate == pytest.approx(1000 * answer.estimate)
     with pytest.raises(ValueError, match="there is no value"):
-        query.survey(LIP, counted, 4)
+        query.value_share(LIP, counted, 4)
 
 
 def test_a_mean_needs_numbers(rng):

@@ -18,7 +18,7 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
-from aggregator.estimate.query import survey, weighted
+from aggregator.estimate.query import value_share, weighted
 from aggregator.estimate.resolutions import Place, TreeShares, Views
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
@@ -411,7 +411,7 @@ def test_the_course_of_a_named_district_has_its_rows_only():
     text = console.export_text()
     assert name in text
     assert points(float(alone.raw[3]), 1)[:4] in text
-    answer = survey(terms, tallies[0], 3, resolution="3")
+    answer = value_share(terms, tallies[0], 3, resolution="3")
     assert answer.raw == pytest.approx(float(among.before[3]))
 
 
@@ -429,11 +429,11 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
     for one, tally in zip(sides, tallies, strict=True):
         passes, groups = Views.of(terms, tally.by_view).passes(), np.array(list(one.adds()))
         np.testing.assert_allclose(groups.sum(axis=0), 0, atol=1e-12)
-        own = [np.array(list(part.linear.adds())) for part in one._surveys]
+        own = [np.array(list(part.linear.adds())) for part in one._counted]
         for x in (0, 5, 23):
             _, factors = passes.adjoint(1, np.eye(len(LIVED))[x])
             np.testing.assert_allclose(groups[:, x], sum(adds @ by for adds, by in zip(own, factors, strict=True)))
-        np.testing.assert_allclose(passes.estimate(1, [part.linear.raw for part in one._surveys], 1.0), one.raw)
+        np.testing.assert_allclose(passes.estimate(1, [part.linear.raw for part in one._counted], 1.0), one.raw)
     together = np.array(list(sides[1].adds())) - np.array(list(sides[0].adds()))
     np.testing.assert_allclose(paired.se**2, (together**2).sum(axis=0) * GROUPS / (GROUPS - 1))
 

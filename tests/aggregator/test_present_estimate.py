@@ -208,7 +208,7 @@ def test_one_number_is_printed_with_its_interval():
     text = printed(answer_table(answer, shown.terms, 1000))
     assert f"{answer.estimate:.2f}" in text
     assert f"{answer.low:.2f} to {answer.high:.2f}" in text
-    share = query.survey(shown.terms, Tally.of(np.array([300, 400, 200, 100])), 1)
+    share = query.value_share(shown.terms, Tally.of(np.array([300, 400, 200, 100])), 1)
     text = printed(answer_table(share, shown.terms, 1000))
     assert f"{share.estimate:.1%}" in text
     assert f"{share.low:.1%} to {share.high:.1%}" in text
@@ -247,4 +247,4 @@ def test_an_estimate_without_error_bars_is_still_shown(tmp_path):
     assert "33.3%   - " in printed(estimate_table(shown))
     assert ",,,," in estimate_csv(shown)
     draw(shown, tmp_path / "it.png")
-    assert "-" in printed(answer_table(query.survey(terms, Tally.of(np.array([40, 60])), 0), terms, 100))
+    assert "-" in printed(answer_table(query.value_share(terms, Tally.of(np.array([40, 60])), 0), terms, 100))

@@ -193,7 +193,7 @@ def test_every_estimated_share_of_item_sets_is_possible(mechanism):
                 assert found.share.sum() <= PADDING * (1 + 1e-9)
             above += int((found.raw > 1).sum())
             x = int(np.argmax(found.raw))
-            answer = query.survey(terms(channel), tally, x).times(2000, "people")
+            answer = query.value_share(terms(channel), tally, x).times(2000, "people")
             assert 0 <= answer.low <= answer.estimate <= answer.high <= 2000
             assert answer.raw == pytest.approx(2000 * found.raw[x])
     assert above

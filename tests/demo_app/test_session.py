@@ -44,7 +44,7 @@ COMMAND = [sys.executable, "-c", "import sys; from aggregator.cli import main; s
 
 
 def run_desk(*arguments: object) -> str:
-    """Run a desk command in the test's current folder; return its output."""
+    """Run a `halftruth` command in the test's current folder; return its output."""
     done = CliRunner().invoke(halftruth, ["--study", "lib", *map(str, arguments)])
     assert done.exit_code == 0, done.output
     return done.stdout
