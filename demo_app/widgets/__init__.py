@@ -25,6 +25,7 @@ and has a ``name`` by which tests find it. After the import of a module, kv can 
     slider     NumberSlider          low, high, places, step, unit; text (the number, "" for none)
     dayfield   DayField              low, high; text (the day, "" for none)
     gridmap    GridMap               south north west east step (microdegrees), chosen (row, column) or None, on_cell
+    surface    Surface               the drawing and the touches of a GridMap
     gauge      Gauge                 spent, reserved, cap in nats: one bar, and the same in words
     chances    Chances               fits_true, fits_other (0 .. 1): of 100 people each
                BeforeAfter           before, after (0 .. 1), as bars

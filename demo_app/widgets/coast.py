@@ -12,7 +12,7 @@ The file is deflated and consists of 16-bit integers, the low byte first:
     the latitude of each point, in hundredths of a degree north of the south pole
     the corners: indexes of points of the outlines, three for each triangle
 
-The module gridmap draws the lines. The borders are for orientation only and make no claim about territory.
+The module surface draws the lines. The borders are for orientation only and make no claim about territory.
 """
 
 from __future__ import annotations
