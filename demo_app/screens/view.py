@@ -36,9 +36,12 @@ class ScreenView(Screen):
     Attributes:
         app: the app, which runs the screen's tasks.
         place: the name of the screen's destination in the bar.
+        open: method of each subclass that loads and shows the content; called with the subject of the view when the
+            person opens it.
     """
 
     place = "campaigns"
+    open: Callable[..., None]
 
     def __init__(self, app: HalftruthApp, **properties: Any) -> None:
         self.app = app
@@ -48,10 +51,6 @@ class ScreenView(Screen):
     def title(self) -> str:
         """The title above the screen."""
         return say(f"{self.name}.title")
-
-    def open(self, *arguments: Any) -> None:
-        """Load and show the content; called with the subject of the view when the person opens it."""
-        raise NotImplementedError
 
     def reopen(self, *arguments: Any) -> None:
         """Show the content again; called when the person goes back to this screen."""

@@ -1,4 +1,4 @@
-"""Buttons, switches and cards that can be pressed.
+"""Buttons and cards that can be pressed.
 
 Every control can also be reached with Tab and pressed with Enter or the space bar. It is at least 48 dp wide and high,
 and shows by more than its colour that it is pressed, chosen or focused.
@@ -14,7 +14,6 @@ from kivy.metrics import dp
 from kivy.properties import BooleanProperty, ColorProperty, OptionProperty, StringProperty
 from kivy.uix.anchorlayout import AnchorLayout
 from kivy.uix.behaviors import ButtonBehavior, FocusBehavior
-from kivy.uix.boxlayout import BoxLayout
 from kivy.uix.label import Label
 from kivy.uix.widget import Widget
 
@@ -78,44 +77,6 @@ Builder.load_string("""
         SmoothLine:
             rounded_rectangle: [self.x, self.y, self.width, self.height, self.height / 2]
             width: dp(1)
-
-<Toggle>:
-    size_hint_y: None
-    height: max(look.touch, words.height + look.tight)
-    spacing: look.space
-    canvas.before:
-        Color:
-            rgba: look.text if self.focus else (0, 0, 0, 0)
-        SmoothLine:
-            rounded_rectangle: [self.x, self.y, self.width, self.height, dp(8)]
-            width: dp(1)
-    Words:
-        id: words
-        text: root.text
-        pos_hint: {"center_y": 0.5}
-    Widget:
-        size_hint: None, None
-        size: dp(52), dp(32)
-        pos_hint: {"center_y": 0.5}
-        canvas:
-            Color:
-                rgba: look.accent if root.active else look.well
-            SmoothRoundedRectangle:
-                pos: self.pos
-                size: self.size
-                radius: [self.height / 2]
-            Color:
-                rgba: look.accent if root.active else look.edge
-            SmoothLine:
-                rounded_rectangle: [self.x, self.y, self.width, self.height, self.height / 2]
-                width: dp(1)
-            Color:
-                rgba: look.accent_ink if root.active else look.edge
-            SmoothEllipse:
-                pos:
-                    (self.right - dp(28), self.center_y - dp(12)) if root.active else \
-                    (self.x + dp(8), self.center_y - dp(8))
-                size: (dp(24), dp(24)) if root.active else (dp(16), dp(16))
 
 <Entry>:
     orientation: "horizontal"
@@ -225,22 +186,6 @@ class Symbol(Pressed, AnchorLayout):
         self._drawn = Sign(sign=self.sign, ink=self.ink, size_hint=(None, None), size=(dp(24), dp(24)))
         self.bind(sign=self._drawn.setter("sign"), ink=self._drawn.setter("ink"))
         self.add_widget(self._drawn)
-
-
-class Toggle(Pressed, BoxLayout):
-    """A switch with the text of its setting.
-
-    Attributes:
-        text: the name of the setting.
-        active: True if it is on.
-    """
-
-    text = StringProperty("")
-    active = BooleanProperty(False)
-    name = StringProperty("")
-
-    def on_release(self) -> None:
-        self.active = not self.active
 
 
 class Entry(Pressed, Card):

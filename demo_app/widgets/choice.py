@@ -8,6 +8,8 @@ The list is independent of the meaning of the values and the use of the choice.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kivy.clock import Clock
 from kivy.core.text import Label as Measure
 from kivy.lang import Builder
@@ -151,7 +153,11 @@ class Options(RecycleView):
 class OptionList(BoxLayout):
     """Rows with a search field; the choice is kept as indexes of ``values``.
 
+    A subclass defines ``is_chosen``, ``press`` and the property ``chosen``.
+
     Attributes:
+        is_chosen: method that returns whether the value at an index is chosen.
+        press: method that selects or deselects the value at the index of a pressed row.
         values: the texts.
         kind: "one" if one value is chosen, "any" if any number of values is chosen.
         caption: a line above the rows.
@@ -161,6 +167,8 @@ class OptionList(BoxLayout):
     kind = OptionProperty("one", options=["one", "any"])
     caption = StringProperty("")
     name = StringProperty("")
+    is_chosen: Callable[[int], bool]
+    press: Callable[[int], None]
 
     def __init__(self, **properties: object) -> None:
         self._heights: list[float] = []
@@ -170,14 +178,6 @@ class OptionList(BoxLayout):
         super().__init__(**properties)
         self.bind(width=self._measure, values=self._measure, chosen=lambda *_: self.refresh())
         self._measure()
-
-    def is_chosen(self, index: int) -> bool:
-        """Return whether a value is chosen."""
-        raise NotImplementedError
-
-    def press(self, index: int) -> None:
-        """Select or deselect the value of a pressed row."""
-        raise NotImplementedError
 
     def narrow(self, wanted: str) -> None:
         """Show the values in which every typed word occurs."""

@@ -5,6 +5,7 @@ The label stays visible above the typed text. An error is shown in words, not on
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kivy.lang import Builder
@@ -146,10 +147,12 @@ class NotAnAnswer(Exception):
 class TypedAnswer(BoxLayout):
     """An answer that may be typed, below a caption with the answer and a note with the rounded answer.
 
-    There is no answer until the typed text is one that the device accepts. A subclass reads the text and words the
-    caption.
+    There is no answer until the typed text is one that the device accepts. A subclass defines ``read`` and
+    ``caption_of``.
 
     Attributes:
+        read: method that returns the answer in a typed text, and a note with the rounded answer; raises NotAnAnswer.
+        caption_of: method that returns an answer in words; for an empty text, the request for an answer.
         counts: function of a typed answer that returns the rounded answer, or "" if it is not rounded; raises
             ValueError for a refused answer.
         text: the answer; "" before it is given, and while the typed text is not an answer.
@@ -168,6 +171,8 @@ class TypedAnswer(BoxLayout):
     note = StringProperty("")
     error = StringProperty("")
     name = StringProperty("")
+    read: Callable[[str], tuple[str, str]]
+    caption_of: Callable[[str], str]
     __events__ = ("on_answer",)
 
     def __init__(self, **properties: object) -> None:
@@ -192,15 +197,3 @@ class TypedAnswer(BoxLayout):
         self.text, self.note, self.error = text, note, error
         self.caption = self.caption_of(text)
         self.dispatch("on_answer", text)
-
-    def read(self, typed: str) -> tuple[str, str]:
-        """Return the answer in a typed text, and a note with the rounded answer.
-
-        Raises:
-            NotAnAnswer
-        """
-        raise NotImplementedError
-
-    def caption_of(self, text: str) -> str:
-        """Return an answer in words; for an empty text, the request for an answer."""
-        raise NotImplementedError

@@ -16,7 +16,7 @@ from kivy.uix.boxlayout import BoxLayout
 
 from demo_app import theme
 from demo_app.texts import use_language
-from demo_app.widgets.actions import Action, Entry, Symbol, Toggle
+from demo_app.widgets.actions import Action, Entry, Symbol
 from demo_app.widgets.bars import Destinations, TopBar
 from demo_app.widgets.boxes import Card, Gap, Loading, Page, Row, Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
@@ -126,9 +126,6 @@ class Gallery(App):
             symbol.bind(on_release=lambda pressed: self.note(pressed.name))
             row.add_widget(symbol)
         page.add_widget(row)
-        switch = Toggle(text="Dark colours, easier on the eyes at night", name="switch")
-        switch.bind(active=lambda _, active: self.note("switch", active))
-        page.add_widget(switch)
         field = Field(label="Web address", hint="https://study.example", name="address")
         field.bind(on_enter=lambda field: self.note("address", field.text))
         page.add_widget(field)
