@@ -20,7 +20,7 @@ trusted = public_from_line(Path(author).read_text())
 with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=4.0)) as device:
     terms = device.join(Path(campaign).read_bytes())  # verified and audited
     print(f"{terms.organisation} asks: {terms.question}\n{terms.promise.text()}")
-    print(f"set aside, in nats: {terms.worst_case:g} of {device.budget.remaining:g}")
+    print(f"reserved by consent, in nats: {terms.worst_case:g} of {device.budget.remaining:g}")
     value = said[0] if said else input(f"{', '.join(terms.values)}? ")
     try:
         device.consent(terms.campaign_id)
@@ -30,4 +30,5 @@ with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=4.0)) as d
     print(f"cost of this answer, in nats: {receipt.cost:g}; left: {device.budget.remaining:g}")
     if len(device.outbox):
         upload = Path(store) / f"report-{receipt.period}.htr"
-        print(f"{device.outbox.export(upload)} envelopes in {upload}; device.outbox.send() would upload them")
+        device.outbox.export(upload)
+        print(f"written: {upload}; device.outbox.send() would have sent it to the study")

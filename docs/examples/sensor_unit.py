@@ -32,6 +32,6 @@ with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=8.0)) as d
             device.collect(terms.campaign_id, f"{load:.2f}")  # a real unit calls time.sleep(3600) after this line
         except QuotaReached:
             break  # all slots of this period are filled; the next period has new ones
-    print(f"{device.collected(terms.campaign_id)} readings, at a cost in nats of {device.budget.spent - spent:g}")
-    print(f"{device.bundle(terms.campaign_id)} report")
-    print(f"{device.outbox.export(Path(store) / 'day.htr')} envelopes in {Path(store) / 'day.htr'}")
+    print(f"readings: {device.collected(terms.campaign_id)}, at a cost in nats of {device.budget.spent - spent:g}")
+    print(f"reports: {device.bundle(terms.campaign_id)}")
+    print(f"envelopes in {Path(store) / 'day.htr'}: {device.outbox.export(Path(store) / 'day.htr')}")

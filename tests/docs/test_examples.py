@@ -90,7 +90,7 @@ def test_the_survey_counts_all_simulated_people(printed):
 def test_the_devices_upload_an_enrolment_and_a_report(printed):
     """The person's upload has an enrolment and a report; so has the unit's, with 24 readings in the report."""
     assert "cost of this answer, in nats: 1; left: 3" in printed["ask_one_question.py"]
-    assert printed["sensor_unit.py"].startswith("24 readings")
+    assert printed["sensor_unit.py"].startswith("readings: 24, ")
     for store in ("phone", "unit"):
         (upload,) = Path(printed[store]).glob("*.htr")
         kinds = [sealed.kind.name for sealed in envelope.read_batch(upload.read_bytes())]
