@@ -22,7 +22,7 @@ from kivy.clock import Clock
 from kivy.core.window import Window
 
 from demo_app import theme
-from demo_app.error_messages import notice_of
+from demo_app.error_messages import DETAILED, notice_of
 from demo_app.idle_gc import IdleCollector
 from demo_app.model import Model
 from demo_app.settings import Settings
@@ -330,7 +330,8 @@ class HalftruthApp(App):
             whole = f"{body}\n\n{notice.detail}" if notice.detail else body
             ask(title, whole, say(f"remedy.{notice.remedy}"), lambda: open_screen(notice.remedy), say("remedy.close"))
         else:
-            show_notice(f"{title} {body}", "alert")
+            detail = notice.detail if notice.key in DETAILED else ""
+            show_notice(f"{title} {body} {detail}".strip(), "alert")
 
     def _show_activity(self) -> None:
         if self.root is not None:

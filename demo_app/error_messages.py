@@ -1,7 +1,8 @@
 """Notices: the texts for the person after a refusal or an error.
 
-The class of an error decides the text and the offered remedy. Where there is a remedy, the error's English text is
-below it, for people who are asked for help. It never contains a person's value, prior or key.
+The class of an error decides the text and the offered remedy. A notice with a remedy, and one of ``DETAILED``, also
+shows the error's English text, for people who are asked for help. That text never contains a person's value, prior or
+key.
 
 The module app and the screen trouble show notices. ``edge_sdk.errors`` and the stages of SPEC define the errors.
 """
@@ -40,6 +41,9 @@ KEYS = {
 
 UNEXPECTED = "unexpected"
 """The notice of any other error: a mistake in the program."""
+
+DETAILED = {"address", "store", UNEXPECTED}
+"""The notices without a remedy that also show the error's own text, because their causes differ."""
 
 REMEDIES = {"restored": "adopt", "damaged": "adopt", "full": "outbox", "budget": "budget", "trust": "authors"}
 """By notice, the remedy that its dialog offers."""

@@ -167,6 +167,6 @@ def meaning(kind: str, said: OutputMeaning, card: CampaignCard) -> str:
 
 
 def _named(kind: str, label: str, card: CampaignCard) -> str:
-    """Return one answer as text; an answer to several questions is put in brackets."""
-    named = [answer for _, answer in answered(kind, label, card)]
+    """Return one answer as text in quotation marks; an answer to several questions is put in brackets."""
+    named = [say("meaning.answer", answer=answer) for _, answer in answered(kind, label, card)]
     return named[0] if len(named) == 1 else f"({', '.join(named)})"

@@ -48,7 +48,8 @@ Builder.load_string("""
 
 <Destination>:
     orientation: "vertical"
-    padding: 0, look.tight
+    # No padding below: it would push the sign out of its background.
+    padding: 0, look.tight, 0, 0
     spacing: look.hair
     canvas.before:
         Color:
