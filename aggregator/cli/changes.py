@@ -84,8 +84,8 @@ def show_trend(
     ends = ends_of(course.ends, spans)
     if len(course.truths) not in (0, 1, len(spans)):
         raise click.UsageError(
-            f"--truth was given {len(course.truths)} times: give it once, or once for each of the {len(spans)} spans, "
-            "in their order"
+            f"--truth was given {len(course.truths)} times: give it once, or once for each span, in their "
+            f"order; the number of spans is {len(spans)}"
         )
     with shell.tracked("periods", engine.spans(study, signed, spans), len(spans)) as tallies:
         found = trend(

@@ -63,8 +63,7 @@ def sum_by_class(
     """
     if len(coefficients) != len(terms.classes):
         raise ValueError(
-            f"there are coefficients for {len(coefficients)} classes, but the campaign has {len(terms.classes)}: "
-            "give one for each class"
+            f"there must be coefficients for each of the {len(terms.classes)} classes, not for {len(coefficients)}"
         )
     raw = variance = mmse = 0.0
     leaning, quantile = True, interval.quantile(1 - confidence)

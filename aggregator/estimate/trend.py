@@ -171,7 +171,7 @@ def trend(
     """
     require_ends(ends, spans)
     if len(truths) not in (0, 1, len(spans)):
-        raise ValueError(f"there are {len(truths)} truths: give one for all {len(spans)} spans, or one for each")
+        raise ValueError(f"the number of truths must be 0, 1 or that of the spans, {len(spans)}, not {len(truths)}")
     points: list[TrendPoint] = []
     held: dict[Span, Side] = {}
     taken: list[Difference] = []
