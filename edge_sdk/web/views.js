@@ -221,7 +221,7 @@ export function requireFit(views, domain, classes) {
  */
 export function certificatesOf(views, notion, domain) {
   const plain = isPlain(views);
-  if (!plain && !notion.carriesViews) throw new CampaignError(`the notion ${notion.name} cannot be used with views`);
+  if (!plain && !notion.carriesViews) throw new CampaignError("views need ldp, pairwise, or minid or avgid with every pair bounded, in each class");
   for (const { name, inputs } of notion instanceof Classes ? notion.notions : [notion]) {
     if (domain instanceof Form && name !== "ldp") throw new CampaignError(`the notion of a form must be ldp, in each class, not ${name}`);
     if (!plain && inputs !== null && inputs !== domain.size)

@@ -18,7 +18,7 @@ from protocol.channels import Channel
 from protocol.domain import Domain, Form
 from protocol.effort import require_affordable
 from protocol.errors import CampaignError, NotionError
-from protocol.notions import Certificate, Classes, Ldp, Notion
+from protocol.notions import Certificate, Classes, Graded, Ldp, Notion
 from protocol.notions.notion import require_inputs
 from protocol.views.maps import Identity, Map
 from protocol.views.view import View, channel_places, is_plain
@@ -33,13 +33,14 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
             view.
         Uncertified: a channel exceeds its bounds, even minimally, or its audit is too large.
     """
-    if not is_plain(views) and not notion.carries_views:
-        raise CampaignError(
-            "the notion of a campaign with views must be ldp, pairwise, or minid or avgid with every pair bounded, in "
-            f"each class; not {notion.name}"
-        )
     of_classes = notion.notions if isinstance(notion, Classes) else (notion,)
     for one in of_classes:
+        if not is_plain(views) and not one.carries_views:
+            unbounded = " without a bound for some pair" if isinstance(one, Graded) else ""
+            raise CampaignError(
+                "the notion of a campaign with views must be ldp, pairwise, or minid or avgid with every pair bounded, "
+                f"in each class; not {one.name}{unbounded}"
+            )
         if isinstance(domain, Form) and one.name != Ldp.name:
             raise CampaignError(f"the notion of a form must be ldp, in each class, not {one.name}")
         if not is_plain(views) and one.inputs not in (None, domain.size):

@@ -76,8 +76,8 @@ class Noise(Channel):
     def __post_init__(self) -> None:
         if self.rows < 1 or self.columns < 2 or self.rows * self.columns > MAX_POINTS:
             raise ChannelError(
-                f"the lattice of a noise channel must have at least 2 columns and at most {MAX_POINTS} points, "
-                f"not {self.rows} x {self.columns}"
+                "the lattice of a noise channel must have at least 1 row and 2 columns, and at most "
+                f"{MAX_POINTS} points, not {self.rows} x {self.columns}"
             )
         if len(self.step_weights) not in (self.rows * self.columns, self._height * self._width):
             raise ChannelError(
