@@ -164,7 +164,7 @@ class Estimates(Holdings):
             Shares as fractions among the people who answered, with intervals. The result has the methods ``table()``,
             ``plot()`` and ``as_json()``.
         Raises:
-            NotOfForm: the campaign is no form, or has no such question.
+            NotOfForm: the campaign is not a form, or has no such question.
             NotAsked: no device that has answered was asked this question.
             StudyError, NotEnough
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.

@@ -127,7 +127,7 @@ def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
     if by != CLASS:
         raise DraftError(f'[margin] by must be "{CLASS}", not {shown(by)}: the campaign is not a form')
     if not terms.classes:
-        raise DraftError(f"{terms.title!r} is no form and has no classes, so it has no margins: leave out --margins")
+        raise DraftError(f"{terms.title!r} is not a form and has no classes, so it has no margins: leave out --margins")
     return None, terms.classes, CLASS
 
 

@@ -107,7 +107,7 @@ def read_form(path: Path) -> DraftForm | None:
 
 def read_bins(path: Path, made: Domain) -> list[str]:
     """Return a sentence for each number of the form at ``path`` that gets fewer values than its author wrote; empty if
-    the draft is no form.
+    the draft is not a form.
 
     Args:
         made: the domain of the campaign read from the draft.

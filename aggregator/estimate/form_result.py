@@ -152,7 +152,7 @@ def estimate_form(
             weighted.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
     Raises:
-        NotOfForm: the campaign is no form, the form does not have a requested question, or a question is named twice.
+        NotOfForm: the campaign is not a form, the form lacks a requested question, or a question is named twice.
         NotAsked: there are no reports on the questions.
         NotEnough: the used views have fewer devices than the campaign's minimum.
         MarginRefused: the reports cannot be weighted to the margins.

@@ -202,7 +202,7 @@ def exists(path: Place) -> bool:
             # The first check may have preceded the creation of the table by another process. A new study gets its first
             # row after all its tables are created, so now this table must exist.
             if not _is_table(path):
-                raise Damaged(path, "is missing, or has lost its log")
+                raise Damaged(path, "has no readable log" if _was_written_to(path) else "is missing")
         require_whole(path)
         return True
 

@@ -16,6 +16,7 @@ from protocol.channels.channel import Loss
 from protocol.channels.structure import Structure
 from protocol.errors import NotionError
 from protocol.levels.level import Level
+from protocol.spelling import repeated
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Pufferfish:
         if count < 2:
             raise NotionError(f"Pufferfish must have at least two secrets, not {count}")
         if len(set(self.secrets)) < count:
-            raise NotionError("two secrets have the same name: rename one")
+            raise NotionError(f"two secrets have the name {(repeated(self.secrets) or '')[:40]!r}: rename one")
         if not self.pairs or not self.scenarios:
             raise NotionError(
                 f"Pufferfish must have at least one pair of secrets and one scenario, not {len(self.pairs)} and "

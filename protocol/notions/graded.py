@@ -94,8 +94,10 @@ class Graded(Pairwise):
         classes = range(len(levels))
         known = set(levels)
         bounded = None if edges is None else {frozenset(edge) for edge in edges}
-        if bounded is not None and any(not edge <= known for edge in bounded):
-            raise NotionError("an edge of the policy graph names a budget that no value has")
+        unknown = set().union(*bounded or ()) - known
+        if unknown:
+            level = exact.in_nats(min(unknown))
+            raise NotionError(f"an edge of the policy graph has a budget of {level}, but no value has this budget")
         counts = Counter(budgets)
         several = {number for number in classes if counts[levels[number]] > 1}
         pairs = [(c, d) for c in classes for d in classes if c < d or (c == d and c in several)]
