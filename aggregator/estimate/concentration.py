@@ -8,8 +8,8 @@ parents whose shares are given, the mixture with the smallest squared error has
     f = sum u (p - even) / sum u^2,    u = projected - even
 
 The unbiased estimate of f replaces p by the raw estimate, and subtracts from the numerator the contribution of the
-noise, which is the divergence of the projection (Stein 1981, theorem 1). The variance of this numerator is sum u^2 v
-plus the trace of the squared matrix of the divergence (Bellec, Zhang 2021, theorem 2.1).
+noise, which is the divergence of the projection (Stein 1981, theorem 1). The mean squared error of this numerator is at
+most sum u^2 v plus the trace of the squared matrix of the divergence (Bellec, Zhang 2021, theorem 2.1).
 
 Each resolution uses the f of the next coarser resolution (1 at the coarsest), unless the estimate at this resolution
 contradicts it. Then f is the nearest end of the confidence interval of the estimate. A mixture inside parents does not
