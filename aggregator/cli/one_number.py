@@ -60,7 +60,7 @@ def one_number(
         answer = query.value_share(terms, tally, place.number, resolution=place.resolution, confidence=confidence)
         if request.population is None:
             return answer
-        return answer.times(request.population, answer.what.replace("share of", "people with", 1))
+        return answer.times(request.population, answer.query.replace("share of", "people with", 1))
     if request.mean:
         return query.mean(terms, tally, confidence=confidence, margins=margins)
     if request.weights is None:

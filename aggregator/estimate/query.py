@@ -52,7 +52,7 @@ class QueryResult:
     ``estimate``, ``raw``, ``se`` and the interval are NaN if no unbiased estimate exists.
 
     Attributes:
-        what: the query in words.
+        query: the query in words.
         estimate: the unbiased estimate; a share is clipped to 0 .. 1.
         raw: the unbiased estimate, not clipped.
         se: the standard error of ``raw``.
@@ -63,7 +63,7 @@ class QueryResult:
         is_share: whether the number is a share of people, which is printed in percent.
     """
 
-    what: str
+    query: str
     estimate: float
     raw: float
     se: float
@@ -81,17 +81,17 @@ class QueryResult:
             return {}
         return {name: calendar.text_of(round(getattr(self, name))) for name in ("estimate", "low", "high")}
 
-    def times(self, factor: float, what: str) -> QueryResult:
+    def times(self, factor: float, query: str) -> QueryResult:
         """Return the same result in another unit, such as people instead of shares.
 
         Args:
             factor: the factor by which all numbers are multiplied.
-            what: the query in words.
+            query: the query in words.
         """
         low, high = sorted((self.low * factor, self.high * factor))
         return replace(
             self,
-            what=what,
+            query=query,
             estimate=self.estimate * factor,
             raw=self.raw * factor,
             se=self.se * abs(factor),
@@ -106,7 +106,7 @@ class QueryResult:
         numbers = {"estimate": self.estimate, "raw": self.raw, "se": self.se, "low": self.low, "high": self.high}
         known = {name: json_number(number) for name, number in numbers.items()}
         rest = {"confidence": self.confidence, "mmse": self.mmse, "unit": self.unit}
-        return {"query": self.what} | known | rest | {f"{name}_day": day for name, day in self.days.items()}
+        return {"query": self.query} | known | rest | {f"{name}_day": day for name, day in self.days.items()}
 
 
 def weighted(
@@ -116,7 +116,7 @@ def weighted(
     *,
     offset: float = 0.0,
     confidence: float = 0.95,
-    what: str = "weighted mean",
+    query: str = "weighted mean",
     margins: Sequence[KnownMargin] = (),
 ) -> QueryResult:
     """Return the estimated mean of weights[x] + offset over people with value x.
@@ -127,7 +127,7 @@ def weighted(
         weights: the number of each value.
         offset: a number that is added to each person's number.
         confidence: the confidence level of the interval.
-        what: the query in words.
+        query: the query in words.
         margins: the known shares of the population by class, to which the classes are weighted.
     Raises:
         MarginRefused: the classes cannot be weighted to the margins.
@@ -144,7 +144,7 @@ def weighted(
             raise MarginRefused(
                 "estimates of a campaign that asks for views cannot be weighted to margins: leave out --margins"
             )
-        return _of_views(terms, tally, a, offset, confidence, what)
+        return _of_views(terms, tally, a, offset, confidence, query)
     decoder, prior = reader_of(terms, tally)
     a = np.concatenate([a * reported.factor, np.zeros(terms.domain.size - reported.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
@@ -161,9 +161,9 @@ def weighted(
     except NotInvertible:
         if prior is None:
             raise
-        return QueryResult(what, math.nan, math.nan, math.nan, math.nan, math.nan, confidence, mmse)
+        return QueryResult(query, math.nan, math.nan, math.nan, math.nan, math.nan, confidence, mmse)
     se, centre = math.sqrt(variance), raw + shift + offset
-    return QueryResult(what, centre, centre, se, centre - t * se, centre + t * se, confidence, mmse)
+    return QueryResult(query, centre, centre, se, centre - t * se, centre + t * se, confidence, mmse)
 
 
 def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, confidence: float) -> tuple[float, float, float]:
@@ -177,7 +177,7 @@ def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, confidence: floa
     return mean, float(np.maximum(between.variance[0], variance)), between.quantile(1 - confidence)
 
 
-def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, confidence: float, what: str) -> QueryResult:
+def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, confidence: float, query: str) -> QueryResult:
     """Return the mean weight, estimated from all views of the tree. The estimate is linear in the reports of each
     view."""
     require_enough(terms, tally)
@@ -198,7 +198,7 @@ def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, confidenc
             mean, own, wider = _mean_of_reports(decoder, part, factor, confidence)
             centre, variance, t = centre + mean, variance + own, max(t, wider)
     se, centre = math.sqrt(variance), centre + offset
-    return QueryResult(what, centre, centre, se, centre - t * se, centre + t * se, confidence, None)
+    return QueryResult(query, centre, centre, se, centre - t * se, centre + t * se, confidence, None)
 
 
 def expected_variance(
@@ -251,7 +251,7 @@ def mean(
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible, MarginRefused
     """
-    found = weighted(terms, tally, points_of(terms), confidence=confidence, what="mean", margins=margins)
+    found = weighted(terms, tally, points_of(terms), confidence=confidence, query="mean", margins=margins)
     return replace(found, unit=DAYS if isinstance(terms.domain, Dates) else unit_of(terms.domain))
 
 

@@ -65,7 +65,7 @@ class Weighting:
             mean.
         people_per_report: the largest number of people that one report counts for in a raw estimate; NaN for the wave
             mechanism.
-        people_unweighted: ``people_per_report`` without weights.
+        people_per_report_unweighted: ``people_per_report`` without weights.
     """
 
     margins: tuple[KnownMargin, ...]
@@ -74,7 +74,7 @@ class Weighting:
     most: float
     design_effect: float
     people_per_report: float
-    people_unweighted: float
+    people_per_report_unweighted: float
 
     @property
     def by(self) -> str:
@@ -82,8 +82,8 @@ class Weighting:
         return " and ".join(dict.fromkeys(margin.by for margin in self.margins))
 
     @property
-    def words(self) -> str:
-        """A sentence about the margins, the weights and the design effect."""
+    def description(self) -> str:
+        """The margins, the weights and the design effect, as a part of a sentence."""
         sources = ", ".join(dict.fromkeys(margin.source for margin in self.margins if margin.source))
         source = f" ({sources})" if sources else ""
         text = (
@@ -95,7 +95,7 @@ class Weighting:
             return text
         return (
             f"{text}, and one forged report counts for up to {self.people_per_report:,.1f} people instead of "
-            f"{self.people_unweighted:,.1f}"
+            f"{self.people_per_report_unweighted:,.1f}"
         )
 
     @property
@@ -126,7 +126,7 @@ class Weighting:
             "most": self.most,
             "design_effect": json_number(self.design_effect),
             "people_per_report": json_number(self.people_per_report),
-            "people_per_report_unweighted": json_number(self.people_unweighted),
+            "people_per_report_unweighted": json_number(self.people_per_report_unweighted),
         }
 
 

@@ -208,7 +208,9 @@ def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> 
     ]  # fmt: skip
     for found in weighted[:1]:
         if found.weighting is not None:
-            words = f"The shares of {found.questions[0]} are {found.weighting.words}. The tests of association use "
+            words = (
+                f"The shares of {found.questions[0]} are {found.weighting.description}. The tests of association use "
+            )
             parts += [tag("p", f"{words}no weights."), *weights_tables(found.weighting)]
     return parts
 

@@ -132,6 +132,6 @@ def _entitle(figure: Figure, found: FormEstimate, note: str = "") -> None:
         among = "" if found.weighting is None else ", among the people who answered, without weights"
         lines.append(f"{word} association is found (p = {found.association.p_value:.3g}){among}")
     if found.weighting is not None:
-        lines.append(textwrap.fill(found.weighting.words, 90))
+        lines.append(textwrap.fill(found.weighting.description, 90))
     text = "\n".join([*lines, *([note] if note else [])]).replace("$", r"\$")
     figure.suptitle(text, size=10, x=0.01, ha="left", color=INK)

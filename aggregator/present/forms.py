@@ -32,7 +32,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
     if found.skipping:
         notes.append(f"shares of the people who did not skip {' or '.join(found.skipping)}")
     if found.weighting is not None:
-        notes.append(found.weighting.words)
+        notes.append(found.weighting.description)
     if found.association is not None:
         notes.append(
             _tested(" and ".join(found.questions), found.association)

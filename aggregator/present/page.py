@@ -95,7 +95,7 @@ def page(
         *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
         tag("p", subtitle(found, found.size)),
         *([tag("p", f"Only people of the group {found.where}.", dir="auto")] if found.where is not None else []),
-        *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.words}.", dir="auto")]),
+        *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.description}.", dir="auto")]),
     )
     return html_page(terms, header, _warnings(found, truth, read), sections)
 

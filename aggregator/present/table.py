@@ -133,12 +133,12 @@ def answer_table(answer: QueryResult, terms: Campaign, reports: int) -> Table:
     for name in ("query", "estimate", "standard error", f"{100 * answer.confidence:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
     estimate, se, low, high = answer_texts(answer)
-    table.add_row(Text(answer.what), estimate, se, f"{low} to {high}")
+    table.add_row(Text(answer.query), estimate, se, f"{low} to {high}")
     if answer.raw != answer.estimate and not math.isnan(answer.raw):
         unbiased = _written(answer, [answer.raw])[0]
-        table.add_row(Text(f"{answer.what}, unbiased: outside the possible range"), unbiased, se, "")
+        table.add_row(Text(f"{answer.query}, unbiased: outside the possible range"), unbiased, se, "")
     if answer.mmse is not None:
-        table.add_row(Text(f"{answer.what}, using the prior"), _written(answer, [answer.mmse])[0], "", "")
+        table.add_row(Text(f"{answer.query}, using the prior"), _written(answer, [answer.mmse])[0], "", "")
     return table
 
 
@@ -300,7 +300,7 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
     if found.pool == "precision":
         lines.append("classes are weighted by precision: their shares are assumed to be the same")
     if found.weighting is not None:
-        lines.append(found.weighting.words)
+        lines.append(found.weighting.description)
     if truth is not None:
         lines.append(distance(found, truth))
     added = prior_comparison(found)

@@ -37,11 +37,11 @@ class CampaignPage:
 
     Attributes:
         known: the campaign.
-        made: the document of the page.
+        html: the document of the page.
     """
 
     known: Known
-    made: bytes = field(repr=False)
+    html: bytes = field(repr=False)
     headers: dict[str, str] = field(repr=False)
 
     @classmethod
@@ -52,11 +52,11 @@ class CampaignPage:
             BundleError: the pages' script cannot be built.
         """
         code, terms = page_code(), known.campaign.terms
-        made = document(known.campaign, code, closing=known.closing, served=True).encode()
+        html = document(known.campaign, code, closing=known.closing, served=True).encode()
         sent = f"{policy(terms, code, served=True)}; frame-ancestors 'none'"
-        etag = hashlib.sha256(made + sent.encode()).hexdigest()[:32]
+        etag = hashlib.sha256(html + sent.encode()).hexdigest()[:32]
         headers = _SAME | {"content-security-policy": sent, "etag": f'W/"{etag}"'}
-        return cls(known, made, headers)
+        return cls(known, html, headers)
 
     @cached_property
     def by_brotli(self) -> bytes:
@@ -64,13 +64,13 @@ class CampaignPage:
         s."""
         import brotli
 
-        packed: bytes = brotli.compress(self.made)
+        packed: bytes = brotli.compress(self.html)
         return packed
 
     @cached_property
     def by_gzip(self) -> bytes:
         """The document compressed with gzip, for clients without brotli."""
-        return gzip.compress(self.made, 9, mtime=0)
+        return gzip.compress(self.html, 9, mtime=0)
 
     def answer(self, headers: Headers) -> Response:
         """Return the response to a request with the given headers."""
@@ -81,14 +81,14 @@ class CampaignPage:
             if accepted.get(coding, accepted.get("*", False)):
                 packed = self.by_brotli if coding == "br" else self.by_gzip
                 return Response(packed, media_type="text/html", headers=self.headers | {"content-encoding": coding})
-        return Response(self.made, media_type="text/html", headers=self.headers)
+        return Response(self.html, media_type="text/html", headers=self.headers)
 
 
 def refusal_page(status: int, headers: Mapping[str, str] | None = None) -> Response:
     """Return the error page of a refused request for a page."""
-    made, allowed = refusal(status, page_code())
+    html, allowed = refusal(status, page_code())
     sent = _SAME | {"content-security-policy": f"{allowed}; frame-ancestors 'none'", "cache-control": "no-store"}
-    return Response(made, status, sent | dict(headers or {}), "text/html")
+    return Response(html, status, sent | dict(headers or {}), "text/html")
 
 
 def _accepted(headers: Headers) -> dict[str, bool]:

@@ -51,14 +51,14 @@ class DataSource:
         title: the common name of the data set.
         originals: the possible names of the original file.
         compact: the name of the file in compact form.
-        where: the web address of the data set.
+        described_at: the web address of the data set.
         records: the number of records of the whole data set.
     """
 
     title: str
     originals: tuple[str, ...]
     compact: str
-    where: str
+    described_at: str
     records: int
 
 
@@ -107,7 +107,7 @@ class Baskets:
         return len(self.offsets) - 1
 
     @property
-    def times(self) -> Integers:
+    def occurrences(self) -> Integers:
         """Number of occurrences of each item, shape (items,)."""
         return np.bincount(self.items)
 
@@ -178,7 +178,7 @@ class DataFolder:
         if self.path is not None:
             lacking = f"{self.path} contains no file of this data set ({', '.join(names)})"
         raise MissingData(
-            f"the data set {source.title} is missing: {lacking}. It is described at {source.where}; put "
+            f"the data set {source.title} is missing: {lacking}. It is described at {source.described_at}; put "
             f"{source.originals[0]} (or the compact {source.compact}) into a folder and name it with --data"
         )
 

@@ -317,7 +317,7 @@ def test_known_class_sizes_equal_to_the_reports_keep_the_estimate() -> None:
     assert weighted.weighting is not None
     assert (weighted.weighting.least, weighted.weighting.most) == pytest.approx((1, 1))
     assert weighted.weighting.design_effect == pytest.approx(1)
-    assert weighted.weighting.people_per_report == pytest.approx(weighted.weighting.people_unweighted)
+    assert weighted.weighting.people_per_report == pytest.approx(weighted.weighting.people_per_report_unweighted)
 
 
 def test_weights_that_a_form_in_classes_cannot_have_are_refused() -> None:

@@ -139,7 +139,7 @@ def test_lists_keep_order_and_repeated_items(tmp_path):
     (tmp_path / "kosarak.dat").write_text("1 2 3 \n\n7\n2 2 9\n", encoding="ascii")
     plain = DataFolder(tmp_path).kosarak()
     assert (plain.offsets.tolist(), plain.items.tolist()) == ([0, 3, 4, 7], [1, 2, 3, 7, 2, 2, 9])
-    assert plain.times.tolist() == [0, 1, 3, 1, 0, 0, 0, 1, 0, 1]
+    assert plain.occurrences.tolist() == [0, 1, 3, 1, 0, 0, 0, 1, 0, 1]
     assert (len(plain), plain.whole) == (3, False)
     assert plain.label == "Kosarak, a part of it, 3 baskets with 7 items in them"
     packed, compact = tmp_path / "packed", tmp_path / "compact"
@@ -267,7 +267,7 @@ def test_the_error_of_a_missing_data_set_names_its_description(name, tmp_path):
     for folder in (None, tmp_path):
         with pytest.raises(MissingData) as refused:
             DataFolder(folder).file(name)
-        assert all(part in str(refused.value) for part in (SOURCES[name].title, SOURCES[name].where, "--data"))
+        assert all(part in str(refused.value) for part in (SOURCES[name].title, SOURCES[name].described_at, "--data"))
 
 
 BROKEN = {

@@ -215,7 +215,7 @@ def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     assert (weighting.least, weighting.most) == pytest.approx(tuple(sorted(shares / members)))
     assert np.allclose(weighting.reported[0], members)
     plain = estimate(terms, tally)
-    assert weighting.people_unweighted == pytest.approx(plain.influence.people_per_report)
+    assert weighting.people_per_report_unweighted == pytest.approx(plain.influence.people_per_report)
     assert weighting.people_per_report == found.influence.people_per_report
     assert found.as_json()["weights"]["margins"][0]["groups"][0]["population"] == 0.7
     assert plain.as_json()["weights"] is None
@@ -241,7 +241,7 @@ def test_the_influence_of_a_forged_report_is_larger_with_weights() -> None:
         moved = max(moved, float(np.abs(more.raw - found.raw).max()) * (tally.reports + 1))
     assert moved == pytest.approx(found.influence.people_per_report, rel=0.05)
     assert found.weighting is not None
-    assert found.influence.people_per_report > found.weighting.people_unweighted
+    assert found.influence.people_per_report > found.weighting.people_per_report_unweighted
 
 
 def biased(distribution: Floats, axis: int, odds: float) -> Floats:
@@ -277,7 +277,7 @@ def test_the_influence_of_a_forged_report_in_a_form_is_larger_with_weights() -> 
     # The stated influence is a gradient. The change by one report among 4,000 differs from it by about 1 / 4,000 times
     # the weights.
     assert moved == pytest.approx(weighting.people_per_report, rel=0.02)
-    assert weighting.people_per_report > weighting.people_unweighted
+    assert weighting.people_per_report > weighting.people_per_report_unweighted
 
 
 LARGE = (333_333, 4 * NANONATS)
