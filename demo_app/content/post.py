@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign
 
 
 @dataclass(frozen=True)
-class WaitingReports:
-    """The waiting envelopes of one campaign.
+class WaitingUpload:
+    """The waiting envelopes of one campaign, which are sent together.
 
     Attributes:
         title: the campaign's title.
@@ -48,7 +48,7 @@ class WaitingReports:
 class OutboxContent:
     """The waiting envelopes of all campaigns."""
 
-    uploads: tuple[WaitingReports, ...]
+    uploads: tuple[WaitingUpload, ...]
     envelopes: int
     size: int
 
@@ -60,7 +60,7 @@ class OutboxContent:
 
         waits = waiting_envelopes(device)
         uploads = tuple(
-            WaitingReports(
+            WaitingUpload(
                 one.campaign_id,
                 device.terms(one.campaign_id, language()).title,
                 one.addresses,

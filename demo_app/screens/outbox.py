@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.post import OutboxContent, WaitingReports
+from demo_app.content.post import OutboxContent, WaitingUpload
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.boxes import Card
@@ -44,11 +44,11 @@ class OutboxView(PageView):
         exports = [self._exporting(upload) for upload in queue.uploads]
         yield card(words(say("outbox.by_hand"), "title"), self._file, *exports)
 
-    def _exporting(self, upload: WaitingReports) -> Widget:
+    def _exporting(self, upload: WaitingUpload) -> Widget:
         text = say("outbox.export", title=upload.title)
         return action(f"export:{upload.title}", text, lambda: self._export(upload.campaign_id), "outlined")
 
-    def _card(self, upload: WaitingReports) -> Card:
+    def _card(self, upload: WaitingUpload) -> Card:
         made = card(words(upload.title, "title"), *self._standing(upload))
         if upload.addressable:
             name = upload.title
@@ -61,7 +61,7 @@ class OutboxView(PageView):
             )
         return made
 
-    def _standing(self, upload: WaitingReports) -> Iterator[Widget]:
+    def _standing(self, upload: WaitingUpload) -> Iterator[Widget]:
         """Yield texts on the number of waiting envelopes, their destination, and the reason why they wait."""
         yield words(say("outbox.waits", count=upload.envelopes, size=upload.size))
         for kind, count, size in upload.kinds:

@@ -55,7 +55,7 @@ SENTENCES: dict[str, dict[str, str]] = {
 
 
 def question_sentence(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
-    """Return a sentence about the question that a device with this map asks; with several views, also about the choice
+    """Return a sentence about the question that a device with this map is asked; with several views, also on the choice
     of the view.
 
     Args:

@@ -362,7 +362,8 @@ def test_a_language_is_the_readers(browser: Chromium) -> None:
     with browser.private(locale="de-AT") as within:
         visitor = Visitor(browser, within.new_page()).open(document(campaigns.EDUCATION))
         assert visitor.page.locator("html").get_attribute("lang") == "de"
-        for words in ("Stadtbücherei fragt", "Abendkurse planen", "höchstens 2,8-mal", "Sekundarschule", "36 %"):
+        percent = "36\N{NO-BREAK SPACE}%"
+        for words in ("Stadtbücherei fragt", "Abendkurse planen", "höchstens 2,8-mal", "Sekundarschule", percent):
             assert words in visitor.text
         visitor.touch("Ich stimme zu")
         visitor.heading("Was ist Ihr höchster Bildungsabschluss?")
