@@ -320,7 +320,7 @@ class HalftruthApp(App):
         self.do(lambda model: model.link(text), shown)
 
     def notify(self, error: Exception) -> None:
-        """Show an error, and offer a remedy."""
+        """Show an error, and offer its remedy if there is one."""
         notice = notice_of(error)
         title, body = say(f"notice.{notice.key}.title"), say(f"notice.{notice.key}.body")
         if notice.remedy == "adopt":

@@ -63,7 +63,7 @@ class Notice:
 
     Attributes:
         key: the texts are ``notice.KEY.title`` and ``notice.KEY.body`` of the app.
-        detail: the error's own text; empty if these texts say everything.
+        detail: the error's own text; for an unexpected error, its class and origin instead.
         remedy: the remedy, one of the values of ``REMEDIES``; "" for none.
     """
 
