@@ -169,7 +169,7 @@ def test_the_poster_of_a_form_lists_its_questions():
     data = campaign(domain=FORM, maps=MAPS, addresses=(HERE,), opens=NOW - DAY)
     signed = open_campaign(data, [AUTHOR_OF_FORM.public])
     lines = PosterContent.of(signed, invite(signed, NOW), "de").question.split("\n")
-    assert lines == ["Jedes Telefon bekommt eine oder zwei von 3 Fragen.", *(one.text for one in FORM.questions)]
+    assert lines == ["Jedes Gerät bekommt eine oder zwei von 3 Fragen.", *(one.text for one in FORM.questions)]
     assert len(FORM.questions) <= LISTED
 
 
