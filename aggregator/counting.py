@@ -144,12 +144,12 @@ class Counting:
             return replace(found, groups=self._personal_groups(rows, found)) if grouped else found
         counts, reports = self._counted(rows)
         groups = self._groups(rows, reports) if grouped else [None] * len(counts)
-        version, refused = self.table.version(), MappingProxyType(self.study.refused(self.campaign))
+        version, rejected = self.table.version(), MappingProxyType(self.study.rejected(self.campaign))
         parts = [
-            Tally(one, int(n), refused, version, groups=group)
+            Tally(one, int(n), rejected, version, groups=group)
             for one, n, group in zip(counts, reports, groups, strict=True)
         ]
-        return parts[0] if len(parts) == 1 else ViewsTally.of_parts(parts, refused, version)
+        return parts[0] if len(parts) == 1 else ViewsTally.of_parts(parts, rejected, version)
 
     @property
     def _channels(self) -> list[Channel]:
@@ -273,8 +273,8 @@ class Counting:
         keys, devices, lost = transcripts(rows[0], rows[1], rows[2], rows[3], self.terms.periods, only)
         chains, which, counts = np.unique(devices, axis=0, return_inverse=True, return_counts=True)
         groups = Groups.of(keys & (GROUPS - 1), which, np.ones_like(keys), len(keys), 1) if grouped else None
-        refused = MappingProxyType(self.study.refused(self.campaign))
-        return TranscriptTally(counts, len(keys), refused, self.table.version(), chains, lost, only, groups=groups)
+        rejected = MappingProxyType(self.study.rejected(self.campaign))
+        return TranscriptTally(counts, len(keys), rejected, self.table.version(), chains, lost, only, groups=groups)
 
     def _personal(self, rows: str) -> PersonalTally:
         """Return the counts of outputs by the prior that the key declared.
@@ -299,11 +299,11 @@ class Counting:
         counts = np.zeros((len(rows_of), self.terms.channel.outputs), dtype=np.int64)
         np.add.at(counts, (which, found["output"].to_numpy()), found["n"].to_numpy())
         allowed = possible(self.terms, rows_of)
-        by_reason = Counter(self.study.refused(self.campaign))
+        rejected = Counter(self.study.rejected(self.campaign))
         if bad := int(counts[~allowed].sum()):
-            by_reason["bad-output"] += bad
+            rejected["bad-output"] += bad
             counts[~allowed] = 0
-        refused = MappingProxyType(dict(by_reason))
+        refused = MappingProxyType(dict(rejected))
         return PersonalTally(counts.ravel(), int(counts.sum()), refused, self.table.version(), rows_of)
 
 

@@ -156,7 +156,7 @@ def attack(signed: SignedCampaign, honest: bytes) -> Attack:
     ]
     batch = b"".join(forge(i) for i in range(ATTACKS) for _, forge in forged)
     enrolments = b"".join(Enrolment(signed.id, key.public).seal(key) for key in own)
-    return Attack(batch, enrolments, {reason: ATTACKS for reason, _ in forged})
+    return Attack(batch, enrolments, {reject: ATTACKS for reject, _ in forged})
 
 
 def _report(signed: SignedCampaign, period: int, slot: int) -> Report:

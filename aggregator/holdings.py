@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from aggregator.intake.registry import Registry, load
 from aggregator.storage import tables
 from aggregator.storage.places import Place
-from aggregator.storage.tables import CAMPAIGNS, KEYS, REFUSALS, StudyError
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, StudyError
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.closing import is_closing, unverified_closing
 from protocol.errors import BadData
@@ -159,7 +159,7 @@ class Holdings:
             self._registries[campaign] = table.version(), registry
         return registry
 
-    def refused(self, campaign: SignedCampaign | None) -> dict[str, int]:
+    def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
         """Count the envelopes that were refused.
 
         Args:
@@ -169,7 +169,7 @@ class Holdings:
         """
         name = campaign.id.hex() if campaign is not None else ""
         sql = f"SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{name}' GROUP BY reason ORDER BY reason"  # noqa: S608
-        rows = tables.query(tables.snapshot(self.path / REFUSALS), sql)
+        rows = tables.query(tables.snapshot(self.path / REJECTS), sql)
         return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))
 
 

@@ -47,7 +47,7 @@ class CampaignStatus:
             registered count in both.
         revoked_from: the number of keys revoked from each period on.
         reports, periods: the number of counted outputs, in total and by period.
-        refused: the number of refused envelopes by reason.
+        rejected: the number of refused envelopes by reason.
         views: the status of each view; empty for a campaign with one view.
         warnings: sentences that each describe an implausible number.
     """
@@ -64,7 +64,7 @@ class CampaignStatus:
     revoked_from: Mapping[int, int]
     reports: int
     periods: Mapping[int, int]
-    refused: Mapping[str, int]
+    rejected: Mapping[str, int]
     views: tuple[ViewStatus, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -73,21 +73,21 @@ class CampaignStatus:
         return vars(self) | {
             "revoked_from": {str(period): keys for period, keys in self.revoked_from.items()},
             "periods": {str(period): reports for period, reports in self.periods.items()},
-            "refused": dict(self.refused),
+            "rejected": dict(self.rejected),
             "views": [{"view": view.name, "share": view.share, "devices": view.devices} for view in self.views],
             "warnings": list(self.warnings),
         }
 
 
 def campaign_status(
-    known: Known, reports: DeltaTable, registry: Registry, refused: Mapping[str, int], now: int
+    known: Known, reports: DeltaTable, registry: Registry, rejected: Mapping[str, int], now: int
 ) -> CampaignStatus:
     """Return the status of a campaign.
 
     Args:
         reports: the counted reports of the study.
         registry: the campaign's keys.
-        refused: its refused envelopes, by reason.
+        rejected: its refused envelopes, by reason.
         now: the current time, UTC seconds.
     """
     terms, name, early = known.campaign.terms, known.campaign.id.hex(), known.closes
@@ -107,7 +107,7 @@ def campaign_status(
         revoked_from=dict(zip(since.tolist(), keys.tolist(), strict=True)),
         reports=sum(counted.values()),
         periods=counted,
-        refused=refused,
+        rejected=rejected,
         views=views,
         warnings=warnings,
     )

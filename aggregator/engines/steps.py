@@ -23,8 +23,8 @@ from aggregator.holdings import Listed
 from aggregator.intake import ranges, shards, validate
 from aggregator.intake.enrolments import Enrolled, Introduction, introduced
 from aggregator.intake.ranges import FramedRange, Range
-from aggregator.intake.refusals import RefusalReason
 from aggregator.intake.registry import Registry, load
+from aggregator.intake.rejects import Reject
 from aggregator.intake.shards import ShardPart
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
@@ -256,7 +256,7 @@ def settle(
         of_campaign = candidates.campaign[first] == campaign
         outcome.accepted[names[campaign]] = int((free & of_campaign).sum())
         outcome.outputs[names[campaign]] = int((free[candidates.report] & (candidates.campaign == campaign)).sum())
-        outcome.refused[names[campaign], RefusalReason.REPLAYED] = int((~free & of_campaign).sum())
+        outcome.rejected[names[campaign], Reject.REPLAYED] = int((~free & of_campaign).sum())
     outcome.accepted, outcome.outputs = +outcome.accepted, +outcome.outputs
     return Settled(_narrow(candidates.rows(free)), outcome)
 
@@ -274,5 +274,5 @@ def merged(parts: Sequence[ValidationOutcome]) -> ValidationOutcome:
     for part in parts:
         whole.accepted.update(part.accepted)
         whole.outputs.update(part.outputs)
-        whole.refused.update(part.refused)
+        whole.rejected.update(part.rejected)
     return whole

@@ -49,7 +49,7 @@ class _Part(Study):
         """Return all keys of a campaign."""
         return self._whole.registry(campaign)
 
-    def refused(self, campaign: SignedCampaign | None) -> dict[str, int]:
+    def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
         """Return an empty mapping, because refused envelopes have no key and belong to no part."""
         return {}
 
@@ -75,14 +75,14 @@ def part(
     study = _Part(pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, number)))
     signed = study.known(campaign).campaign
     found = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
-    return replace(found, refused={})
+    return replace(found, rejected={})
 
 
-def whole(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
+def whole(parts: Sequence[Tally], rejected: Mapping[str, int]) -> Tally:
     """Return the sum of at least one part.
 
     Args:
-        refused: the number of refused envelopes by reason.
+        rejected: the number of refused envelopes by reason.
     """
     first, reports = parts[0], sum(one.reports for one in parts)
     if isinstance(first, TranscriptTally):
@@ -92,7 +92,7 @@ def whole(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
             first,
             counts=_added(chained, places, len(chains)),
             reports=reports,
-            refused=refused,
+            rejected=rejected,
             chains=chains,
             lost=sum(one.lost for one in chained),
             groups=_groups(parts, places),
@@ -104,12 +104,12 @@ def whole(parts: Sequence[Tally], refused: Mapping[str, int]) -> Tally:
         cells = (places[:, np.newaxis] * size + np.arange(size)).ravel()
         counts = _added(declared, cells, len(rows) * size)
         groups = _groups(parts, cells)
-        return replace(first, counts=counts, reports=reports, refused=refused, declared=rows, groups=groups)
+        return replace(first, counts=counts, reports=reports, rejected=rejected, declared=rows, groups=groups)
     if isinstance(first, ViewsTally):
-        views = [whole(of_view, refused) for of_view in zip(*(one.by_view for one in parts), strict=True)]
-        return ViewsTally.of_parts(views, refused, first.version)
+        views = [whole(of_view, rejected) for of_view in zip(*(one.by_view for one in parts), strict=True)]
+        return ViewsTally.of_parts(views, rejected, first.version)
     counts = np.sum([one.counts for one in parts], axis=0)
-    return replace(first, counts=counts, reports=reports, refused=refused, groups=_groups(parts, None))
+    return replace(first, counts=counts, reports=reports, rejected=rejected, groups=_groups(parts, None))
 
 
 def _added(parts: Sequence[Tally], places: Integers, size: int) -> Integers:

@@ -166,7 +166,7 @@ def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
     cut = replace(terms, notion=terms.notion.notions[place], views=views, classes=(), translations=texts)
     parts = [_of_class(part, terms, view, place) for view, part in enumerate(tally.by_view)]
     if len(terms.views) > 1:
-        return cut, ViewsTally.of_parts(parts, tally.refused, tally.version)
+        return cut, ViewsTally.of_parts(parts, tally.rejected, tally.version)
     return cut, parts[0]
 
 

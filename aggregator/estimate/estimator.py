@@ -134,7 +134,7 @@ def estimate(
         shares = reported.possible(shares)
     return Estimate(
         raw, se, *intervals.each(reported.shares).possible(se, shares), shares,
-        terms, signed.id if signed else b"", n, method, confidence, tally.refused, tally.version,
+        terms, signed.id if signed else b"", n, method, confidence, tally.rejected, tally.version,
         Influence(found.people_per_report * reported.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
         prior if reported.count == decoder.inputs else None, tested,

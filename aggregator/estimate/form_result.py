@@ -60,7 +60,7 @@ class FormEstimate:
         within: for two questions and each value of the first: the shares of the second among the people with this
             value.
         weighting: the effect of weights; None without weights.
-        refused: the number of refused envelopes by reason.
+        rejected: the number of refused envelopes by reason.
         version: the version of the study's table from which the tally was read.
         answered: the unbiased shares among the people who answered, for a comparison.
         where: the class of people; None for everybody.
@@ -75,7 +75,7 @@ class FormEstimate:
     confidence: float
     skipping: tuple[str, ...]
     warnings: tuple[str, ...]
-    refused: Mapping[str, int]
+    rejected: Mapping[str, int]
     version: int | None
     answered: AnsweredShares = field(repr=False, compare=False)
     association: Association | None = None
@@ -129,7 +129,7 @@ class FormEstimate:
                 }
                 for place, shares in enumerate(self.within)
             ]
-        return found | {"refused": dict(self.refused), "warnings": list(self.warnings)}
+        return found | {"rejected": dict(self.rejected), "warnings": list(self.warnings)}
 
 
 def estimate_form(
@@ -187,7 +187,7 @@ def estimate_form(
         confidence,
         tuple(question.name for question in questions if question.skippable),
         warnings if found.weighting is None else (*warnings, *found.weighting.warnings),
-        tally.refused,
+        tally.rejected,
         tally.version,
         found.answered,
         found.association,

@@ -64,7 +64,7 @@ def estimate_views(
         warnings.append(NOTHING_FINEST)
     return Estimate(
         finest.raw, finest.se, *finest.intervals, finest.share,
-        terms, campaign_id, tally.reports, method, confidence, tally.refused, tally.version,
+        terms, campaign_id, tally.reports, method, confidence, tally.rejected, tally.version,
         Influence(weight, tally.reports, forged), tuple(warnings), devices_of(tally), where=where, rough=finest.rough,
         resolutions=tuple(found),
     )  # fmt: skip

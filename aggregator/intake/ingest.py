@@ -21,14 +21,14 @@ from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.enrolments import Enrolled, enrol
 from aggregator.intake.files import IntakeError, batch_files, contents, may_hold, size_of
 from aggregator.intake.framing import HEADS, frames
-from aggregator.intake.refusals import RefusalReason
+from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
 from aggregator.intake.slots import Slots
 from aggregator.intake.validate import PendingChunk, ValidationOutcome
 from aggregator.intake.verified import Verified
 from aggregator.storage import places
 from aggregator.storage.places import Place
-from aggregator.storage.tables import REFUSALS, REPORTS, SCHEMAS, add, sync_table
+from aggregator.storage.tables import REJECTS, REPORTS, SCHEMAS, add, sync_table
 from protocol.envelope import Kind
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ class CampaignCounts:
     Attributes:
         accepted: number of counted reports.
         outputs: number of their outputs.
-        refused: number of refused envelopes by reason; reasons that did not occur are left out.
+        rejected: number of refused envelopes by reason; reasons that did not occur are left out.
     """
 
     accepted: int
     outputs: int
-    refused: Mapping[str, int]
+    rejected: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class IngestResult:
 
     Attributes:
         read: number of reports, runs of bytes that are no envelope, stray campaigns and closing notices, and refused
-            enrolments; equals the sum of ``accepted`` and ``refused``.
+            enrolments; equals the sum of ``accepted`` and ``rejected``.
         accepted: number of counted reports.
         outputs: number of their outputs.
-        refused: number of refused envelopes by reason; reasons that did not occur are left out.
+        rejected: number of refused envelopes by reason; reasons that did not occur are left out.
         enrolments: number of verified enrolments, of new and of known keys.
         enrolments_ignored: number of enrolments for campaigns that accept no enrolments in uploads.
         keys_added: number of newly registered keys.
@@ -80,7 +80,7 @@ class IngestResult:
     read: int
     accepted: int
     outputs: int
-    refused: Mapping[str, int]
+    rejected: Mapping[str, int]
     enrolments: int
     enrolments_ignored: int
     keys_added: int
@@ -98,14 +98,14 @@ class IngestResult:
             "read": self.read,
             "accepted": self.accepted,
             "outputs": self.outputs,
-            "refused": dict(self.refused),
+            "rejected": dict(self.rejected),
             "enrolments": self.enrolments,
             "enrolments_ignored": self.enrolments_ignored,
             "keys_added": self.keys_added,
             "files": self.files,
             "warnings": list(self.warnings),
             "campaigns": {
-                name: {"accepted": counts.accepted, "outputs": counts.outputs, "refused": dict(counts.refused)}
+                name: {"accepted": counts.accepted, "outputs": counts.outputs, "rejected": dict(counts.rejected)}
                 for name, counts in self.by_campaign.items()
             },
         }
@@ -229,7 +229,7 @@ class IngestTotals:
     read: int = 0
     accepted: Counter[str] = field(default_factory=Counter)
     outputs: Counter[str] = field(default_factory=Counter)
-    refused: Counter[tuple[str, RefusalReason]] = field(default_factory=Counter)
+    rejected: Counter[tuple[str, Reject]] = field(default_factory=Counter)
     enrolled: Enrolled = field(default_factory=Enrolled)
 
     def take_keys(self, enrolled: Enrolled, envelopes: int) -> None:
@@ -243,13 +243,13 @@ class IngestTotals:
         self.accepted.update(outcome.accepted)
         self.outputs.update(outcome.outputs)
         self.read += outcome.read
-        self._store(outcome.refused)
+        self._store(outcome.rejected)
 
-    def _store(self, refused: Counter[tuple[str, RefusalReason]]) -> None:
-        self.refused.update(refused)
-        rows = _refusal_rows(refused, self.now)
+    def _store(self, rejected: Counter[tuple[str, Reject]]) -> None:
+        self.rejected.update(rejected)
+        rows = _reject_rows(rejected, self.now)
         if rows.num_rows:
-            add(self.study.path / REFUSALS, rows)
+            add(self.study.path / REJECTS, rows)
 
     def result(self, files: int, warnings: tuple[str, ...]) -> IngestResult:
         """Return the totals, after making all tables durable: also the commits of other processes, because they may
@@ -258,16 +258,16 @@ class IngestTotals:
             sync_table(self.study.path / name)
         names = {listed.id: listed.name for listed in self.study.listed()}
         of_campaign: dict[str, dict[str, int]] = {campaign: {} for campaign in self.accepted}
-        for campaign, reason in sorted(key for key, count in self.refused.items() if count):
-            of_campaign.setdefault(campaign, {})[str(reason)] = self.refused[campaign, reason]
-        refused: Counter[str] = Counter()
+        for campaign, reject in sorted(key for key, count in self.rejected.items() if count):
+            of_campaign.setdefault(campaign, {})[str(reject)] = self.rejected[campaign, reject]
+        rejected: Counter[str] = Counter()
         for classes in of_campaign.values():
-            refused.update(classes)
+            rejected.update(classes)
         return IngestResult(
             read=self.read,
             accepted=self.accepted.total(),
             outputs=self.outputs.total(),
-            refused=dict(refused),
+            rejected=dict(rejected),
             enrolments=self.enrolled.added + self.enrolled.known,
             enrolments_ignored=self.enrolled.ignored,
             keys_added=self.enrolled.added,
@@ -280,8 +280,8 @@ class IngestTotals:
         )
 
 
-def _refusal_rows(refused: Mapping[tuple[str, RefusalReason], int], now: int) -> pa.Table:
-    """Return rows of the ``refusals`` table."""
-    rows = [(campaign, str(reason), count, now) for (campaign, reason), count in sorted(refused.items()) if count]
-    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REFUSALS])
-    return pa.table([list(column) for column in columns], schema=SCHEMAS[REFUSALS])
+def _reject_rows(rejected: Mapping[tuple[str, Reject], int], now: int) -> pa.Table:
+    """Return rows of the ``rejects`` table."""
+    rows = [(campaign, str(reject), count, now) for (campaign, reject), count in sorted(rejected.items()) if count]
+    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMAS[REJECTS])
+    return pa.table([list(column) for column in columns], schema=SCHEMAS[REJECTS])

@@ -28,7 +28,7 @@ from aggregator.quantity import quantity
 from aggregator.receive import codes, inbox
 from aggregator.storage import tables
 from aggregator.storage.places import Place, sync
-from aggregator.storage.tables import CAMPAIGNS, KEYS, REFUSALS, REPORTS, SCHEMAS, Damaged, StudyError
+from aggregator.storage.tables import CAMPAIGNS, KEYS, REJECTS, REPORTS, SCHEMAS, Damaged, StudyError
 from aggregator.study import Study
 from protocol.closing import is_closing
 from protocol.errors import BadData
@@ -224,36 +224,36 @@ class _Rebuilding:
     def take_refusals(self, *, afresh: bool) -> None:
         """Read the recorded refusals, unless ``afresh``; ``count`` adds them to the new study."""
         if afresh:
-            self.incomplete.append(REFUSALS)
+            self.incomplete.append(REJECTS)
         else:
-            self.refusals = list(self._rows(REFUSALS))
+            self.refusals = list(self._rows(REJECTS))
 
     def count(self) -> None:
         """Count those reports of the batches that are missing in the tables."""
         incomplete = set(self.incomplete)
-        if incomplete & {KEYS, REPORTS, REFUSALS} and not self.batches:
+        if incomplete & {KEYS, REPORTS, REJECTS} and not self.batches:
             self._warn("the study kept no batches, and none was given: rows that were not copied are lost")
-        empty = Path(shutil.copytree(self.path / REFUSALS, self.path.with_name("empty")))
+        empty = Path(shutil.copytree(self.path / REJECTS, self.path.with_name("empty")))
         everything = REPORTS in incomplete and not self.read  # no rows are copied, so the ingest produces all of them
-        if self.batches and incomplete & {KEYS, REFUSALS} and not everything:
+        if self.batches and incomplete & {KEYS, REJECTS} and not everything:
             self._count_apart()
         if self.batches and REPORTS in incomplete:
             result = self._ingest(self.study)
             self.counted = result.outputs
-            if revoked := result.refused.get("revoked-key"):
+            if revoked := result.rejected.get("revoked-key"):
                 self._warn(
                     f"reports of revoked keys that are not counted: {revoked:,}, because they may have arrived after "
                     "the revocation; --count-revoked counts them"
                 )
-        if REFUSALS in incomplete and self.batches:
+        if REJECTS in incomplete and self.batches:
             self._warn("refusals are counted again from the batches, in which each report occurs only once")
             if everything:
                 return
-        # The ingest refused copied rows as replays, so its refusals are discarded.
-        shutil.rmtree(self.path / REFUSALS)
-        empty.rename(self.path / REFUSALS)
+        # The ingest refused copied rows as replays, so its rejects are discarded.
+        shutil.rmtree(self.path / REJECTS)
+        empty.rename(self.path / REJECTS)
         if self.refusals:
-            tables.add(self.path / REFUSALS, pa.concat_tables(self.refusals))
+            tables.add(self.path / REJECTS, pa.concat_tables(self.refusals))
 
     def _ingest(self, study: Study) -> IngestResult:
         result = ingest(study, self.batches, now=self.now, threads=self.threads, progress=self.progress)
@@ -274,8 +274,8 @@ class _Rebuilding:
             brought = found.enrolled
             priors = None if found.prior is None else found.prior[brought]
             enrolments.register(self.study, campaign, found.ids[brought], found.public[brought], priors)
-        if REFUSALS in self.incomplete:
-            self.refusals = [tables.query(tables.snapshot(apart.path / REFUSALS), "SELECT * FROM rows")]
+        if REJECTS in self.incomplete:
+            self.refusals = [tables.query(tables.snapshot(apart.path / REJECTS), "SELECT * FROM rows")]
 
     def warn_of_empty(self) -> None:
         """Warn of campaigns that have keys but no reports, if reports were counted again."""

@@ -71,7 +71,7 @@ def form_page(
         ("tables", "Tables of two questions", [part for found in ranked for part in _table(found, form)]),
         ("method", "How the numbers were made", _method(form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
-        ("refused", "Reports that were not counted", refused_section(tally.refused)),
+        ("refused", "Reports that were not counted", refused_section(tally.rejected)),
         ("campaign", "The campaign", campaign_section(terms, tally.reports, period)),
         ("source", "Where this page comes from", source_section(signed.id, "", confidence, tally, period)),
     ]

@@ -240,9 +240,9 @@ def release_table(release: Release) -> Table:
 def ingest_table(result: IngestResult) -> Table:
     """Return a table of an ingest: the reports read, those accepted, those refused by reason, and the enrolments."""
     rows = [("read", f"{result.read:,}"), ("accepted", f"{result.accepted:,}")]
-    for reason, count in result.refused.items():
-        advice = f" ({ADVICE[reason]})" if reason in ADVICE else ""
-        rows.append((reason, f"{count:,} refused{advice}"))
+    for reject, count in result.rejected.items():
+        advice = f" ({ADVICE[reject]})" if reject in ADVICE else ""
+        rows.append((reject, f"{count:,} refused{advice}"))
     if result.enrolments:
         rows.append(("enrolments", f"{result.enrolments:,}"))
     return _pairs(rows)
@@ -255,7 +255,7 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
         table.add_column(name, justify="right" if name in ("keys", "reports", "periods", "refused") else "left")
     for row in rows:
         keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
-        refused = ", ".join(f"{count:,} {reason}" for reason, count in row.refused.items() if count) or "none"
+        refused = ", ".join(f"{count:,} {reject}" for reject, count in row.rejected.items() if count) or "none"
         dates = f"{_day(row.opens)} to {_day(row.closes)}"
         if row.closed_early is not None:
             dates += f", early closing on {_day(row.closed_early)}"

@@ -78,7 +78,7 @@ def page(
         *([] if course is None else [_course(course)]),
         ("method", "How the numbers were made", method_section(found, _with_values(found, read))),
         ("promise", "What people were promised", promise_section(audit)),
-        ("refused", "Reports that were not counted", refused_section(found.refused)),
+        ("refused", "Reports that were not counted", refused_section(found.rejected)),
         ("forged", "What forged reports could do", forged_section(found)),
         ("campaign", "The campaign", campaign_section(found.terms, found.reports, period, found.where)),
         (
@@ -154,7 +154,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
     """Return the SHA-256 in hex of the input of an estimate.
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
-    "period": p or null, "refused": {reason: count above zero}, "reports": n}. Where applicable, the text also has
+    "period": p or null, "rejected": {reason: count above zero}, "reports": n}. Where applicable, the text also has
     "declared": [[level, weight, ...], ...], the declared priors; "class": the name of the class; and "groups": [[group,
     output or bit, count], ...], the groups of devices with several reports each, from which the error is computed.
     """
@@ -162,7 +162,7 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
         "campaign": campaign_id.hex(),
         "counts": tally.counts.tolist(),
         "period": period,
-        "refused": {name: count for name, count in tally.refused.items() if count},
+        "rejected": {name: count for name, count in tally.rejected.items() if count},
         "reports": tally.reports,
     }
     if isinstance(tally, PersonalTally):
@@ -208,7 +208,7 @@ def source_section(
         pairs(rows),
         tag("p", "Made by halftruth from verified reports. The same study always gives the same page, byte for byte. "
         "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output "
-        "or bit), period, refused (counts above zero) and reports; if they apply, also class, groups (of devices) "
+        "or bit), period, rejected (counts above zero) and reports; if they apply, also class, groups (of devices) "
         "and declared (levels and priors, by people).",
             class_="soft"),
     ]  # fmt: skip

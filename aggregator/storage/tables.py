@@ -41,7 +41,7 @@ from aggregator.storage import places
 from aggregator.storage.places import Place, Remote, sync
 from protocol.errors import HalftruthError
 
-CAMPAIGNS, KEYS, REPORTS, REFUSALS = "campaigns", "keys", "reports", "refusals"
+CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
 
 
 def _schema(**fields: pa.DataType | pa.Field) -> pa.Schema:
@@ -76,7 +76,7 @@ SCHEMAS = {
         output=pa.field("output", pa.int64()),
         word=pa.field("word", pa.binary()),
     ),
-    REFUSALS: _schema(campaign=pa.string(), reason=pa.string(), count=pa.int64(), at=pa.int64()),
+    REJECTS: _schema(campaign=pa.string(), reason=pa.string(), count=pa.int64(), at=pa.int64()),
 }
 PARTITIONS = {KEYS: ["campaign"], REPORTS: ["campaign", "period"]}
 

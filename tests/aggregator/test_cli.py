@@ -52,7 +52,7 @@ def session(tmp_path_factory):
         "--enrolments", folder / "devices.pub", "--seed", 1)  # fmt: skip
     run(*study, "enrol", folder / "devices.pub")
     found = json.loads(run(*study, "ingest", "--json", folder / "batch.htr").stdout)
-    assert (found["read"], found["accepted"], sum(found["refused"].values())) == (400, 400, 0)
+    assert (found["read"], found["accepted"], sum(found["rejected"].values())) == (400, 400, 0)
     return folder
 
 
@@ -100,7 +100,7 @@ def test_the_json_of_audit_has_the_documented_entries(session):
 def test_the_json_of_estimate_has_the_documented_entries(session):
     """estimate --format json has the entries that scripts read; the shares sum to 1, before and after projection."""
     found = json.loads(run("--study", session / "lib", "estimate", "education", "--format", "json").stdout)
-    assert {"campaign", "reports", "values", "refused", "influence"} <= found.keys()
+    assert {"campaign", "reports", "values", "rejected", "influence"} <= found.keys()
     assert found["reports"] == 400
     assert [row["value"] for row in found["values"]] == ["none", "primary", "secondary", "bachelor"]
     assert all({"value", "estimate", "raw", "se", "low", "high"} <= row.keys() for row in found["values"])
@@ -142,7 +142,7 @@ def test_a_file_ingested_twice_counts_once(session):
     study = ("--study", session / "lib")
     before = json.loads(run(*study, "estimate", "education", "--json").stdout)["values"]
     found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
-    assert (found["accepted"], found["refused"]["replayed"]) == (0, 400)
+    assert (found["accepted"], found["rejected"]["replayed"]) == (0, 400)
     assert json.loads(run(*study, "estimate", "education", "--json").stdout)["values"] == before
 
 
@@ -174,7 +174,7 @@ def test_revoked_keys_are_refused_from_then_on(session, tmp_path):
     assert "has no period 1: give period 0; no key was revoked" in refused.stderr
     assert "400 keys revoked" in run(*study, "revoke", session / "devices.pub").stdout
     found = json.loads(run(*study, "ingest", "--json", session / "batch.htr").stdout)
-    assert found["refused"] == {"revoked-key": 400}
+    assert found["rejected"] == {"revoked-key": 400}
 
 
 def test_anonymity_of_too_few_reports_names_the_remedy(session, tmp_path):
@@ -218,7 +218,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "400 (400 revoked)" in run(*study, "status").stdout
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
-    assert (row["reports"], row["refused"]) == (0, {"revoked-key": 400})
+    assert (row["reports"], row["rejected"]) == (0, {"revoked-key": 400})
     for period, code, words in (
         (9999, 1, "give a period from 0 to 5217"),
         (-1, 2, "must be a whole number, at least 0, not '-1'"),
@@ -280,8 +280,8 @@ def test_an_unreadable_batch_is_named(session, tmp_path):
     done = run("--study", session / "lib", "ingest", "--json", inbox)
     assert f"{inbox / 'a.htr'} is empty" in done.stderr
     found = json.loads(done.stdout)
-    assert found["read"] == found["accepted"] + sum(found["refused"].values()) == 400
-    assert found["refused"]["malformed"] == 1
+    assert found["read"] == found["accepted"] + sum(found["rejected"].values()) == 400
+    assert found["rejected"]["malformed"] == 1
 
 
 def test_files_that_are_no_batches_are_named(session, tmp_path):
@@ -292,7 +292,7 @@ def test_files_that_are_no_batches_are_named(session, tmp_path):
         (folder / name).write_bytes(name.encode() * 3)
     (folder / "cut.htr").write_bytes((session / "batch.htr").read_bytes()[:-7])
     done = run("--study", session / "lib", "ingest", "--json", folder)
-    assert json.loads(done.stdout)["refused"]["malformed"] == 7
+    assert json.loads(done.stdout)["rejected"]["malformed"] == 7
     (warning,) = [line for line in done.stderr.splitlines() if "no envelope" in line]
     assert "notes.txt" in warning
     assert "and 1 more" in warning
@@ -304,7 +304,7 @@ def test_a_campaign_among_the_batches_is_named(session):
     """ingest refuses a campaign's file as one malformed envelope, and a warning names the command that imports it."""
     name = next(session.glob("*.campaign"))
     done = run("--study", session / "lib", "ingest", "--json", name)
-    assert json.loads(done.stdout)["refused"] == {"malformed": 1}
+    assert json.loads(done.stdout)["rejected"] == {"malformed": 1}
     assert f"{name}: no reports, but a signed campaign or notice; add it with `halftruth import`" in done.stderr
     assert "no envelope" not in done.stderr
 

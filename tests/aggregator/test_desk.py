@@ -102,7 +102,7 @@ class Fleet:
         file = tmp_path / f"{self.signed.id.hex()}.htr"
         file.write_bytes(b"".join(self.envelopes))
         result = ingest(study, [file], now=self.signed.terms.closes - 1, threads=1)
-        assert (result.accepted, result.refused) == (self.sent, {})
+        assert (result.accepted, result.rejected) == (self.sent, {})
 
 
 def group_of(fleet, device):
@@ -237,7 +237,7 @@ def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
 def test_the_json_of_a_trend_has_the_documented_entries(desk):
     """Each span has the entries of its estimate; the change is from the first to the last span with enough reports."""
     found = json.loads(in_study(desk, "estimate", "education", "--by", "period", "--json").stdout)
-    assert {"campaign", "confidence", "spans", "change", "refused", "table_version"} <= found.keys()
+    assert {"campaign", "confidence", "spans", "change", "rejected", "table_version"} <= found.keys()
     assert [row["periods"] for row in found["spans"]] == ["0", "1", "2", "3", "4"]
     assert [row["values"] is None for row in found["spans"]] == [False, False, False, True, False]
     assert found["spans"][1]["begins"] == OPENS + WEEK == found["spans"][0]["ends"]
@@ -611,7 +611,7 @@ def test_the_page_of_a_class_names_the_class(desk, tmp_path):
 def test_the_digest_has_classes_and_groups():
     """The text of the digest has the class, and the groups of devices if devices have several reports."""
     counted = Groups.of(np.array([7, 3, 7]), np.array([1, 0, 1]), np.array([2, 1, 1]), 2, 3)
-    text = '{"campaign":"01","class":"town","counts":[1,3],"groups":[[3,0,1],[7,1,3]],"period":null,"refused":{},'
+    text = '{"campaign":"01","class":"town","counts":[1,3],"groups":[[3,0,1],[7,1,3]],"period":null,"rejected":{},'
     expected = hashlib.sha256(f'{text}"reports":4}}'.encode()).hexdigest()
     assert digest(Tally(np.array([1, 3]), 4, groups=counted), b"\x01", None, "town") == expected
     alone = replace(counted, most=1)

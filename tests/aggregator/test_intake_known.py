@@ -101,7 +101,7 @@ def test_remembered_signatures_change_no_result(study, tmp_path, verified_now, c
     assert ingest(study, [file], now=now) == expected
     assert 0 < verified_now[0] < without / 2  # only reports that are changed, or near a forged one, are verified
     for signed in (PLAIN, OPEN):
-        assert study.refused(signed) == forgetful.refused(signed)
+        assert study.rejected(signed) == forgetful.rejected(signed)
         assert study.periods(signed) == forgetful.periods(signed)
 
 
@@ -118,10 +118,10 @@ def test_a_known_file_is_not_verified_again(study, tmp_path, verified_now):
     before, verified_now[0] = verified_now[0], 0
     again = ingest(study, [other, file], now=NOW, piece_bytes=intake_size)
     assert (before, verified_now[0]) == (12, 1)
-    assert (again.accepted, again.refused, again.enrolments) == (1, {"replayed": 11}, 1)
+    assert (again.accepted, again.rejected, again.enrolments) == (1, {"replayed": 11}, 1)
 
 
-@pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the refusals"])
+@pytest.mark.parametrize("moment", ["before the commit", "after the commit", "before the rejects"])
 def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, monkeypatch, moment):
     """A run after a crash has the counts of an uninterrupted run, and verifies no signature again."""
     file = tmp_path / "batch.htr"
@@ -131,7 +131,7 @@ def test_after_a_crash_nothing_is_verified_again(study, tmp_path, verified_now, 
     def crashing(path, rows_for):
         if moment != "before the commit":
             real(path, rows_for)
-        if moment != "before the refusals":
+        if moment != "before the rejects":
             raise KeyboardInterrupt
 
     def crashing_add(path, rows):

@@ -81,7 +81,7 @@ def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechani
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(sent.reports for sent in simulation.population(terms, signed.id, truth, 0, 1, 1)))
     assert ingest(study, [batch], now=terms.opens).accepted == PEOPLE
-    assert ingest(study, [batch], now=terms.opens).refused == {"replayed": PEOPLE}
+    assert ingest(study, [batch], now=terms.opens).rejected == {"replayed": PEOPLE}
 
     tally = study.tally(signed)
     assert tally.reports == PEOPLE

@@ -75,7 +75,7 @@ def test_tables_of_a_later_version_are_not_changed(study, name, change):
     assert files_of(study) == before
 
 
-@pytest.mark.parametrize("name", ["reports", "refusals"])
+@pytest.mark.parametrize("name", ["reports", "rejects"])
 def test_a_table_extended_by_a_later_version_stops_the_ingest(study, name):
     """If a table is extended after this process opened it, an ingest says to update, and adds no row to extended
     reports.

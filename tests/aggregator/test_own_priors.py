@@ -104,9 +104,9 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     sent += Enrolment(signed.id, greedy.public, personal.canonical_prior(FLAT), NAT).seal(greedy)
     batch.write_bytes(sent)
     taken = ingest(study, [batch], now=OPENS)
-    assert taken.refused == {"malformed": 1}
+    assert taken.rejected == {"malformed": 1}
     tally = study.tally(signed)
-    assert (tally.reports, tally.refused["bad-output"]) == (1200, 1)
+    assert (tally.reports, tally.rejected["bad-output"]) == (1200, 1)
     members = {
         (tuple(row[1:]), row[0]): share for row, share in zip(tally.declared.tolist(), tally.members, strict=True)
     }
@@ -150,7 +150,7 @@ def test_simulated_reports_of_offered_channels_are_estimated(tmp_path):
     ingest(study, [batch], now=OPENS)
     tally = study.tally(signed)
     assert isinstance(tally, PersonalTally)
-    assert (tally.reports, tally.refused["bad-output"]) == (600, 1)
+    assert (tally.reports, tally.rejected["bad-output"]) == (600, 1)
     found = estimate(signed, tally, confidence=0.999)
     shares = truth.shares(signed.terms.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed

@@ -29,14 +29,14 @@ from protocol.views import plain_views
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-def found(domain, p=None, n=2000, title="Colours", refused=None):
+def found(domain, p=None, n=2000, title="Colours", rejected=None):
     channel = hadamard(domain.size, NANONATS)
     terms = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     decoder = decoder_of(channel)
     distribution = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
     counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
-    return estimate(terms, Tally(counts, int(counts.sum()), refused or {}))
+    return estimate(terms, Tally(counts, int(counts.sum()), rejected or {}))
 
 
 def found_items(domain):
@@ -61,7 +61,7 @@ TITLE_AND_LABELS_WITH_MARKUP = Values(("[bold]yes[/bold]", "[/] no $x_1$", "€ 
 def test_the_table_shows_percentages_intervals_and_refusals():
     """Each value has its share and interval in percent; the caption has the number of reports, the privacy level and
     the refusals."""
-    text = printed(estimate_table(found(COLOURS, [0.7, 0.2, 0.1], refused={"replayed": 2, "signature": 1})))
+    text = printed(estimate_table(found(COLOURS, [0.7, 0.2, 0.1], rejected={"replayed": 2, "signature": 1})))
     for part in (
         "Colours",
         "red",

@@ -25,7 +25,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import lip_response, randomized_response
-from aggregator.intake.refusals import RefusalReason
+from aggregator.intake.rejects import Reject
 from aggregator.present import page_method, page_numbers, page_reports
 from aggregator.present.markup import Html, tag
 from aggregator.present.page import digest, page
@@ -95,15 +95,15 @@ def draft(privacy, domain='kind = "values"\nvalues = ["a", "b", "c"]', more=""):
     return campaign_of(loads(text, parse_float=Decimal), Path())
 
 
-def tally(terms, n=2000, refused=None):
+def tally(terms, n=2000, rejected=None):
     distribution = decoder_of(terms.channel).forward(np.full(terms.channel.inputs, 1 / terms.channel.inputs))
     counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
-    return Tally(counts, n, refused or {}, 7)
+    return Tally(counts, n, rejected or {}, 7)
 
 
-def written(terms, n=2000, refused=None, truth=None, period=None, method=None):
+def written(terms, n=2000, rejected=None, truth=None, period=None, method=None):
     """Return the parsed page, the estimate on it, and its text."""
-    counted = tally(terms, n, refused)
+    counted = tally(terms, n, rejected)
     found = estimate(terms, counted, method=method)
     text = page(found, audit(terms), counted, period=period, truth=truth)
     return Parsed(text), found, text
@@ -162,15 +162,15 @@ def test_the_same_study_gives_the_same_bytes(monkeypatch):
     read."""
     monkeypatch.setattr("time.time", lambda: pytest.fail("the page read the clock"))
     terms = campaign(COLOURS)
-    assert written(terms, refused={"late": 1, "early": 2})[2] == written(terms, refused={"early": 2, "late": 1})[2]
-    texts = {written(terms, **differs)[2] for differs in ({}, {"n": 2001}, {"refused": {"late": 1}}, {"period": 3})}
+    assert written(terms, rejected={"late": 1, "early": 2})[2] == written(terms, rejected={"early": 2, "late": 1})[2]
+    texts = {written(terms, **differs)[2] for differs in ({}, {"n": 2001}, {"rejected": {"late": 1}}, {"period": 3})}
     assert len(texts) == 4
 
 
 def test_the_digest_is_of_the_documented_json_text():
     """The digest is SHA-256 of the JSON text that the docs describe, which omits classes without refusals."""
     counted = Tally(np.array([3, 4]), 7, {"late": 2, "early": 0}, 5)
-    text = '{"campaign":"0102","counts":[3,4],"period":null,"refused":{"late":2},"reports":7}'
+    text = '{"campaign":"0102","counts":[3,4],"period":null,"rejected":{"late":2},"reports":7}'
     assert digest(counted, b"\x01\x02", None) == hashlib.sha256(text.encode()).hexdigest()
     assert digest(counted, b"\x01\x02", 6) == hashlib.sha256(text.replace("null", "6").encode()).hexdigest()
     parsed, _, _ = written(campaign(COLOURS), period=2)
@@ -244,12 +244,12 @@ def test_refusals_are_explained():
 
     Every possible reason has an explanation.
     """
-    parsed, _, _ = written(campaign(COLOURS), refused={"replayed": 1234, "unknown-key": 5, "late": 0})
+    parsed, _, _ = written(campaign(COLOURS), rejected={"replayed": 1234, "unknown-key": 5, "late": 0})
     assert "Refused: 1,239." in parsed.text
     for words in ("1,234", page_reports.REFUSED["replayed"], "enrol their keys"):
         assert words in parsed.text
     assert page_reports.REFUSED["late"] not in parsed.text
-    assert set(page_reports.REFUSED) == set(RefusalReason)
+    assert set(page_reports.REFUSED) == set(Reject)
     assert "None: all reports" in written(campaign(COLOURS))[0].text
 
 

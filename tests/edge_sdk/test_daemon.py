@@ -961,7 +961,7 @@ def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
     os.close(wake)
     assert "not everything was sent" in "".join(one.log)
     done = ingest(study, inbox.waiting(study.path), now=int(one.now), threads=1)
-    assert not any(done.refused.values())
+    assert not any(done.rejected.values())
     assert done.outputs == 72
     terms = dataclasses.replace(signed.terms, minimum_reports=1)
     assert [estimate(terms, study.tally(signed, period)).reports for period in range(3)] == [24] * 3
