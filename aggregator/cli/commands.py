@@ -92,7 +92,7 @@ COMMANDS = {
     "simulate": CommandEntry(
         "simulate",
         "Simulate devices for a file of true counts.",
-        "simulate education.campaign --truth counts.csv --out batch.htr --enrolments devices.pub",
+        "simulate education.campaign --truth counts.csv --out batch.htr --keys devices.pub",
     ),
     "inspect": CommandEntry("inspect", "Show the content of a campaign, notice or batch.", "inspect batch.htr"),
     "doctor": CommandEntry("doctor", "Check whether this machine has all that halftruth needs.", "doctor"),

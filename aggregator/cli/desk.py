@@ -76,7 +76,7 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
 @shell.as_json
 @shell.in_study
 def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
-    """Register the device keys in FILES, which contain enrolments from `simulate --enrolments` or from devices."""
+    """Register the device keys in FILES, which contain enrolments from `simulate --keys` or from devices."""
     study = Study.open(shell.study_folder(ctx))
     added, known = 0, 0
     refused: Counter[str] = Counter()
@@ -95,7 +95,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
             shell.say(f"  {count:,}  {reason}")
     if refused and not added and not known:
         raise Failure(
-            "no key was enrolled: name files of enrolments, as `simulate --enrolments` or a device writes them",
+            "no key was enrolled: name files of enrolments, as `simulate --keys` or a device writes them",
             BAD_DATA,
         )
 

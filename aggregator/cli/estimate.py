@@ -63,7 +63,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 )
 @options.as_json
 @options.plot("Draw the shares with their intervals (a map for grids and for tables of two questions)")
-@click.option("--html", type=shell.writable, help="Write the estimate as a page, one self-contained HTML file.")
+@click.option("--report", type=shell.writable, help="Write the estimate as a page, one self-contained HTML file.")
 @click.option(
     "--period", type=WholeNumber(min=0), help="Estimate one period. [default: the latest report of each device]"
 )
@@ -157,7 +157,7 @@ def estimate(
     first to the last. --between A,B compares two other periods, --steps adds the change from each period to the next,
     and --value prints one value only.
 
-    A form needs --question for one question, --cross for the table of two questions, or --html for a page of all
+    A form needs --question for one question, --cross for the table of two questions, or --report for a page of all
     questions. With --by period or --by class, --question and --cross print the shares of each period or class, and the
     differences.
 
@@ -175,7 +175,7 @@ def estimate(
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
     terms = signed.terms
-    require_form(terms, chosen.questions, page=chosen.html is not None)
+    require_form(terms, chosen.questions, page=chosen.report is not None)
     if chosen.period is not None:
         options.require_period(terms, chosen.period)
     if name is not None and not terms.classes:
@@ -185,7 +185,7 @@ def estimate(
         if isinstance(terms.domain, Form):
             return _of_form(chosen, ends, study, engine, signed, margins)
         course = _course(chosen, ends, study, engine, signed) if chosen.by else None
-        if course is not None and chosen.html is None:
+        if course is not None and chosen.report is None:
             return course
         tally = engine.tally(study, signed, chosen.period)
     signed, tally = signed_within(signed, tally, name)
@@ -213,10 +213,10 @@ def _of_form(
     """Print the requested questions of a form, and return them; or write the page of all its questions, and return
     None."""
     request = FormRequest(chosen.questions, chosen.confidence, margins, chosen.output_format)
-    if not chosen.questions and chosen.html is not None:
+    if not chosen.questions and chosen.report is not None:
         chosen.require_page_alone()
         tally = engine.tally(study, signed, chosen.period)
-        write_form_page(chosen.html, signed, tally, chosen.period, chosen.confidence, margins)
+        write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins)
         return None
     if chosen.by == "period":
         return print_form_course(study, engine, signed, request, chosen.periods, ends, chosen.steps, chosen.class_name)
@@ -273,14 +273,14 @@ def _in_order(
         _drawn(ranges, chosen), signed, tally, chosen.method, chosen.confidence, chosen.class_name, margins
     )
     print_ranges(found, ranges, chosen.output_format, chosen.plot)
-    if chosen.html:
-        _write_page(chosen.html, found.found, tally, chosen.period, ordered=found)
+    if chosen.report:
+        _write_page(chosen.report, found.found, tally, chosen.period, ordered=found)
     return found
 
 
 def _drawn(ranges: Ranges, chosen: EstimateOptions) -> Ranges:
     """Return the ranges, with the distribution function if it is printed, drawn or put on a page."""
-    return replace(ranges, cdf=ranges.cdf or chosen.cdf or chosen.plot is not None or chosen.html is not None)
+    return replace(ranges, cdf=ranges.cdf or chosen.cdf or chosen.plot is not None or chosen.report is not None)
 
 
 def _distribution(
@@ -318,8 +318,8 @@ def _distribution(
     truth = _true_shares(files[-1], signed.terms.domain, classes, name) if files else None
     if course is None:
         _print_shares(found, tally, chosen.period, chosen.output_format, chosen.plot, truth)
-    if chosen.html:
-        _write_page(chosen.html, found, tally, chosen.period, truth=truth, course=course)
+    if chosen.report:
+        _write_page(chosen.report, found, tally, chosen.period, truth=truth, course=course)
     return found
 
 

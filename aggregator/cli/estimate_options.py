@@ -36,7 +36,7 @@ class EstimateOptions:
     confidence: float
     engine_name: str
     plot: Path | None = None
-    html: Path | None = None
+    report: Path | None = None
     period: int | None = None
     by: str | None = None
     periods: list[Span] | None = None
@@ -115,7 +115,7 @@ class EstimateOptions:
         """Refuse options that do not apply to the page of all questions of a form."""
         given = self.given | ({"format"} if self.output_format != options.FORMATS[0] else set())
         others = ("by", "where", "method", "plot", "truth", "forged", "format", *self.numbers, *self.ranges.named)
-        _refuse([(True, others, "--html of a form covers all its questions: leave out --{}")], given)
+        _refuse([(True, others, "--report of a form covers all its questions: leave out --{}")], given)
 
     def _exclusions(self) -> Iterator[tuple[object, Sequence[str], str]]:
         """Yield (condition, options, message): if the condition holds, none of these options may be given.
@@ -128,7 +128,7 @@ class EstimateOptions:
         yield (
             self.questions,
             (
-                *("method", "value", "pool", "mean", "sum", "weights", "html", "forged", "population"),
+                *("method", "value", "pool", "mean", "sum", "weights", "report", "forged", "population"),
                 *ranges,
             ),
             "--question and --cross cannot be combined with --{}: leave it out",
@@ -172,7 +172,7 @@ class EstimateOptions:
         yield number, numbers[1:], f"--{number} and --{{}} cannot be combined: run the command once for each"
         yield (
             number,
-            (*(() if self.by else ("plot", "truth")), "html", "forged"),
+            (*(() if self.by else ("plot", "truth")), "report", "forged"),
             f"--{number} prints one number, --{{}} needs the distribution: leave out one of the two",
         )
         yield not sums, ("population", "coefficients"), "--{} needs --value, --sum or --weights"

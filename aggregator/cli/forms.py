@@ -53,7 +53,7 @@ def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False)
     """
     if isinstance(terms.domain, Form) and not names and not page:
         raise Failure(
-            f"{terms.title!r} is a form: give --question NAME, --cross NAME,NAME or --html; its "
+            f"{terms.title!r} is a form: give --question NAME, --cross NAME,NAME or --report; its "
             f"questions are {', '.join(terms.domain.places)}",
             BAD_DATA,
         )

@@ -44,7 +44,7 @@ from protocol.errors import OutsideSchedule
     help="With --priors: file for the drawn answers, as value,count, for estimate --truth.",
 )
 @click.option("--out", type=shell.writable, required=True, help="File to write the batch of reports to.")
-@click.option("--enrolments", "enrolments_file", type=shell.writable, help="File to write the enrolments to.")
+@click.option("--keys", "enrolments_file", type=shell.writable, help="File to write the enrolments to.")
 @click.option("--seed", type=WholeNumber(min=0), help="Seed for repeatable random numbers; for experiments only.")
 @click.option(
     "--period", type=WholeNumber(min=0), help="The period in which the devices answer. [default: the current one]"
@@ -81,7 +81,7 @@ def simulate(
 
     Every simulated device has its own key and random numbers, and signs its report as a real device does. If the
     campaign accepts any device, the batch also contains the devices' enrolments. If it accepts enrolled devices only,
-    register the file of --enrolments with `halftruth enrol`. If the campaign has classes and --truth has no column
+    register the file of --keys with `halftruth enrol`. If the campaign has classes and --truth has no column
     class, each person's class is drawn uniformly at random. In a campaign for people's own priors, everybody declares
     the shares of --truth, or each person the prior in the file of --priors.
 
@@ -101,9 +101,7 @@ def simulate(
     if answers_file is not None and not drawn:
         raise Failure(f"{priors_file} already states the answers, in its column value: leave out --answers", FAILED)
     if terms.enrolment == "enrolled" and enrolments_file is None:
-        raise Failure(
-            "this campaign accepts enrolled devices only: give --enrolments, a file for the enrolments", FAILED
-        )
+        raise Failure("this campaign accepts enrolled devices only: give --keys, a file for the enrolments", FAILED)
     answered = _periods_of(terms, period, panel, periods, change)
     if seed is not None:
         shell.warn("Warning: --seed is for experiments only: whoever knows the seed can compute every answer.")

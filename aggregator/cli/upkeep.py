@@ -78,7 +78,7 @@ def _text(size: Size) -> str:
 )
 @click.option("--campaign", "campaigns", type=shell.existing, multiple=True, help="A signed campaign.")
 @click.option("--trust", type=shell.existing, multiple=True, help="The public key of the author of a --campaign.")
-@click.option("--enrolments", type=shell.existing, multiple=True, help="Enrolments of devices.")
+@click.option("--keys", "enrolments", type=shell.existing, multiple=True, help="Enrolments of devices.")
 @click.option(
     "--afresh",
     is_flag=True,

@@ -306,7 +306,7 @@ class _Rebuilding:
                 if not found.all():
                     raise StudyError(
                         f"declared priors are lost: {(~found).sum():,} of {known.name!r}, which cannot be estimated "
-                        "without them; give the enrolments with --enrolments"
+                        "without them; give the enrolments with --keys"
                     )
 
     def take_inbox(self) -> None:

@@ -49,7 +49,7 @@ def session(tmp_path_factory):
     study = ("--study", folder / "lib")
     run(*study, "import", folder / "education.campaign", "--trust", folder / "analyst.pub")
     run("simulate", folder / "education.campaign", "--truth", folder / "counts.csv", "--out", folder / "batch.htr",
-        "--enrolments", folder / "devices.pub", "--seed", 1)  # fmt: skip
+        "--keys", folder / "devices.pub", "--seed", 1)  # fmt: skip
     run(*study, "enrol", folder / "devices.pub")
     found = json.loads(run(*study, "ingest", "--json", folder / "batch.htr").stdout)
     assert (found["read"], found["accepted"], sum(found["rejected"].values())) == (400, 400, 0)
@@ -76,6 +76,21 @@ def test_a_misspelt_name_gets_the_nearest_one(session):
     wrong = run(*words, "--value", "bachelr", code=65).stderr
     assert "--value: 'bachelr' is not one of the question's 4 values; did you mean 'bachelor'?" in wrong
     assert "values: expected 'none', 'primary'" in run(*words, "--value", "zz", code=65).stderr
+
+
+def test_the_options_in_scripts_keep_their_names():
+    """The options with which a survey is planned, signed, answered and estimated are those that scripts contain."""
+    for command, options in {
+        "plan": {"--values", "--epsilon", "--reports"},
+        "campaign": {"--key", "--out"},
+        "import": {"--trust"},
+        "simulate": {"--truth", "--seed", "--out", "--keys"},
+        "estimate": {"--format", "--plot", "--report"},
+        "receive": {"--study", "--listen"},
+        "reproduce": {"--data"},
+    }.items():
+        made = halftruth.get_command(click.Context(halftruth), command)
+        assert options <= {name for option in made.params for name in option.opts}, command
 
 
 def test_only_the_owner_may_read_a_secret_key(session):
@@ -198,7 +213,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     draft.write_text(DRAFT.replace("[limits]", "period_days = 7\n[limits]"), encoding="utf-8")
     run("campaign", draft, "--key", session / "analyst.key", "--out", signed)
     run(*study, "import", signed, "--trust", session / "analyst.pub")
-    run("simulate", signed, "--truth", session / "counts.csv", "--out", batch, "--enrolments", keys)
+    run("simulate", signed, "--truth", session / "counts.csv", "--out", batch, "--keys", keys)
     run(*study, "enrol", keys)
     run(*study, "ingest", batch)
     done = run(*study, "revoke", keys, "--from-period", 5000)
@@ -239,7 +254,7 @@ def test_simulate_with_a_seed_repeats_its_bytes_and_warns(session, tmp_path):
     batches = []
     for name in "ab":
         result = run("simulate", session / "education.campaign", "--truth", session / "counts.csv", "--seed", 1,
-                     "--out", tmp_path / f"{name}.htr", "--enrolments", tmp_path / f"{name}.pub")  # fmt: skip
+                     "--out", tmp_path / f"{name}.htr", "--keys", tmp_path / f"{name}.pub")  # fmt: skip
         assert "experiments only" in result.stderr
         batches.append((tmp_path / f"{name}.htr").read_bytes())
     assert batches[0] == batches[1]
@@ -396,11 +411,11 @@ def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
     campaign, key = session / "education.campaign", session / "analyst.key"
     for words in (
         (*study, "estimate", "education", "--plot", there),
-        (*study, "estimate", "education", "--html", there),
+        (*study, "estimate", "education", "--report", there),
         (*study, "export", "education", "--out", pub),
         ("plan", "--values", 8, "--epsilon", 1, "--plot", there),
         ("campaign", session / "education.toml", "--key", key, "--out", there),
-        ("simulate", campaign, "--truth", session / "counts.csv", "--out", tmp_path / "x", "--enrolments", there),
+        ("simulate", campaign, "--truth", session / "counts.csv", "--out", tmp_path / "x", "--keys", there),
     ):
         assert f"{words[-1]} exists; it is not overwritten" in run(*words, code=1).stderr
     picture = tmp_path / "x.png"

@@ -286,7 +286,7 @@ def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
     """The picture is a PNG; the page shows every change and the span with too few reports, and has the same bytes each
     time."""
     picture, report = tmp_path / "trend.png", tmp_path / "trend.html"
-    words = ("estimate", "education", "--by", "period", "--plot", picture, "--html", report, "--json")
+    words = ("estimate", "education", "--by", "period", "--plot", picture, "--report", report, "--json")
     change = json.loads(in_study(desk, *words).stdout)["change"]
     assert picture.read_bytes().startswith(PNG)
     text = report.read_text(encoding="utf-8")
@@ -298,7 +298,7 @@ def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
     assert "too few" in section
     assert "compared with themselves" in section
     again = tmp_path / "again.html"
-    in_study(desk, "estimate", "education", "--by", "period", "--html", again)
+    in_study(desk, "estimate", "education", "--by", "period", "--report", again)
     assert again.read_bytes() == report.read_bytes()
 
 
@@ -324,7 +324,7 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
             for period in range(periods):
                 fleet.send(device, period, int(fleet.rng.integers(signed.terms.channel.outputs)))
         fleet.into(study, tmp_path)
-    words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--html", tmp_path / "t.html")
+    words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
     result = run("--study", tmp_path / "lib", *words)
     assert (tmp_path / "t.png").read_bytes().startswith(PNG)
     assert ("most significant changes of" in result.stdout) == (domain.size > 25)
@@ -528,7 +528,7 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
     assert "weighted to known shares of the population by class" in in_study(desk, *words).stdout.replace("\n", " ")
     rows = csv.DictReader(io.StringIO(in_study(desk, *words, "--format", "csv").stdout))
     assert {row["method"] for row in rows} == {"projection, weighted by class"}
-    in_study(desk, *words, "--html", tmp_path / "page.html")
+    in_study(desk, *words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Known shares of the population by class (Census 2021)" in page
     assert "weighted to known shares" in page
@@ -601,7 +601,7 @@ def test_the_page_of_a_class_names_the_class(desk, tmp_path):
     for number, name in enumerate((None, "village", "town, north")):
         out = tmp_path / f"{number}.html"
         where = () if name is None else ("--where", f"class={name}")
-        in_study(desk, "estimate", "classes", *where, "--html", out)
+        in_study(desk, "estimate", "classes", *where, "--report", out)
         text = out.read_text(encoding="utf-8")
         assert (name is None) or f"Only people of the group {name}." in text
         digests.add(re.search(r"inputs, SHA-256</dt><dd[^>]*><code>(\w+)", text).group(1))
@@ -963,7 +963,7 @@ def test_short_commands_print_their_facts_as_json(tmp_path):
         tmp_path / "counts.csv",
         "--out",
         tmp_path / "b.htr",
-        "--enrolments",
+        "--keys",
         tmp_path / "k.pub",
     )
     sent = json.loads(run(*words, "--json").stdout)

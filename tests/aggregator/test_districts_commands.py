@@ -112,7 +112,7 @@ def test_every_form_of_an_estimate_has_the_districts_by_name(session):
     for name, people in PEOPLE.items():
         assert rows[name]["simultaneous_low"] <= people / 1000 <= rows[name]["simultaneous_high"]
     picture, page = session / "map.png", session / "map.html"
-    table = printed(*estimate, "--plot", picture, "--html", page)
+    table = printed(*estimate, "--plot", picture, "--report", page)
     assert picture.read_bytes().startswith(b"\x89PNG")
     lines = csv.DictReader(io.StringIO(printed(*estimate, "--format", "csv")))
     features = json.loads(printed(*estimate, "--format", "geojson"))["features"]

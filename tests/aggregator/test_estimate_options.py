@@ -27,7 +27,7 @@ REFUSED = {
     "--pool precision --mean": "--pool precision estimates the distribution of everybody: leave out --mean",
     "--value a --mean": "--value and --mean cannot be combined: run the command once for each",
     "--mean --plot p.png": "--mean prints one number, --plot needs the distribution: leave out one of the two",
-    "--value a --by period --html r.html": "--value prints one number, --html needs the distribution: leave out",
+    "--value a --by period --report r.html": "--value prints one number, --report needs the distribution: leave out",
     "--population 9": "--population needs --value, --sum or --weights",
     "--mean --population 9": "--population needs --value, --sum or --weights",
     "--coefficients file": "--coefficients needs --value, --sum or --weights",

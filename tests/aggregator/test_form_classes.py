@@ -586,7 +586,7 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     found = Study.open(tmp_path / "study")
     assert found.question("form", "vote", where="guests").as_json() == alone[1]
     assert found.cross("form", "home", "vote", where="members").where == "members"
-    printed(*words, "--html", tmp_path / "page.html")
+    printed(*words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert "Groups of people" in page
     assert "guests less members" in page

@@ -179,7 +179,7 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
     margins.write_text('[[margin]]\nby = "pet"\nshares = { no = 0.4, yes = 0.6 }\n')
     assert "both 'vote' and 'pet'" in printed(*words, "--question", "vote", "--margins", margins, code=1)
     part = tmp_path / "part.html"
-    printed(*words, "--html", part, "--margins", margins)
+    printed(*words, "--report", part, "--margins", margins)
     assert "<li>Vote: there are no reports of devices that were asked both" in part.read_text(encoding="utf-8")
     margins.write_text('[[margin]]\nby = "town"\nshares = { north = 0.4, south = 0.4, west = 0.4 }\n')
     assert "sum to 1.2" in printed(*words, "--question", "vote", "--margins", margins, code=65)
@@ -196,7 +196,7 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
         assert found.plot().axes
     page, again = tmp_path / "page.html", tmp_path / "again.html"
     for file in (page, again):
-        printed(*words, "--html", file, "--margins", margins)
+        printed(*words, "--report", file, "--margins", margins)
     text = page.read_text(encoding="utf-8")
     assert text == again.read_text(encoding="utf-8"), "the page of an unchanged study has changed"
     for question in FORM.questions:
@@ -211,7 +211,7 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
     assert "table-vote-pet" not in text, "a table of two questions that no device answers together"
     assert "weighted by town" in text
     assert "Known shares of the population by town" in text
-    printed(*words, "--html", tmp_path / "no.html", "--format", "json", code=2)
+    printed(*words, "--report", tmp_path / "no.html", "--format", "json", code=2)
     truth, drawn = tmp_path / "people.csv", tmp_path / "form.png"
     truth.write_text("town,vote,pet,count\nnorth,yes,no,6\nsouth,,yes,3\nwest,no,yes,1\n")
     shown = printed(*words, "--cross", "town,pet", "--truth", truth, "--plot", drawn)

@@ -32,7 +32,7 @@ COMMAND = {
     "export": ["it", "--out", "out.csv"],
     "compact": [],
     "rebuild": ["--out", "out"],
-    "simulate": ["campaign", "--truth", "counts", "--out", "out", "--enrolments", "out.pub"],
+    "simulate": ["campaign", "--truth", "counts", "--out", "out", "--keys", "out.pub"],
     "inspect": ["batch"],
     "doctor": [],
     "completion": ["bash"],
@@ -78,7 +78,7 @@ def test_no_argument_ends_in_a_traceback(tmp_path, monkeypatch, name):
         ["keygen", "author"],
         ["campaign", "draft", "--key", "author.key", "--out", "campaign"],
         ["import", "campaign", "--trust", "author.pub", "--name", "it"],
-        ["simulate", "campaign", "--truth", "counts", "--out", "batch", "--enrolments", "devices"],
+        ["simulate", "campaign", "--truth", "counts", "--out", "batch", "--keys", "devices"],
         ["enrol", "devices"],
         ["ingest", "batch"],
     ):

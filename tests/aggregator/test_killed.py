@@ -77,7 +77,7 @@ def take(path: Path, piece_bytes: int = 2_000, chunk_reports: int = 20) -> None:
 def run_estimate(path: Path) -> None:
     """Run estimate on the command line, with a page."""
     halftruth.main(
-        ["--study", str(path), "estimate", "education", "--json", "--html", str(page_of(path))], standalone_mode=False
+        ["--study", str(path), "estimate", "education", "--json", "--report", str(page_of(path))], standalone_mode=False
     )
 
 

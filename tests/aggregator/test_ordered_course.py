@@ -231,7 +231,7 @@ def test_a_wave_is_compared_without_options(lib, tmp_path):
     assert [one["what"] for one in periods["differences"][0]["values"]] == wanted
     means = json.loads(run(lib, "--by", "period", "--mean", "--steps", "--json").stdout)
     assert [one["values"] for one in means["differences"]] == [periods["differences"][0]["values"][-1:]]
-    run(lib, "--by", "period", "--plot", tmp_path / "periods.png", "--html", tmp_path / "way.html")
+    run(lib, "--by", "period", "--plot", tmp_path / "periods.png", "--report", tmp_path / "way.html")
     assert (tmp_path / "periods.png").read_bytes().startswith(b"\x89PNG")
     assert "Deciles" in (tmp_path / "way.html").read_text(encoding="utf-8")
     words = ["--study", str(lib), "compare", "way", "again"]

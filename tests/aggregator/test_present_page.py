@@ -381,7 +381,7 @@ closes = 2120-01-01
 
 
 def test_the_command_writes_a_page_and_overwrites_no_file(tmp_path):
-    """`estimate --html` writes the page of its estimate, always the same; it refuses existing files, and estimates
+    """`estimate --report` writes the page of its estimate, always the same; it refuses existing files, and estimates
     of one number."""
     (tmp_path / "it.toml").write_text(DRAFT, encoding="utf-8")
     (tmp_path / "counts.csv").write_text("value,count\nnone,40\nprimary,100\nsecondary,200\nbachelor,60\n")
@@ -392,7 +392,7 @@ def test_the_command_writes_a_page_and_overwrites_no_file(tmp_path):
     run("simulate", tmp_path / "it.campaign", "--truth", tmp_path / "counts.csv", "--out", tmp_path / "batch.htr",
         "--seed", 1)  # fmt: skip
     run(*study, "ingest", tmp_path / "batch.htr")
-    asked = (*study, "estimate", "it", "--json", "--truth", tmp_path / "counts.csv", "--html")
+    asked = (*study, "estimate", "it", "--json", "--truth", tmp_path / "counts.csv", "--report")
     found = json.loads(run(*asked, tmp_path / "a.html").stdout)
     run(*asked, tmp_path / "b.html")
     text = (tmp_path / "a.html").read_text(encoding="utf-8")
@@ -403,8 +403,8 @@ def test_the_command_writes_a_page_and_overwrites_no_file(tmp_path):
     assert "400 reports" in parsed.text
     assert "a rehearsal" in parsed.text
     assert "exists" in run(*asked, tmp_path / "a.html", code=1).output
-    refused = run(*study, "estimate", "it", "--value", "none", "--html", tmp_path / "c.html", code=2)
-    assert "--html" in refused.output
+    refused = run(*study, "estimate", "it", "--value", "none", "--report", tmp_path / "c.html", code=2)
+    assert "--report" in refused.output
     assert sorted(path.name for path in tmp_path.glob("*.html")) == ["a.html", "b.html"]
 
 

@@ -132,7 +132,7 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     shares, deciles = histogram_figure(read, np.full(24, 1 / 24)).axes
     np.testing.assert_allclose([bar.get_height() for bar in shares.patches], [one.estimate for one in read.bins])
     assert deciles.get_xlabel() == "km"
-    run(lib, "--plot", tmp_path / "bins.png", "--html", tmp_path / "way.html")
+    run(lib, "--plot", tmp_path / "bins.png", "--report", tmp_path / "way.html")
     assert (tmp_path / "bins.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "way.html").read_text(encoding="utf-8")
     assert "Deciles" in text
@@ -147,7 +147,7 @@ def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     """
     asked = ("--quantiles", ".05,.5", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean")
     page = tmp_path / "way.html"
-    document = json.loads(run(lib, *asked, "--html", page, "--plot", tmp_path / "way.png", "--json").stdout)
+    document = json.loads(run(lib, *asked, "--report", page, "--plot", tmp_path / "way.png", "--json").stdout)
     text = page.read_text(encoding="utf-8")
     assert "cdf" not in document
     assert ("Deciles" in text, "Quantiles, in km: " in text, "distribution function" in text) == (False, True, True)
@@ -165,7 +165,7 @@ def test_true_quantiles_means_and_shares_are_printed_with_the_estimates(lib, tmp
     """The true quantiles, mean and shares of a simulation are those of its true counts, and are printed with the
     estimates. The page does not count intervals of single shares, because a wave has none."""
     (tmp_path / "true.csv").write_text("value,count\n12,200\n20,150\n26,50\n")
-    run(lib, "--truth", tmp_path / "true.csv", "--html", tmp_path / "way.html")
+    run(lib, "--truth", tmp_path / "true.csv", "--report", tmp_path / "way.html")
     rows = [line.split() for line in run(lib, "--truth", tmp_path / "true.csv").stdout.splitlines()]
     assert [row[-1] for row in rows if row and row[0] in ("median", "quantile")] == ["12"] * 5 + ["20"] * 3 + ["26"]
     assert [row[-2] for row in rows if row and row[0] == "mean"] == ["16.75"]

@@ -715,7 +715,7 @@ def test_the_command_rebuild_works_as_the_error_advises(study, sources, tmp_path
     kept = shutil.move(inbox.done_of(study.path), tmp_path / "kept")
     shutil.rmtree(study.path)
     study.path.mkdir()
-    options = ["--from", kept, "--enrolments", sources / "devices.pub", "--trust", sources / "author.pub"]
+    options = ["--from", kept, "--keys", sources / "devices.pub", "--trust", sources / "author.pub"]
     for name in ("education", "open"):
         options += ["--campaign", sources / f"{name}.campaign"]
     done = run(study.path, "rebuild", "--out", tmp_path / "second", *options, "--json")
@@ -767,7 +767,7 @@ def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
     tally = Study.open(done.path).tally(signed)
     assert (tally.counts.tolist(), tally.priors.tolist()) == (expected.counts.tolist(), expected.priors.tolist())
     shutil.rmtree(inbox.done_of(study.path))
-    with pytest.raises(StudyError, match=r"declared priors are lost: 1 of .*--enrolments"):
+    with pytest.raises(StudyError, match=r"declared priors are lost: 1 of .*--keys"):
         rebuild(study.path, tmp_path / "newer", Sources(), now=NOW)
 
 

@@ -275,7 +275,7 @@ def test_results_of_all_people_and_of_each_class_are_shown(lib, tmp_path):
     assert {"quantile", "cdf", "mean"} == set(shifts)
     for by in ("class", "period"):
         page, picture = tmp_path / f"{by}.html", tmp_path / f"{by}.png"
-        run("--study", lib, "estimate", "way", "--by", by, "--html", page, "--plot", picture)
+        run("--study", lib, "estimate", "way", "--by", by, "--report", page, "--plot", picture)
         text = page.read_text(encoding="utf-8")
         assert ("By group" in text, "Over the periods" in text) == (by == "class", by == "period")
         assert all(word in text for word in ("Differences, ", "median", "Deciles"))
@@ -306,6 +306,6 @@ def test_results_of_all_people_are_weighted_to_known_class_sizes(lib, tmp_path):
     face = Study.open(lib).ordered("way", quantiles=[0.5], mean=True, period=0, margins=parts)
     assert face.numbers() == {name: ranges[name] for name in ("quantiles", "mean")}
     page = tmp_path / "way.html"
-    run("--study", lib, "estimate", "way", "--period", "0", "--margins", parts, "--html", page)
+    run("--study", lib, "estimate", "way", "--period", "0", "--margins", parts, "--report", page)
     assert "weighted to known shares of the population by class (register)" in page.read_text(encoding="utf-8")
     run("--study", lib, *words, "--margins", parts, "--where", "class=town", code=2)
