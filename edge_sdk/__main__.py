@@ -238,7 +238,13 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         joining.trust,
         "show the trusted authors, or add or remove one; only their campaigns may be joined without a link",
     )
-    trusted.add_argument("verb", metavar="{add,remove}", choices=["add", "remove"], nargs="?")
+    trusted.add_argument(
+        "verb",
+        metavar="{add,remove}",
+        choices=["add", "remove"],
+        nargs="?",
+        help="add or remove an author [default: show all authors]",
+    )
     trusted.add_argument(
         "key",
         metavar="FILE|ID|FINGERPRINT",
@@ -287,7 +293,13 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         metavar="NATS",
         help="with --prior: also declare a personal level below the campaign's, in nats (see docs/GLOSSARY.md)",
     )
-    answer = campaign(command("answer", commands.answer, "draw, charge, sign and queue one answer"))
+    answer = campaign(
+        command(
+            "answer",
+            commands.answer,
+            "change one answer at random, charge its cost, and put the signed report into the outbox",
+        )
+    )
     answer.add_argument(
         "value",
         metavar="VALUE",
@@ -361,7 +373,11 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--level", type=_nats, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
     )
     exposed = campaign(
-        command("exposure", commands.exposure, "bound the disclosure by all reports about the same values together")
+        command(
+            "exposure",
+            commands.exposure,
+            "show an upper bound on what all reports about the same values reveal together",
+        )
     )
     exposed.add_argument(
         "value",

@@ -48,7 +48,8 @@ def test_the_ten_steps_run_as_printed(tmp_path, monkeypatch, capsys):
 
 def test_every_key_of_a_unit_is_explained():
     """Every key of a unit's configuration is in the guide, and the guide names no other."""
-    table = (PAGE.parent / "UNIT.md").read_text(encoding="utf-8").split("| key | | if left out |")[1].split("\n\n")[0]
+    page = (PAGE.parent / "UNIT.md").read_text(encoding="utf-8")
+    table = page.split("| key | meaning | if left out |")[1].split("\n\n")[0]
     named = set(re.findall(r"`(?:\[\w+\] )?(\w+)", "".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))))
     known = {one.name for one in fields(Source)} | {one.name for one in fields(Configuration)} - {"file", "sources"}
     known = known - {"send_every", "budget"} | {"consent", "lifetime", "per_campaign", "window", "every"}
