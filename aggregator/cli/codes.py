@@ -68,6 +68,8 @@ def codes(
     """
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
+    if signed.terms.enrolment != "enrolled":
+        raise Failure(f"{signed.terms.title!r} accepts reports of any device, so it needs no codes", FAILED)
     kept = Codes(study.path)
     if count is None:
         if out is not None:
@@ -78,8 +80,6 @@ def codes(
         else:
             shell.say(f"{quantity(counts.made, 'code')} made, {counts.redeemed:,} used")
         return
-    if signed.terms.enrolment != "enrolled":
-        raise Failure(f"{signed.terms.title!r} accepts reports of any device, so it needs no codes", FAILED)
     link = invite(signed, int(time.time()), address)
     with shell.new_file(out, 0o600) if out else nullcontext() as file:
         links = [replace(link, code=code) for code in kept.make(signed.id, count)]
