@@ -143,8 +143,8 @@ def test_no_module_is_called_utils() -> None:
 
 
 def test_no_class_or_function_has_a_vague_name() -> None:
-    """No class or function is called a helper, manager, util or universe, because these names do not say what it
-    does."""
+    """No class or function is called a helper, manager, util or universe, because such a name does not say what the
+    class or function does."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for path in modules().values():
         names = [node.name for node in ast.walk(tree(path)) if isinstance(node, kinds)]

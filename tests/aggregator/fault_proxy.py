@@ -16,7 +16,7 @@ from enum import Enum, auto
 
 END_OF_HEAD = b"\r\n\r\n"
 PATIENCE = 60
-"""Seconds after which a connection is taken to hang; a busy machine needs a part of them."""
+"""Maximum seconds that the proxy waits for a connection; only a defect lets this time run out."""
 
 
 class Fault(Enum):

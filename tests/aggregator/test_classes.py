@@ -162,7 +162,8 @@ def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None
 
 @each
 def test_a_report_reaches_the_steps_up_to_its_contribution(name: str) -> None:
-    """The steps add up to the estimate, and a report reaches a step if and only if its row is at least that high."""
+    """The steps add up to the estimate, and a report reaches a step of a value if and only if its contribution to the
+    value is at least the sum of the base and of the steps up to this one."""
     terms, tally = TALLIES[name]
     decoder, rows = pooled(terms, tally), np.vstack(left_inverses(terms, tally))
     steps = decoder.binomial_steps(tally.counts, tally.reports)

@@ -78,7 +78,8 @@ def test_only_the_author_can_seal_a_closing_notice():
 
 
 def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
-    """A campaign closed in period 1 accepts reports of periods 0 and 1 three weeks later, and refuses later ones."""
+    """A campaign closed in period 1 accepts reports of periods 0 and 1 three weeks later, and refuses those of later
+    periods."""
     later = NOW + 3 * WEEK
     closed = study.close_early(notice(OPENS + WEEK + 1))
     assert closed.closes == OPENS + WEEK + 1

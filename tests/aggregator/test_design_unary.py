@@ -267,7 +267,7 @@ def test_one_budget_gives_rappor_and_oue():
 
 
 def test_an_incomplete_policy_graph_reduces_the_error():
-    """Omitting the pairs between two classes takes off more than a fifth of the error, and a class without bounds is
+    """Omitting the pairs between two classes reduces the error by more than a fifth, and a class without bounds is
     reported without noise."""
     budgets = [NANONATS] * 3 + [3 * NANONATS] * 30
     graph = Graded.over(budgets, edges=[(NANONATS, NANONATS), (3 * NANONATS, 3 * NANONATS)])

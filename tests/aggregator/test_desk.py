@@ -567,7 +567,7 @@ def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
 
 
 def _changed(path, old, new):
-    """Return a copy of a text file in which one text is replaced."""
+    """Write a copy of a text file in which a text is replaced, and return the path of the copy."""
     other = path.with_name(f"other-{path.name}")
     other.write_text(path.read_text().replace(old, new))
     return other
@@ -832,7 +832,7 @@ def test_a_class_has_a_lower_bound_on_its_devices():
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """A Dask scheduler with one worker process."""
+    """The address of a Dask scheduler with one worker process."""
     with dask_processes(1) as started:
         yield started.scheduler_address.replace("tcp", "dask")
 

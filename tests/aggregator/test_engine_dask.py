@@ -56,7 +56,7 @@ from tests.aggregator.test_intake_known import offer
 from tests.aggregator.test_views import filled
 
 PATIENCE = 300
-"""Seconds that a test waits at most for what must happen; only a defect uses them up."""
+"""Maximum seconds that a test waits for an event; only a defect lets this time run out."""
 PIECE = 6_000
 """Size of a piece in bytes: about sixty reports."""
 

@@ -98,9 +98,9 @@ def test_shares_do_not_depend_on_the_octaves_of_the_errors(at):
     """Shares do not depend on where the octaves of standard errors begin: for a uniform distribution the total
     variation is below a fifth of the projection's.
 
-    k = 1,000, errors within 17% of ``at`` / 1,024; the raw estimates have the standard errors that are estimated with
-    them. With octaves that begin at powers of two, the total variation is above the projection's if such an edge lies
-    among the errors (0.39 against 0.35).
+    k = 1,000. The standard errors are within 17% of ``at`` / 1,024, and the raw estimates deviate from the truth by
+    them: the higher a raw estimate, the larger its standard error. With octaves that begin at powers of two, the total
+    variation is above the projection's if such an edge lies among the errors (0.39 against 0.35).
     """
     rng = np.random.default_rng(6)
     p = np.full(1000, 1 / 1000)

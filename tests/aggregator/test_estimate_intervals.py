@@ -310,8 +310,8 @@ def test_intervals_of_few_reports_have_their_coverage(given, n, alpha):
 
 
 def test_clopper_pearson_is_the_inversion_of_the_binomial():
-    """At the ends of the interval the tail probability of the count is alpha / 2; those of 0 and n of n include 0 and
-    1."""
+    """At the ends of the interval the tail probability of the count is alpha / 2; the interval of 0 of n begins at 0,
+    and that of n of n ends at 1."""
     from scipy.stats import binom
 
     count = np.array([0, 1, 7, 50, 99, 100, 7])

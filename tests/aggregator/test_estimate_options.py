@@ -43,7 +43,7 @@ REFUSED = {
     "--by period --between a,b": "'a' is not a period",
     "--question age --cross age,vote": "--question and --cross cannot be combined: run the command once for each",
 }
-"""Options, each with the start of its error message."""
+"""Options that cannot be combined, or lack another, each with a part of its error message."""
 
 
 @pytest.mark.parametrize("typed", REFUSED)

@@ -224,7 +224,7 @@ def detection_rate(channel, attacked, targets, n, batches):
 
 
 def stated():
-    """Return the rows of the table: name, number of attacked values, and the percentages."""
+    """Return the detection rates in the table of ESTIMATES.md, as fractions, by name and number of attacked values."""
     text = (Path(__file__).parents[2] / "docs" / "ESTIMATES.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (.+) \| (\d+) \| (\d+)% \| (\d+)% \| (\d+)% \|$", text, re.MULTILINE)
     return {(name, int(targets)): [int(cell) / 100 for cell in cells] for name, targets, *cells in rows}

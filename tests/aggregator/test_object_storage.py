@@ -218,7 +218,7 @@ def ingest_until_killed(environment, path, files, when, step, _):
 
 
 def test_an_ingest_killed_at_a_commit_is_completed_by_the_next(stores, bucket, study):
-    """After kill -9 after the first or before the second commit the study has only whole commits.
+    """If an ingest is killed by kill -9 after its first or before its second commit, the study has only whole commits.
 
     The next ingest completes it.
     """

@@ -153,8 +153,8 @@ def even_within(size, sensitive, part):
 
 
 def orders(sensitive):
-    """Return every order below 4 s, primes and 4, 8 and 9, with the smallest possible dimension; of those with
-    dimension 2, only the smallest."""
+    """Return every order below 4 * ``sensitive``, primes and 4, 8 and 9, with the smallest possible dimension; of those
+    with dimension 2, only the smallest."""
     found = [q for q in range(2, 4 * sensitive) if q in {4, 8, 9} or all(q % d for d in range(2, q))]
     fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in found]
     line = next(q for q, t in fitting if t == 2)
@@ -256,7 +256,8 @@ def test_a_notion_moves_to_another_level():
 
 
 def test_the_json_of_the_plan_has_the_documented_keys():
-    """`plan --json` is a list with mechanism, output_bits, mse, se and people_for; the choice is first."""
+    """Each row of `plan --json` has mechanism, output_bits, mse, se, people_for, reason and serves; the choice is
+    first."""
     rows = json.loads(run("plan", "--values", 16, "--epsilon", 1, "--reports", 1000, "--error", 0.02, "--json").output)
     assert rows[0]["chosen"]
     for row in rows:

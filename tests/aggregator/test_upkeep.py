@@ -76,7 +76,7 @@ def prepared(tmp_path_factory):
 
 @pytest.fixture
 def study(prepared, tmp_path):
-    """A copy of that study, in a folder whose name needs quoting."""
+    """A copy of the study that ``prepared`` made, in a folder whose name needs quoting."""
     return Study.open(shutil.copytree(prepared, tmp_path / "our study ü"))
 
 

@@ -38,7 +38,7 @@ SHOTS = ROOT / "build" / "screens"
 PHONE, DESKTOP = (360, 740), (1100, 750)
 NEEDED = "apt-get install xvfb libgl1 libgl1-mesa-dri libmtdev1"
 PATIENCE = 120.0
-"""Seconds after which an answer that has not come is a failure; a busy machine needs a part of them."""
+"""Maximum seconds that a test waits for the answer to a request; only a defect lets this time run out."""
 
 
 class ScreenError(AssertionError):

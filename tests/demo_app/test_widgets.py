@@ -12,7 +12,7 @@ from tests.demo_app.screen import DESKTOP, PHONE, Screen, ScreenError, display
 PARTS = ("texts", "actions", "choice", "many", "items", "number", "map", "world", "pictures")
 GALLERY = "tests.demo_app.gallery"
 FRAME = 0.5
-"""Seconds of processor time that no frame may take: many times what one takes on a busy machine."""
+"""Maximum seconds of processor time of one frame: many times the usual amount."""
 
 
 @pytest.fixture(scope="module")

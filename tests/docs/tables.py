@@ -109,8 +109,8 @@ def catalogue() -> str:
 
 
 def lip_errors() -> str:
-    """Return the table of one person's error under LIP: with the prior alone, the published form if it keeps the level,
-    our channel, and the lower bound."""
+    """Return the table of one person's error under LIP: with the prior alone, with the published form if it is valid,
+    with the LIP response and with the choice of ``auto``, and the lower bound."""
     from aggregator.estimate.error import lip_mse_bound
 
     rows = []

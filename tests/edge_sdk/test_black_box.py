@@ -70,8 +70,8 @@ QUESTIONS |= {
     for mechanism in CATALOGUE
     if mechanism.name not in QUESTIONS and callable(mechanism.recipe(asked))
 }
-"""The question of each mechanism. A mechanism that is not named above gets the last of these questions for which it has
-a channel; a question for numbers is the last of all."""
+"""The question of each mechanism. A mechanism without a question above gets a question for numbers if it has a channel
+for one, and otherwise the last question above for which it has a channel."""
 
 
 def test_every_mechanism_is_measured() -> None:
@@ -174,9 +174,11 @@ RESOLUTIONS = tuple(
 @pytest.mark.parametrize("view", range(len(RESOLUTIONS)))
 @pytest.mark.parametrize("draws", [600, pytest.param(40_000, marks=pytest.mark.long)])
 def test_the_measured_level_of_a_view_is_at_most_the_stated_one(view: int, draws: int) -> None:
-    """The same holds for devices of each view: the measured level of two cells is at most the level of their images in
-    the view, which is 0 for two cells of one district. n: 600 reports of each of four cells, and 40,000 in the long
-    form; alpha = 1e-6 for each pair."""
+    """The lower confidence bound on the level of two cells, from reports of devices of one view, is at most the level
+    of their images in this view, which is 0 for two cells of one district.
+
+    n: 600 reports of each of four cells, and 40,000 in the long form; alpha = 1e-6 for each pair.
+    """
     terms = Campaign(
         "t", "q", "p", "o", SQUARE, Ldp(NAT), "randomized-response", RESOLUTIONS, OPENS, OPENS + 9, 9, 1, 1, "enrolled",
     )  # fmt: skip
@@ -213,7 +215,7 @@ def test_a_million_reports_of_a_tight_mechanism() -> None:
 
 
 def test_a_leaking_channel_is_detected() -> None:
-    """The same measurement of a channel of 1.2 nats gives a bound above 1, so the tests above can fail."""
+    """For draws from a channel of 1.2 nats, ``lower_bound`` is above 1 nat, so the tests above can fail."""
     leaky = RandomizedResponse(2, (round(2**64 / (math.exp(1.2) + 1)),))
     draws = 20_000
     counts = [

@@ -127,8 +127,8 @@ def test_a_session_for_people(run_apart):
 
 
 def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
-    """A refused command exits with 1 refused, 2 usage, 65 bad data or 75 not yet. Its error does not have the
-    value, and is one line unless it is about usage."""
+    """A refused command exits with 1 (refused), 2 (usage), 65 (bad data) or 75 (not yet). Its error does not contain
+    the value, and is one line unless it is about usage."""
     trust = "--trust", "analyst.pub"
     assert run("join", "c.campaign", *trust)[0] == 0
     assert run("join", "later.campaign", *trust)[0] == 0

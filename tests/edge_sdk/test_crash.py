@@ -43,5 +43,10 @@ def test_a_killed_device_never_undercharges_and_overcharges_by_one_report_at_mos
 
 @pytest.mark.long
 def test_a_device_killed_thousands_of_times_never_undercharges(tmp_path: Path) -> None:
-    """The same holds for 3,000 killed devices: ten for each statement, and 600 from outside."""
+    """After every kill -9, each output that was sent or collected is charged and queued once, and at most one more
+    report is charged.
+
+    Ten children die before each of the first 120 SQL statements of answering and of collecting, and 600 children are
+    killed from outside.
+    """
     killed(10 * FULL, tmp_path / "store")

@@ -51,7 +51,7 @@ UNITS = Path(edge_sdk.__file__).parent / "units"
 EDGES = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
 EVERY, READINGS = 900, 4
 PATIENCE = 300
-"""Seconds after which a process or a wait is taken to hang; a busy machine needs a part of them."""
+"""Maximum seconds that a test waits for a process or an event; only a defect lets this time run out."""
 PERIOD = EVERY * READINGS
 
 PLAIN = """

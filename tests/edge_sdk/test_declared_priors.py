@@ -202,8 +202,8 @@ def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
 
 
 def test_the_choice_of_a_prior_depends_on_earlier_answers(open_device) -> None:
-    """Without a history, this device's own answers to the same question determine the prior; at a high level they do so
-    almost surely."""
+    """If ``choose_prior`` gets no history, it uses this device's answers to the same question; at a high level it
+    nearly always chooses the nearest prior."""
     for seed in range(4):
         device = open_device(lifetime=100, urandom=Dice(seed))
         device.answer(agreed(device, campaign()), "doctorate")

@@ -72,7 +72,8 @@ def test_a_unit_follows_only_a_permitted_successor(open_device, clock):
 
 
 def test_every_address_of_the_study_is_tried(open_device):
-    """An address without a response does not hide the next campaign at a later one, nor that it was not reached."""
+    """If an address does not answer, the next campaign is found at a later address; without a next campaign, the error
+    names the address that did not answer."""
     device, addresses = open_device(), ("https://first.example", "https://second.example")
     first = agreed(device, campaign(addresses=addresses))
     now, following = OPENS + 10 * WEEK, campaign(title="Next", opens=OPENS + 10 * WEEK, addresses=addresses)

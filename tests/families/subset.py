@@ -12,7 +12,10 @@ from tests.families.shapes import MOST, NAT, WIDE, DecodedChannel, Shapes, at_ed
 
 
 def subset(size: int, ones: int, level: int) -> SubsetSelection:
-    """Return the channel with sets of the given size; one set without the true input has no remainder."""
+    """Return the channel whose outputs are sets of ``ones`` inputs.
+
+    If only one set lacks the true input, the outside weight is raised until there is no remainder.
+    """
     having, lacking = comb(size - 1, ones - 1), comb(size - 1, ones)
     least = outside_of(level, having, lacking)
     return SubsetSelection(size, ones, least + ((WIDE - least) % having if lacking == 1 else 0))

@@ -28,7 +28,7 @@ from protocol.report import Enrolment, Report
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 TRAILER = bytes(66)
-"""The length of the bytes after a payload: the head of the signature and the signature."""
+"""Zeros in place of the bytes that follow a payload in its envelope: the head of the signature and the signature."""
 
 
 def codec_target(data: bytes) -> None:

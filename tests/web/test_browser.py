@@ -195,8 +195,8 @@ AT_ONCE = """([options, steps, start]) => {
 
 
 def test_two_tabs_are_one_device(browser: Chromium, tab: Tab) -> None:
-    """If two tabs answer 60 values at the same time, 20 of them equal, each slot is filled once and no value is
-    drawn twice."""
+    """If two tabs answer 40 values each at the same time, 20 of which both answer, each slot is filled once and each
+    of the 60 values is drawn once."""
     data = campaign(domain=Values(tuple(map(str, range(60)))), answers=100)
     tab.run(begun(data))
     other = browser.page()

@@ -26,10 +26,11 @@ const shown = (value) =>
 /** The prior and level that a case declares. */
 const declaredOf = ({ prior, level }) => prior && { prior, level: BigInt(level) };
 
-/** These do the same as deepStrictEqual and rejects of node:assert. */
+/** Throw unless two values have the same text; a browser has no node:assert. */
 function equal(found, expected, where = "") {
   if (shown(found) !== shown(expected)) throw new Error(`${where} ${shown(found)} is not ${shown(expected)}`);
 }
+/** Throw unless a promise is rejected with an error of the class `refusal`. */
 async function rejects(promise, refusal) {
   const error = await promise.then(
     () => null,
