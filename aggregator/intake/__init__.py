@@ -4,7 +4,7 @@
 
     files        lists the files and reads them
     framing      finds the envelopes in their bytes
-    chunk        joins envelopes that are committed together
+    chunk        joins envelopes that are verified together
     columns      decodes payloads
     enrolments   registers the keys that enrolments introduce, in ``registry``
     validate     makes the checks; ``rejects`` has the reasons for a refusal

@@ -1,7 +1,7 @@
-"""A chunk: the envelopes that are verified and committed together.
+"""A chunk: envelopes that are verified together, and committed at once or, if they have many outputs, in parts.
 
-The bytes of many small files, and of pieces of large files, are joined, because a commit costs the same for one report
-as for a hundred thousand. Envelopes are offsets into the joined bytes.
+The bytes of many small files, and of pieces of large files, are joined, because a commit of one report costs about as
+much as a commit of a hundred thousand. Envelopes are offsets into the joined bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Chunk:
 
     Attributes:
         data: the bytes that contain them; other bytes may lie between them.
-        frames: (4, n) offsets of envelope, payload and end, and the kind.
+        frames: (4, n): for each envelope the offsets of its first byte, its payload and its end, and its kind.
         garbage: number of runs of bytes that are no envelope.
     """
 

@@ -38,7 +38,7 @@ _ENROLMENT_BYTES = _ID_AT + CAMPAIGN_ID_BYTES + 2 + PUBLIC_BYTES
 _PLAIN, _DECLARING = 0x92, 0x93
 """First byte of an enrolment with two fields, and of one with a third field, the declared prior."""
 _ID_HEADS = frozenset(bytes([array, 0xC4, CAMPAIGN_ID_BYTES]) for array in (0x95, _PLAIN, _DECLARING))
-"""The first bytes of payloads in which a campaign id comes next."""
+"""All possible first three bytes of a payload that has a campaign id; the id follows them."""
 _WORD = 8
 """Number of bytes that are read for one output that is a number."""
 _MOST_BITS = 57
@@ -142,7 +142,7 @@ def reports(data: Bytes, payload: Integers, end: Integers) -> Reports:
 def _integers(data: Bytes, at: Integers, valid: Mask, high: int) -> tuple[Integers, Integers]:
     """Decode the shortest-form integers in 0 .. high at each offset; return them and the offsets after them.
 
-    Clears ``valid`` where no such integer begins.
+    Clear ``valid`` where no such integer begins.
     """
     raw = octets(data, at, 5).astype(np.int64)
     marker = raw[:, 0]
@@ -159,7 +159,7 @@ def _integers(data: Bytes, at: Integers, valid: Mask, high: int) -> tuple[Intege
 def outputs(
     data: Bytes, packed: Integers, length: Integers, count: int, bits: int, limit: int
 ) -> tuple[Integers, Mask]:
-    """Unpack the outputs of reports that carry ``count`` of ``bits`` bits each.
+    """Unpack the outputs of reports that carry ``count`` outputs of ``bits`` bits each.
 
     Args:
         bits: bits of each output on the wire; with several views, the bits of the widest view.
@@ -207,7 +207,8 @@ def _numbers(raw: Bytes, count: int, bits: int) -> Integers:
 def _wide_outputs(
     data: Bytes, packed: Integers, length: Integers, count: int, bits: int, limit: int
 ) -> tuple[Integers, Mask]:
-    """Unpack outputs as ``outputs`` does if they have more than ``_MOST_BITS`` bits, the first of which are zero."""
+    """Unpack outputs of more than ``_MOST_BITS`` bits as ``outputs`` does; all bits before the last ``_MOST_BITS`` must
+    be zero."""
     unpacked = np.zeros((len(packed), count), dtype=np.int64)
     valid = length == packed_bytes(count, bits)
     spare, worth = bits - _MOST_BITS, 1 << np.arange(_MOST_BITS - 1, -1, -1, dtype=np.int64)

@@ -107,7 +107,7 @@ class Candidates:
 
         Args:
             only: an SQL condition that all rows of the candidates' keys meet; other rows are not read.
-            slots: the filled slots of earlier snapshots.
+            slots: the filled slots of earlier snapshots; None to query the snapshot.
         Raises:
             StudyError
         """

@@ -40,7 +40,7 @@ class Enrolled:
 
     Attributes:
         added: keys newly registered.
-        known: enrolments of keys registered before, or twice in the chunk.
+        known: enrolments of keys that were registered before, or that occur earlier in the chunk.
         ignored: enrolments in uploads for campaigns that do not accept enrolments in uploads.
         refused: number of refused enrolments by campaign ("" if it is unknown) and reason.
     """
@@ -85,7 +85,7 @@ class Introduction:
 def enrol(study: Holdings, chunk: Chunk, verifier: Verifier, *, uploaded: bool) -> Enrolled:
     """Register the keys that a chunk's enrolments introduce.
 
-    Enrolments of registered keys are verified too, so the verdict on an enrolment does not depend on earlier ones.
+    Enrolments of registered keys are verified too, so earlier enrolments do not change the verdict on a signature.
 
     Args:
         uploaded: whether the enrolments came in uploads, not from the analyst. If so, enrolments for campaigns that
@@ -234,7 +234,7 @@ def register(
         same = found.copy()
         same[found] = (there.public[at[found]] == public[found]).all(axis=1)
         before = same.copy()
-        if since is None:  # enrolling a key revoked from period 0 on only adds its declared prior
+        if since is None:  # the enrolment of a key that is revoked from period 0 on adds only its declared prior
             declares = np.zeros(len(ids), np.bool_) if prior is None else np.array([one is not None for one in prior])
             before[same] = there.enrolled[at[same]] | ((there.since[at[same]] == 0) & ~declares[same])
         else:
@@ -263,7 +263,7 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
 
 
 def _declares_as_required(prior: Words, terms: Campaign) -> Mask:
-    """Return whether each declaration fits the campaign, as ``protocol.report.Enrolment.require_fit`` does."""
+    """Return, for each declaration, whether ``protocol.report.Enrolment.require_fit`` accepts it."""
     required = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
     found = [((), 0) if written is None else declaration_of(written) for written in prior]
     fitting: Mask = np.array([len(one) == required and level < terms.notion.level for one, level in found], np.bool_)

@@ -28,8 +28,7 @@ class IntakeError(HalftruthError):
 
 
 def batch_files(paths: Iterable[str | Place]) -> list[Place]:
-    """Return the files to read: the given files, and all regular files below the given folders, in order of their
-    paths.
+    """Return the files to read, in the given order; a folder stands for all regular files below it, sorted by path.
 
     Objects and prefixes in buckets (s3://BUCKET/FOLDER) are listed in the same way. In folders, names that begin with a
     dot or end in ``.part`` are skipped.
@@ -49,7 +48,10 @@ def batch_files(paths: Iterable[str | Place]) -> list[Place]:
         else:
             missing.append(str(path))
     if missing:
-        raise IntakeError(f"no such file or folder: {', '.join(missing)}. Check the path; nothing was read")
+        raise IntakeError(
+            f"no such file or folder (pipes and devices cannot be ingested): {', '.join(missing)}. Check the path; "
+            "nothing was read"
+        )
     return files
 
 

@@ -87,8 +87,8 @@ def frames(
         data: the bytes of the previous piece from its ``rest`` on, and the new bytes.
         final: whether no bytes follow; then ``rest`` is the length of ``data``.
         inside_garbage: the ``inside_garbage`` of the previous piece.
-        stop: offset at and after which no envelope is returned; ``rest`` is then the offset at which the next envelope
-            may begin.
+        stop: envelopes that begin at or after this offset are not returned; ``rest`` is then the offset at which the
+            next envelope may begin.
         whole: whether to stop at the first bytes that are no envelope; ``rest`` is then their offset.
     """
     at, size, garbage = 0, len(data), 0

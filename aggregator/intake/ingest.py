@@ -1,7 +1,7 @@
 """Ingest: verifies the reports in upload files and adds each one to the study at most once.
 
-Files are read twice, in chunks: first for their keys and then for their reports. A chunk is committed as a whole, and
-running an ingest again changes nothing. A bad report is counted and never raises an exception.
+Files are read twice, in chunks: first for their keys and then for their reports. A commit takes effect as a whole or
+not at all, and running an ingest again changes nothing. A bad report is counted and never raises an exception.
 
 The other modules of this package make the steps, in the order of the package's docstring.
 """
@@ -72,7 +72,7 @@ class IngestResult:
         enrolments: number of verified enrolments, of new and of known keys.
         enrolments_ignored: number of enrolments for campaigns that accept no enrolments in uploads.
         keys_added: number of newly registered keys.
-        files: number of files read.
+        files: number of files, including those that could not be read.
         warnings: one sentence for each problem with a file.
         by_campaign: the numbers of each campaign, by its name; "" for envelopes of no known campaign.
     """

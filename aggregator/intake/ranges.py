@@ -2,9 +2,9 @@
 
 Framing is an automaton whose state is an offset and a flag: whether the bytes before the offset are garbage. A reader
 that starts in the middle of a file guesses this state. From the first envelope that it has in common with a reader of
-the whole file, both find the same envelopes; in a valid file, this is its first envelope. If the guess was wrong, which
-only malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the runs of
-garbage equal those of a reader of the whole file, for any bytes.
+the whole file, both find the same envelopes; in a valid file, that is the first envelope it finds. If the guess was
+wrong, which only malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the
+runs of garbage equal those of a reader of the whole file, for any bytes.
 
 ``framing`` finds the envelopes.
 """
@@ -59,7 +59,7 @@ class FramedRange:
         rest: offset in the file at which the next range begins.
         inside_garbage: whether the byte before ``rest`` is part of a run of garbage.
         enrolments: whether the range contains enrolments.
-        ends: whether the file ends with the range.
+        ends: whether the file ends with the range, or cannot be read any further.
         reason: why reading stopped; None if it did not.
         absent: whether reading stopped because the file does not exist.
     """
@@ -80,8 +80,8 @@ def nominal(path: Place, size: int, most: int) -> list[Range]:
 
 
 def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
-    """Return the bytes of a range, its envelopes, whether the file ends with the range, and the read error; None
-    without one."""
+    """Return the bytes of a range, its envelopes, whether the file ends with the range or cannot be read any further,
+    and the error that reading raised; None without one."""
     beyond = _LOOKAHEAD
     while True:
         data, ends, error = part(where.path, where.begin, where.size + beyond)

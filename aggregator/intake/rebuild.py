@@ -105,7 +105,7 @@ def rebuild(
             whether such a report arrived before the revocation.
         threads, progress: see ``ingest``.
     Raises:
-        StudyError: ``new`` exists, no campaign was found, or the new study cannot be written.
+        StudyError: ``new`` exists, no campaign was found, declared priors are lost, or the new study cannot be written.
         BadData: a campaign in ``sources`` is malformed, or signed by no trusted author.
         IntakeError: a path does not exist.
     """
@@ -292,7 +292,7 @@ class _Rebuilding:
                 )
 
     def require_priors(self) -> None:
-        """Check that each counted report whose channel depends on a declared prior has its key.
+        """Check that the keys of all counted reports are registered in each campaign with declared priors.
 
         Raises:
             StudyError
@@ -305,8 +305,8 @@ class _Rebuilding:
                 _, found = self.study.registry(name).find(keys)
                 if not found.all():
                     raise StudyError(
-                        f"declared priors are lost: {(~found).sum():,} of {known.name!r}, which cannot be estimated "
-                        "without them; give the enrolments with --keys"
+                        f"declared priors are lost: {(~found).sum():,} in campaign {known.name!r}, which cannot be "
+                        "estimated without them; give the enrolments with --keys"
                     )
 
     def take_inbox(self) -> None:

@@ -48,7 +48,8 @@ class Registry:
         return revoked
 
     def find(self, ids: Integers) -> tuple[Integers, Mask]:
-        """Return the index of each key id in the registry, and whether it is registered."""
+        """Return, for each key id, its index in the registry and whether it is registered; the index of an id that is
+        not registered has no meaning."""
         at = np.empty(len(ids), dtype=np.int64)
         order = np.argsort(ids)  # sorted lookups use the cache better
         at[order] = np.searchsorted(self.ids, ids[order])

@@ -128,7 +128,7 @@ class Verifier:
         """
         blocks = []
         # Blocks are cut by offsets and not by numbers of reports. So if an earlier ingest refused a report before it
-        # verified the signature, and this one does not, only the digest of that report's block changes.
+        # verified the signature, and this ingest does not, only the digest of that report's block changes.
         cuts = np.flatnonzero(np.diff(sealed.begin // BLOCK_BYTES)) + 1
         bounds = [0, *cuts.tolist(), len(sealed)]
         for start, stop in pairwise(bounds):
@@ -176,7 +176,7 @@ def _verify_slice(sealed: Sealed, publics: Bytes, start: int, stop: int) -> Mask
     keys = publics[start:stop].tobytes()
     verdicts = sound(octets(np.frombuffer(data, dtype=np.uint8), end - SIGNATURE_BYTES, SIGNATURE_BYTES))
     rows = np.flatnonzero(verdicts)
-    # A signed message has the context, the key id, the payload's length, and the payload (protocol.envelope).
+    # A signed message consists of the context, the key id, the payload's length and the payload (protocol.envelope).
     context = signed_message(sealed.kind, bytes(KEY_ID_BYTES), b"")[: -KEY_ID_BYTES - 4]
     for row, at, body, after in zip(
         rows.tolist(), begin[rows].tolist(), payload[rows].tolist(), end[rows].tolist(), strict=True

@@ -5,7 +5,8 @@ cost of deduplication grows linearly with the number of rows. The filled slots a
 runs are merged as soon as one is not much longer than the next. A report takes 8 bytes, or 16 if devices have several
 slots.
 
-If a period has too many rows to keep, ``deduplicate`` queries the table in every commit instead.
+If the periods of the ingested reports have too many rows to keep, ``deduplicate`` queries the table in every commit
+instead.
 """
 
 from __future__ import annotations

@@ -214,7 +214,8 @@ class _Verdicts:
         self.pending.append(verifier.start(self.sealed.rows(rows), np.take(public, rows, axis=0)))
 
     def parts(self, most_outputs: int) -> Iterator[Integers]:
-        """Refuse bad signatures and wrong periods; yield the remaining rows in parts of about ``most_outputs`` outputs.
+        """Refuse bad signatures, wrong periods and exceeded quotas; yield the remaining rows in parts of about
+        ``most_outputs`` outputs.
 
         While one part is unpacked and committed, threads verify the signatures of the next part.
         """
@@ -232,7 +233,8 @@ class _Verdicts:
         for campaign in np.unique(self.campaign[everyone]).tolist():
             terms = self.terms(campaign)
             rows = everyone[self.campaign[everyone] == campaign]
-            # Devices' clocks may run ahead, so the period before the opening is number -1.
+            # All time before the opening counts as period -1, so a report of period 0 from a clock that runs ahead is
+            # not early.
             current = max(-1, (self.now - terms.opens) // terms.period_seconds)
             period = self.reports.period[rows]
             self.refuse(rows, period > current + 1, Reject.EARLY)
@@ -305,7 +307,7 @@ class _Verdicts:
             yield some[unpacked.good], unpacked.numbers[unpacked.good], words
 
     def outcome(self) -> ValidationOutcome:
-        """Return the number of reports by verdict."""
+        """Return the numbers of accepted reports, of their outputs, and of refused reports."""
         result = ValidationOutcome()
         accepted = self.verdict == _ACCEPTED
         for campaign in np.unique(self.campaign[accepted]).tolist():
