@@ -54,7 +54,7 @@ MOST_SHARDS = 16
 TALLY_ROWS = 2**24
 """Approximate maximum number of rows that a worker counts at once."""
 KEYS_AT_ONCE = 2**20
-"""Keys that are registered in one commit."""
+"""Number of keys of a campaign that are gathered, before all of them are registered in one commit."""
 
 
 @dataclass

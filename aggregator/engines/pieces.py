@@ -24,7 +24,7 @@ from aggregator.storage.places import Place
 from aggregator.study import Study
 
 PIECE_BYTES = 2**22
-"""Maximum bytes of a piece."""
+"""Approximate maximum size of a piece in bytes."""
 PIECE_OUTPUTS = 2**22
 """Approximate maximum number of outputs in a piece."""
 PIECES_PER_THREAD = 8
@@ -93,7 +93,8 @@ def cut(
 
 
 def _bytes_of(study: Study, outputs: int) -> int:
-    """Return a number of bytes of envelopes that contains at most about ``outputs`` outputs, in any campaign."""
+    """Return the size in bytes of a piece that has at most about ``outputs`` outputs, whatever its campaign; at least
+    64 KiB."""
     least = []
     for known in study.campaigns():
         answers, bits = known.campaign.terms.answers_per_period, known.campaign.terms.output_bits

@@ -143,7 +143,7 @@ def probe(path: Place, identity: str) -> tuple[str, str]:
 
 
 def frame(piece: Sequence[Range]) -> list[FramedRange]:
-    """Return the framed ranges, each under the assumption that an envelope begins at the beginning of the range."""
+    """Return the result of framing each range, from the state that the range assumes at its beginning."""
     return list(ranges.each(ranges.frame, piece))
 
 
@@ -250,10 +250,9 @@ def settle(
     cache = slot_cache(study_version.path, shard, number)
     with cache.lock:
         free = candidates.free(table, shards.condition(shard, number), cache.slots)
-    # The first candidate row of each report.
-    first = np.flatnonzero(np.diff(candidates.report, prepend=-1))
+    first_rows = np.flatnonzero(np.diff(candidates.report, prepend=-1))
     for campaign in np.unique(candidates.campaign).tolist():
-        of_campaign = candidates.campaign[first] == campaign
+        of_campaign = candidates.campaign[first_rows] == campaign
         outcome.accepted[names[campaign]] = int((free & of_campaign).sum())
         outcome.outputs[names[campaign]] = int((free[candidates.report] & (candidates.campaign == campaign)).sum())
         outcome.rejected[names[campaign], Reject.REPLAYED] = int((~free & of_campaign).sum())

@@ -58,7 +58,8 @@ class _Part(Study):
 
 
 Chosen: TypeAlias = int | tuple[int, int] | None
-"""The reports of a tally: of a period; of a span of periods, by groups of devices; or (None) each device's latest."""
+"""The choice of the reports that a tally counts: a period; the first and last period of a span, with counts by groups
+of devices; or None for each device's latest period."""
 
 
 def part(

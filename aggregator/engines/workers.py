@@ -18,7 +18,7 @@ from aggregator.engines.engine import EngineError
 NO_HEARTBEAT = 60
 """The number of seconds without a heartbeat after which a worker's steps are assigned to other workers."""
 AHEAD = 4
-"""The number of unfinished steps for each thread of the workers. A finished step whose result waits for that of an
+"""Maximum number of unfinished steps for each thread of the workers. A finished step whose result waits for that of an
 earlier step counts as unfinished."""
 URGENT = 10
 """The priority of steps for which a commit waits."""

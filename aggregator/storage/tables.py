@@ -421,8 +421,8 @@ def pause(failures: int) -> None:
 
 
 def rewrite(path: Place, table: DeltaTable, partition: Mapping[str, str | int], file_bytes: int) -> bool:
-    """Write the rows of a partition to files of about ``file_bytes``, unless another process has committed since the
-    snapshot ``table``.
+    """Write the rows of a partition to files of about ``file_bytes`` bytes, unless another process has committed since
+    the snapshot ``table``.
 
     The engine's own compaction is not used: it reads the log again before it commits, so two concurrent compactions
     duplicate every row (deltalake 1.6.6).
