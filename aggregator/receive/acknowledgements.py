@@ -95,7 +95,7 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     """Parse an upload of whole reports and enrolments, in linear time; no signature is verified.
 
     Raises:
-        BadData: the upload contains other bytes; the stage is the one at which the first of them was refused.
+        BadData: the upload is empty or contains other bytes; the error has the stage at which decoding failed.
     """
     found = frames(body, final=True, whole=True)
     if found.garbage or not body:
@@ -128,7 +128,7 @@ class CountedQuery:
 
     @classmethod
     def of(cls, body: bytes) -> CountedQuery:
-        """Return the query of a batch."""
+        """Return the query about the reports in the bytes of a batch."""
         gathering = Gathering()
         gathering.add(body, frames(body, final=True))
         chunk = gathering.done()

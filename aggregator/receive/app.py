@@ -43,7 +43,7 @@ from protocol.report import Enrolment
 MAX_BYTES = 2**18
 """Maximum size of an upload in bytes; a device's outbox contains no more."""
 PER_MINUTE = 60
-"""Maximum number of requests of one client in a minute."""
+"""Rate limit in requests per client and minute; see ``Limits``."""
 PATIENCE = 30.0
 PACE = 4096
 """Time limit for a request's body: ``PATIENCE`` seconds, and one more for each ``PACE`` bytes that have arrived."""
@@ -53,7 +53,7 @@ QUESTIONS = 8
 """Maximum number of requests for counted reports at the same time; others get status 503, so that no request waits long
 for the verification of signatures."""
 ANSWER_SECONDS = 5.0
-"""Seconds that a request waits until the study's latest changes are read."""
+"""Maximum seconds that a request waits for the study's latest changes to be read."""
 DAY = 86_400
 
 BATCH = "application/octet-stream"
@@ -85,7 +85,7 @@ def application(
 
     Args:
         max_bytes: maximum size of an upload.
-        per_minute: requests that one client may make in a minute.
+        per_minute: rate limit in requests per client and minute; see ``Limits``.
         patience: seconds that a request may take to send its body; see ``PACE``.
     Raises:
         StudyError: the study cannot be read.
@@ -176,7 +176,9 @@ class _Service:
         if terms.enrolment != "enrolled":
             raise Refused(400, "code", "this campaign needs no code: send the reports without it")
         if not self.codes.redeem(enrolment.campaign_id, code, enrolment.public):
-            raise Refused(403, "code", "the code is not valid for this campaign, or used by another device: check it")
+            raise Refused(
+                403, "code", "the code is not valid for this campaign, or was used by another device: check it"
+            )
         inbox.admit(self.study.path, introduced[0].encode())
 
     async def counted(self, request: Request) -> Response:
@@ -184,7 +186,7 @@ class _Service:
         upload = await self._upload(request)
         if upload.reports > acknowledgements.MOST_ASKED:
             most = acknowledgements.MOST_ASKED
-            raise Refused(413, "size", f"at most {most} reports in one request: send several requests")
+            raise Refused(413, "size", f"the query has {upload.reports} reports: send at most {most} in one request")
         if self.questions >= QUESTIONS:
             raise _busy("too many queries of counted reports at once", "ask again later")
         self.questions += 1
@@ -236,9 +238,9 @@ class _Service:
         """Return the batch in a request's body, parsed."""
         kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
         if kind != BATCH:
-            raise Refused(415, "type", f"expected a body of type {BATCH}")
+            raise Refused(415, "type", f"the content type of the body must be {BATCH}: send it with this type")
         if request.headers.get("content-encoding", "identity") != "identity":
-            raise Refused(415, "type", "expected a body that is not compressed")
+            raise Refused(415, "type", "the body has a content encoding: send it without compression")
         body = await self._body(request)
         try:
             return await asyncio.to_thread(acknowledgements.parse_upload, body)
@@ -269,7 +271,7 @@ class _Service:
 
 
 class _Gate:
-    """Middleware for all requests: limits each client, and answers one line of JSON instead of a traceback."""
+    """Middleware for all requests: limits each client, and answers with a refusal instead of a traceback."""
 
     def __init__(self, app: ASGIApp, limits: Limits, max_bytes: int, patience: float) -> None:
         self.app = app

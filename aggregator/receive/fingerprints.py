@@ -81,7 +81,7 @@ class Counted:
         return found
 
     def following(self, path: Place, table: DeltaTable, campaign: str) -> Counted:
-        """Return the fingerprints in a newer snapshot; only its new files are read.
+        """Return the fingerprints in a newer snapshot; only its new files are read, or all if earlier files are gone.
 
         Args:
             path: the path of the table of reports.

@@ -2,8 +2,8 @@
 
 A file's name is the SHA-256 of its bytes, so an upload that is sent twice is stored once. After the ingest, the
 envelopes of many uploads are mixed and sorted into archived batches. The batches show neither when an envelope arrived
-nor which envelopes arrived together, because that would link the keys of a device. The batches suffice to rebuild the
-study.
+nor which envelopes arrived together, because that would link the keys of a device. A rebuild of the study can count
+the reports in the batches again.
 
 Enrolments admitted by codes wait in a separate folder, apart from the reports of the same upload.
 
@@ -170,7 +170,8 @@ def archive_admitted(study: Place, files: Iterable[Path]) -> None:
 
 
 def kept(study: Place) -> list[Path]:
-    """Return a list with the folder of archived batches; empty if the folder does not exist."""
+    """Return a list with the folder of archived batches; empty if the folder does not exist, or the study is in a
+    bucket."""
     return [done_of(study)] if isinstance(study, Path) and done_of(study).is_dir() else []
 
 

@@ -20,7 +20,7 @@ MINUTE = 60.0
 
 @dataclass
 class Limits:
-    """The buckets of one day.
+    """The rate limit of all clients: one bucket of requests for each client of the current day.
 
     Attributes:
         per_minute: size of a bucket in requests; an empty bucket is full again after one minute.
