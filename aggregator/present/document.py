@@ -36,7 +36,7 @@ NUMBERS = (*SHARE_COLUMNS, "prior")
 FLAGS = ("above_zero", "se_rough")
 
 COLUMNS = ("value", *NUMBERS[:-1], *FLAGS, "value_kind")
-"""The columns of a value that every campaign has."""
+"""The columns with the facts about a value that the rows of every campaign have."""
 
 
 class NoMap(HalftruthError, ValueError):
@@ -47,7 +47,7 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
     """Return a row for each value with its campaign, class and period; then a row for each coarser district.
 
     A row's resolution is the number of values on each side of its district, 1 for a single value, or the name of the
-    map, such as ``districts``. The finest comes first.
+    map, such as ``districts``. The finest resolution comes first.
 
     Args:
         period: the period of the estimate; None for each device's latest answer.

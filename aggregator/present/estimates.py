@@ -29,8 +29,8 @@ class ExportedEstimates:
     """The estimates of a campaign, by period and class.
 
     Attributes:
-        estimates: pairs of an estimate and its period. In a campaign with classes, everybody's estimate (class None)
-            comes first.
+        estimates: pairs of an estimate and its period. In a campaign with classes, the estimate of everybody
+            (class None) comes first in each period.
         withheld: number of reports in periods with fewer devices than the campaign's minimum.
     """
 

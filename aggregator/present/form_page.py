@@ -51,7 +51,7 @@ def form_page(
         confidence: confidence level of the intervals.
         margins: known shares of the population, to which the reports are weighted.
     Raises:
-        NotEnough, NotAsked: no question can be estimated.
+        NotEnough, NotAsked, MarginRefused: no question can be estimated; the error is that of the first question.
     """
     terms, form = signed.terms, signed.terms.domain
     if not isinstance(form, Form):

@@ -23,7 +23,7 @@ from aggregator.quantity import quantity
 
 LABEL = 26
 WRITTEN = 400
-"""Maximum number of cells in which shares are written."""
+"""Maximum number of cells of a heat map that also shows the shares as text."""
 
 
 def draw_form(found: FormEstimate, path: Path, truth: Floats | None = None) -> None:

@@ -120,7 +120,7 @@ def form_sides_csv(course: FormSides[Any]) -> str:
 
 
 def form_difference_csv(found: FormDifference, questions: Sequence[str]) -> str:
-    """Return CSV with a row for each value or cell."""
+    """Return CSV with a row for the difference of each value or cell."""
     names = [f"{question}_value" for question in questions]
     lines = [
         dict(zip(names, label, strict=True)) | {name: row[name] for name in DIFFERENCE_COLUMNS}

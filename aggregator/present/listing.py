@@ -37,7 +37,7 @@ ADVICE = {
     "unknown-key": "enrol their keys, and ingest again",
     "early": "their period has not begun: check the clocks, or ingest again later",
 }
-"""Advice for the analyst by reason."""
+"""Advice for the analyst, by the reason of a refusal."""
 
 
 FEW = 16
@@ -71,7 +71,7 @@ def _certified(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def audit_table(audit: Audit) -> Table:
-    """Return a table of the privacy levels that a campaign's integers prove."""
+    """Return a table of an audit: the certificate, the expected errors, and the levels under other notions."""
     terms = audit.terms
     rows = _certified(terms)
     if audit.raw_mse is None:
@@ -126,7 +126,7 @@ def _rounding(terms: Campaign) -> list[tuple[str, str]]:
 
 
 def _errors(audit: Audit) -> list[tuple[str, str]]:
-    """Return rows with the expected error of n reports; one for each resolution if there are several."""
+    """Return rows with the expected error of n reports; one for each view if there are several."""
     terms = audit.terms
     if is_plain(terms.views) or isinstance(terms.domain, Form):
         return [
@@ -265,7 +265,7 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
 
 
 def _views_counted(row: CampaignStatus) -> Table:
-    """Return rows with the number of devices of each view, beside the expected number."""
+    """Return a table with the number of devices of each view, beside the expected number."""
     table = Table(box=None, pad_edge=False, title=Text(f"\nViews of {row.name}"), title_justify="left")
     for name in ("view", "devices", "expected"):
         table.add_column(name, justify="right")
@@ -278,8 +278,8 @@ def _views_counted(row: CampaignStatus) -> Table:
 
 
 def _revoked(periods: Mapping[int, int]) -> str:
-    """Return the number of revoked keys as text; if some are revoked from a later period than period 0 on, also their
-    number and the first of these periods or the range of them."""
+    """Return the number of revoked keys as text; if some are revoked only from a later period than 0 on, also their
+    number and that period, or the range of such periods."""
     later = [period for period in periods if period]
     words = f"{sum(periods.values()):,} revoked"
     if not later:

@@ -67,7 +67,8 @@ def results_section(found: Estimate, truth: Floats | None, read: Ordered | None)
 
 
 def missed(found: Estimate, truth: Floats) -> str:
-    """Return a sentence that states the distance of an estimate from the true shares of a rehearsal."""
+    """Return a sentence that states how many intervals contain the true share of a rehearsal, and the distance of the
+    estimate from the true shares."""
     known = ~np.isnan(found.low)
     inside = int(((found.low <= truth) & (truth <= found.high))[known].sum())
     within = f"{inside:,} of {int(known.sum()):,} intervals contain the true share"
@@ -75,8 +76,8 @@ def missed(found: Estimate, truth: Floats) -> str:
 
 
 def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
-    """Return the section with the mean, the quantiles and the shares of ranges as tables, and the distribution function
-    as a picture."""
+    """Return the tables of the mean, the quantiles and the shares of ranges; those that were not requested are left
+    out."""
     confidence = f"{100 * read.found.confidence:.4g}% interval"
     domain = read.found.terms.domain
     of_unit = f", in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else ""
@@ -182,5 +183,5 @@ def _picked(found: Estimate, shown: int) -> str:
 
 
 def _doubtful(found: Estimate, x: int, shown: int) -> list[Html]:
-    """Return the mark for a selected value whose share may be zero."""
+    """Return the mark for a selected value whose share may be zero; empty for other values."""
     return [tag("span", f" {MAY_BE_ZERO}", class_="soft")] if may_be_zero(found, x, shown) else []

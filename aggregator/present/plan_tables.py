@@ -199,13 +199,13 @@ def _columns(headings: Sequence[str]) -> str:
     meanings = {
         "standard error": "of one share",
         "error of the mean": "its standard error",
-        "people for": "the people needed for this standard error of a share",
-        "a person's error": "the expected squared error of one answer, by the report and the prior",
-        "mean absolute error": "of a report, as an answer",
+        "people for": "the people needed for the standard error E of a share",
+        "a person's error": "the expected squared error of one answer, estimated from its report and the prior",
+        "mean absolute error": "of a report that is taken as the answer",
         "people per report": "the most people for whom one forged report counts",
     }
     return "; ".join(
-        f"{name}{' ...' if name == 'people for' else ''}: {meaning}"
+        f"{name}{' E' if name == 'people for' else ''}: {meaning}"
         for name, meaning in meanings.items()
         if any(heading.startswith(name) for heading in headings)
     )
@@ -278,8 +278,8 @@ def form_tables(found: FormPlan) -> list[Table]:
         box=None, pad_edge=False, title="\nAssociations, the easiest to find first", title_justify="left",
         caption=Text(
             "V is the least Cramer's V that is found in four of five surveys (0 is none, 0.1 weak, 0.3 medium, 1 "
-            "the strongest); with V above 1, not even the strongest is found. People: the number needed to find a "
-            "medium association."
+            "the strongest); \"above 1\" means that not even the strongest is found. People: the number needed to find "
+            "a medium association."
         ),
         caption_justify="left",
     )  # fmt: skip

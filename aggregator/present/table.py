@@ -119,7 +119,7 @@ def district_words(found: Estimate, each: Resolution) -> str:
 
 
 def district_name(domain: Domain, resolution: str) -> str:
-    """Return the name of a district of a resolution."""
+    """Return the name of the districts of a resolution, in the plural."""
     if not resolution.isdecimal():
         return resolution
     if isinstance(domain, Grid):
@@ -181,7 +181,7 @@ def distance_name(domain: Domain) -> str:
 
 
 def distance(found: Estimate, truth: Floats) -> str:
-    """Return a sentence that states the distance to the true shares."""
+    """Return a phrase that states the distance of an estimate from the true shares."""
     far = percent(away(found, truth), 2)
     if isinstance(found.terms.domain, Items):
         return f"{distance_name(found.terms.domain)} of an item's share from the truth: {far}"

@@ -47,7 +47,7 @@ def trade_off_chart(found: Sequence[TradeOff]) -> Html:
 
 
 def _line(name: str, points: Iterable[tuple[float, float]]) -> Html:
-    """Return a line through (false alarm, missed detection), with the resolution of the chart."""
+    """Return a line through points (false alarm, missed detection), rounded to a tenth of the chart's unit."""
     places = dict.fromkeys(f"{LEFT + SIDE * false:.1f} {TOP + SIDE * (1 - missed):.1f}" for false, missed in points)
     return tag("path", d="M" + "L".join(places), class_=name)
 

@@ -181,7 +181,9 @@ def draw_difference(found: Difference, path: Path) -> None:
         for side_of in ("top", "right", "left"):
             axes.spines[side_of].set_visible(False)
     figure.legend(loc="outside lower left", ncols=2, frameon=False, fontsize=8.5)
-    parts = [f"{'' if own else 'simultaneous '}{100 * found.confidence:.4g}% intervals; red: significant differences"]
+    parts = [
+        f"{'' if own else 'simultaneous '}{100 * found.confidence:.4g}% intervals; orange: significant differences"
+    ]
     parts.append(selection_of_places(found, len(shown)))
     _entitle(figure, heading(found), f"{found.before.reports:,} and {quantity(found.after.reports, 'report')}", *parts)
     save(figure, path)

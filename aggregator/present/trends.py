@@ -54,8 +54,8 @@ LAST_DATE = 253_402_300_799
 
 
 def spans_table(trend: Trend, rows: int = ROWS) -> Table:
-    """Return a table with a row for each span: its dates and its number of reports; if there are many spans, only the
-    first and the last."""
+    """Return a table with a row for each span: its dates, and its numbers of reports and devices; if there are many
+    spans, only for the first and the last ones."""
     terms = trend.latest.terms
     table = new_table(entitled(trend.latest))
     rehearsal = any(point.truth is not None for point in trend.points)
@@ -309,7 +309,10 @@ def selection_of_places(found: Difference, shown: int) -> str:
         return selection(found, shown) if shown < len(found.raw) else ""
     count, what = len(significant_places(found)), "changes" if found.paired else "differences"
     if not count:
-        return f"no {what[:-1]} is significant at any resolution: the {shown} most significant at the coarsest"
+        return (
+            f"no {what[:-1]} is significant at any resolution; shown are the {shown} districts of the coarsest one "
+            f"with the strongest evidence of a {what[:-1]}"
+        )
     words = f"the {shown} most significant of {count:,}" if shown < count else f"the {count:,}"
     return f"{words} significant {what}; {BY_RESOLUTION}"
 
@@ -374,7 +377,7 @@ def dates(terms: Campaign, span: Span) -> tuple[str, str]:
 
 
 def moment(seconds: int, period: int) -> str:
-    """Return a time in UTC as text, with hours and minutes if periods do not begin at midnight."""
+    """Return a time in UTC as text; without hours and minutes if it is midnight and periods last whole days."""
     if seconds > LAST_DATE:
         return f"{seconds:,} s"
     shown = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
@@ -382,7 +385,7 @@ def moment(seconds: int, period: int) -> str:
 
 
 def basis(found: Difference) -> str:
-    """Return a sentence that explains how the two sides were compared."""
+    """Return a phrase that explains how the two sides were compared."""
     if found.paired:
         return "devices that answered on both sides were compared with themselves"
     return "the two sides were taken to be independent"
