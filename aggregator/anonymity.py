@@ -136,7 +136,8 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
         fewest, least_diverse = channel.inputs, smallest
     elif len(seen) * channel.inputs > MOST_STEPS:
         raise ReleaseError(
-            "l-diversity cannot be computed: the channel is too large to find the answers that can give each output"
+            "l-diversity cannot be computed: the channel is too large to find the answers that can give each output. "
+            "It can be computed only for a campaign with fewer values or fewer different outputs"
         )
     else:
         fewest, least_diverse = min((sum(channel.weight(x, int(y)) > 0 for x in everything), int(y)) for y in seen)

@@ -103,5 +103,7 @@ def _object_stores() -> str:
 def _room() -> str:
     free = shutil.disk_usage(Path.cwd()).free
     if free < ROOM:
-        raise RuntimeError(f"{free / 2**30:.1f} GiB free here; a large ingest needs at least {ROOM / 2**30:g} GiB")
+        raise RuntimeError(
+            f"{free / 2**30:.1f} GiB free here; a large ingest needs at least {ROOM / 2**30:g} GiB: free some space"
+        )
     return f"{free / 2**30:.0f} GiB free here"

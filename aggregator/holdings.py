@@ -1,7 +1,7 @@
 """Reads a study: its campaigns, their registered keys, and the refused envelopes.
 
-Modules that only need campaigns and keys use ``Holdings``. Its subclass ``Study`` adds methods for changes and
-estimates: study.
+Modules that only need campaigns and keys use ``Holdings``. Its subclass ``study.Study`` adds methods for changes and
+estimates.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class CampaignFile:
 
 @dataclass(frozen=True)
 class BatchFile:
-    """A batch.
+    """The unverified content of a batch.
 
     Attributes:
         size: the size of the batch in bytes.

@@ -1,7 +1,7 @@
 """The study: a directory, or a prefix in a bucket, with campaigns, keys and counted reports.
 
-A study has four append-only Delta tables. Any program that reads Delta tables can read it. Each counted report counts
-once and is never removed.
+A study has four append-only Delta tables. Any program that reads Delta tables can read it. Each report counts at most
+once, and a counted report is never removed.
 
 ``holdings`` reads campaigns and keys, ``estimates`` computes estimates from counted reports, ``status`` the state of
 campaigns, and ``intake`` ingests files.
@@ -45,9 +45,9 @@ class EnrolResult:
 
     Attributes:
         added: keys newly registered.
-        known: enrolments of keys registered before, or twice in the batch.
-        refused: refused items by reason; "bad-signature" also counts weak keys, under which a signature proves
-            nothing, and keys that share the key id of another key.
+        known: enrolments of keys that were registered before, or that occur earlier in the batch.
+        refused: number of refused items by reason; "bad-signature" also counts weak keys, under which a signature
+            proves nothing, and keys that share the key id of another key.
     """
 
     added: int
@@ -201,6 +201,7 @@ class Study(Estimates):
         applies.
 
         Args:
+            batches: enrolments, one envelope after another in each batch.
             since: a period that exists in the campaigns of all these keys.
         Returns:
             The number of keys that were not revoked before, or were revoked only from a later period on.

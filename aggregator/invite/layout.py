@@ -23,7 +23,7 @@ WIDE, HIGH = 210.0, 297.0
 EDGE = 17.0
 COLUMN = WIDE - 2 * EDGE
 POINT = 25.4 / 72
-"""Millimetres."""
+"""The length of a point in millimetres."""
 SCALES = tuple(size / 100 for size in range(130, 44, -5))
 LEAST_GAP, MOST_GAP = 5.5, 11.0
 """Millimetres between two sections at scale 1: the minimum, and the maximum that is added to it."""

@@ -63,7 +63,7 @@ def _read(language: str) -> Wording:
 
 
 WORDINGS = {language: _read(language) for language in ("en", "de")}
-"""By language."""
+"""The fixed texts of posters and cards, by language."""
 
 
 def missing_texts(terms: Campaign, language: str) -> list[str]:

@@ -26,7 +26,8 @@ def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", downloa
         closing: the signed notice that closes the campaign early, or b"".
         download: whether people save their reports as files; needed if the campaign names no address.
     Raises:
-        NoPage: the campaign is over, names no address, or names only addresses that a policy cannot contain.
+        NoPage: the campaign is over, names an address that a policy cannot contain, names no address although
+            ``download`` is False, or names one although ``download`` is True.
         BundleError: the pages' script cannot be built.
     """
     terms = signed.terms

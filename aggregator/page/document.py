@@ -47,7 +47,7 @@ _NO_ORIGIN = "'none'"
 _STYLE_BLANK = re.compile(r"""("[^"]*"|'[^']*')|/\*.*?\*/|\s*([{};,])\s*|\s*(?=\n)""", re.DOTALL)
 """Matches quoted texts and signs of a style, which are kept, and comments and blank space, which are removed."""
 _IN_JSON = str.maketrans({sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"})
-"""Characters that could end a script element, or a line of a script."""
+"""Escapes of the characters that could end a script element, or a line of a script."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ KEYWORDS = frozenset((
     "package", "private", "protected", "public", "return", "set", "static", "super", "switch", "target", "this",
     "throw", "true", "try", "typeof", "undefined", "var", "void", "while", "with", "yield",
 ))  # fmt: skip
-"""Words that are not names everywhere; they are not shortened."""
+"""Words that are keywords everywhere or in some places; they are not shortened."""
 _BEFORE_OBJECT = frozenset((
     "return", "throw", "typeof", "in", "of", "instanceof", "new", "await", "yield", "case", "const", "let", "var",
     "default", "void", "delete",
