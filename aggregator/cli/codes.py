@@ -25,8 +25,8 @@ from protocol.link import Link
 FORMATS = ("csv", "pdf")
 
 
-def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name that does not end in .csv or .pdf; return the file, None if none is named."""
+def _require_ending(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file name that does not end in .csv or .pdf; return the path, or None if the option is not given."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
         raise click.BadParameter(
             f"the name must end in .csv for codes or in .pdf for cards, not {path.name}", ctx, param
@@ -44,7 +44,7 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 @click.option(
     "--out",
     type=shell.writable,
-    callback=_require_form,
+    callback=_require_ending,
     help="File to write: a .csv for mailing, or a .pdf of cards.",
 )
 @shell.as_json
@@ -96,7 +96,7 @@ def codes(
 
 
 def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str | None) -> bytes:
-    """Return the bytes of a file of codes."""
+    """Return the content of the file ``out``: a CSV file of codes and links, or a PDF file of cards."""
     if out.suffix.lower() == ".csv":
         written = io.StringIO()
         table = csv.writer(written, lineterminator="\n")

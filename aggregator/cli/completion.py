@@ -59,7 +59,7 @@ def completion(shell_name: str) -> None:
     zsh:  eval "$(halftruth completion zsh)"    in ~/.zshrc
     fish: halftruth completion fish > ~/.config/fish/completions/halftruth.fish
 
-    Campaigns are those of the study that --study or HALFTRUTH_STUDY names.
+    The campaigns are completed from the study that --study or HALFTRUTH_STUDY names.
     """
     completer = get_completion_class(shell_name)
     if completer is None:

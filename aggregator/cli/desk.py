@@ -1,6 +1,7 @@
 """Commands that add data to a study: import, enrol, revoke, ingest.
 
-Each command changes the study in one step, completely or not at all, and prints how many items were added or refused.
+Each commit changes the study completely or not at all. ``enrol`` and ``ingest`` may make several commits; if such a
+command is interrupted, its earlier commits are kept.
 
 ``estimate``, ``changes`` and ``export`` have the commands that estimate from these data, and ``upkeep`` those that
 maintain a study.

@@ -1,7 +1,7 @@
 """The command estimate: estimate the distribution of a campaign's answers, or one number computed from it.
 
-Options that cannot be combined are refused before anything is counted. Then the engine makes one tally, and every
-output of the command comes from that tally.
+Options that cannot be combined are refused before anything is counted. Then the engine makes the needed tallies (with
+--by period, one for each span of periods), and every output of the command comes from them.
 
 ``changes`` prints estimates by period, and their changes. The estimators are imported when an estimate is made, so that
 the completion of an option stays fast.
@@ -101,8 +101,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     type=click.Choice(POOLS),
     default=POOLS[0],
     show_default=True,
-    help="Pooling of classes: all reports with equal weight, or by precision if classes have the same shares "
-    "(tested; refused if they differ).",
+    help="Pooling of classes. equal: every report has the same weight. precision: classes with smaller errors count "
+    "more; refused if a test shows that the shares of the classes differ.",
 )
 @click.option(
     "--question", metavar="NAME", help="Form: the shares of one question, from all devices that were asked it."
@@ -267,7 +267,7 @@ def _course(
 def _in_order(
     chosen: EstimateOptions, signed: SignedCampaign, tally: Tally, margins: tuple[KnownMargin, ...]
 ) -> Ordered:
-    """Print the requested quantiles and ranges, write the page if one is requested, and return them."""
+    """Print and return the requested quantiles and ranges; with --report, also write the page."""
     ranges = chosen.ranges
     found = estimate_ranges(
         _drawn(ranges, chosen), signed, tally, chosen.method, chosen.confidence, chosen.class_name, margins
@@ -365,8 +365,8 @@ def _write_binary(data: bytes) -> None:
 
 
 def _true_shares(path: Path, domain: Domain, classes: tuple[str, ...], name: str | None) -> Floats:
-    """Return the true shares in a file of the format that ``simulate`` reads; only those of the class ``name``, if
-    given."""
+    """Return the true shares from a file in the format of ``simulate --truth``: those of the class ``name``, or of
+    everybody if it is None."""
     from aggregator.truth_file import read_truth
 
     truth = read_truth(path, domain, classes)

@@ -1,4 +1,4 @@
-"""The options of the command estimate together: the options that exclude each other, and those that need another."""
+"""The options of the command estimate, and the checks of their combinations."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ class EstimateOptions:
 
     @cached_property
     def given(self) -> frozenset[str]:
-        """The names of the options that were given; ``format`` only for a format of ``FILES``."""
+        """The names of the options that differ from their defaults; ``format`` only for a format of ``FILES``, and
+        never ``confidence`` or ``engine``."""
         changed = [
             one.name for one in fields(self) if one.default is not MISSING and getattr(self, one.name) != one.default
         ]

@@ -46,7 +46,8 @@ def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
 
 
 def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False) -> None:
-    """Refuse --question and --cross for a campaign that is not a form; refuse a form without either of them.
+    """Refuse --question and --cross for a campaign that is not a form, unknown questions of a form, and a form without
+    either option.
 
     Args:
         page: whether a page is written, which covers all questions of a form.
@@ -67,7 +68,7 @@ def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False)
 
 @dataclass(frozen=True)
 class FormRequest:
-    """The requested questions of a form, and how to estimate and print them.
+    """The requested questions of a form, with the options for their estimates and the output.
 
     Attributes:
         names: the questions.
@@ -100,10 +101,11 @@ def print_form(
     plot: Path | None = None,
     where: str | None = None,
 ) -> FormEstimate:
-    """Estimate the requested questions, weighted to known margins, and return them; print them beside the true shares,
-    and draw them.
+    """Print and return the estimates of the requested questions, weighted to known margins.
 
     Args:
+        truth_file: a file of true answers, whose shares are printed beside the estimates; None for no such file.
+        plot: the PNG file to draw; None for no picture.
         where: the class of people; None for everybody.
     """
     from aggregator.estimate.classes import signed_within

@@ -16,8 +16,8 @@ from aggregator.invite.invitation import invite as invitation
 FORMATS = ("svg", "pdf", "png", "html")
 
 
-def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name that does not end in a poster format; return the file, None if none is named."""
+def _require_ending(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    """Refuse a file name that does not end in a poster format; return the path, or None if the option is not given."""
     if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
         raise click.BadParameter(f"the name must end in one of .{', .'.join(FORMATS)}, not {path.name}", ctx, param)
     return path
@@ -29,7 +29,10 @@ def _require_form(ctx: click.Context, param: click.Parameter, path: Path | None)
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the poster, such as de. [default: the campaign's]")
 @click.option(
-    "--out", type=shell.writable, callback=_require_form, help="File to draw the poster to: .svg, .pdf, .png or .html."
+    "--out",
+    type=shell.writable,
+    callback=_require_ending,
+    help="File to draw the poster to: .svg, .pdf, .png or .html.",
 )
 @shell.as_json
 @shell.in_study
@@ -44,9 +47,9 @@ def invite(
 ) -> None:
     """Invite people to CAMPAIGN, a campaign of the study or a signed campaign's file.
 
-    Print the link and its QR code; with --out, draw a poster of one A4 page with both. The link contains the study's
-    address, the campaign's id and the fingerprint of the author's key. A person needs nothing else to join, except a
-    code if the campaign accepts enrolled devices only.
+    Print the link and its QR code; with --out, print the link, and draw a poster of one A4 page with both. The link
+    contains the study's address, the campaign's id and the fingerprint of the author's key. A person needs nothing else
+    to join, except a code if the campaign accepts enrolled devices only.
     """
     known = signed.named_campaign(ctx, what, trust)
     campaign = known.campaign

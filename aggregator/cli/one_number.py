@@ -28,7 +28,8 @@ class NumberRequest:
 
     Attributes:
         offset: a number that is added to each weight.
-        population: the number of people that the reports represent; None for the number of reports.
+        population: the number of people that the reports represent; None for the number of reports, and for the share
+            of a value.
         coefficients: a file of coefficients by class, for a sum over people; None for no such sum.
     """
 
@@ -49,8 +50,11 @@ def one_number(
         margins: known shares of the population by class, for the mean.
 
     Raises:
+        Failure: the campaign has no such value, or a value has no weight.
         BadData: the file of weights or coefficients does not fit the campaign.
-        NotANumber, NotEnough, NotInvertible
+        NotANumber: the answers have no sum or no mean.
+        NotEnough: fewer devices have answered than the campaign's minimum.
+        NotInvertible: the channel has no unbiased estimate.
     """
     if request.coefficients is not None:
         each = read_coefficients(request.coefficients, terms)

@@ -95,7 +95,7 @@ def require_period(terms: Campaign, period: int) -> None:
 
 
 def require_picture(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name that does not end in .png; return the file, None if none is named."""
+    """Refuse a file name that does not end in .png; return the path, or None if the option is not given."""
     if path is not None and path.suffix.lower() != ".png":
         raise click.BadParameter(f"pictures are PNG files: the name must end in .png, not {path.name}", ctx, param)
     return path

@@ -100,8 +100,8 @@ def plan(
     """Compare all mechanisms for a question: exact expected error, bits, people needed, and which one is chosen.
 
     Describe the question by a DRAFT, or by --values or --number together with --epsilon and at most one of
-    --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. Only for
-    forms, classes and views, the tables use the mechanism that the draft names.
+    --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. The
+    tables ignore the mechanism that the draft names, except for forms, classes and views.
 
     For numbers, dates and ordered values, a first table compares the goals of [analysis]. For a form, the tables have
     the expected error of each question and the associations that can be found. For classes of people, the tables have

@@ -48,7 +48,8 @@ class Ranges:
 
     @classmethod
     def usual(cls, terms: Campaign) -> Ranges:
-        """Return the defaults for comparisons: the mean, and for a wave five quantiles and a few bins."""
+        """Return the defaults for comparisons: the mean if the campaign has one, and for a wave also five quantiles
+        and a few bins."""
         from aggregator.estimate.bins import FEW, bin_starts
         from aggregator.estimate.ordered import has_mean, is_wave
 
@@ -60,11 +61,11 @@ class Ranges:
 
     @property
     def named(self) -> list[str]:
-        """The names of the options that were given."""
+        """The names of the given options for quantiles and ranges; --mean is not one of them."""
         return [name for name in ("quantiles", "cdf", "bins", "above", "between") if getattr(self, name)]
 
     def require_parts(self) -> tuple[float, ...]:
-        """Return the numbers of the option --quantiles, such as 0.1,0.5."""
+        """Return the numbers of the option --quantiles; refuse other words, and numbers outside 0 to 1."""
         try:
             parts = tuple(float(part) for part in (self.quantiles or "").split(",") if part.strip())
         except ValueError:
@@ -174,7 +175,8 @@ def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, co
 
 
 def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot: Path | None = None) -> None:
-    """Print the estimates of each period or class and the differences, and draw the distribution functions."""
+    """Print the estimates of each period or class and the differences; if ``plot`` is given, draw the distribution
+    functions."""
     from aggregator.cli.spans import warn_left_out, warn_single
     from aggregator.present.ordered_course import course_csv, course_tables
 
@@ -201,7 +203,7 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
 
 
 def print_ranges(found: Ordered, ranges: Ranges, output_format: str, plot: Path | None) -> None:
-    """Print the requested quantiles and ranges, and draw them with the distribution function."""
+    """Print the requested quantiles and ranges; if ``plot`` is given, draw them with the distribution function."""
     from aggregator.present.ordered import ordered_csv, ordered_table
 
     printed = found if ranges.cdf else replace(found, cdf=())

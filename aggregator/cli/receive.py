@@ -26,8 +26,7 @@ from aggregator.study import Study
     "--max-bytes",
     type=WholeNumber(1024, 2**26),
     default=MAX_BYTES,
-    show_default=True,
-    help="Maximum upload size in bytes.",
+    help=f"Maximum upload size in bytes. [default: {MAX_BYTES:,}]",
 )
 @click.option(
     "--per-minute",
@@ -86,7 +85,10 @@ def receive(
 
 
 def _tls_fault(error: ssl.SSLError, certificate: Path | None) -> str:
-    """Return the text of the error for files that OpenSSL refuses; it does not say which file it cannot read."""
+    """Return the text of the error for files that OpenSSL refuses.
+
+    OpenSSL does not name the file, so the certificate alone is loaded again.
+    """
     if error.reason == "KEY_VALUES_MISMATCH":
         return "--tls-key is not the key of the certificate in --tls-cert: give the key of this certificate"
     try:

@@ -91,7 +91,8 @@ class CommandGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse an unknown command with the nearest one of the table, because click suggests only loaded commands."""
+        """Refuse an unknown command, and suggest the nearest command of the table; click itself suggests only loaded
+        commands."""
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
             meant = suggestion(name, COMMANDS) or "; halftruth --help lists the commands"
@@ -185,8 +186,8 @@ def halftruth(ctx: click.Context, study: Place | None) -> None:
     An author writes a question and signs it as a campaign. Devices perturb their answers and send signed reports. The
     study verifies the reports and estimates the distribution of answers, with confidence intervals.
 
-    A first session: keygen, campaign, audit, then --study DIR import, ingest, estimate. `halftruth demo` shows all
-    of it on real data.
+    A first session: keygen, campaign, audit, then --study DIR import, receive, ingest, estimate. `simulate` makes
+    reports for a rehearsal. `halftruth demo` runs a session on real answers.
     """
     ctx.obj = study
 

@@ -34,8 +34,8 @@ from protocol.errors import OutsideSchedule
     "priors_file",
     type=shell.existing,
     help="Instead of --truth, if people declare their own priors: CSV whose header names the values, optionally "
-    "followed by count. Each row has the weights that one person, or count people, declare. Their answers are drawn "
-    "from these weights, unless a first column value states them.",
+    "followed by count. Each row has the weights that one person declares, or, with the column count, that many "
+    "people. Their answers are drawn from these weights; with a first column named value, they are taken from it.",
 )
 @click.option(
     "--answers",
@@ -83,7 +83,7 @@ def simulate(
     campaign accepts any device, the batch also contains the devices' enrolments. If it accepts enrolled devices only,
     register the file of --keys with `halftruth enrol`. If the campaign has classes and --truth has no column
     class, each person's class is drawn uniformly at random. In a campaign for people's own priors, everybody declares
-    the shares of --truth, or each person the prior in the file of --priors.
+    the shares of --truth; with --priors, each person declares the prior in their row.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
     probability 1 - CHANGE, and otherwise draws an answer from the true shares (of their class), which may be the same
@@ -133,7 +133,8 @@ def simulate(
 def _people_of(
     terms: Campaign, truth_file: Path | None, priors_file: Path | None, seed: int | None
 ) -> tuple[Truth, str]:
-    """Return the true answers and declared priors of the simulated people, and the drawn answers as CSV text, or ""."""
+    """Return the true answers and declared priors of the simulated people, and the drawn answers as CSV text ("" if
+    none were drawn)."""
     if truth_file is not None:
         truth = read_truth(truth_file, terms.domain, terms.classes, most=simulation.MOST_PEOPLE)
         return truth, ""

@@ -14,7 +14,7 @@ from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
 MOST_SPANS = 200
-"""Maximum number of spans in one estimate."""
+"""Maximum number of periods that are estimated one by one if --periods is not given."""
 MOST_NAMES = 5
 """Maximum number of names in a warning."""
 

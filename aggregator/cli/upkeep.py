@@ -74,7 +74,7 @@ def _text(size: Size) -> str:
     "batches",
     type=shell.batches,
     multiple=True,
-    help="File or folder of reports; may be repeated. [default: the study's archive, inbox/done]",
+    help="File, folder or s3:// location of reports; may be repeated. [default: the study's archive, inbox/done]",
 )
 @click.option("--campaign", "campaigns", type=shell.existing, multiple=True, help="A signed campaign.")
 @click.option("--trust", type=shell.existing, multiple=True, help="The public key of the author of a --campaign.")

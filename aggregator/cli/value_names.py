@@ -1,4 +1,4 @@
-"""Reads the values, districts and weights that the options --value and --weights name."""
+"""The values, districts and weights that the options --value and --weights name."""
 
 from __future__ import annotations
 
