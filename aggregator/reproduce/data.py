@@ -166,7 +166,7 @@ class DataFolder:
         """Return the path of a data set's original file, or of its compact form if there is no original.
 
         Raises:
-            MissingData
+            MissingData: the folder has none of these files, or no folder was given.
         """
         source = SOURCES[name]
         names = (*source.originals, source.compact)

@@ -76,8 +76,10 @@ def lists(path: Path) -> tuple[Integers, Integers]:
 
 
 def rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
-    """Return the user, the item and whether there is a rating of each line, from a file with one JSON object per line:
-    ``user_id``, ``item_id``, and ``rating``, which may be null."""
+    """Return for each line of a file the user, the item's index, and whether the line has a rating.
+
+    A line is a JSON object with ``user_id``, ``item_id``, and ``rating``, which may be null.
+    """
     user, item, rated = array("q"), array("q"), []
     with _text(path) as file:
         for number, line in enumerate(file, 1):

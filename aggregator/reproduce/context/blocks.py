@@ -212,8 +212,9 @@ def _findings_of_gains(
     """Return the findings about the gain of blocks.
 
     Args:
-        error, bits: the error and the largest size of a report, by number of blocks, channel and level.
-        saved: the gain of each number of blocks at 1 nat.
+        error: the error by number of blocks, channel and level.
+        bits: the largest size of a report, by number of blocks and channel.
+        saved: LDP's error at 1 nat divided by that of each number of blocks.
         constants: the number of people needed as a multiple of the order of Theorem 4.
         bounded: the expected distance as a part of the bound of eq. 20.
     """

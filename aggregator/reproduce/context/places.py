@@ -214,8 +214,8 @@ def figure_3(setting: Setting) -> ExperimentResult:
 
 
 def _map(share: Floats) -> tuple[Curve, ...]:
-    """Return a curve for each of ``BANDS`` with the centres of its cells; there are no more points than a reader can
-    see."""
+    """Return a curve for each of ``BANDS`` with the centres of its cells; the smallest shares are left out, because a
+    reader cannot see more points."""
     curves = []
     for least, most, name, role in reversed(BANDS):
         cells = np.flatnonzero((share >= least) & (share < most) & (share > BANDS[2][0] / 40))

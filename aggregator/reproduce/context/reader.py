@@ -76,8 +76,10 @@ class CampaignReader:
         return Tally(generator.multinomial(people, outputs / outputs.sum()), people)
 
     def tally(self, people: Integers, generator: np.random.Generator) -> Tally:
-        """Return the tally of one simulated report of each person, with ``people[x]`` people who have value x. If a row
-        of the channel is too long, the values are drawn from the shares of ``people`` instead."""
+        """Return the tally of one simulated report of each person, with ``people[x]`` people who have value x.
+
+        The rows of projective response are too long, so its values are drawn from the shares of ``people`` instead.
+        """
         if isinstance(self.terms.channel, ProjectiveGeometry):
             return self.drawn(people / people.sum(), int(people.sum()), generator)
         return crowd.tally(self.terms.channel, people, generator)

@@ -1,4 +1,4 @@
-"""The mechanisms that the figures of Gu et al. 2020 compare, and what several figures have in common."""
+"""The mechanisms that the figures of Gu et al. 2020 compare, and functions that several figures use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read(data: DataFolder, name: str) -> Baskets:
 
 
 def partly(people: ItemHolders) -> str:
-    """Return a remark if only a part of the data was read."""
+    """Return a remark if only a part of the data was read; "" otherwise."""
     return (
         ""
         if ", whole" in people.label

@@ -13,7 +13,7 @@ from aggregator.reproduce.idldp.mechanisms import exactly, partly, repeated, sho
 from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, mean, squared
 
 PADDED = 2.0
-"""Levels in nats at which sentences compare paddings."""
+"""The level in nats at which sentences compare paddings."""
 
 BAYES = "IDUE-PS, empirical Bayes"
 FURTHER, PLAIN_FURTHER = f"{BAYES}, its best l", "OUE-PS, empirical Bayes"
@@ -33,7 +33,7 @@ class _Paddings:
         return self.errors[label][name][at] / self.errors[label][other][at]
 
     def by_level(self, label: str, name: str) -> str:
-        """Return words for the lengths of an estimate."""
+        """Return the padding lengths of an estimate by level, as text."""
         lengths = self.lengths[label][name]
         return ", ".join(f"{length} at {eps:g}" for length, eps in zip(lengths, self.levels, strict=True))
 

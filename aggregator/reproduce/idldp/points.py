@@ -1,9 +1,10 @@
 """Graded projective response in the experiments of Gu et al. 2020, with points of a geometry instead of bit vectors.
 
 A report contains information about all items, so the error of a count depends on the true shares. For fixed people and
-a fixed assignment of the budgets to the items, the variance of an item's count is exactly
+a fixed assignment of the budgets to the items, the variance of an item's estimated count is exactly
 
-    n (E phi_x(Y)^2 - p_x),   phi_x: addition of a report to the share of x, with mean 1 for x and 0 for other items
+    n (E phi_x(Y)^2 - p_x),   phi_x: contribution of a report to the estimated share of x,
+                              with mean 1 for x and 0 for other items
 
 ``synthetic`` and ``first_items`` have the figures.
 """

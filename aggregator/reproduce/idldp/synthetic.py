@@ -46,12 +46,13 @@ from protocol.channels.bits.channel import S
 from protocol.notions import Ldp
 
 CROWD = 100_000
+"""Number of people."""
 POWER, EVEN = 100, 1000
-"""Number of people, and numbers of items."""
+"""Numbers of items of the power law and of the uniform distribution."""
 
 
 def figure_2(setting: Setting) -> ExperimentResult:
-    """Compute expected and simulated errors of five mechanisms, for power-law and uniform data."""
+    """Compute expected and simulated errors of six mechanisms, for power-law and uniform data."""
     levels = SPARSE if setting.quick else FULL
     rank = np.arange(1, POWER + 1)
     steep = 1 / rank - 1 / (rank + 1)

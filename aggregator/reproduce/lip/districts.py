@@ -172,6 +172,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
 def population_error(channel: Channel, prior: Sequence[int], truth: Floats) -> float:
     """Return the mean of |one-hot - posterior|^2 over people distributed as ``truth``, with the posterior of ``prior``.
 
+    With t = truth, P = prior, Q(y|x) = channel, and P(y), t(y) the distributions of the outputs under both, it is
+
     1 - 2 sum over y of (sum over x of t P Q^2) / P(y) + sum over y of t(y) (sum over x of P^2 Q^2) / P(y)^2
     """
     distribution, decoder = np.array(prior) / sum(prior), decoder_of(channel)

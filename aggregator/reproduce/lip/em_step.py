@@ -42,7 +42,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         "lip": crowd.campaign(domain, Information(level(eps), prior), "lip"),
         "ldp": crowd.campaign(domain, Ldp(level(eps)), "auto"),
     }
-    # Maximum likelihood takes ten seconds for a survey, so the quick form leaves it out.
+    # Maximum likelihood takes ten seconds for a survey, so a quick run leaves it out.
     methods = [name for name in METHODS if name != "lip em" or not setting.quick]
     means: list[dict[str, float]] = []
     step = 0.0

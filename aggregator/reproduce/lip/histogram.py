@@ -37,8 +37,8 @@ LAWS = {"uniform": (1,) * SIZE, "Zipf": tuple(math.ceil(2**40 / rank) for rank i
 EVEN, ZIPF = LAWS["uniform"], LAWS["Zipf"]
 
 NATS, PEOPLE, WRONG = 2.0, 10_000, 0.3
-"""The comparison of estimators: the level in nats, the number of people, and the share of people for whom a wrong prior
-is wrong."""
+"""The comparison of estimators: the level in nats, the number of people, and the share of the people whose answers
+follow another distribution than a wrong prior."""
 
 ESTIMATORS = (
     ("LIP MMSE", "lip", "mmse"),

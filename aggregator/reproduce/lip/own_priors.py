@@ -38,8 +38,8 @@ SIMULATED = 4.0
 DRAWS = 8_000_000
 """Maximum number of people simulated at a level, but at least ``LEAST_SURVEYS`` surveys."""
 LEAST_SURVEYS = 20
-LEAST_DRAWN = 1e-4
-"""Errors below this are not plotted, because they would compress the other curves."""
+LEAST_PLOTTED = 1e-4
+"""Errors of the server below this are not plotted, because they would compress the other curves."""
 
 CROWDS = (5, 500, 50_000)
 FEW, SOME, MANY = CROWDS
@@ -141,7 +141,7 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
 
 
 def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
-    server = tuple(root if root > LEAST_DRAWN else math.nan for root in roots(errors["server"]))
+    server = tuple(root if root > LEAST_PLOTTED else math.nan for root in roots(errors["server"]))
     curves = (
         *compared(SPARSE, errors, " for all"),
         Curve("valid optimum, simulated", SPARSE[: len(simulated)], roots(simulated), "optimum", marks=True),
@@ -152,7 +152,7 @@ def _panel(people: int, errors: Errors, simulated: Sequence[float]) -> Panel:
 
 
 def _of_server(p: Floats, eps: float, local: float) -> float:
-    """Return the error of a trusted server per person, from the error ``local`` of the devices."""
+    """Return the error of a trusted server per person: at most ``local``, the error of the devices."""
     if len(p) <= MOST_PEOPLE:
         return central_of(p.tolist(), level(eps)) / len(p)
     return min(trusted_sum(p, eps) / len(p), local)  # a server can simulate the devices (Theorem 6)

@@ -57,6 +57,7 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
         values: the number f(x) of each value x; not all numbers may be the same.
         level: the LIP level in nanonats.
     Raises:
+        ChannelError: the linear program was not solved.
         Uncertified: no rounding was found that satisfies the level.
     """
     notion = Information(level, tuple(prior))

@@ -3,8 +3,7 @@
 The server has the bit of each person and publishes an output. No output may change the probability of either value of
 one person's bit by more than the factor e^eps. ``central`` applies to one common prior, where the optimum has a closed
 form; ``central_of`` applies to individual priors and solves a linear program; ``trusted_sum`` bounds the optimum for
-many people. All are for comparison with local
-mechanisms; no campaign uses them.
+many people. All are for comparison with local mechanisms; no campaign uses them.
 
 Source: Jiang, Li, Tandon (long version), sec. IV-D, Def. 4, Theorem 6 and Prop. 5.
 """
