@@ -42,7 +42,7 @@ SURVEYS = 200
 EM_SURVEYS = 10
 """Number of surveys for maximum likelihood, which takes about a second for one."""
 AIM = 0.40
-"""Total variation of the best estimate, k = 1024, Zipf(1), n = 10^5, eps = 1."""
+"""Target: maximum total variation of empirical Bayes for k = 1024, Zipf(1), n = 10^5, eps = 1."""
 
 
 def values(size: int) -> Values:
@@ -105,14 +105,14 @@ def squared_error() -> Iterator[tuple[str, str]]:
                 worst = max(worst, (ratio, f"k={size}, eps={eps}, {name}, {channel.output_bits} bits"))
         limit = "1.035" if sizes == (LARGE,) else "1.18"
         yield (
-            f"squared error of auto over subset selection's, {what}, eps={LEVELS[0]} .. {LEVELS[-1]} [at most {limit}]",
+            f"squared error of auto / subset selection's, {what}, eps={LEVELS[0]} .. {LEVELS[-1]} [at most {limit}]",
             f"worst {worst[0]:.4f} ({worst[1]}), mean {np.mean(total):.4f}",
         )
     for eps in LEVELS:
         level = exact.level_from(eps)
         ratio = expected_mse(hadamard(LARGE, level)) / (4 * math.exp(eps) / (math.exp(eps) - 1) ** 2 * LARGE)
         yield (
-            f"squared error of Hadamard response over the asymptote, k={LARGE}, eps={eps} [cosh^2(eps/2)]",
+            f"squared error of Hadamard response / asymptote, k={LARGE}, eps={eps} [cosh^2(eps/2)]",
             f"{ratio:.4f} [{math.cosh(eps / 2) ** 2:.4f}]",
         )
 
@@ -168,7 +168,7 @@ def authoring() -> Iterator[tuple[str, str]]:
 
 
 def idue_table() -> Iterator[tuple[str, str]]:
-    """Yield the total variance per report of IDUE on the toy survey of Gu et al. 2020, Table I   (MATH 3.2).
+    """Yield the total variance per report of IDUE on the toy survey of Gu et al. 2020, Table I (MATH 3.2).
 
     The table has two estimates: the paper's, which is not corrected, and this project's, which uses that the shares sum
     to one.

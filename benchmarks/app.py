@@ -104,7 +104,7 @@ def run() -> list[tuple[str, str]]:
         longest = frames(number, place)
     return [
         ("cold start to the first screen, a new device [below 2 s]", f"{empty:.2f} s"),
-        ("cold start to the first screen, five studies [below 2 s]", f"{full:.2f} s"),
+        ("cold start to the first screen, five campaigns [below 2 s]", f"{full:.2f} s"),
         *(
             (
                 f"longest frame, from {question} to the report [at most 100 ms]",

@@ -1,7 +1,7 @@
 """The unit that answers automatically: its memory after many readings, and the cost of one reading.
 
-The unit runs in a process of its own, as with ``python -m edge_sdk run``. But the benchmark advances its clock, so that
-months of readings take seconds. The store is on the disk, and durable.
+The unit runs in a process of its own, as with ``python -m edge_sdk run``. But the benchmark advances the unit's clock,
+so that months of readings take seconds. The store is on the disk, and durable.
 
 The module device measures an answer alone.
 """
@@ -79,7 +79,8 @@ def campaign(readings: int) -> bytes:
 
 
 def unit(readings: int) -> dict[str, float]:
-    """Return the figures that a unit reports after ``readings`` readings, and ``bytes`` that it wrote for the study."""
+    """Return the figures of a unit after ``readings`` readings, with the ``bytes`` of its exported bundles and of its
+    ``store``."""
     with tempfile.TemporaryDirectory(dir=".") as made:
         folder = Path(made)
         (folder / "load.campaign").write_bytes(campaign(readings))

@@ -2,7 +2,7 @@
 
 The same devices join both campaigns and answer them in turns, so the ratio is comparable between fast and slow
 machines. The form has nine questions in 36 pairs; the key of a device decides its pair. The single question has 42
-values, the number of values of the longest question of the form.
+values, as many as the question of the form with the most values.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def run() -> list[tuple[str, str]]:
     clock, processor = ([median(one[which] for one in of_campaign) for of_campaign in times] for which in (0, 1))
     first, second = (median(found) for found in counted)
     return [
-        ("a form's answer over a single question's, processor time [1.3]", f"{processor[1] / processor[0]:.2f}"),
-        ("a form's answer over a single question's, elapsed time", f"{clock[1] / clock[0]:.2f}"),
+        ("a form's answer / a single question's, processor time [1.3]", f"{processor[1] / processor[0]:.2f}"),
+        ("a form's answer / a single question's, elapsed time", f"{clock[1] / clock[0]:.2f}"),
         (
             "a single question's answer",
             f"{processor[0] * 1e3:.2f} ms of the processor, {clock[0] * 1e3:.2f} ms on the clock",

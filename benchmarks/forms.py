@@ -87,13 +87,13 @@ def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.ra
     """Return the simulated tally of ``n`` people whose true shares are ``people``.
 
     Args:
-        channel: the channel; its outputs are sets, or each output is counted.
+        channel: subset selection, or a channel whose outputs are counted one by one.
     """
     if not isinstance(channel, SubsetSelection):
         distribution = decoder.forward(people)
         return Tally.of(rng.multinomial(n, distribution / distribution.sum()))
-    # A set contains the person's value with its own probability. The other values are equally likely, so those with the
-    # smallest random numbers are taken.
+    # A set contains the person's value with the probability of the channel. The other values are equally likely, so
+    # those with the smallest random numbers are taken.
     own = rng.choice(len(people), n, p=people)
     rank = rng.random((n, len(people)))
     rank[np.arange(n), own] = np.where(rng.random(n) < channel.having * channel.inside / 2**channel.scale, -1, 2)
@@ -102,7 +102,7 @@ def drawn(channel: Channel, decoder: Decoder, people: Floats, n: int, rng: np.ra
 
 
 def tables_of(views: Sequence[FormView]) -> list[CrossTable]:
-    """Return the table of each pair of questions, where the views are the pairs."""
+    """Return the table of two questions for each view; every view must ask exactly two questions."""
     margins = {question: margin(views, question) for question in sorted({q for view in views for q in view.questions})}
     return [CrossTable(view, *(margins[question] for question in view.questions)) for view in views]
 
@@ -207,7 +207,7 @@ def main() -> None:
         "forms", Path(__file__).with_suffix(".md"), **beside,
         surveys=SURVEYS, small=SMALL_SURVEYS, people=YES_NO_PEOPLE,
         table=page.table(("people", "nats", "as estimated", "raw", "no association", "found", "held"), rows),
-        yes_no=page.table(("each device is asked for one of", "of a question", "of a table"), small),
+        yes_no=page.table(("each device is asked for one of", "error of a question", "error of a table"), small),
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ ingest.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -75,7 +76,7 @@ def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> t
 
 
 def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
-    """Create a study with enrolled devices, and the file of their reports; return the folder.
+    """Create a study with enrolled devices, and the file of their reports; return the path of this file.
 
     Args:
         reports: number of envelopes, each with ``answers`` outputs.
@@ -181,7 +182,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     yield f"ingest of {result.read:,} envelopes, {result.outputs:,} reports", str(first)
     yield f"reports a second{many}", f"{result.outputs / first.wall:,.0f}"
     yield "reports a second of two processors, by processor time", f"{2 * result.outputs / first.cpu:,.0f}"
-    yield f"time of libsodium alone over the time of ingest{one.format(0.9)}", alone.over(first)
+    yield f"time of libsodium alone / time of ingest{one.format(0.9)}", alone.over(first)
     yield f"speed-up if the same file is ingested again{one.format(20)}", first.over(again)
     yield "peak memory [below 800 MB]", f"{peak:.0f} MB"
     yield "bytes a report in the table", f"{table / result.outputs:.1f}"
@@ -206,5 +207,10 @@ def run(reports: int = SINGLES) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
-    for what, figure in measured(Path(sys.argv[1])):
+    parser = argparse.ArgumentParser(description="Ingest a prepared batch, and print the figures.")
+    parser.add_argument("folder", type=Path, help="a folder with study, a study without reports, and batch.htr")
+    folder = parser.parse_args().folder
+    if not (folder / "batch.htr").is_file():
+        parser.error(f"{folder} has no batch.htr: `python -m benchmarks ingest` prepares a folder and removes it again")
+    for what, figure in measured(folder):
         print(what, figure, sep="\t", flush=True)

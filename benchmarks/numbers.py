@@ -64,7 +64,7 @@ def counted(distribution: Floats, n: int, rng: np.random.Generator) -> Integers:
 
 
 def by_wave(p: Floats, n: int) -> Estimator:
-    """Return the wave on integers, with the smoothing that held-out reports support."""
+    """Return the estimator by the wave on integers, with the smoothing that held-out reports support."""
     decoder = decoder_of(wave(len(p), NANONATS))
 
     def estimated(rng: np.random.Generator) -> Floats:
@@ -75,8 +75,8 @@ def by_wave(p: Floats, n: int) -> Estimator:
 
 
 def by_square_wave(p: Floats, n: int, smooth: bool) -> Estimator:
-    """Return the square wave with equal numbers of input and output buckets, and its published EM or EMS (Li et al.
-    2020)."""
+    """Return the estimator by the square wave, with equal numbers of input and output buckets and the published EM or
+    EMS (Li et al. 2020)."""
     eps, k = 1.0, len(p)
     odds = math.exp(eps)
     b = (eps * odds - odds + 1) / (2 * odds * (odds - 1 - eps))
@@ -105,8 +105,8 @@ def by_square_wave(p: Floats, n: int, smooth: bool) -> Estimator:
 
 
 def by_tree(p: Floats, n: int) -> Estimator:
-    """Return a hierarchy with equal numbers of people for the resolutions k, k / 4, k / 16, ..., made consistent from
-    the top."""
+    """Return the estimator by a hierarchy: equal numbers of people report each of the resolutions k, k / 4, k / 16 and
+    so on, and the estimates are made consistent from the top."""
     maps = [np.arange(len(p))]
     while int(maps[0].max()) >= BASE:
         maps.insert(0, maps[0] // BASE)
@@ -129,14 +129,17 @@ def by_tree(p: Floats, n: int) -> Estimator:
 
 
 def _one_hot(size: int) -> Channel:
-    """Return the best channel whose outputs are not sets, so that a whole survey is one multinomial draw."""
+    """Return the best of three channels whose outputs are not sets, so that a whole survey is one multinomial draw."""
     asked = Question(values(size), Ldp(NANONATS))
     return min((chosen(name, asked)[1] for name in ("randomized-response", "hadamard", "projective")), key=expected_mse)
 
 
 def by_labels(p: Floats, n: int, method: Callable[[Floats, Floats], Floats]) -> Estimator:
-    """Return the treatment of numbers as labels without an order: ``auto``'s channel for k edges, with an unbiased
-    estimate."""
+    """Return an estimator that treats numbers as labels without an order, with ``auto``'s channel for k edges.
+
+    Args:
+        method: the function from the unbiased estimate and its standard errors to the estimated shares.
+    """
     decoder = decoder_of(chosen(AUTO, Question(Buckets.of(range(len(p))), Ldp(NANONATS)))[1])
     distribution = np.maximum(decoder.forward(p), 0)
 

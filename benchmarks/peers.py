@@ -34,7 +34,7 @@ PYTHON = PLACE / "env" / "bin" / "python"
 
 SIZES, LEVELS, PEOPLE, SURVEYS, SEED = (16, 128, 1024), (1, 4), (10_000, 100_000), 10, 1
 COST_SECONDS, SECONDS = 2.0, 2.0
-"""Maximum processor seconds of one survey: of those that measure costs, and of the larger ones for errors."""
+"""Maximum processor seconds of a survey that measures costs, and of each larger survey that measures errors."""
 LIBRARIES = ("halftruth", "pure-ldp", "multi-freq-ldpy", "opendp")
 TRIALS = {
     "pure-ldp": "from pure_ldp.frequency_oracles import DEClient as C; C(1, 16).privatise(1)",
@@ -172,7 +172,7 @@ def costs(rows: list[dict[str, Any]], eps: float) -> str:
 
 
 def whole(rows: list[dict[str, Any]]) -> str:
-    """Return the cost of an answer, a key and a counted report of halftruth."""
+    """Return the table of halftruth's costs: an answer, an enrolled key and a counted report."""
     lines = []
     for row in rows:
         if one := row.get("whole"):
@@ -219,7 +219,10 @@ def main() -> None:
     steps = ("install", "measure", "write")
     parser.add_argument("step", nargs="?", choices=steps, help="run only this step [default: all]")
     parser.add_argument(
-        "--seconds", type=float, default=SECONDS, help="processor time a larger survey may take [%(default)s]"
+        "--seconds",
+        type=float,
+        default=SECONDS,
+        help="maximum processor seconds of a larger survey [default: %(default)s]",
     )
     asked = parser.parse_args()
     if asked.step == "install" or (asked.step is None and not (PLACE / "as-published.json").exists()):

@@ -106,7 +106,7 @@ def smallest(kind: Kind = Kind.REPORT) -> bytes:
 
 
 def most_expensive(address: Address, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
-    """Return the most expensive requests that any client may make, by name."""
+    """Return the most expensive requests that any client may make, and cheap ones for comparison, by name."""
     size = len(reports) // DEVICES
     forged = b"".join(reports[at : at + size - 1] + b"\0" for at in range(0, len(reports), size))
     crumbs = HEAD % b"reports" + b"content-length: 4096\r\n\r\n" + bytes(4096)

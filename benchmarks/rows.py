@@ -7,8 +7,8 @@ be measured.
 
 from __future__ import annotations
 
+import argparse
 import resource
-import sys
 import tempfile
 from collections.abc import Iterator
 from functools import partial
@@ -29,7 +29,7 @@ COMMIT_ROWS = 200_000
 
 
 def run(rows: int = ROWS) -> Iterator[tuple[str, str]]:
-    """Yield the figures of a separate process."""
+    """Yield the figures of a study of ``rows`` rows, measured in a separate process."""
     return printed("benchmarks.rows", str(rows))
 
 
@@ -68,6 +68,9 @@ def measured(folder: Path, rows: int) -> Iterator[tuple[str, str]]:
 
 
 if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Write rows to a new study, and print the figures.")
+    parser.add_argument("rows", type=int, nargs="?", default=ROWS, help="number of rows [default: %(default)s]")
+    rows = parser.parse_args().rows
     with tempfile.TemporaryDirectory() as name:
-        for what, figure in measured(Path(name), int(sys.argv[1]) if len(sys.argv) > 1 else ROWS):
+        for what, figure in measured(Path(name), rows):
             print(what, figure, sep="\t", flush=True)

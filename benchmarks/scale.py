@@ -11,12 +11,12 @@ driver's commits, because two workers and the driver compete for two cores.
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import os
 import resource
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -167,12 +167,12 @@ def run() -> Iterator[tuple[str, str]]:
         raise RuntimeError("the engines' rows and estimates do not have the same digest")
     core = REPORTS_VERIFIED / single.ingest.wall
     verify, ingest = (single.verify, double.verify), (single.ingest, double.ingest)
-    yield "speed-up of verification, 2 workers over 1 [at least 1.7]", f"{verify[0].wall / verify[1].wall:.2f}"
-    yield "  processor time of the workers, 2 over 1", f"{verify[1].cpu / verify[0].cpu:.2f}"
-    yield "speed-up of ingest, 2 workers over 1", f"{ingest[0].wall / ingest[1].wall:.2f}"
-    yield "  processor time of the workers, 2 over 1", f"{ingest[1].cpu / ingest[0].cpu:.2f}"
-    yield "speed-up of ingest, 2 threads over 1, local engine", f"{thread.ingest.wall / threads.ingest.wall:.2f}"
-    yield "time of ingest, 2 workers over the local engine", f"{double.ingest.wall / threads.ingest.wall:.2f}"
+    yield "speed-up of verification by a second worker [at least 1.7]", f"{verify[0].wall / verify[1].wall:.2f}"
+    yield "  processor time: 2 workers / 1 worker", f"{verify[1].cpu / verify[0].cpu:.2f}"
+    yield "speed-up of ingest by a second worker", f"{ingest[0].wall / ingest[1].wall:.2f}"
+    yield "  processor time: 2 workers / 1 worker", f"{ingest[1].cpu / ingest[0].cpu:.2f}"
+    yield "speed-up of ingest by a second thread, local engine", f"{thread.ingest.wall / threads.ingest.wall:.2f}"
+    yield "time of ingest: 2 workers / local engine", f"{double.ingest.wall / threads.ingest.wall:.2f}"
     for what, turns in (("local", threads), ("2 workers", double)):
         yield (
             f"a known file, compared with its first ingest, {what}",
@@ -191,7 +191,7 @@ def run() -> Iterator[tuple[str, str]]:
 
 
 def cpu(engine: Local | Cluster) -> float:
-    """Return the processor seconds that the workers have used."""
+    """Return the processor seconds that the workers have used; for the local engine, those of this process."""
     return (
         sum(engine.workers.client.run(time.process_time).values())
         if isinstance(engine, Cluster)
@@ -264,8 +264,8 @@ def peak() -> float:
 
 
 def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Iterator[tuple[str, str]]:
-    """Yield the seconds to find the replays of rounds among the rows of a period; every second report of a round is a
-    replay."""
+    """Yield the seconds to find the replays of two rounds of outputs among the rows of a period; half of the outputs of
+    a round are replays."""
     table = tables.snapshot(study.path / REPORTS)
     size, preferred = cluster.ROUND_OUTPUTS, engine.workers.preferred([None, None])
     known = tables.query(table, f"SELECT key FROM rows WHERE period = 0 LIMIT {size // 2}")["key"].to_numpy()  # noqa: S608
@@ -292,5 +292,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
 
 
 if __name__ == "__main__":
-    for what, measured in aggregate(int(sys.argv[1])):
+    parser = argparse.ArgumentParser(description="Tally generated rows, and deduplicate against them, on two workers.")
+    parser.add_argument("rows", type=int, help="number of rows")
+    for what, measured in aggregate(parser.parse_args().rows):
         print(f"  {what:<68} {measured}", flush=True)

@@ -57,20 +57,20 @@ def bare() -> bytes:
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Yield each figure with its target."""
+    """Yield the figures, with targets in brackets."""
     yield "all modules of the device without comments, gzipped", f"{len(gzip.compress(bare(), 9)) / 1000:.1f} kB"
     made = document(open_campaign(EDUCATION, [SIGNER.public]), page_code(), served=True)
     yield (
-        "the document of a campaign, by brotli (at most 60 kB)",
+        "the document of a campaign, by brotli [at most 60 kB]",
         f"{len(brotli.compress(made.encode())) / 1000:.1f} kB",
     )
     yield "the document of a campaign, gzipped", f"{len(gzip.compress(made.encode(), 9)) / 1000:.1f} kB"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile, chromium(Path(profile)) as browser:
         arguments = [AUTHOR.public.hex(), campaign().hex(), OPENS, ANSWERS, AUDITS]
         audited, answered = browser.page().evaluate(TIMED, arguments)
-    yield "opening and auditing a campaign of k = 43,750 (under 1 s)", f"{audited[AUDITS // 2]:.0f} ms"
+    yield "opening and auditing a campaign of k = 43,750 [under 1 s]", f"{audited[AUDITS // 2]:.0f} ms"
     late = answered[95 * ANSWERS // 100]
     yield (
-        "an answer on the disk (under 50 ms)",
+        "an answer on the disk [under 50 ms]",
         f"median {answered[ANSWERS // 2]:.0f} ms, 95th percentile {late:.0f} ms",
     )

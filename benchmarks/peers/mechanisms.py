@@ -146,7 +146,7 @@ def _multi_subset(k: int, eps: float) -> LibraryMechanism:
     return _multi(k, lambda x: SS_Client(x, k, eps), lambda them: SS_Aggregator_MI(them, k, eps), bits, memory)
 
 
-# Functions for OpenDP
+# OpenDP has an estimator only for bit vectors.
 
 
 def _opendp_response(k: int, eps: float) -> LibraryMechanism:

@@ -90,12 +90,12 @@ class Auto(OwnMechanism):
     """The channel that ``auto`` chooses, and the whole path of its reports."""
 
     def whole(self) -> dict[str, float]:
-        """Return the microseconds of an answer and of a counted report, in processor time and on the clock, and an
-        envelope's bytes.
+        """Return the microseconds of processor time of an answer, of an enrolled key and of a counted report, the
+        elapsed microseconds of an answer, and an envelope's bytes.
 
         An answer is one call of ``Device.answer``: it is drawn, charged, signed and written to the disk. A counted
-        report is ingested by one thread from a file (with its signature, its key's enrolment, deduplication and
-        commit), tallied and used in an estimate.
+        report is ingested by one thread from a file (its signature is verified, and it is deduplicated and committed),
+        tallied and used in an estimate.
         """
         with tempfile.TemporaryDirectory(dir=".") as made:
             return self._answers(Path(made)) | self._counted(Path(made))

@@ -120,7 +120,7 @@ def test_the_papers_campaigns_are_within_the_limit() -> None:
     for name in (
         "projective, lip, 1,023 values",
         "windows, lip, 43,750 values",
-        "bits, minid, 64 classes of 65,536 values",
+        "bits, minid, 65,536 values in 64 classes",
     ):
         notion, channel = joining.most_expensive()[name]()
         assert notion.steps(channel) <= MOST_STEPS
