@@ -14,7 +14,7 @@ from kivy.uix.widget import Widget
 from demo_app.content.campaign import Agreement
 from demo_app.content.declaration import Statement, TypedShares, shares_of, weights_of
 from demo_app.screens.view import Choice, PageView, action, card, words
-from demo_app.texts import above, say, written
+from demo_app.texts import say, times, written
 from demo_app.widgets.field import Field
 
 STRICTER = (2, 4)
@@ -60,8 +60,8 @@ class DeclarationView(PageView):
     def _levels(self) -> list[str]:
         """Return the levels of protection to choose from, the campaign's level first."""
         level = self._agreement.terms.level
-        more = (say("declaration.strict_own", level=above(level / part)) for part in STRICTER)
-        return [say("declaration.strict_asked", level=above(level)), *more]
+        more = (say("declaration.strict_own", factor=times(level / part)) for part in STRICTER)
+        return [say("declaration.strict_asked", factor=times(level)), *more]
 
     def _strict(self, place: int) -> None:
         self._level = self._agreement.terms.level / STRICTER[place - 1] if place else None

@@ -18,7 +18,7 @@ from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering, state
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.system.reminder import remind
-from demo_app.texts import above, below, date_of, day, language, say, spaced, written
+from demo_app.texts import above, below, date_of, day, language, say, spaced, times, written
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
 from demo_app.widgets.dialogs import ask, show_notice
@@ -164,7 +164,7 @@ def stated(statement: Statement) -> Iterator[Widget]:
     """Yield the widgets of a public statement on how likely each answer is, with the resulting posteriors."""
     values = statement.values
     if statement.own:
-        yield words(say("consent.prior_level", level=above(statement.level)), name="stated level")
+        yield words(say("consent.prior_level", factor=times(statement.level)), name="stated level")
     if statement.even:
         least, most = min(one.least for one in values), max(one.most for one in values)
         believed = say("consent.prior_each_believed", least=percent(least, math.floor), most=percent(most, math.ceil))

@@ -1,7 +1,8 @@
 """The sentences of privacy promises, in every language; no other module contains such texts.
 
-A key is a notion's name, or that name with an additional condition. A bound is stated with "at most" or "up to", and
-"as likely as". A pair of texts is the singular and the plural; ``count`` chooses.
+A key is a notion's name, that name with a suffix for a further sentence ("geo.less"), or the name of a further sentence
+("class", "ball", "everybody"). A bound is stated with "at most", "at least" or "up to", and "as likely as". A pair of
+texts is the singular and the plural; ``count`` chooses.
 
 The module promise chooses the sentences and their numbers.
 """

@@ -252,7 +252,8 @@ def test_a_form_is_read_and_answered_in_the_persons_language(number, tmp_path):
 
         screen.wait("campaigns:page")
         tap(screen, "campaign:Stadt")
-        seen("terms", "Haben Sie gewählt?", "nein, ja", "19 Jahre")
+        seen("terms", "Haben Sie gewählt?", "nein, ja")
+        assert screen.read("answers:age", "text") == "Eine Zahl: 17 bis 19 Jahre."
         tap(screen, "join")
         tap(screen, "agree")
         tap(screen, "begin")
@@ -314,7 +315,7 @@ def test_a_typed_declaration_is_shown_before_it_is_made(number, folder, tmp_path
         tap(screen, "use")
         fits(screen)
         screen.shot("stated")
-        assert "Stufe 0,5." in screen.read("stated level", "text")
+        assert "höchstens 1,65-mal" in screen.read("stated level", "text")
         assert screen.read("stated", "text") == "none: 70\N{NO-BREAK SPACE}%"
         assert "67,1 bis 81,9\N{NO-BREAK SPACE}%" in screen.read("believed", "text")
         tap(screen, "agree")
