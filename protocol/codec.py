@@ -104,7 +104,7 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
 
 
 def array_at(data: bytes, at: int) -> tuple[int, int]:
-    """Return the claimed number of elements of the array at ``at``, and the offset of the first element; none is read.
+    """Return the claimed length of the array at ``at``, and the offset of its first element; no element is read.
 
     Raises:
         CodecError: there is no array, or it claims more elements than there are bytes after it.
@@ -292,8 +292,8 @@ def tag(value: Value, what: str, name: str, error: type[Exception]) -> str:
     """Return the text at the start of an array, which determines the meaning of the other elements.
 
     Args:
-        what: the array in the text of an error.
-        name: its first element there.
+        what: the word for the array in the text of an error.
+        name: the word for the first element of the array in the text of an error.
     """
     elements = array(value, what, error)
     if not elements:

@@ -98,8 +98,7 @@ class Link:
         parts = fragment.split("&")
         if not parts[0].startswith("k=") or len(parts) > 2 or (len(parts) == 2 and not parts[1].startswith("c=")):
             raise LinkRefused(
-                "the part after the # of the link is not k= and the author's key, perhaps followed by &c= and a code: "
-                "copy it whole"
+                "after its #, a link must have k=KEY or k=KEY&c=CODE, and this one has not: copy the link whole"
             )
         code = parts[1].removeprefix("c=") if len(parts) == 2 else ""
         if len(parts) == 2 and not code:

@@ -1,4 +1,4 @@
-"""Finds names for the text of an error: the one that a misspelt name probably means, and one that occurs twice."""
+"""Find names for the text of an error: the known name that a misspelt one probably means, or a repeated name."""
 
 from __future__ import annotations
 

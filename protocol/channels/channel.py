@@ -23,8 +23,9 @@ class Loss:
 
     Attributes:
         numerator, denominator: the ratio; a denominator of 0 is an infinite loss.
-        x: the input that makes the output likely.
-        other: the input that makes it unlikely; None if the comparison is with the prior.
+        x: the input that makes the output likely; in a comparison with the prior, the only input, which may also make
+            the output unlikely.
+        other: the input that makes the output unlikely; None if the comparison is with the prior.
         y: the output.
     """
 
@@ -122,7 +123,7 @@ class Channel(ABC):
         """
 
     def selected(self, inputs: Sequence[int]) -> Sequence[int]:
-        """Return the inputs that an audit selects of ``inputs``, in their order: with them, ``loss`` gives the same
+        """Return the inputs that an audit selects from ``inputs``, in their order: with them, ``loss`` gives the same
         ratio as with all (SPEC 6.11)."""
         return inputs
 

@@ -64,7 +64,7 @@ class Line(Domain):
 
     @property
     def clamps(self) -> bool:
-        """True if a number outside is moved to the nearer end; otherwise it is refused."""
+        """True if a number outside the range is moved to the nearer end; otherwise it is refused."""
         return False
 
     def number(self, answer: Answer) -> Fraction:
@@ -163,7 +163,7 @@ class NumberRange(Line):
         places: the smallest number of decimal places with which all three are integers.
         random: True if a number between two steps is rounded at random, so that means are unbiased; else it is rounded
             to the nearest step, upwards if two are equally near.
-        clamp: True if a number outside is moved to the nearer end; else it is refused.
+        clamp: True if a number outside the range is moved to the nearer end; else it is refused.
         unit: the unit of the numbers, such as "years"; "" for none.
     """
 
@@ -260,7 +260,7 @@ class Dates(Line):
     Attributes:
         low, high: the first and the last day, in days since 1970-01-01.
         step: distance of two inputs in days.
-        clamp: True if a day outside is moved to the nearer end; else it is refused.
+        clamp: True if a day outside the range is moved to the nearer end; else it is refused.
     """
 
     low: int

@@ -46,14 +46,15 @@ class Metric:
         """Return the metric of a domain.
 
         Args:
-            name: one of ``METRICS``; None for the first one that the domain has.
+            name: one of the names that ``METRICS`` lists for the kind of the domain; None for the first one.
         Raises:
             DomainError: the domain has no such distance.
         """
         known = METRICS.get(domain.kind, ())
         if not known:
             raise DomainError(
-                f"a domain of {domain.kind} has no distance: only grids, numbers, dates and ordered values have one"
+                f"a domain of {domain.kind} has no distance: only grids, numbers, buckets, dates and ordered values "
+                "have one"
             )
         name = known[0] if name is None else name
         if name not in known:

@@ -56,7 +56,10 @@ class Information(Notion):
         loss = channel.loss_against_prior(self.prior)
         level = loss.level
         if level is None:
-            raise Uncertified(f"output {channel.spelled(loss.y)} rules out input {loss.x}, which no LIP level allows")
+            raise Uncertified(
+                f"output {channel.spelled(loss.y)} rules out input {loss.x}, which no LIP level allows: choose a "
+                "channel in which every input gives this output with a probability above zero"
+            )
         return exact.keeps(loss.numerator, loss.denominator, self.level), level, loss
 
     def audit_steps(self, channel: Channel) -> int:
@@ -80,7 +83,10 @@ class Information(Notion):
         loss = worst_pair(channel)
         level = loss.level
         if level is None:
-            raise Uncertified(f"output {channel.spelled(loss.y)} rules out input {loss.other}, which no level allows")
+            raise Uncertified(
+                f"output {channel.spelled(loss.y)} rules out input {loss.other}, which no LIP level allows: choose a "
+                "channel in which every input gives this output with a probability above zero"
+            )
         return Certificate(self.level, level, level, loss, ball=level if self.radius else None)
 
     def ball_steps(self, channel: Channel) -> int:
@@ -102,12 +108,16 @@ class Information(Notion):
         except levels.TooLarge as error:
             raise Uncertified(f"{error}; so a ball of priors cannot be declared") from None
         if found.nanonats is None:
-            raise Uncertified(f"output {channel.spelled(found.y or 0)} rules out an input, which no LIP level allows")
+            raise Uncertified(
+                f"output {channel.spelled(found.y or 0)} rules out an input, which no LIP level allows: choose a "
+                "channel in which every input gives this output with a probability above zero"
+            )
         if found.nanonats > self.level:
             raise Uncertified(
                 f"the channel's level is {exact.in_nats(found.nanonats)} for a prior within the radius "
                 f"{exact.written(Fraction(self.radius, RADIUS_UNITS))} of the declared one, but lip declares "
-                f"{exact.in_nats(self.level)} (output {channel.spelled(found.y or 0)})"
+                f"{exact.in_nats(self.level)} (output {channel.spelled(found.y or 0)}): declare a higher level or a "
+                "smaller radius, or choose a channel with more noise"
             )
         return found.nanonats
 

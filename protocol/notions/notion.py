@@ -123,10 +123,10 @@ class Notion(ABC):
         kept, audited, witness = self.audit(channel)
         if not kept:
             raise Uncertified(
-                f"the channel's level is {exact.in_nats(audited)}, but {self.name} declares "
-                f"{exact.in_nats(self.level)} (input {witness.x}"
+                f"the channel's level is {exact.in_nats(audited)}, more than {self.name} with the declared level of "
+                f"{exact.in_nats(self.level)} allows (input {witness.x}"
                 + (f" against {witness.other}" if witness.other is not None else " against the prior")
-                + f", output {channel.spelled(witness.y)})"
+                + f", output {channel.spelled(witness.y)}): declare a higher level, or choose a channel with more noise"
             )
         ldp = audited if self.name == "ldp" else self.ldp(channel)
         return Certificate(self.level, audited, ldp, witness, self.adds, self.ball(channel))

@@ -37,8 +37,8 @@ class Promise:
             declared level assumes a prior. None if ``factor`` already states it, or if it is infinite (``unbounded``).
         unbounded: True if some answers can be distinguished with certainty.
         sensitive: for high-low, the number of sensitive answers.
-        people, ball: for LIP over a ball of priors, the exact number of 100 people who may answer differently, and the
-            factor in that case.
+        people, ball: for LIP over a ball of priors, the number of people among 100 who may answer differently, which is
+            exact, and the factor in that case.
         of_class: True if the person chose a class, which is public.
     """
 

@@ -10,7 +10,7 @@ The module promise chooses the sentences and their numbers.
 from __future__ import annotations
 
 MARKS = {"en": (".", ","), "de": (",", ".")}
-"""By language: the decimal point, and the mark between thousands."""
+"""The decimal point and the mark between thousands, by language."""
 
 SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
     "en": {
@@ -134,4 +134,4 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "mutual-information.none": "Ein Bericht kann manche Antworten mit Sicherheit ausschließen.",
     },
 }
-"""By language and key."""
+"""The sentences, by language and key."""

@@ -15,7 +15,9 @@ _HEAD_BYTES = 8
 
 
 def view_of(campaign_id: bytes, public: bytes, ends: Sequence[int]) -> int:
-    """Return the index of a key's view: the first view whose range contains floor(H * W / 2^64).
+    """Return the index of a key's view: the view whose range contains floor(H * W / 2^64).
+
+    H is the first 8 bytes of SHA-256 of a context, the campaign's id and the key, as an integer.
 
     Args:
         campaign_id: 16 bytes.

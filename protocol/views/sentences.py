@@ -51,12 +51,12 @@ SENTENCES: dict[str, dict[str, str]] = {
         "diese Umfrage entscheidet das; Ihre Antworten entscheiden es nicht.",
     },
 }
-"""By language and key."""
+"""The sentences, by language and key."""
 
 
 def question_sentence(map_: Map, domain: Domain, views: int, language: str = "en") -> str:
-    """Return a sentence about the question that a device with this map is asked; with several views, also on the choice
-    of the view.
+    """Return a sentence about the question that a device with this map is asked; if there are several views, a second
+    sentence explains the choice of the view.
 
     Args:
         domain: the campaign's domain.

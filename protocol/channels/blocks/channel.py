@@ -245,8 +245,8 @@ class Blocks(Channel):
         return PAIR_STEPS
 
     def loss_against_prior(self, prior: Sequence[int]) -> Loss:
-        """Return an infinite loss: the output of an open input rules out all other inputs, and an output of a block all
-        inputs of other blocks."""
+        """Return an infinite loss: the output of an open input rules out all other inputs. Without open inputs, an
+        output of block 1 rules out the inputs of block 2."""
         if self.members[OPEN]:
             own = self.members[OPEN][0]
             return Loss(1, 0, 1 if own == 0 else 0, None, self.offsets[OPEN])

@@ -38,8 +38,8 @@ class _Fold:
     """The inner points, the first point or the last point of one axis.
 
     Attributes:
-        kind: 0 for the inner points; 1 for the first point, which also receives all steps beyond it; 2 for the last
-            point, which receives the steps beyond its end.
+        kind: 0 for the inner points; 1 for the first point, and 2 for the last point, which also receive all steps
+            beyond them.
         first, last: the first and the last point of this kind.
     """
 

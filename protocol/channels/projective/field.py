@@ -25,7 +25,7 @@ _REDUCED = {4: (2, (1, 1)), 8: (2, (1, 1, 0)), 9: (3, (2, 0))}
 
 
 class FiniteField:
-    """A finite field of prime order: integers modulo that prime."""
+    """A finite field. This class computes in fields of prime order, ``_Extension`` in the others."""
 
     def __init__(self, order: int) -> None:
         self.order = order

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 POINT_BITS = 64
 POINTS = 1 << POINT_BITS
-"""Number of points of an arc of any length."""
+"""The number of equal parts into which every arc is divided, whatever its length."""
 ORDER_LABEL = b"halftruth windows order"
 
 
@@ -178,8 +178,8 @@ class Coverage(NamedTuple):
             return [0] * len(self.cut)
         if self.widest <= span:
             return [POINTS] * len(self.cut)
-        # A window that covers no whole arc covers parts of the arcs at its two ends. If they are one arc, the window
-        # lies in it, or it goes round the circle and covers what lies outside of the two borders.
+        # A window that covers no whole arc covers parts of the arcs at its two ends. If both ends are in one arc, the
+        # window lies in this arc, or goes round the circle and covers the two ends of the arc.
         last, behind = self.cut[span:] + self.cut[:span], self.behind[span:] + self.behind[:span]
         return [
             POINTS if needed <= span
