@@ -37,7 +37,7 @@ COMMANDS = {
 
 
 WITH_VALUES = "answer", "preview", "exposure"
-"""The commands among whose arguments is a person's answer."""
+"""The commands that may have a person's answer as an argument."""
 
 _NO_VALUE = re.compile(r"the following arguments are required: .*|argument \S+: (must be|expected) .*")
 """The errors of the parser that repeat no argument."""

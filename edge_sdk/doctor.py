@@ -44,7 +44,7 @@ def _waiting(records: Records) -> dict[str, str]:
 
 
 def _clock_behind(records: Records, now: int) -> dict[str, str]:
-    """Return the time until which a unit gives no answers, if the clock shows an earlier time than at a past answer."""
+    """Return, for each campaign whose latest recorded time is ahead of the clock, the time until which a unit waits."""
     found = {}
     for campaign_id in records.campaigns.ids():
         consent = records.consents.find(records.campaigns.number(campaign_id))

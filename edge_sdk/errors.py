@@ -20,7 +20,7 @@ class ConsentMissing(HalftruthError):
 
 
 class QuotaReached(HalftruthError):
-    """The given slot of the period was filled or skipped before, or all slots of the period were."""
+    """The given slot of the period was filled or skipped before, or no slot of the period is left."""
 
 
 class UnknownCampaign(HalftruthError):

@@ -171,7 +171,8 @@ def _again(
 
     Returns:
         (slot, report); the report is b"" if the answer still waits to be bundled. None if the slot was skipped or had
-        another input, if its content is not stored, or if it waits to be bundled and ``collects`` is not set.
+        another input, if neither the slot's content nor the memo shows its input, or if it waits to be bundled and
+        ``collects`` is not set.
     """
     filled = records.readings.find(campaign, period, place)
     if filled is None:

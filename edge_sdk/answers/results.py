@@ -19,7 +19,7 @@ class Receipt:
         campaign_id: the campaign's id, 16 bytes.
         period: the period of the output.
         slot: the slot of the output in its period; with transcripts, the number of this device's earlier reports.
-        envelope: the signed report that carries it, as queued.
+        envelope: the signed report that carries the output, as queued.
         cost_nanonats: the amount charged now.
         repeated: whether this report was queued before, so that nothing was charged or queued now.
     """

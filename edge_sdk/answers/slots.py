@@ -27,7 +27,7 @@ class Filled:
 
     Attributes:
         x: the input.
-        first: the first slot of the report that carries it; None while it waits to be sealed.
+        first: the first slot of the report that carries the slot's output; None while the output waits to be sealed.
     """
 
     x: int

@@ -51,7 +51,7 @@ class Caps:
             )
 
     def in_force(self) -> tuple[Cap, ...]:
-        """Return the caps that the owner set, and the default lifetime cap if the owner set none."""
+        """Return the caps that the owner set; if no lifetime cap is among them, also the default one."""
         caps = tuple(Cap(*row) for row in self.store.rows("SELECT kind, seconds, nanonats FROM cap"))
         named = any(cap.kind == LIFETIME for cap in caps)
         return caps if named else (Cap(LIFETIME, 0, DEFAULT_LIFETIME), *caps)

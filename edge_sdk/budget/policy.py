@@ -144,7 +144,7 @@ class Commitments:
 
     Attributes:
         committed: the amount spent or reserved by all campaigns.
-        here: the part of this amount that belongs to the campaign in question.
+        here: the part of this amount that counts for the campaign in question; it includes unattributed spending.
         consented: the commitments of the campaigns with consent.
     """
 

@@ -27,7 +27,7 @@ from protocol.notions.transcript import TranscriptPrior
 from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, Report, pack, packed_bytes, unpack
 from protocol.views import Map, is_plain
 
-# At run time, these are imported only when terms are shown; answering does not need it.
+# At run time, these are imported only when terms are shown; answering does not need them.
 if TYPE_CHECKING:
     from edge_sdk.campaigns.terms import Terms
 
@@ -135,7 +135,7 @@ class Joined:
 
     @property
     def _class_index(self) -> int:
-        """The index of the person's class, or before consent of the most expensive class; 0 without classes."""
+        """The index of the person's class; before consent, that of the most expensive class; 0 without classes."""
         if self.role.class_index is not None:
             return self.role.class_index
         return max(range(max(1, len(self.campaign.classes))), key=self.campaign.worst_case_of)

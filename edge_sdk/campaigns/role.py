@@ -59,7 +59,7 @@ def counts_of(campaign: Campaign, counts: Mapping[str, int]) -> list[int]:
 
 
 def declared_prior(campaign: Campaign, prior: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the prior in canonical form that a person declares by weights.
+    """Return the canonical form of the prior that a person declares as weights by label.
 
     Raises:
         CampaignError: the campaign asks for no prior.

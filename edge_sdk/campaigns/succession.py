@@ -48,7 +48,7 @@ def continues(before: Joined, after: Joined) -> bool:
 
 
 def _coarsenings(joined: Joined) -> list[tuple[int, Map]]:
-    """Return the map and the share of each view."""
+    """Return (weight, map) of each view."""
     return [(view.weight, view.map) for view in joined.campaign.views]
 
 

@@ -24,7 +24,7 @@ from protocol import exact
 from protocol.campaign import unverified_campaign
 from protocol.errors import HalftruthError
 
-# At run time, these are imported only by the commands that need it.
+# At run time, these are imported only by the commands that need them.
 if TYPE_CHECKING:
     from edge_sdk.transport.upload import Sent
     from protocol.domain import Answer

@@ -26,7 +26,7 @@ from protocol import keys
 from protocol.campaign import require_campaign
 from protocol.errors import BadData
 
-# At run time, these are imported only by the commands that need it.
+# At run time, these are imported only by the commands that need them.
 if TYPE_CHECKING:
     from protocol.link import Link
 
@@ -145,7 +145,7 @@ def close(options: argparse.Namespace) -> Printed:
 
 
 def _terms(device: Device, campaign_id: bytes, options: argparse.Namespace) -> Printed:
-    """Return the terms in the requested language, without fields that repeat the original text."""
+    """Return the terms in the requested language; without ``--json``, leave out ``shown`` if it equals ``values``."""
     printed = device.terms(campaign_id, options.language).as_json()
     if not options.json and printed["shown"] == printed["values"]:
         del printed["shown"]

@@ -17,7 +17,7 @@ from edge_sdk.cli.output import Printed, Usage
 from edge_sdk.device import Device
 from protocol import exact
 
-# At run time, these are imported only by the commands that need it.
+# At run time, these are imported only by the commands that need them.
 if TYPE_CHECKING:
     from edge_sdk.rollback.key_store import KeyStore
 
@@ -67,7 +67,8 @@ def doctor(options: argparse.Namespace) -> Printed:
 
 
 def clock(options: argparse.Namespace) -> Printed:
-    """``clock [--set]``: return the latest recorded time of each campaign; a unit does not answer before it."""
+    """``clock [--set]``: with ``--set``, accept the current time; return the latest recorded time of each campaign with
+    consent, before which a unit does not answer."""
     from edge_sdk.answers.answering import known_past
 
     with Device.open(options.store) as device:

@@ -53,7 +53,7 @@ class Disclosures(Session):
         return exposure(self.records, campaign_id)
 
     def transcript(self, campaign_id: bytes) -> Transcript:
-        """Return the disclosure by this device's reports in a campaign with transcripts; it is public.
+        """Return the disclosure by this device's reports in a campaign with transcripts. The result is public.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.

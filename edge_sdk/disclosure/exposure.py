@@ -151,8 +151,8 @@ class Exposure:
         return Level(0 if x == other else self._sum([x], [other]), x, other)
 
     def value(self, x: int) -> Level:
-        """Return the largest bound of ``pair`` for input ``x`` and any other input; it names no ``other`` if it is not
-        exact."""
+        """Return the largest ``pair(x, other)`` over all inputs ``other``; or, without an ``other``, an upper bound of
+        it."""
         return self._worst([x])
 
     @cached_property

@@ -5,7 +5,7 @@ database, which only advances, is compared with it whenever the store is opened.
 
     sequence     number of changes so far: rows added, campaigns folded, caps lowered; it never decreases
     head         head[i] = SHA-256(head[i-1] || row[i]) over the current rows, beginning with 32 zero bytes
-    committed, spent, caps      sums that must survive the loss of the database
+    committed, spent, caps      the sums and the caps, which must survive the loss of the database
 
 The module key_store stores a checkpoint, and checkpointing updates it.
 """
@@ -130,7 +130,7 @@ class Checkpoint:
 
 
 def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
-    """Return the lowest cap of each kind, in order."""
+    """Return the lowest cap of each kind and, for windows, of each length, in order."""
     found: dict[tuple[str, int], int] = {}
     for cap in chain.from_iterable(caps):
         key = (cap.kind, cap.seconds)

@@ -136,7 +136,7 @@ class CheckpointWriter:
             self.trouble = ""
 
     def describe(self) -> dict[str, str]:
-        """Return lines on how old states and copies of this store are detected, and on those that cannot be detected.
+        """Return facts about the detection of old states and copies of this store, and about its limits, by name.
 
         Raises:
             StoreError: the key store cannot be read now.

@@ -84,7 +84,7 @@ class HostIdentity:
 
 
 def this_machine() -> bytes:
-    """Return the system's installation id and the board's serial number; b"" if neither exists."""
+    """Return the system's installation id and the board's serial number; b"" on Android, and if neither exists."""
     if "ANDROID_ARGUMENT" in os.environ:
         # Android gives apps no permanent identifier; a wrapping key in the Keystore is used instead.
         return b""

@@ -57,7 +57,7 @@ class Outcome(Enum):
     REFUSED = "refused"
     """The study can never accept these bytes; they are kept and not sent again."""
     ELSEWHERE = "elsewhere"
-    """Not tried: the campaign has no address, or not the named one."""
+    """Not tried: the campaign has no address, or its addresses do not include the named one."""
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,8 @@ def _same(one: Address, other: Address) -> bool:
 
 
 def _elsewhere(addresses: Sequence[Address], only: Address | None) -> str:
-    """Return the reason why no envelope of a campaign is sent: it has no address, or not the address ``only``."""
+    """Return the reason why no envelope of a campaign is sent: it has no address, or its addresses do not include
+    ``only``."""
     if not addresses:
         return "the campaign has no address: set one, or export its envelopes to a file"
     where = " or ".join(one.text for one in addresses)

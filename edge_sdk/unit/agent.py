@@ -136,9 +136,9 @@ class Unit:
         """Do all work that is due now.
 
         Returns:
-            Seconds until the next step is due, at most ``MOST_PAUSE``; None when the campaign is over and no envelope
-            waits that has a destination, or when it was forgotten. With ``follow``, a unit with a destination asks for
-            the next campaign instead of ending.
+            Seconds until the next step is due, at most ``MOST_PAUSE``; None when the campaign was forgotten, or when it
+            is over and no envelope with a destination waits. With ``follow``, a unit with a destination asks for the
+            next campaign instead of ending.
         Raises:
             HalftruthError: the campaign cannot be joined or agreed to.
             StoreError: the store is damaged, or is an old copy.

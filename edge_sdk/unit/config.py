@@ -73,7 +73,7 @@ class Source:
         outside: the treatment of a number, day or position outside the question's range. "clamp" replaces it by the
             nearest one inside; "skip" reports nothing, which reveals to an observer that the reading was outside.
         instead: the answer if the source gives no answer that the question allows; None to report nothing. For a
-            question of a form that may be skipped, it may be "skipped", and so may a reading.
+            question of a form that may be skipped, both this answer and a reading may be the text "skipped".
     """
 
     command: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ def trusted(configuration: Configuration) -> list[AuthorKey]:
 
 
 def campaign_file(configuration: Configuration) -> bytes:
-    """Return the bytes of the campaign's file; of one that is too long, enough for it to be refused.
+    """Return the bytes of the campaign's file; if the file is too long, only its start, which ``join`` refuses.
 
     Raises:
         BadData: the file does not begin with a campaign. The text names the file.

@@ -205,7 +205,8 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
     Args:
         share: the timeout in seconds if the source names none.
     Raises:
-        ConfigurationRefused: the source has a scale for no number, or ``instead`` is no answer to the question.
+        ConfigurationRefused: the source has a scale, but the question asks for no number; or the question does not
+            allow ``instead``.
     """
     from protocol.domain import Line
 

@@ -200,7 +200,8 @@ def _end_of(path: Path) -> str:
 
 
 def field_of(text: str, field: int | str | None, separator: str | None = None) -> str:
-    """Return the field of ``text`` that the configuration names; "" if it is missing, or no text or number in JSON."""
+    """Return the field of ``text`` that the configuration names; "" if it is missing or, in JSON, neither a text nor a
+    number."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if not lines:
         return ""
