@@ -31,8 +31,8 @@ def block(language):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Return the folder after README's session: the draft (its dates moved around today), the counts, and every
-    command."""
+    """Return a folder with README's draft, with dates around today, and counts; every command of README has run in
+    it."""
     folder = tmp_path_factory.mktemp("readme")
     today = datetime.datetime.now(datetime.UTC).date()
     draft = block("toml")

@@ -511,7 +511,7 @@ def contents(tally):
 def test_the_tallies_of_the_shards_add_up_to_the_tally_of_the_study(tmp_path, kind):
     """The tallies of the shards add up to the study's tally, exactly, and their estimate is the study's.
 
-    The short form uses people with personal priors who answer several times.
+    The short form leaves out people with personal priors who answer once.
     """
     made, signed = counted(tmp_path, kind)
     study_version = StudyVersion.of(made)

@@ -34,8 +34,8 @@ CHANNELS = {
 
 @pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_the_balanced_estimate_is_least_squares_over_all_words(channel):
-    """raw' is the generalised least squares estimate from raw under the constraint, unbiased, with the variance and
-    extremes of all words.
+    """raw' is the generalised least squares estimate from raw under the constraint that its shares sum to one; it is
+    unbiased, with the variance and extremes of all words.
 
     At the reference prior no query has a larger variance than without the constraint.
     """

@@ -261,8 +261,10 @@ def test_exact_intervals_of_fractions_lie_between_those_of_integers():
 
 
 def two_periods(channel, rng, devices, moves, both=0.8):
-    """Return tallies of two periods: most devices are in both, and the fraction ``moves`` of all people change from the
-    first value to the last."""
+    """Return tallies of two periods, and the true change of each value.
+
+    Most devices are in both periods, and the fraction ``moves`` of all people change from the first value to the last.
+    """
     table = memo(channel, devices, rng)
     before = rng.choice(len(P), devices, p=P)
     after = np.where((before == 0) & (rng.random(devices) < moves / P[0]), len(P) - 1, before)

@@ -215,7 +215,8 @@ def test_raw_estimates_are_unbiased(given, model):
 
     n = 4,000 reports a batch. There are 522 comparisons over all mechanisms and both models. With a limit of 4 standard
     errors (alpha 6e-5 each) one seed in 30 would fail by chance; with 5, one in 3,300 does. A failure means that counts
-    do not follow the weights: an exact test above shows that the decoder is a left inverse.
+    do not follow the weights, because test_the_expected_estimate_is_the_truth shows exactly that the decoder is a left
+    inverse.
     """
     people = people_of(given)
     raw = estimates(given, getattr(given, model)[:BATCHES])

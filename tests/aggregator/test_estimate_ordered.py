@@ -106,7 +106,7 @@ def test_the_plan_states_the_error_of_the_mean():
 
 
 def covered(surveys, seed, people=400):
-    """Return the coverage of the 95% interval of the mean, for each case of a channel and a distribution of numbers."""
+    """Yield the coverage of the 95% interval of the mean, for each case of a channel and a distribution of numbers."""
     generator = np.random.default_rng(seed)
     for channel in (randomized_response(8, NANONATS), projective(8, NANONATS), OUE):
         terms, decoder = terms_of(EDGES, channel), decoder_of(channel)

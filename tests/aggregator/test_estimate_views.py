@@ -280,11 +280,10 @@ def block():
 
 
 def panel(terms, rng, devices, moves, both=0.8):
-    """Return tallies of two periods of devices that keep their view, and repeat their output while their district stays
-    the same.
+    """Return tallies of two periods, and the true change of each cell.
 
-    The fraction ``moves`` of all people move to the last cell. Nine in ten devices are in each period if ``both`` is
-    0.8.
+    The devices keep their view, and repeat their output while their district stays the same. The fraction ``moves`` of
+    all people move to the last cell. Nine in ten devices are in each period if ``both`` is 0.8.
     """
     view = rng.choice(
         len(terms.views),

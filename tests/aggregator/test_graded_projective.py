@@ -226,7 +226,7 @@ minimum_reports = 300
 def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path):
     """For 1,000 values in two classes the draft gets graded response, and the estimate of simulated people is correct.
 
-    A device joins and answers with them. The simultaneous 99.9% intervals of both frequent values and of one without
+    A device joins and answers too. The simultaneous 99.9% intervals of both frequent values and of one without
     people contain their shares. The seed is fixed; at most one seed in a thousand would fail.
     """
     text = DRAFT.format(values=[f"v{x}" for x in range(1000)])

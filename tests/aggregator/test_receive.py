@@ -401,7 +401,7 @@ def test_a_full_disk_is_507_and_leaves_no_file(study, monkeypatch, full):
 
 
 def test_slow_clients_are_disconnected_and_delay_no_other(study, monkeypatch):
-    """The server closes 40 silent connections and connections with half a head or half a body, long before the limit of
+    """The server closes 40 connections that are silent or have half a head or half a body, long before the limit of
     a connection; half a body gets 408. It accepts another client's upload while they are open."""
     monkeypatch.setattr(Deadlines, "head_seconds", 0.4)
     monkeypatch.setattr(Deadlines, "connection_seconds", 10 * PATIENCE)
@@ -487,7 +487,7 @@ KILLED = """if True:
 
 @contextlib.contextmanager
 def processes(study, *moments):
-    """Start a service in a separate process for each moment at which it is killed; return the processes and their
+    """Start a service in a separate process for each moment at which it is killed; yield the processes and their
     addresses."""
     every = [
         subprocess.Popen(

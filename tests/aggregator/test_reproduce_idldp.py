@@ -150,8 +150,8 @@ def test_simulated_surveys_have_the_exact_error(length, name):
     """The mean squared error of 400 surveys is within 4 standard errors of the exact one: one seed in 15,000 would fail
     by chance.
 
-    The mean of RE(5) is within 5%, and the spread of single items within 30%. A failure means that an exact figure is
-    wrong.
+    The mean of RE(5) is within 5%, and for people with one item each, the spread of the error is within 30%. A failure
+    means that an exact figure is wrong.
     """
     lists = random_lists(np.random.default_rng(1), 2000, 40, 3)
     people = ItemHolders.of(baskets(lists)) if length else ItemHolders.first(baskets(lists))

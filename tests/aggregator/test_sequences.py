@@ -235,7 +235,7 @@ class Bench:
             self.adopt([batch], None)
 
     def crashing(self, work: Callable[[], object], left: int) -> bool:
-        """Return True if ``work`` was stopped at its write number ``left``, in one of three ways."""
+        """Do ``work`` and stop it at its write number ``left``, in one of three ways; return whether it was stopped."""
         how = self.rng.choice(["before", "half", "after"])
         real = tables.write_deltalake
 

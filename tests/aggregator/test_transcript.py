@@ -206,7 +206,7 @@ def test_intervals_have_their_coverage() -> None:
 
 
 def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tuple[dict[int, tuple[int, ...]], int]:
-    """Return ``transcripts``, computed device by device: the slow reference."""
+    """Return the chains and the number of lost reports, computed device by device: the slow reference."""
     found, lost = {}, 0
     for key in {row[0] for row in rows}:
         sent = [row[1:] for row in rows if row[0] == key]

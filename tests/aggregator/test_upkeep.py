@@ -68,8 +68,8 @@ def prepared(tmp_path_factory):
         report(0, OPEN, 9, slot=2),
         report(5, PLAIN, 1, slot=1),
     )
-    # Archived batches have no order in time, so either of two equal reports may come first; a replay is therefore the
-    # same report again.
+    # Archived batches have no order in time, so either of two reports of one slot may be counted first; a replay is
+    # therefore the same report again.
     take(made, report(5, PLAIN, 7) + report(2, PLAIN, 2, period=1), report(0, PLAIN))
     return made.path
 

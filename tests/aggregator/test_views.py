@@ -86,7 +86,8 @@ def features(channel, output):
 
 
 def filled(tmp_path, answers, devices=60):
-    """Return a study with reports of devices in two periods, and their outputs by device and period."""
+    """Return a study with reports of two periods, its campaign, and each report's view and outputs by device and
+    period."""
     signed = campaign(answers)
     study = fleet.study(tmp_path / "study", signed, range(devices))
     sent, batch = {}, []

@@ -115,8 +115,8 @@ def margin(weights):
 
 
 def test_the_statistic_of_classes_equals_that_of_slow_maximisation():
-    """With random class sizes the log-likelihoods equal those of slow expectation maximisation over class and value,
-    within 0.1.
+    """With random class sizes the log-likelihood ratios equal those of slow expectation maximisation over class and
+    value, within 0.1.
 
     With known sizes they equal, within 0.15, the best of 2,000 ways to divide t between the classes, each maximised
     separately.

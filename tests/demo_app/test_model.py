@@ -398,8 +398,8 @@ def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
 
 
 def test_the_bytes_sent_for_a_form_do_not_depend_on_the_answer(tmp_path):
-    """If a person answers a question or leaves it out, the device is asked the same questions and sends the same number
-    of bytes, in every view."""
+    """In every view, a device is asked the same questions and sends the same number of bytes, whether the person
+    answers a question or leaves it out."""
     data, sizes = form_campaign(), set()
     typed = ({"vote": "yes", "age": "skipped", "home": "0.5,1.5"}, {"vote": "no", "age": "18", "home": "0,0"})
     for view, names in enumerate(FORM_NAMES):

@@ -48,7 +48,8 @@ def printed_code() -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory) -> dict[str, str]:
-    """Return the output of each command on the examples' page; all run in order in a copy of the folder."""
+    """Return the output of each command on the examples' page, and the folders ``phone`` and ``unit``; all commands run
+    in order in a copy of the folder."""
     folder = tmp_path_factory.mktemp("docs") / "examples"
     shutil.copytree(EXAMPLES, folder)
     (commands,) = re.findall(r"```console\n(.*?)```", (EXAMPLES / "README.md").read_text(encoding="utf-8"), re.DOTALL)

@@ -215,7 +215,7 @@ def test_a_million_reports_of_a_tight_mechanism() -> None:
 
 
 def test_a_leaking_channel_is_detected() -> None:
-    """For draws from a channel of 1.2 nats, ``lower_bound`` is above 1 nat, so the tests above can fail."""
+    """For draws from a channel of 1.2 nats, ``lower_bound`` is above 1 nat, so the other tests can fail."""
     leaky = RandomizedResponse(2, (round(2**64 / (math.exp(1.2) + 1)),))
     draws = 20_000
     counts = [

@@ -430,7 +430,7 @@ def test_each_reading_takes_one_line_of_standard_input(reader, monkeypatch):
 
 def test_every_number_is_reported_by_default():
     """By default every number, position and day has an answer: outside the question's range, the nearest one inside.
-    With ``outside = "skip"``, and for a text of another form, there is no answer."""
+    With ``outside = "skip"``, one outside the range has no answer. A text of another form never has one."""
     for number in ("-1e300", "-0.001", "0", "3.3", "8", "8.0001", "1e300"):
         answer = answer_of(EDGES, number, Source())
         assert answer is not None
@@ -490,8 +490,8 @@ def test_a_frequent_schedule_does_not_exceed_the_quota(world):
 
 
 def test_a_bundle_is_made_when_its_period_is_full_or_over(world):
-    """Four readings are signed once, at the last one; three readings are signed when the next period begins; readings
-    with a gap give two reports."""
+    """Four readings are signed once, at the last one; two readings of a period are signed together when the next
+    period begins."""
     one = world(data=load_average(periods=3))
     one.until(OPENS + 3 * EVERY)
     assert one.reports() == []

@@ -98,7 +98,8 @@ def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> 
 
 
 def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -> None:
-    """A large database is not checked completely at every opening; doctor checks it and prints the result."""
+    """A damaged database is refused at every opening if it is small; a large one is checked completely, and refused, by
+    doctor only."""
     answered(place, clock)
     path = place / DATABASE_FILE
     data = bytearray(path.read_bytes())

@@ -72,8 +72,8 @@ def output(data: bytes, sealed: bytes, view: int) -> int:
 
 @each_view
 def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
-    """For every answer, the report contains exactly the output that Q_j draws for f_j(x) from the random bytes of the
-    operating system: for each key the channel is Q_j o f_j."""
+    """For every answer, the report contains exactly the output that Q_j draws for f_j(x) from the random bytes that
+    the device was given: for each key the channel is Q_j o f_j."""
     data = campaign_with_views()
     terms = open_campaign(data, [AUTHOR.public]).terms
     view_channel = terms.views[view]

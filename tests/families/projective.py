@@ -22,7 +22,8 @@ def projective(size: int, order: int, dimension: int, level: int) -> ProjectiveG
 
 
 def field(q: int) -> tuple[Callable[[int, int], int], Callable[[int, int], int]]:
-    """Return the functions that add and multiply two elements of the field; both cache their results."""
+    """Return the functions that add and multiply two elements of the field of ``q`` elements; both cache their
+    results."""
     p, reduced = {4: (2, [1, 1]), 8: (2, [1, 1, 0]), 9: (3, [2, 0])}.get(q, (q, [0]))
     e = len(reduced)
 

@@ -259,7 +259,7 @@ def test_ratios_that_are_equal_as_floats_are_compared_exactly() -> None:
 
 
 def test_maps_of_few_runs_need_little_memory(tmp_path: Path) -> None:
-    """A map of districts over a million inputs is not a list of the district of each input."""
+    """Twenty maps of districts over 2^20 inputs need less than 64 MiB, so no map lists the district of each input."""
     script = tmp_path / "views.mjs"
     script.write_text(
         f"""import {{ viewsFrom }} from "{(WEB / "views.js").as_uri()}";

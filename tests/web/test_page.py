@@ -26,7 +26,8 @@ DAY = 86_400
 
 @pytest.fixture
 def visitor(browser: Chromium) -> Iterator[Visitor]:
-    """A person in a new window without any study."""
+    """A person in a new private window; after the test, the page must have reported no error and sent no request to
+    another host."""
     browser.study.received.clear()
     browser.study.faults = []
     with browser.private() as within:
@@ -49,7 +50,7 @@ def answering(visitor: Visitor, data: bytes, answer: str) -> None:
 
 
 def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
-    """A person gets from the link to the sent report with four touches: agree, choose, look, send. Before the first
+    """A person gets from the link to the sent report with four touches: agree, choose, review, send. Before the first
     touch the page shows organisation, purpose, promise, cost and its limits; after the last one it shows the spent
     amount and the date of the next question."""
     visitor.open(document(campaigns.WEEKLY), f"#k={PRINT}")
@@ -192,7 +193,8 @@ def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
     """Each kind of question is answered by a search, a field, a slider, the keyboard or a touch; the history shows the
     counted value.
 
-    The short form has the two kinds that need most of the page's own code; the test above covers a field and buttons.
+    The short form has the two kinds that need most of the page's own code; ``test_a_form_is_answered_page_by_page``
+    covers a field and buttons.
     """
     data, answer, counted = FORMS[form]
     visitor.open(document(data))
