@@ -320,7 +320,7 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
     if not math.isnan(weight):
         forged = found.influence.forged or math.ceil(found.reports / 100)
         lines.append(
-            f"one forged report counts for up to {weight:.1f} people; {forged:,} of them, "
+            f"one forged report counts for up to {weight:.1f} people; {quantity(forged, 'forged report')}, "
             f"{percent(forged / found.reports, 1)} of the reports, could move an unbiased share by "
             f"{100 * found.influence.share_of(forged):.1f} percentage points"
         )

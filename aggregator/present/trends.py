@@ -322,7 +322,9 @@ def selection(found: Difference, shown: int) -> str:
     count, what = len(found.significant), "changes" if found.paired else "differences"
     if count >= shown:
         return f"the {shown} most significant {what} of {len(found.raw):,} values"
-    return f"the {shown} most significant {what} of {len(found.raw):,} values; {shown - count} of them may be zero"
+    return (
+        f"the {shown} most significant {what} of {len(found.raw):,} values; {shown - count} of these {what} may be zero"
+    )
 
 
 def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:

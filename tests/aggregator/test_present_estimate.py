@@ -79,10 +79,10 @@ def test_the_table_shows_percentages_intervals_and_refusals():
 @pytest.mark.parametrize(
     ("n", "text"),
     [
-        (100, "1 of them, 1.0% of the reports,"),
-        (101, "2 of them, 2.0% of the reports,"),
-        (150, "2 of them, 1.3% of the reports,"),
-        (48_842, "489 of them, 1.0% of the reports,"),
+        (100, "1 forged report, 1.0% of the reports,"),
+        (101, "2 forged reports, 2.0% of the reports,"),
+        (150, "2 forged reports, 1.3% of the reports,"),
+        (48_842, "489 forged reports, 1.0% of the reports,"),
     ],
 )
 def test_the_number_of_forged_reports_is_rounded_up(n, text):
@@ -96,7 +96,7 @@ def test_the_influence_is_that_of_the_requested_forged_reports():
     reports."""
     one = found(COLOURS, n=2000)
     one = dataclasses.replace(one, influence=dataclasses.replace(one.influence, forged=130))
-    assert "130 of them, 6.5% of the reports," in " ".join(printed(estimate_table(one)).split())
+    assert "130 forged reports, 6.5% of the reports," in " ".join(printed(estimate_table(one)).split())
 
 
 def item_rows(text):

@@ -55,8 +55,9 @@ def test_significant_changes_come_first():
     rows = [line for line in text.splitlines() if re.match(r"\s*v\d+ ", line)]
     assert len(rows) == FEW
     assert [row.rstrip().endswith("*") for row in rows] == [True] * 2 + [False] * (FEW - 2)
-    assert f"the {FEW} most significant differences of 60 values; {FEW - 2} of them may be zero" in " ".join(
-        text.split()
+    assert (
+        f"the {FEW} most significant differences of 60 values; {FEW - 2} of these differences may be zero"
+        in " ".join(text.split())
     )
     for row in rows:
         before, after, change = re.findall(r"[+\N{MINUS SIGN}-]?\d+\.\d+", row)[:3]
