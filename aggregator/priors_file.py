@@ -84,7 +84,9 @@ def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list
     if not people:
         raise SheetError(f"{path.name} has no people: give at least one count above 0")
     if most is not None and people > most:
-        raise SheetError(f"{path.name} has more than {most:,} people, the maximum number of simulated devices")
+        raise SheetError(
+            f"{path.name} has more than {most:,} people, the maximum number of simulated devices: give smaller counts"
+        )
     return found
 
 

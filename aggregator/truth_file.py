@@ -171,5 +171,7 @@ def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:
     if not truth.people:
         raise SheetError(f"{path.name} has no people: at least one count must be above 0")
     if most is not None and truth.people > most:
-        raise SheetError(f"{path.name} has more than {most:,} people, the maximum number of simulated devices")
+        raise SheetError(
+            f"{path.name} has more than {most:,} people, the maximum number of simulated devices: give smaller counts"
+        )
     return truth

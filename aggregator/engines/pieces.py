@@ -93,8 +93,8 @@ def cut(
 
 
 def _bytes_of(study: Study, outputs: int) -> int:
-    """Return the size in bytes of a piece that has at most about ``outputs`` outputs, whatever its campaign; at least
-    64 KiB."""
+    """Return the size in bytes, at least 64 KiB, at which a piece has at most about ``outputs`` outputs of any
+    campaign."""
     least = []
     for known in study.campaigns():
         answers, bits = known.campaign.terms.answers_per_period, known.campaign.terms.output_bits

@@ -57,7 +57,7 @@ _HALF_WRITTEN = re.compile(r".*#\d+")
 
 @dataclass(frozen=True)
 class Size:
-    """A number of files and of bytes."""
+    """A number of files, and their total size in bytes."""
 
     files: int
     bytes: int
@@ -78,7 +78,7 @@ class Compacted:
     """The result of compacting one table.
 
     Attributes:
-        before, after: the files of the current snapshot, before and after.
+        before, after: the files of the current snapshot, before and after the compaction.
         removed: unused files that were deleted.
         kept: unused files that are not old enough to be deleted.
         left: number of partitions left unchanged because other processes committed to them during every attempt.

@@ -26,7 +26,7 @@ class PosterContent:
         language: the language of the fixed texts, and of the campaign's texts if the campaign has them in it.
         head: the organisation that asks.
         title, question, purpose: texts of the campaign.
-        part, steps: the heading and the steps that a person takes to take part.
+        part, steps: the heading above the steps by which a person takes part, and these steps.
         when: the first and the last day.
         link: the link as text.
         promised, promise: the heading of the promise, and its sentences, the same as in an app.

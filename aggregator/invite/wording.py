@@ -23,7 +23,7 @@ class Wording:
         asks: the head of the page, with the name of the organisation.
         why: the purpose.
         part: heading of the steps.
-        steps: the steps that a person takes to take part.
+        steps: the steps by which a person takes part.
         enrolled: replaces the first step if the campaign registers devices beforehand.
         when: the first and the last day.
         promise: heading of the promise.

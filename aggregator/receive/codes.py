@@ -152,7 +152,10 @@ class Codes:
                 yield database
                 database.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
-            raise StudyError(f"the file of codes {self._path} cannot be read or written: {error}") from None
+            raise StudyError(
+                f"the file of codes {self._path} cannot be read or written: {error}. Check its permissions "
+                "and the free space of the disk"
+            ) from None
 
 
 def copy(old: Path, new: Path) -> None:

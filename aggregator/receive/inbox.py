@@ -30,7 +30,7 @@ ENDING = ".htr"
 ROOM = 2**26
 """Bytes of disk space that uploads leave free, so that the study can still be written."""
 PILE_BYTES = 2**26
-"""Approximate number of bytes of uploads that are mixed into one batch."""
+"""Approximate maximum number of bytes of uploads that are mixed into one batch."""
 ABANDONED = 3600
 """Seconds after which a partial file is deleted."""
 
@@ -38,7 +38,7 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class InboxFull(HalftruthError):
-    """The inbox is full; nothing was stored."""
+    """The disk has too little room for an upload; nothing was stored."""
 
 
 class NoInbox(HalftruthError):
@@ -223,7 +223,7 @@ def copy(old: Path, new: Path) -> None:
     """
     for here, there in zip(_folders(old), _folders(new), strict=True):
         for file in sorted(here.glob(f"[!.]*{ENDING}")):
-            # ``copy2`` keeps the time of the file, which is a constant.
+            # ``copy2`` keeps the file's time, so that the copy does not show a time either.
             shutil.copy2(file, there / file.name)
 
 

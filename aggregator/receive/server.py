@@ -143,7 +143,7 @@ def serve(running: uvicorn.Server, listening: socket.socket) -> None:
 
 
 class Deadlines(H11Protocol):
-    """A connection with deadlines, and with parsing costs bounded by its number of bytes."""
+    """A connection with deadlines, and with parsing costs bounded by the number of bytes received."""
 
     head_seconds = HEAD_SECONDS
     connection_seconds = CONNECTION_SECONDS

@@ -284,7 +284,7 @@ class Slice(DeltaTable):
     """A snapshot restricted to the rows that meet a condition, for ``query`` and ``stream``."""
 
     def __init__(self, path: Place, version: int, condition: str) -> None:
-        """Open the snapshot of a version, restricted to a condition.
+        """Open the snapshot of a version, restricted to the rows that meet a condition.
 
         Args:
             condition: an SQL condition; empty for all rows.
