@@ -62,7 +62,7 @@ def classes_of(
     Args:
         classes: a table for each class, with its overrides of ``PROMISES`` and the entries of ``[prior]``.
         privacy: ``[privacy]``, the default for every class.
-        folder: the folder of files that the draft names.
+        folder: the folder to which the names of files in the draft are relative.
     Raises:
         DraftError, BadData
     """

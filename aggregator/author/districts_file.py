@@ -46,8 +46,8 @@ def read_districts(path: Path, grid: Grid) -> Districts:
     """Return the districts of a grid that the polygons of a GeoJSON file describe.
 
     Raises:
-        DistrictsError: the file is not GeoJSON of polygons, a polygon contains no cell's centre, or there are fewer
-            than two districts.
+        DistrictsError: the file is not GeoJSON of polygons, a feature gets no cell, two districts have the same name,
+            or there are fewer than two districts.
         OSError: the file cannot be read.
     """
     if (size := path.stat().st_size) > MOST_BYTES:

@@ -57,7 +57,7 @@ MOST_REPORTS = 10**12
 
 
 def read_draft(path: Path) -> Campaign:
-    """Read the draft at ``path``; the files that the draft names must be in the same folder.
+    """Read the draft at ``path``; names of files in the draft are relative to its folder.
 
     Args:
         path: a TOML file.
@@ -70,14 +70,14 @@ def read_draft(path: Path) -> Campaign:
 
 
 def read_question(path: Path, *, rounded: bool = True) -> Question:
-    """Return the question for which the draft at ``path`` needs a channel. Other sections are ignored.
+    """Return the question for which the draft at ``path`` needs a channel; sections that do not affect it are ignored.
 
     Args:
         rounded: whether to replace the domain of a question about a mean by the few numbers to which ``auto`` rounds.
     Returns:
-        The domain, the notion and the goal.
+        The question, with its domain, notion, goal and expected reports.
     Raises:
-        DraftError, BadData
+        DraftError, BadData: an entry is invalid, or the draft is a form.
     """
     document = read_toml(path)
     if _is_form(document):
@@ -180,7 +180,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
 
     Args:
         document: the parsed TOML, with floats as ``Decimal``.
-        folder: the folder of files that the draft names.
+        folder: the folder to which the names of files in the draft are relative.
     Raises:
         DraftError, BadData: an entry is invalid. The text names it.
     """

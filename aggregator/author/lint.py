@@ -33,11 +33,11 @@ HEAVY = 20.0
 """Weight of one report, in people, above which the author is warned."""
 
 LEAST_SHOWN = 1e-4
-"""A smaller share is not printed in percent, which would be 0.00%."""
+"""A smaller share is not printed in percent, because two decimals are too few for it."""
 
 APART = 0.05
-"""Maximum standard error of the mean without a warning, as a part of the range: half the distance between two deciles
-of people who are spread evenly."""
+"""Maximum standard error of the mean without a warning, as a part of the range: half the distance between two
+neighbouring deciles of people who are spread evenly."""
 
 
 def lint(terms: Campaign) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
 
 
 def _unseen(terms: Campaign) -> Iterator[str]:
-    """Yield a warning of the resolutions at which the minimum number of devices is too small, in a campaign with
+    """Yield a warning about the resolutions at which the minimum number of devices is too small, in a campaign with
     views."""
     if isinstance(terms.domain, Form):
         return

@@ -40,7 +40,7 @@ NOTIONS = (
 
 
 def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) -> Notion:
-    """Return the notion of ``[privacy]`` and ``[prior]``; the files that the sections name must be in ``folder``.
+    """Return the notion of ``[privacy]`` and ``[prior]``; names of files in the sections are relative to ``folder``.
 
     Raises:
         DraftError: an entry is missing or invalid. The text names it.
@@ -144,7 +144,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
 
 
 def _nats(entry: str, value: object) -> int:
-    """Return a budget in nanonats; 0 if the entry is missing."""
+    """Return a budget in nanonats; 0, which means no budget, if ``value`` is 0."""
     budget = exact.level_from(finite("privacy", entry, value))
     if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
         least, most = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
@@ -166,7 +166,9 @@ def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> N
     """Return the notion that keeps Pufferfish privacy by the Wasserstein mechanism."""
     file = folder / section.take("scenarios", str, "a JSON file of secrets, pairs and scenarios")
     if not file.is_file():
-        raise DraftError(f"[privacy] scenarios: the file {file.name} does not exist beside the draft")
+        raise DraftError(
+            f"[privacy] scenarios: there is no file {file.name}: give its path from the folder of the draft"
+        )
     return geo_for(read_scenarios(file, domain), level)
 
 
@@ -280,7 +282,7 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
 
     Raises:
         DraftError: a count is not a whole number above zero, or a value has none.
-        SheetError: the file cannot be read.
+        SheetError: the file is not a CSV file of numbers for values of the domain.
     """
     weights = [0] * domain.size
     for answer, number, where in read_sheet(path, domain, "count"):
@@ -297,7 +299,8 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
 
 
 def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
-    """Return the prior of a second round from the `halftruth estimate --json` output of the first, by value.
+    """Return the prior of a second round from the `halftruth estimate --json` output of the first, matched
+    by value.
 
     A share below its standard error or below a millionth is raised to the larger of the two, because it is not known
     more precisely.

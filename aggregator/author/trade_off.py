@@ -30,7 +30,7 @@ MOST_PAIRS = 4
 """Maximum number of pairs: the worst one, and one for each other bound."""
 
 MOST_CLASSES = 256
-"""For a notion with more classes of inputs, such as that of a map, only the worst pair is shown."""
+"""For geo-indistinguishability with more classes of inputs than this, only the worst pair is shown."""
 
 
 class NoTradeOff(HalftruthError):

@@ -24,7 +24,7 @@ LARGEST = 10**15
 """Maximum absolute value of a number in a file, so that sums fit into 64 bits."""
 
 MOST_NAMED = 5
-"""Number of a campaign's values that an error lists."""
+"""Maximum number of a campaign's values that an error lists."""
 
 
 class SheetError(BadData):
@@ -165,7 +165,7 @@ def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:
 
 
 def _unknown_item(domain: Items, text: str) -> str | None:
-    """Return the first part of a set that is not an item of ``domain``; None if each is one."""
+    """Return the first part of a set that is not an item of ``domain``; None if every part is an item."""
     for part in (part.strip() for part in text.split(SEPARATOR)):
         try:
             domain.members(domain.parse(part))

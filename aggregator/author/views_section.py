@@ -57,7 +57,7 @@ def views_of(
     Args:
         mechanism: the name of the mechanism for all channels, or ``auto`` for the best mechanism of each view.
         question: the domain and the notion of the campaign.
-        folder: the folder of files that the draft names.
+        folder: the folder to which the names of files in the draft are relative.
         expected: the number of devices for which shares are chosen, if the section has no ``devices``.
     Raises:
         DraftError, BadData: an entry is invalid. The text names it.
@@ -234,7 +234,8 @@ def _require_nested(maps: Sequence[Map], domain: Domain) -> None:
         for x in range(domain.size):
             if parent.setdefault(fine.input(domain, x), coarse.input(domain, x)) != coarse.input(domain, x):
                 raise DraftError(
-                    "[views] a district of one view lies in several of a coarser one: leave out one of the two"
+                    "[views] a district of one view lies in several districts of a coarser view: leave out one of "
+                    "the two views"
                 )
 
 

@@ -144,7 +144,7 @@ class Difference(DifferenceFigures):
         for each in self.resolutions:
             if each.resolution == resolution:
                 return each
-        raise NotComparable(f"a side has no view of the resolution {resolution}: compare another one")
+        raise NotComparable(f"a side has no view of the resolution {resolution}: compare another resolution")
 
     def as_json(self, only: Place | None = None) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys.

@@ -133,7 +133,10 @@ def campaign_error(terms: Campaign) -> tuple[float, float]:
         worths = view_worths(terms)
         finest = max(range(len(worths)), key=lambda place: terms.views[place].map.inputs(terms.domain))
         if unknown := [place for place, worth in enumerate(worths) if math.isnan(worth.mse)]:
-            raise NotInvertible(f"view {unknown[0]} has no unbiased estimate, so the campaign has no expected error")
+            raise NotInvertible(
+                f"view {unknown[0]} has no unbiased estimate, so the campaign has no expected error: leave the view "
+                "out, or choose another mechanism"
+            )
         return worths[finest].mse, max(worth.people_per_report for worth in worths)
     reported = Reported.of(terms.domain)
     prior = terms.notion.prior if isinstance(terms.notion, Information) else None

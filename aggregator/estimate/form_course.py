@@ -31,8 +31,9 @@ class FormSides(Generic[Name]):
     Attributes:
         sides: the names and estimates of the sides with enough devices; at least one.
         few: the names of the sides with too few devices.
-        differences: the differences between sides; for classes, between each class and the first. The confidence of
-            simultaneous intervals applies to all differences together, including differences from the sides in ``few``.
+        differences: the differences between sides; for classes, between each class and the first class with an
+            estimate. The confidence of simultaneous intervals applies to all differences together, including
+            differences from the sides in ``few``.
     """
 
     sides: tuple[tuple[Name, FormEstimate], ...]
@@ -91,6 +92,7 @@ def form_course(
         steps: whether to return the change from each span to the next as well.
     Raises:
         NotEnough: no span, or not both of ``ends``, has the campaign's minimum of devices.
+        NotAsked: no span has an estimate, and the last one has no reports on the questions.
         ValueError: ``ends`` are not two of the spans.
     """
     require_ends(ends, spans)
@@ -113,7 +115,7 @@ def form_course(
 def form_classes(
     campaign: SignedCampaign, tally: Tally, ask: Callable[[SignedCampaign, Tally, str], FormEstimate]
 ) -> FormClasses:
-    """Return the shares of each class of people, and the differences of each class from the first.
+    """Return the shares of each class of people, and the differences from the first class with an estimate.
 
     Args:
         campaign: a form with classes.
@@ -121,6 +123,7 @@ def form_classes(
         ask: a function from the campaign and the tally of a class, and its name, to its estimate.
     Raises:
         NotEnough: no class has the campaign's minimum of devices.
+        NotAsked: no class has an estimate, and the last one has no reports on the questions.
     """
     names = campaign.terms.classes
     sides, few = _enough(names, names, lambda name: ask(*signed_within(campaign, tally, name), name))

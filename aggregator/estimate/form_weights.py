@@ -389,7 +389,7 @@ def _sum(
 def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
     """Return the weighted shares of a question's values, including "skipped" if a person may skip.
 
-    They are computed when they are first read. This raises ``NotAsked`` if no view asks both this question and the
+    They are computed when they are first read; reading raises ``NotAsked`` if no view asks both this question and the
     question of a margin.
     """
     size = calibration.survey.form.questions[place].size
@@ -399,8 +399,8 @@ def weighted_question(calibration: Calibration, place: int) -> WeightedShares:
 def weighted_table(calibration: Calibration, first: int, second: int) -> WeightedShares:
     """Return the weighted shares of the cells of two questions, row by row.
 
-    They are computed when they are first read. This raises ``NotAsked`` if the question of a margin is neither of the
-    two.
+    They are computed when they are first read; reading raises ``NotAsked`` if the question of a margin is neither of
+    the two.
 
     Args:
         first, second: the positions of the questions, in increasing order.

@@ -42,13 +42,14 @@ from protocol.notions.classes import class_channels
 from protocol.views import is_plain
 
 BLOCKS = 256
-"""The most blocks of values that intervals distinguish."""
+"""Maximum number of blocks of values that intervals distinguish."""
 
 ROWS, LEAST_BLOCKS = 1024, 32
-"""The most blocks of all classes of people together, and the fewest blocks of each class."""
+"""All classes of people together have at most ``ROWS`` blocks, unless each class would then have fewer than
+``LEAST_BLOCKS``."""
 
 POINTS = 21
-"""The most points of the distribution function."""
+"""Maximum number of points of the distribution function."""
 
 DECILES = tuple(part / 10 for part in range(1, 10))
 
@@ -133,7 +134,8 @@ class Statistic(NamedTuple):
     Attributes:
         kind: ``quantile``, ``cdf``, ``bin``, ``above``, ``between`` or ``mean``.
         parameters: ``p`` of a quantile, ``value`` of a point, ``from`` and ``to`` of a range.
-        estimate, low, high: the estimate and its interval: values for a quantile, fractions for a share.
+        estimate, low, high: the estimate and its interval: values for a quantile or a mean, fractions for a
+            share.
     """
 
     kind: str
@@ -240,7 +242,8 @@ def ordered(
         NotOrdered: the p of a quantile is not between 0 and 1, the values have no order, the reports do not support
             ranges, or a range has no value.
         NotInDomain: an end of a range lies outside the campaign's range.
-        NotEnough, MethodRefused, NotInvertible
+        NotANumber: the mean of values that are not numbers was requested.
+        NotEnough, MethodRefused, NotInvertible, MarginRefused
     """
     terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
     if wrong := [p for p in quantiles if not 0 < p < 1]:

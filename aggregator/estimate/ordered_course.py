@@ -30,7 +30,8 @@ from protocol.campaign import SignedCampaign
 from protocol.domain import DITHER_BYTES, Domain, Line
 
 Ask = Callable[[SignedCampaign, Tally, str | None], Ordered]
-"""A function from a campaign, a tally and the name of a class, or None, to quantiles and ranges."""
+"""A function that returns the quantiles and ranges of a campaign's tally; its last argument is the name of a class, or
+None."""
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,14 @@ class OrderedDifference:
 
 @dataclass(frozen=True)
 class OrderedCourse:
-    """Quantiles and ranges of several periods or classes.
+    """Quantiles and ranges of several periods, classes or campaigns.
 
     Attributes:
         by: the kind of the sides: ``period``, ``class`` or ``campaign``.
         sides: the sides in the requested order; at least one has statistics.
         differences: for periods, the difference between the two requested spans (by default the first and the last with
             statistics), and from each span to the next if requested; for classes and campaigns, the difference of each
-            from the first. Empty if only one side has statistics.
+            side with statistics from the first such side. Empty if only one side has statistics.
     """
 
     by: str
@@ -200,7 +201,7 @@ def by_period(
 
 
 def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
-    """Return the statistics of each class, and the difference of each class from the first.
+    """Return the statistics of each class, and the differences from the first class with statistics.
 
     Raises:
         NotOrdered: the campaign has no classes.

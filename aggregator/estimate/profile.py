@@ -40,7 +40,7 @@ HEAVY = 1e3
 """The weight of the equations that fix the masses, relative to the equations of the quadratic model."""
 
 MOST_RAKES = 20
-"""The most rounds of raking to the masses of classes and sides, which are nearly right before raking."""
+"""Maximum number of rounds of raking to the masses of classes and sides, which are nearly right before raking."""
 
 LEAST = 1e-14
 """Shares below this count as zero."""

@@ -42,7 +42,7 @@ DAYS = "days since 1970-01-01"
 
 
 class NotANumber(HalftruthError, ValueError):
-    """A mean was requested of values that are not numbers."""
+    """A mean of values that are not numbers was requested, or a sum of days."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,8 @@ class QueryResult:
 
     @property
     def days(self) -> dict[str, str]:
-        """Estimate, low and high as YYYY-MM-DD if the number is a day; empty for other numbers."""
+        """Estimate, low and high as YYYY-MM-DD if the number is a day; empty for other numbers, and without an
+        estimate."""
         if self.unit != DAYS or math.isnan(self.estimate):
             return {}
         return {name: calendar.text_of(round(getattr(self, name))) for name in ("estimate", "low", "high")}
@@ -243,10 +244,13 @@ def points_of(terms: Campaign) -> list[float]:
 def mean(
     terms: Campaign, tally: Tally, *, confidence: float = 0.95, margins: Sequence[KnownMargin] = ()
 ) -> QueryResult:
-    """Return the unbiased estimate of the mean in a campaign that asks for a number. Devices round without bias.
+    """Return the unbiased estimate of the mean of the answers in a campaign that asks for numbers or dates.
+
+    The answers are those in the domain, to which devices round. Rounding at random adds no bias; rounding to the
+    nearest number may add some.
 
     Args:
-        terms, tally, level, margins: see ``weighted``.
+        terms, tally, confidence, margins: see ``weighted``.
     Raises:
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible, MarginRefused
@@ -259,7 +263,7 @@ def total(terms: Campaign, tally: Tally, *, population: int | None = None, confi
     """Return the estimated sum over people in a campaign that asks for a number.
 
     Args:
-        terms, tally, level: see ``weighted``.
+        terms, tally, confidence: see ``weighted``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotANumber, NotEnough, NotInvertible
@@ -282,7 +286,7 @@ def weighted_sum(
     2020).
 
     Args:
-        terms, tally, weights, offset, level: see ``weighted``.
+        terms, tally, weights, offset, confidence: see ``weighted``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotEnough, NotInvertible
@@ -300,7 +304,7 @@ def value_share(
     The unbiased estimate and the interval are those of ``x`` in the histogram.
 
     Args:
-        terms, tally, level: see ``weighted``.
+        terms, tally, confidence: see ``weighted``.
         x: the index of a value or district.
         resolution: the name of the resolution of the district ``x``, in a campaign with views.
     Raises:

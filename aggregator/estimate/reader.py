@@ -16,7 +16,8 @@ from protocol.notions import Information, MutualInformation
 
 
 def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
-    """Return the decoder of a campaign's tally, and the prior of a person whose class is unknown; None without one.
+    """Return the decoder of a campaign's tally, and the prior of a person whose class is unknown; None without a
+    prior.
 
     Raises:
         NotEnough: too few devices for the campaign.

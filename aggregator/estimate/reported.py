@@ -35,7 +35,7 @@ class Reported:
 
     @classmethod
     def of(cls, domain: Domain) -> Reported:
-        """Return the shares that are reported for a domain."""
+        """Return the number of reported inputs and their factor for a domain."""
         return cls(domain.count, domain.padding) if isinstance(domain, Items) else cls(domain.size)
 
     def reader(self, channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:

@@ -22,7 +22,8 @@ REACH = 3.0
 """A count is reduced if it is more than this many standard errors above the explained count."""
 
 LARGEST = 2**12
-"""The most inputs for which a robust estimate is computed beside an estimate; the search then takes seconds."""
+"""Maximum number of inputs for which a robust estimate is computed beside an estimate; at this number the search takes
+seconds."""
 
 ROUNDS = 10
 SETTLED = 1e-5

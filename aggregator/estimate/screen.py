@@ -43,8 +43,8 @@ CANDIDATES = 4
 outputs."""
 
 LARGEST = 2**12
-"""The most outputs for the residual test. With more outputs, each output is so rare that the first test detects a
-few hundred forged reports."""
+"""Maximum number of outputs for the residual test. With more outputs, each output is so rare that the first test
+detects a few hundred forged reports."""
 
 
 def screen(

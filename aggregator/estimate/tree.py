@@ -238,7 +238,7 @@ class Passes:
         return above
 
     def furthest(self, level: int, numbers: Sequence[Floats | None]) -> Floats:
-        """Return a bound on the absolute value of ``estimate`` with a sum of 0, shape (k,).
+        """Return a bound on the absolute value of ``estimate`` with a sum of 0, shape (k_level,).
 
         Args:
             level: the index of the resolution.

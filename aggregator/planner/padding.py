@@ -32,8 +32,8 @@ from protocol.domain import Items
 from protocol.errors import NotInDomain
 
 LEAST_SURVEYS, MOST_SURVEYS, DRAWS = 2, 8, 2**15
-"""The least and the largest number of simulated surveys for the error of a padding, and the number of raw estimates
-that are computed at once."""
+"""The least and the largest number of simulated surveys for the error of a padding. Above the least number, all surveys
+together have at most ``DRAWS`` raw estimates of items."""
 
 
 @dataclass(frozen=True)

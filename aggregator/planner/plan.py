@@ -20,7 +20,7 @@ from protocol import exact
 from protocol.notions import UNBOUNDED, Matrix, Notion
 
 CURVE = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
-"""Levels in nats of the picture of a plan."""
+"""The levels, in nats, at which the picture of a plan shows errors."""
 
 
 @dataclass(frozen=True)

@@ -41,9 +41,9 @@ def idue(notion: Graded, kind: str = "opt0", reported: int | None = None) -> Bit
 
     Args:
         kind: the paper's variant, one of ``KINDS``.
-        reported: the number of first inputs whose error is minimised; None for all inputs. For item sets these inputs
-            are the items; the dummies after the items are protected, but their shares are not reported (Gu et al. 2020,
-            sec. VI-B).
+        reported: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs. For item sets these
+            inputs are the items; the dummies after the items are protected, but their shares are not reported (Gu et
+            al. 2020, sec. VI-B).
     Raises:
         ValueError: an unknown kind, or a class without a reported input.
     """

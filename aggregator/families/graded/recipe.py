@@ -48,7 +48,7 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None
         classes: the inputs of each class.
         levels: (t, t) the bound between inputs of two classes in nats, above 0. An infinite bound (no bound) is
             replaced by the largest level that a campaign may have.
-        counted: the number of first inputs whose error is minimised; None for all inputs.
+        counted: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs.
     Raises:
         ChannelError: all classes get the same contrast; use projective response instead.
     """
@@ -88,8 +88,8 @@ def _shapes(size: int, level: float) -> list[tuple[int, int]]:
     """Return the pair (q, t) of each candidate order q, in increasing order; t is the least dimension with ``size``
     points.
 
-    With a single level the best order is near e^level + 1. If no order is near e^level + 1, the smallest line is a
-    candidate.
+    With a single level the best order is near e^level + 1, so candidates are at most twice this number. The smallest
+    order and the smallest line are always candidates.
     """
     least: dict[int, int] = {}
     for order, dimension, _ in geometries(size):

@@ -41,8 +41,8 @@ ROOM = 1e-9
 """The part of a level that is reserved for rounding."""
 
 FLOOR = 1 << 28
-"""Maximum of the weight that planar noise adds to every step. With it, rounding up by 1 changes a weight by at most 4
-billionths."""
+"""Maximum of the weight that planar noise adds to every step; steps to the last row or column may get more. With this
+weight, rounding up by 1 changes a weight by at most 4 billionths."""
 
 REACH = 4096
 """Maximum number of steps beyond the lattice, in each direction, over which planar noise is summed."""

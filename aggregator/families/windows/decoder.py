@@ -41,8 +41,8 @@ class _Circle:
 
     Attributes:
         sequence: (n,) the rare inputs in this order.
-        cut: (J,) the position of the arc at each border.
-        before: (J,) the part of this arc before the border.
+        cut: (J,) for each border, the position in ``sequence`` of the arc that contains it.
+        before: (J,) for each border, the part of this arc before the border.
         first: (n,) the cell in which each arc begins.
     """
 
@@ -68,7 +68,7 @@ class _Circle:
 
     def mixed(self, p: Floats, span: int) -> Floats:
         """Return for each border the sum over the arcs x of p[x] c (1 - c), shape (J,). The window from the border
-        covers the part c of the arc."""
+        covers the part c of arc x."""
         cells = len(self.cut)
         end = np.arange(cells) + span
         last = end % cells
