@@ -48,8 +48,8 @@ from edge_sdk.unit.config import load
 from edge_sdk.unit.sensor import Reader
 
 configuration, readings, now = load(sys.argv[1]), int(sys.argv[2]), [float(sys.argv[3])]
-reader, said, wakes, begun = Reader(configuration.sources[""], os.pipe()[0]), [], 0, time.perf_counter()
-read, say = lambda name, timeout: reader.read(timeout), lambda level, text: said.append(level)
+reader, levels, wakes, begun = Reader(configuration.sources[""], os.pipe()[0]), [], 0, time.perf_counter()
+read, say = lambda name, timeout: reader.read(timeout), lambda level, text: levels.append(level)
 unit = daemon.Unit(configuration, read, say, clock=lambda: now[0])
 until = now[0] + readings * 3600
 while now[0] < until:
@@ -58,7 +58,7 @@ while now[0] < until:
 seconds = time.perf_counter() - begun
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
 print('{"resident": %s, "peak": %s, "seconds": %f, "wakes": %d, "warnings": %d, "loaded": "%s"}' % (
-    status["VmRSS"].split()[0], status["VmHWM"].split()[0], seconds, wakes, sum(level < 6 for level in said),
+    status["VmRSS"].split()[0], status["VmHWM"].split()[0], seconds, wakes, sum(level < 6 for level in levels),
     " ".join(name for name in ("argparse", "json", "ssl", "http", "_hashlib", "subprocess") if sys.modules.get(name)),
 ))
 unit.close()

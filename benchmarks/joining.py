@@ -43,10 +43,10 @@ AUTHOR = SigningKey(bytes(range(32)))
 MOST = exact.MAX_LEVEL
 """A level that every channel here keeps: nothing ends an audit early."""
 
-Asked = tuple[Notion, Channel]
+NotionAndChannel = tuple[Notion, Channel]
 
 
-def most_expensive() -> dict[str, Callable[[], Asked]]:
+def most_expensive() -> dict[str, Callable[[], NotionAndChannel]]:
     """Return makers of a notion and a channel, by name: the most expensive ones of each family, accepted or refused."""
     return {
         "hadamard, ldp, 2^20 values": lambda: (Ldp(MOST), Hadamard(2**63 + 2**62, 2**20)),
@@ -124,7 +124,7 @@ def _minid(size: int, classes: int) -> Graded:
     return Graded.over([MOST - 10**6 * (x * classes // size) for x in range(size)])
 
 
-def _in_blocks(size: int) -> Asked:
+def _in_blocks(size: int) -> NotionAndChannel:
     runs = [(number, 2) for number in range(4000)]
     runs.append((4000, size - 8000))
     inner = (Hadamard(2**63 + 2**62, 2),) * 4000 + (Hadamard(2**63 + 2**62, size - 8000),)
@@ -153,7 +153,7 @@ def _windows(size: int, cells: int, orders: int, types: int) -> Windows:
     return Windows(_prior(size), cells, orders, (), (), shapes)
 
 
-def _classes(count: int, inputs: int, outputs: int) -> Asked:
+def _classes(count: int, inputs: int, outputs: int) -> NotionAndChannel:
     tables = (_table(inputs, outputs),) * count
     return Classes.of((Ldp(MOST),) * count), Blocks(0, tuple((c + 1, inputs) for c in range(count)), tables)
 

@@ -64,7 +64,7 @@ def counted(distribution: Floats, n: int, rng: np.random.Generator) -> Integers:
 
 
 def by_wave(p: Floats, n: int) -> Estimator:
-    """Return the estimator by the wave on integers, with the smoothing that held-out reports support."""
+    """Return the estimator by the wave on integers, with the smoothing that cross-validation selects."""
     decoder = decoder_of(wave(len(p), NANONATS))
 
     def estimated(rng: np.random.Generator) -> Floats:

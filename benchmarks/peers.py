@@ -50,14 +50,14 @@ def install() -> None:
     PLACE.mkdir(exist_ok=True)
     subprocess.run([sys.executable, "-m", "venv", str(PLACE / "env")], check=True)  # noqa: S603  # no outside input
     pip = [str(PYTHON), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    said = {}
+    faults = {}
     for library in LIBRARIES[1:]:
         line = next(one for one in (SIDE / "libraries.txt").read_text().splitlines() if one.startswith(library + "=="))
         done = subprocess.run([*pip, line], capture_output=True, text=True)  # noqa: S603  # no outside input
         if done.returncode == 0:
             done = subprocess.run([str(PYTHON), "-c", TRIALS[library]], capture_output=True, text=True)  # noqa: S603
-        said[library] = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no reason"])[-1]
-    (PLACE / "as-published.json").write_text(json.dumps(said))
+        faults[library] = "" if done.returncode == 0 else (done.stderr.strip().splitlines() or ["no reason"])[-1]
+    (PLACE / "as-published.json").write_text(json.dumps(faults))
     subprocess.run([*pip, "-r", str(SIDE / "mended.txt")], check=True)  # noqa: S603  # no outside input
 
 
@@ -115,13 +115,13 @@ def write() -> None:
     pip = [str(PYTHON), "-m", "pip", "list", "--format", "json", "--disable-pip-version-check"]
     listed = subprocess.run(pip, check=True, capture_output=True, text=True).stdout  # noqa: S603  # no outside input
     known = {one["name"].lower(): one["version"] for one in json.loads(listed)}
-    said = json.loads((PLACE / "as-published.json").read_text())
+    faults = json.loads((PLACE / "as-published.json").read_text())
     page.write(
         "peers",
         SIDE / "text.md",
         versions=", ".join(f"{name} {known.get(name, '?')}" for name in LIBRARIES[1:]),
         python=".".join(map(str, sys.version_info[:3])),
-        published=table(["library", "what its smallest use does"], [[n, why or "works"] for n, why in said.items()]),
+        published=table(["library", "result of its smallest use"], [[n, why or "works"] for n, why in faults.items()]),
         sizes=" / ".join(map(str, plan["sizes"])),
         cost_people=f"{plan['people'][0]:,}",
         ingested="5,000",

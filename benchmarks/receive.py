@@ -56,8 +56,8 @@ def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
     offer = Candidates((signed.id.hex(),), rows, np.arange(rows), zeros, zeros, key, zeros, zeros, output, None)
     tables.add(folder / REPORTS, offer.rows(np.ones(rows, dtype=np.bool_)))
     sent = [
-        Report(signed.id, 0, 0, 1, int(said).to_bytes(2, "big")).seal(key)
-        for key, said in zip(keys, output.tolist(), strict=False)
+        Report(signed.id, 0, 0, 1, value.to_bytes(2, "big")).seal(key)
+        for key, value in zip(keys, output.tolist(), strict=False)
     ]
     return signed, b"".join(sent)
 

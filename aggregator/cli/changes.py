@@ -163,9 +163,9 @@ def compare(
     """Compare the shares of campaigns A and B, or of two classes of people in campaign A.
 
     Both sides must have the same values. Each difference (second minus first) has a confidence interval, and a
-    simultaneous interval for all values together. A form needs --question or --cross. For waves, and with --quantiles,
-    --cdf, --bins or --mean, the command compares quantiles, means and shares of ranges instead, each with a confidence
-    interval.
+    simultaneous interval for all values together. A form needs --question or --cross. With --quantiles, --cdf, --bins
+    or --mean, the command compares quantiles, means and shares of ranges instead, each with a confidence interval; so
+    it does by default for the wave mechanism and for campaigns whose goal is a mean.
 
     The two campaigns are treated as independent samples: a device has a new key in each campaign, so it is unknown
     whether one person answered both.

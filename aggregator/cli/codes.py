@@ -69,7 +69,10 @@ def codes(
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
     if signed.terms.enrolment != "enrolled":
-        raise Failure(f"{signed.terms.title!r} accepts reports of any device, so it needs no codes", FAILED)
+        raise Failure(
+            f"{signed.terms.title!r} accepts reports of any device, so it needs no codes: use `halftruth invite`",
+            FAILED,
+        )
     kept = Codes(study.path)
     if count is None:
         if out is not None:

@@ -66,8 +66,8 @@ def central(people: int, share: float, level: int) -> Central:
 
         max(e^-eps n p, n - e^eps n (1 - p)) <= E[S|y] <= min(e^eps n p, n - e^-eps n (1 - p))
 
-    (the paper states e^-eps n p <= S' <= n - e^-eps n (1 - p), which is looser for a share far from 1/2). A server that
-    publishes a function of the sum treats all people alike, so Def. 4 has no further constraints. The optimum is
+    The paper states e^-eps n p <= E[S|y] <= n - e^-eps n (1 - p), which is looser for a share far from 1/2. A server
+    that publishes a function of the sum treats all people alike, so Def. 4 has no further constraints. The optimum is
     ``least_error`` of the binomial distribution.
 
     Args:
