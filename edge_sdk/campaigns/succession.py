@@ -3,7 +3,7 @@
 The owner agreed to one campaign. The permission to follow covers a later campaign of the same author under three
 conditions. The fields in ``SAME``, which include the promise, and the maps and shares of the views are equal. It closes
 later. It costs no more, both for one answer and in the worst case. So only the title, the languages, the schedule, the
-minimum number of reports and the mechanism with its channels may differ. Any other campaign needs the owner's consent.
+minimum number of devices and the mechanism with its channels may differ. Any other campaign needs the owner's consent.
 The caps do not change.
 
 unit/agent decides when to ask for the next campaign, and transport/download fetches it.

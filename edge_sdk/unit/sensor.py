@@ -1,8 +1,9 @@
 """Read a source: the output of a program, the last line of a file, or the next line of standard input.
 
 Whether a unit reports must not depend on the reading. So reading a source raises no error that could reveal a reading:
-it returns a text or the reason of a failure. ``answer_of`` moves a number or a position outside the question's range to
-the nearest one inside. The standard error of a program is dropped, because it may repeat a reading.
+it returns a text or the reason of a failure. If the source is configured to clamp, ``answer_of`` moves a number, day or
+position outside the question's range to the nearest one inside. The standard error of a program is dropped, because it
+may repeat a reading.
 
 The module agent schedules and uses readings, and config defines the keys of a source.
 """

@@ -122,7 +122,7 @@ class Campaign:
                 f"not {self.answers_per_period} per period in {self.periods}"
             )
         if not 1 <= self.minimum_reports <= 2**40:
-            raise CampaignError(f"the minimum number of reports must be 1 to 2^40, not {self.minimum_reports}")
+            raise CampaignError(f"the minimum number of devices must be 1 to 2^40, not {self.minimum_reports}")
         if self.enrolment not in ENROLMENTS:
             raise CampaignError(f"enrolment must be {' or '.join(ENROLMENTS)}, not {self.enrolment[:40]!r}")
         if self.goal and self.goal not in GOALS:

@@ -103,7 +103,7 @@ class Values(Domain):
         if len(self._index) != len(self.labels):
             # The index maps a repeated label to its last position.
             repeated = next(label for x, label in enumerate(self.labels) if self._index[label] != x)
-            raise DomainError(f"value {repeated[:40]!r} is listed more than once")
+            raise DomainError(f"value {repeated[:40]!r} is listed more than once: list it once")
 
     @cached_property
     def _index(self) -> dict[str, int]:

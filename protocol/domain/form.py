@@ -261,7 +261,7 @@ class Form(Domain):
                 )
             question = self.questions[place]
             if question.name in found:
-                raise NotInDomain(f"question {question.name!r} is answered more than once")
+                raise NotInDomain(f"question {question.name!r} is answered more than once: answer it once")
             found[question.name] = question.parse(value)
         return found
 

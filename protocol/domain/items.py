@@ -78,7 +78,7 @@ class Items(Domain):
         if len(self._index) != self.size:
             # The index maps a repeated label to its last position.
             repeated = next(label for x, label in enumerate(self.labels) if self._index[label] != x)
-            raise DomainError(f"item {repeated[:40]!r} is listed more than once")
+            raise DomainError(f"item {repeated[:40]!r} is listed more than once: list it once")
 
     @property
     def count(self) -> int:

@@ -51,7 +51,7 @@ class Classes(Notion):
                 f"{exact.in_nats(max(notion.level for notion in self.notions))}, not {exact.in_nats(self.level)}"
             )
         if len({notion.inputs for notion in self.notions} - {None}) > 1:
-            raise NotionError("the notions of the classes have different numbers of values")
+            raise NotionError("the notions of the classes have different numbers of values: give them equal numbers")
 
     @classmethod
     def of(cls, notions: tuple[Notion, ...]) -> Classes:

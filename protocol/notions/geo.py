@@ -161,7 +161,8 @@ class Geo(Pairwise):
         if worst.denominator == 0:
             raise Uncertified(
                 f"{self.name} bounds every two inputs, but input {worst.x} can give output "
-                f"{channel.spelled(worst.y)}, and input {worst.other} cannot"
+                f"{channel.spelled(worst.y)}, and input {worst.other} cannot: choose a channel in which every input "
+                "can give it"
             )
         audited, witness = 0, worst
         for loss, square in self._losses(channel, worst):

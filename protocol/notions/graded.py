@@ -62,7 +62,9 @@ class Graded(Pairwise):
             if not 0 <= c <= d < count:
                 raise NotionError(f"a pair without a bound must be two classes c <= d below {count}, not {c} and {d}")
             if c == d and sizes[c] == 1:
-                raise NotionError(f"class {c} has a single input, so it has no pair to leave without a bound")
+                raise NotionError(
+                    f"class {c} has a single input, so it has no pair to leave without a bound: leave this pair out"
+                )
         codec.require_increasing(self.unbounded, "pairs without a bound", NotionError)
         largest = max((bound for _, _, bound in self.bounds()), default=None)
         if largest is None:
@@ -97,7 +99,9 @@ class Graded(Pairwise):
         unknown = set().union(*bounded or ()) - known
         if unknown:
             level = exact.in_nats(min(unknown))
-            raise NotionError(f"an edge of the policy graph has a budget of {level}, but no value has this budget")
+            raise NotionError(
+                f"an edge of the policy graph has a budget of {level}, but no value has this budget: leave it out"
+            )
         counts = Counter(budgets)
         several = {number for number in classes if counts[levels[number]] > 1}
         pairs = [(c, d) for c in classes for d in classes if c < d or (c == d and c in several)]

@@ -106,7 +106,7 @@ class Information(Notion):
         try:
             found = levels.information_in_ball(structure, self.prior, Fraction(self.radius, RADIUS_UNITS))
         except levels.TooLarge as error:
-            raise Uncertified(f"{error}; so a ball of priors cannot be declared") from None
+            raise Uncertified(f"{error}; so a ball of priors cannot be declared: leave the radius out") from None
         if found.nanonats is None:
             raise Uncertified(
                 f"output {channel.spelled(found.y or 0)} rules out an input, which no LIP level allows: choose a "

@@ -71,7 +71,7 @@ class Pairwise(Notion):
             if loss.denominator == 0:
                 raise Uncertified(
                     f"{self.name} bounds input {loss.x} against {loss.other}, but only input {loss.x} can give "
-                    f"output {channel.spelled(loss.y)}"
+                    f"output {channel.spelled(loss.y)}: choose a channel in which both inputs can give it"
                 )
             if not exact.keeps(loss.numerator, loss.denominator, bound):
                 return False, loss.level or 0, loss
