@@ -80,8 +80,8 @@ export function consentOf(joined, { consent }) {
 }
 
 /**
- * The slot of the report that filled a slot with the same input; null if the slot was skipped or had another input, or
- * if its input was deleted.
+ * The slot of the report that filled a slot with the same input; null if the slot was skipped, had another input, or if
+ * this is no longer known.
  * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x
  * @param {number} most
  */

@@ -53,7 +53,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {(x: number, rand: Uint8Array) => number | bigint} draw draws an output with the view's `randomBytes` bytes
  */
 
-/** The fields of a campaign, by their names in SPEC 7, in their order on the wire. */
+/** The names of a campaign's fields in SPEC 7, in their order on the wire. */
 const NAMES = [
   "title",
   "question",
@@ -143,7 +143,8 @@ export class Campaign {
     this.audited = most("audited") ?? 0n;
     this.ldp = most("ldp");
     /**
-     * The cost of one fresh answer and the worst case of each class, in its most expensive view; without classes, one.
+     * For each class, the cost of one fresh answer and the worst case, each in the most expensive view. Without classes
+     * the list has one element.
      */
     this.costs = (this.classes.length ? this.classes : [""]).map((_, classIndex) => ({
       cost: largest(this.views.map((_, view) => this.certificateOf(view, classIndex).cost)),
@@ -208,10 +209,10 @@ export class Campaign {
   }
 
   /**
-   * The period of a time.
+   * The number of the period that contains a time; the first is 0.
    * @param {number} now UTC seconds
    * @returns {number}
-   * @throws {NotOpen | OutsideSchedule}
+   * @throws {NotOpen | OutsideSchedule} before the opening, or from the closing on
    */
   periodAt(now) {
     if (now < this.opens) throw new NotOpen(`"${this.ownTexts.title}" has not opened yet`);
@@ -219,7 +220,11 @@ export class Campaign {
     return Math.floor((now - this.opens) / this.periodSeconds);
   }
 
-  /** The number of slots of reports up to a period. @param {number} period */
+  /**
+   * The number of slots from which a report of a period may take its slots; with transcripts, they are counted over all
+   * periods.
+   * @param {number} period
+   */
   slots(period) {
     return this.transcript ? period + 1 : this.answersPerPeriod;
   }
@@ -313,8 +318,8 @@ function claimedWeights(reader) {
 }
 
 /**
- * Refuse a campaign of too many bytes, before it is decoded.
- * @param {Uint8Array} payload @param {number} size
+ * Refuse a campaign of too many bytes, before its payload is decoded.
+ * @param {Uint8Array} payload @param {number} size of the signed envelope
  */
 function requireSize(payload, size) {
   if (size <= 2 ** 16) return;

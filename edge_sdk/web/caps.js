@@ -32,14 +32,14 @@ export const DEFAULT_LIFETIME = 8n * NANONATS;
 const once = (cost) => ({ cost, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
 
 /**
- * The cost of a number of answers whose values all differ.
+ * The maximum cost of a number of answers: each is charged, up to the maximum number of fresh draws.
  * @param {Commitment} commitment @param {number} answers
  * @returns {bigint}
  */
 export const costOf = ({ cost, draws }, answers) => cost * (BigInt(answers) < draws ? BigInt(answers) : draws);
 
 /**
- * The worst case: the cost of all answers of a campaign if all differ.
+ * The worst case: the maximum cost of all answers of a campaign.
  * @param {Commitment} commitment
  * @returns {bigint}
  */
@@ -77,7 +77,7 @@ const consented = ({ campaigns }) =>
     consent ? [consent.commitment, ...(consent.choice ? [once(consent.choice)] : [])] : [],
   );
 
-/** The worst case of all commitments within an interval. @param {Commitment[]} agreed @param {number} seconds */
+/** All commitments' worst case within any interval of a length. @param {Commitment[]} agreed @param {number} seconds */
 const within = (agreed, seconds) => agreed.reduce((sum, one) => sum + worstWithin(one, seconds), 0n);
 
 /**

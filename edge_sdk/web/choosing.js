@@ -55,9 +55,9 @@ export function chooseClass(device, id, level, history) {
 }
 
 /**
- * Record the consent under a declared prior chosen at random, in the same way, from a public list of k + 1: the uniform
- * prior and, for each value, the prior that gives it three quarters. A prior is public and permanent: for a person who
- * declared one before, nothing is drawn or charged.
+ * Record the consent under a declared prior. It is chosen at random, as `chooseClass` does, from a public list of k + 1
+ * priors: the uniform prior and, for each value, the prior that gives it three quarters. A prior is public and
+ * permanent: for a person who declared one before, nothing is drawn or charged.
  * @param {Device} device @param {Uint8Array} id @param {number | bigint} level nanonats that the choice may reveal
  * @param {Counts} [history] as in `chooseClass`
  * @returns {Promise<Counts>} the declared weights by label

@@ -1,12 +1,12 @@
-/** Correction of a clock that ran ahead and now shows an earlier time. */
+/** Recovery after the clock ran ahead and was set back. */
 
 import { costOf, requireWindows } from "./caps.js";
 import { usedSlots } from "./memo.js";
 
 /**
  * Accept the clock's current time as correct, if the clock was ahead before: campaigns whose consent has a later date
- * take answers again. Spending and used slots stay. Under window caps, the cost of answers with later dates is added to
- * the worst case from now on.
+ * take answers again. Spending and used slots stay. Each window's cap must leave room for the worst case from now on
+ * and for the cost of the answers with later dates.
  * @param {import("./device.js").Device} device
  * @returns {Promise<Uint8Array[]>} ids of the campaigns whose recorded time was later; a transcript still continues
  *   only after its latest report

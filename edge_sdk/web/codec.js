@@ -3,12 +3,13 @@
 import { CodecError } from "./errors.js";
 
 /** @typedef {import("./errors.js").Refusal} Refusal */
-/** @typedef {number | bigint | string | Uint8Array | Array<any>} Value an integer: a number if exact, else a bigint */
+/** @typedef {number | bigint | string | Uint8Array | Array<any>} Value
+ *   integers up to 2^53 - 1 in size are numbers, larger ones are bigints */
 
 const MAX_DEPTH = 8;
 
-// Each marker maps to the number of bytes that follow, and to the smallest number that needs this form; for negative
-// numbers, to the smallest absolute value.
+// Each marker maps to the width in bytes of the number after it, and to the smallest number that needs this form; for
+// negative numbers, to the smallest absolute value.
 /** @typedef {Record<number, [number, number]>} Forms */
 /** @type {Forms} */
 const UNSIGNED = { 0xcc: [1, 2 ** 7], 0xcd: [2, 2 ** 8], 0xce: [4, 2 ** 16], 0xcf: [8, 2 ** 32] };
@@ -166,7 +167,7 @@ export class Reader {
     if (length > this.data.length - this.at) throw new CodecError("a length reaches past the end of the bytes");
   }
 
-  /** Read a big-endian number that must need this form. @param {[number, number]} form @returns {number} */
+  /** Read a big-endian number; refuse one that has a shorter form. @param {[number, number]} form @returns {number} */
   number([width, least]) {
     this.require(width);
     let number = 0;
@@ -288,14 +289,14 @@ export function array(value, what, error, count) {
 }
 
 /**
- * Require an integer in `low .. high`, a range of exact numbers.
+ * Require an integer in `low .. high`, and return it as a number.
  * @param {any} value @param {string} what @param {Refusal} error @param {number} low @param {number} high
  * @returns {number}
  */
 export const integer = (value, what, error, low, high) => Number(big(value, what, error, low, high));
 
 /**
- * Require an integer in `low .. high`, of any size.
+ * Require an integer in `low .. high`, and return it as a bigint.
  * @param {any} value @param {string} what @param {Refusal} error @param {number | bigint} [low]
  * @param {number | bigint} [high]
  * @returns {bigint}
@@ -307,7 +308,7 @@ export function big(value, what, error, low = 0, high = 2n ** 64n - 1n) {
 }
 
 /**
- * Require an array of integers in `low .. high`, a range of exact numbers.
+ * Require an array of integers in `low .. high`, and return them as numbers.
  * @param {any} value @param {string} what @param {Refusal} error @param {number} low @param {number} high
  * @returns {number[]}
  */

@@ -1,5 +1,5 @@
 /**
- * The device: all that a page does with this browser's store, from opening it to forgetting (SPEC 9).
+ * The device: the entry point of a page, from opening this browser's store to forgetting a campaign (SPEC 9).
  *
  * One browser and one origin are one device, in any number of tabs. An answer is one transaction: charge, draw, memo,
  * signature and queued envelope are on the disk together before the report is returned. So no report leaves the device
@@ -97,7 +97,8 @@ export class Device {
   // Campaigns
 
   /**
-   * Verify and audit a signed campaign, check it against the caps, and keep it. Joining again changes nothing.
+   * Verify and audit a signed campaign, check it against the caps, and keep it. Joining again changes nothing, but an
+   * address may be added if none is known.
    * @param {Uint8Array} data
    * @param {string} [address] the study's address for reports; used only if the signed campaign names no address
    * @returns {Promise<ReturnType<Device["terms"]>>} the terms that the person is shown before consent
@@ -160,7 +161,7 @@ export class Device {
 
   /**
    * The terms of a joined campaign. Before consent, costs are those of the most expensive view, and `asked` is null,
-   * because a refusal that depends on the assigned questions would reveal something.
+   * because a refusal that depends on the assigned questions would reveal them.
    * @param {Uint8Array} id @param {string} [language] as navigator.language names it
    */
   async terms(id, language = "") {
@@ -226,7 +227,7 @@ export class Device {
 
   /**
    * Store the code that admits this device to a campaign for enrolled devices; `send` redeems it. Another code replaces
-   * one that the study refused.
+   * it until the study admits the device.
    * @param {Uint8Array} id @param {string} code
    */
   async presentCode(id, code) {
@@ -277,8 +278,9 @@ export class Device {
   /**
    * The size and the cost of an answer; nothing is drawn, charged or stored.
    * @param {Uint8Array} id @param {Answer} [value] the answer that the person considers
-   * @returns {Promise<{reportBytes: number, waitingBytes: number, cost: bigint}>} the maximum length of the report,
-   *   the length of the campaign's other waiting envelopes, and the cost in nanonats
+   * @returns {Promise<{reportBytes: number, waitingBytes: number, cost: bigint}>} the maximum length of the report, the
+   *   total length of the envelopes that wait before it (before consent also of the enrolment, unless it declares a
+   *   prior), and the cost in nanonats
    */
   async preview(id, value) {
     const [joined, kept] = await this.found(id);

@@ -117,7 +117,7 @@ export class BudgetRefused extends HalftruthError {}
 /** The person has not agreed to this campaign. */
 export class ConsentMissing extends HalftruthError {}
 
-/** The given slot of the period was filled or skipped before, or all its slots were. */
+/** The given slot of the period, or each slot of it, was filled or skipped before. */
 export class QuotaReached extends HalftruthError {}
 
 /** The campaign is not joined. */
@@ -129,7 +129,7 @@ export class OutboxFull extends HalftruthError {}
 /** The address cannot be used: not https, not an address, or not the campaign's address. */
 export class AddressRefused extends HalftruthError {}
 
-/** The store in this browser cannot be read or written: full, cleared, or closed by the browser. */
+/** The store in this browser cannot be read or written: full, cleared, closed, or just changed by another tab. */
 export class StoreError extends HalftruthError {}
 
 /** @typedef {new (message: string) => Error} Refusal the error class of the caller's stage */

@@ -1,9 +1,10 @@
 /**
  * The memo: the output drawn for each value of a person, and the filled slots of each period.
  *
- * Each value's output is drawn once per campaign and kept, so averaging repeated reports reveals nothing more. A slot
- * is filled once and never released, so the number of a device's reports reveals the number of readings, and nothing
- * about the values. The contents of memo and slots are the person's secrets.
+ * Without transcripts, each value's output is drawn once per campaign and kept, so averaging repeated reports reveals
+ * nothing more. With transcripts, each report is a fresh draw, and only the latest output of a value is kept. A slot is
+ * filled once and never released, so the number of a device's reports reveals the number of readings, and nothing about
+ * the values. The contents of memo and slots are the person's secrets.
  */
 
 /** @typedef {import("./store.js").Kept} Kept */
@@ -11,7 +12,7 @@
 /** The next free slot of a period; all lower slots are used. @param {Kept} kept @param {number} period */
 export const nextSlot = (kept, period) => kept.used.get(period) ?? 0;
 
-/** The number of used slots in the periods after a given one. @param {Kept} kept @param {number} [after] */
+/** The number of used slots in the periods after one; by default in all. @param {Kept} kept @param {number} [after] */
 export const usedSlots = (kept, after = -1) =>
   [...kept.used].reduce((sum, [period, slots]) => (period > after ? sum + slots : sum), 0);
 

@@ -43,7 +43,7 @@ export const inFlight = ({ outbox, upload }) => outbox.slice(0, upload.envelopes
 /**
  * Record an attempt as failed.
  * @param {Kept} kept @param {number} next the earliest time of the next attempt
- * @returns {Uint8Array[]} its envelopes
+ * @returns {Uint8Array[]} the envelopes of the attempt
  */
 export function begin(kept, next) {
   const carried = inFlight(kept);

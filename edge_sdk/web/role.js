@@ -16,13 +16,13 @@ import { levelFrom } from "./notions/notion.js";
 /** @typedef {{classIndex?: number, declared?: Declared}} Role */
 /** @typedef {{[label: string]: number}} Counts numbers by label */
 
-/** @param {Campaign} campaign */
+/** The campaign's title in its original language. @param {Campaign} campaign */
 const title = ({ ownTexts }) => ownTexts.title;
 
 /**
  * The counts by input, from counts by label.
  * @param {Campaign} campaign @param {Counts} counts @returns {Promise<bigint[]>}
- * @throws {ReportError | import("./errors.js").NotInDomain} the text does not repeat a count or a label
+ * @throws {ReportError | import("./errors.js").NotInDomain} for an invalid count or label; the text does not repeat it
  */
 export async function countsOf({ domain }, counts) {
   const found = Array(domain.size).fill(0n);
@@ -67,9 +67,9 @@ async function declaredPrior(campaign, weights) {
 }
 
 /**
- * A personal level.
- * @param {Campaign} campaign @param {number | bigint} level
- * @returns {bigint} 0n for the campaign's level
+ * Check a personal level.
+ * @param {Campaign} campaign @param {number | bigint} level nanonats
+ * @returns {bigint} the level; 0n if it equals the campaign's
  */
 function personalLevel(campaign, level) {
   const [own, nanonats] = [ownOf(campaign), levelFrom(level)];

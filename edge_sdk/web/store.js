@@ -27,8 +27,8 @@ import { importDeviceSecret } from "./keys.js";
  * @property {Map<number, MemoRow>} memo by input
  * @property {[number, number][]} transcript period and output of each report, in a campaign with transcripts
  * @property {Uint8Array[]} outbox waiting envelopes, in order
- * @property {string} code the code that admits the device; "" if the study has admitted it, or needs no code
- * @property {boolean} admitted whether the study has admitted the device by a code
+ * @property {string} code the code that admits the device; "" before one is entered, and after the study admitted it
+ * @property {boolean} admitted true if the study has admitted the device by a code
  * @property {Upload} upload
  *
  * @typedef {{author: Uint8Array, address: string | null}} Membership
@@ -44,7 +44,7 @@ import { importDeviceSecret } from "./keys.js";
  * @typedef {{number: number, time: number, kind: "reserve" | "charge" | "release" | "carry", nanonats: bigint}} Entry
  * @typedef {{output: number | bigint, period: number, slot: number, times: number}} MemoRow
  * @typedef {object} Upload
- * @property {number} envelopes of the upload in flight; 0 before the first attempt
+ * @property {number} envelopes number of envelopes in the upload in flight; 0 before its first attempt
  * @property {number} failures attempts that were not acknowledged
  * @property {number} nextAttempt the earliest time of the next attempt, UTC seconds
  * @property {"" | "refused" | "unknown_campaign"} trouble
@@ -81,7 +81,7 @@ function storeError(error) {
 }
 
 /**
- * Run work, and translate the browser's errors.
+ * Run work, and turn the browser's errors into StoreErrors.
  * @template T @param {() => Promise<T>} work @returns {Promise<T>} @throws {StoreError}
  */
 async function translated(work) {
@@ -176,7 +176,7 @@ export class Store {
     });
   }
 
-  /** The signed bytes of a campaign. @param {string} id @returns {Promise<Uint8Array | undefined>} */
+  /** The signed bytes of a campaign. @param {string} id in hexadecimal @returns {Promise<Uint8Array | undefined>} */
   signed(id) {
     return translated(() => done(this.db.transaction(SIGNED).objectStore(SIGNED).get(id)));
   }

@@ -20,14 +20,14 @@ export function addressesOf({ campaign }, { joined }) {
 }
 
 /**
- * The current period; before the opening the first. It is not limited to the periods of the campaign.
+ * The current period; before the opening the first. After the closing it may be a period beyond the last.
  * @param {import("./campaign.js").Campaign} campaign @param {number} now
  */
 const periodNear = ({ opens, periodSeconds }, now) => Math.max(0, Math.floor((now - opens) / periodSeconds));
 
 /**
  * The terms, and the state of the campaign. Before consent, costs are those of the most expensive view, and `asked` is
- * null, because a refusal that depends on the assigned questions would reveal something.
+ * null, because a refusal that depends on the assigned questions would reveal them.
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {string} language
  */
 export function termsOf(joined, kept, now, language) {
@@ -62,7 +62,7 @@ export function termsOf(joined, kept, now, language) {
     answersPerPeriod,
     /** Number of answers left in this period. */
     left: now < opens || now >= closes ? 0 : answersPerPeriod - nextSlot(kept, period),
-    /** Start of the next period; null after the last. */
+    /** Start of the next period; null from the last period on. */
     nextPeriod: next < closes ? next : null,
     enrolled: campaign.enrolled,
     coded: kept.code !== "" || kept.admitted,
@@ -81,8 +81,7 @@ export function termsOf(joined, kept, now, language) {
 
 /**
  * The possible disclosure by one report, and the label under which the answer counts. Before consent it is for the
- * class in which a report reveals most and, for a form, for that view: the device's own view would reveal its
- * questions.
+ * class and, for a form, for the view in which a report reveals most: the device's own view would reveal its questions.
  * @param {Joined} joined @param {Kept} kept @param {number} now @param {import("./domain/domain.js").Answer} [value]
  * @returns {Promise<import("./disclosure.js").Revealed & {label: string}>}
  */

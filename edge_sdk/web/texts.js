@@ -56,7 +56,7 @@ export function checked(texts) {
   return texts;
 }
 
-/** @param {any} wire @returns {Texts} */
+/** The translation of a wire form. @param {any} wire @returns {Texts} */
 function translationFrom(wire) {
   const parts = array(wire, "a translation", CampaignError, 10);
   const fields = TEXTS.map((name, place) => [name, text(parts[place], `a translation's ${name}`, CampaignError)]);

@@ -1,5 +1,6 @@
 /**
- * Uploads each campaign to its own study, with the same bytes until an acknowledgement has their digest (SPEC 9.1).
+ * Uploads each campaign's envelopes to its own study: the same bytes until an acknowledgement has their digest
+ * (SPEC 9.1).
  *
  * Time and size of an upload depend on the number of waiting reports, on the network and on chance, never on an answer.
  * No lock is held during a request: a tab that is closed meanwhile leaves a failed attempt.
@@ -16,7 +17,7 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
  * The result of one campaign's upload.
  * @typedef {object} Attempt
  * @property {Uint8Array} campaignId
- * @property {number} envelopes number of envelopes
+ * @property {number} envelopes number of envelopes sent or, unless the outcome is "sent", still waiting
  * @property {"sent" | "waiting" | "failed" | "unknown_campaign" | "refused" | "elsewhere"} outcome "sent":
  *   acknowledged; "waiting": not due yet; "failed": to be tried again; "unknown_campaign": the study does not have the
  *   campaign yet; "refused": the study can never accept these bytes; "elsewhere": no address is known
@@ -75,11 +76,12 @@ async function jsonOf(response) {
 }
 
 /**
- * Post an upload once. No redirect is followed, and neither a cookie nor the page's address is sent.
+ * Post an upload once. No redirect is followed, and neither a cookie nor a referrer is sent.
  * @param {string} address @param {Uint8Array[]} sent @param {string} code the code that admits the device, or ""
  * @param {number} now
  * @returns {Promise<{refused?: number[], permanent?: boolean, wait: number, reason: string}>} `refused`: the
- *   positions that an acknowledgement lists; `permanent`: true if the same bytes would fail in every attempt
+ *   positions that an acknowledgement lists; `permanent`: true if the same bytes would fail in every attempt; `wait`:
+ *   the seconds that the study asks to wait, or 0
  */
 async function exchange(address, sent, code, now) {
   const bytes = concat(...sent);

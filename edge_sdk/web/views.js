@@ -28,7 +28,7 @@ import { MAX_VALUES, runsFrom } from "./runs.js";
  * @property {(domain: Domain) => number} inputs number of the view's inputs; refuses a domain that the map does not fit
  * @property {(domain: Domain, x: any) => number} input the view's input for an input of the domain
  * @property {(domain: Domain, z: number) => string} label
- * @property {string[]} [named] the names that the author chose for its inputs
+ * @property {string[]} [named] the names that the author chose for the view's inputs
  */
 
 /** @typedef {{weight: number, map: Map_, channel: Channel}} View */
@@ -40,7 +40,7 @@ function single(domain) {
   return domain;
 }
 
-/** The answer as it is. @param {any[]} wire @returns {Map_} */
+/** The map that does not coarsen: a view's input is the domain's. @param {any[]} wire @returns {Map_} */
 function identity(wire) {
   array(wire, "the identity map", ViewError, 1);
   const inputs = (/** @type {Domain} */ domain) => {
@@ -50,7 +50,7 @@ function identity(wire) {
   return { name: "identity", wire, questions: [], inputs, input: (_, x) => x, label: (domain, z) => domain.label(z) };
 }
 
-/** Groups of neighbours: squares of grid cells, or stretches of a list. @param {any[]} wire @returns {Map_} */
+/** A map to groups of neighbours: squares of grid cells, or stretches of a list. @param {any[]} wire @returns {Map_} */
 function coarse(wire) {
   const factor = integer(array(wire, "a coarse map", ViewError, 2)[1], "the factor", ViewError, 2, MAX_VALUES);
   /** The numbers of columns of cells and of squares; a list is a single row. @param {Domain} domain */
@@ -85,7 +85,7 @@ function coarse(wire) {
   };
 }
 
-/** A partition of the inputs, such as the districts of a country on a grid. @param {any[]} wire @returns {Map_} */
+/** A map to the parts of a partition, such as districts of a country on a grid. @param {any[]} wire @returns {Map_} */
 function districts(wire) {
   const parts = array(wire, "a map of districts", ViewError, 3);
   // Thousands of views may have a few runs of a million inputs each, so no map lists its inputs.
@@ -121,7 +121,7 @@ function districts(wire) {
   };
 }
 
-/** One question of a form, or two. @param {any[]} wire @returns {Map_} */
+/** A map to the answers of one or two questions of a form. @param {any[]} wire @returns {Map_} */
 function questions(wire) {
   const places = integers(array(wire, "a map of questions", ViewError, 2)[1], "a question", ViewError, 0, 2 ** 64);
   const [first, second] = places;

@@ -7,7 +7,7 @@ import { Channel, Worst, bestTwo, sum } from "./channel.js";
 
 const S = 2n ** 32n;
 
-/** Independent bits; the bit of the true input is 1 more often than the others. */
+/** Independent bits; each is 1 more often if its input is the true one. */
 export class Bits extends Channel {
   unary = true;
 

@@ -85,7 +85,7 @@ export class Channel {
 
   /**
    * The probabilities that an output fits input x, as [truth, wrong, whole]: truth / whole if x is the answer, and at
-   * least wrong / whole if another input is. Channels without words visit every cell.
+   * least wrong / whole if another input is. Channels that are not unary visit every cell.
    * @param {number} x @returns {[bigint, bigint, bigint]}
    */
   fits(x) {
@@ -271,10 +271,10 @@ export const ONE = 1n << 128n;
 export const weightFrom = (value, what) => toBig(octets(value, what, ChannelError, 16));
 
 /**
- * The largest inside weight that the outside weights allow, and the remainder of the row.
+ * The largest inside weight that the outside weight allows, and the remainder of the row.
  * @param {bigint} outside @param {bigint} having number of outputs that an input prefers
  * @param {bigint} lacking number of outputs that it does not prefer
- * @param {boolean} even whether the remainder must be 0
+ * @param {boolean} even true if the remainder must be 0
  */
 export function insideOf(outside, having, lacking, even) {
   const rest = ONE - lacking * outside;

@@ -4,6 +4,7 @@ import { bigEndian, concat } from "../codec.js";
 import { ceilDiv } from "../exact.js";
 import { shake128 } from "./shake.js";
 
+/** The number of equal parts into which every arc is divided, whatever its length. */
 export const POINTS = 2n ** 64n;
 
 /**
@@ -24,8 +25,8 @@ export const POINTS = 2n ** 64n;
 /** Arcs of integer lengths around a circle of cells, in one sequence for each public order. */
 export class Circle {
   /**
-   * @param {number[]} arcs the lengths; 0 for an input without one @param {number} cells
-   * @param {number} length their sum
+   * @param {number[]} arcs the length of the arc of each input; 0 for an input without one
+   * @param {number} cells number of cells @param {number} length the sum of the arcs
    */
   constructor(arcs, cells, length) {
     this.arcs = arcs;
@@ -48,7 +49,8 @@ export class Circle {
       const keys = new DataView(
         shake128(concat("halftruth windows order", bigEndian(order, 4)), 8 * rare.length).slice().buffer,
       );
-      // Sort by the upper half of each key, combined with its index into one number; then repair equal upper halves.
+      // Numbers sort faster than bigints: sort by the upper half of each key, combined with its index into one number;
+      // then repair the order of equal upper halves.
       const places = Float64Array.from(rare, (_, i) => keys.getUint32(8 * i) * 2 ** 20 + i)
         .sort()
         .map((one) => one % 2 ** 20);

@@ -73,7 +73,7 @@ export class Geometry {
     return /** @type {[number, number][]} */ (used.filter(([, count]) => count > 0));
   }
 
-  /** The last digits in base q, the most significant first. @param {number} number @param {number} length */
+  /** The last `length` digits in base q, the most significant first. @param {number} number @param {number} length */
   digits(number, length) {
     const found = Array(length);
     for (let place = length - 1; place >= 0; place--) {
@@ -114,8 +114,8 @@ export class Geometry {
   }
 
   /**
-   * The output at a position among those that are, or are not, orthogonal to x.
-   * @param {number} x @param {number} place @param {boolean} near
+   * The output at a position among the outputs that are, or are not, orthogonal to x.
+   * @param {number} x @param {number} place @param {boolean} near true for the orthogonal ones
    */
   output(x, place, near) {
     const own = this.canonical(x, this.t);

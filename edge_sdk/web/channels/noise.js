@@ -50,7 +50,10 @@ export class Noise extends Channel {
     this.shiftSteps = (this.mirrored ? points : all) * (3 * points + 96 * rows);
   }
 
-  /** The table of a kind of row and of column. @param {number} row @param {number} column @returns {bigint[]} */
+  /**
+   * Compute the element of `tables` for a kind of row and of column.
+   * @param {number} row @param {number} column @returns {bigint[]}
+   */
   foldedAt(row, column) {
     const found = this.steps.slice();
     const add = (

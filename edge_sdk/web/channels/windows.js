@@ -14,7 +14,7 @@ import { Circle, POINTS, Coverage } from "./circle.js";
 const LOW = -2;
 const RARE = -1;
 
-/** Types of windows over a circle of rare inputs. */
+/** A windows channel: its outputs are the singles, one output for the rest, and the windows on the circle by type. */
 export class Windows extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -338,7 +338,10 @@ export class Windows extends Channel {
   }
 }
 
-/** A part of a column. @param {bigint} weight @param {number} mass @returns {[bigint, number]} */
+/**
+ * A weight with the prior mass of the inputs that have it.
+ * @param {bigint} weight @param {number} mass @returns {[bigint, number]}
+ */
 const weighed = (weight, mass) => [weight, mass];
 
 /** The parts with a mass above zero. @param {[bigint, number][]} parts @returns {[bigint, number][]} */

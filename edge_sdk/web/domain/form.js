@@ -1,4 +1,4 @@
-/** Forms: several named questions, each with its own domain (SPEC 4). An input has an input of every question. */
+/** Forms: several named questions, each with its own domain (SPEC 4). An input is a list of one input per question. */
 
 import { array, concat, integer, readable, text, trimmed } from "../codec.js";
 import { DomainError, NotInDomain } from "../errors.js";

@@ -38,7 +38,8 @@ function from(wire, kinds) {
 
 /**
  * The wire form of a domain under other names and, for a form, with other texts of its questions.
- * @param {any[]} wire of a domain @param {string[]} names the new names; those that the domain uses are removed from it
+ * @param {any[]} wire of a domain @param {string[]} names the new names; those that the domain uses are removed from
+ *   this array
  * @param {string[]} [texts] of a form's questions
  * @returns {any[]}
  */

@@ -43,7 +43,7 @@ export class Items {
   }
 
   /**
-   * The input of one member of the padded set, which the dither chooses.
+   * The input of the member of the padded set that the dither chooses.
    * @param {any} answer labels in an array, or as text with semicolons @param {Uint8Array} dither
    * @returns {Promise<number>}
    */

@@ -214,9 +214,9 @@ export class OwnPrior extends Notion {
 }
 
 /**
- * An upper bound of the cost of one fresh answer under any of these declared priors: it takes the rule's channel for
- * each of them, and the campaign's channel. The rule treats all values alike, so priors that differ only in the order
- * of their weights cost the same.
+ * An upper bound of the cost of one fresh answer under any of these declared priors: the largest cost of the rule's
+ * channel for each of them and of the campaign's channel. The rule treats all values alike, so priors that differ only
+ * in the order of their weights cost the same.
  * @param {OwnPrior} notion @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats
  */
 export function mostCost(notion, priors, campaigns) {

@@ -67,7 +67,7 @@ export class Notion {
   }
 
   /**
-   * The level over a declared ball of priors; null if none is declared.
+   * The level for any prior within a declared radius; null if no radius is declared.
    * @param {Channel} _channel
    * @returns {bigint | null}
    */
@@ -140,7 +140,7 @@ export function requireKept({ n, d }, bound) {
  * The certificate of a channel under a notion.
  * @param {Channel} channel @param {Notion} notion
  * @returns {Certificate}
- * @throws {Uncertified} it does not keep the declared level, or its audit is too large
+ * @throws {Uncertified} the channel does not keep the declared level, or its audit is too large
  */
 export function certify(channel, notion) {
   requireInputs(notion, channel);

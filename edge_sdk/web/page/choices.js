@@ -1,4 +1,4 @@
-/** The fields of a question: a list, a set, a number, a day. Each passes on an answer that `answer` accepts. */
+/** The input elements for a question: list, set, number, day, map. Each passes on an answer that `answer` accepts. */
 
 import { el } from "./dom.js";
 import { date, number, say, typed } from "./say.js";
@@ -15,7 +15,7 @@ export const labelsOf = ({ labels = [], size }) =>
   labels.length ? labels : Array.from({ length: size }, (_, x) => String(x + 1));
 
 /**
- * The field of a question.
+ * The input element for a question, by the kind of its domain.
  * @param {any} domain as in `terms` @param {any} shown the same in the person's language
  * @param {any} known the answer so far @param {Choose} choose
  * @returns {HTMLElement}
@@ -37,7 +37,7 @@ const fewDays = ({ low, size, step }) =>
 /**
  * A list to choose from, with a search field if it is long.
  * @param {string[]} labels @param {(label: string) => string} name @param {any} known @param {Choose} choose
- * @param {boolean} [several] whether more than one can be chosen
+ * @param {boolean} [several] true if more than one can be chosen
  */
 function listed(labels, name, known, choose, several = false) {
   const chosen = new Set(several ? (known ?? []) : [known]);

@@ -53,7 +53,7 @@ export const more = (title, ...parts) => el("details.card", {}, el("summary", {}
 const [screen, announced] = [el("div"), el("p.announced", { role: "status" })];
 
 /**
- * Show a screen in place of the previous one, and move the focus to its heading.
+ * Show a screen; if it replaces another, move the focus to its heading.
  * @param {string} title @param {(Part | Part[])[]} parts @param {Part} foot shown below every screen
  * @param {string} [lang] of the title, if it is not the page's language
  */

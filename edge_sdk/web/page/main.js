@@ -25,7 +25,7 @@ import { WrongLink, trouble } from "./trouble.js";
  * @property {string} author hex of its author's public key
  * @property {string | null} authorName name of the author, for display only
  * @property {string | null} closing base64 of a closing notice
- * @property {boolean} served whether this origin serves the page and accepts its reports
+ * @property {boolean} served true if this origin serves the page and accepts its reports
  * @property {{[language: string]: any}} texts
  */
 
@@ -91,7 +91,7 @@ export class Visit {
     this.named = true;
   }
 
-  /** Show the next screen: the terms, a question, or the person's own. */
+  /** Show the next screen: the terms, a question, or the overview of the person's answers and budget. */
   async next() {
     const campaign = await this.terms();
     const ended = Date.now() / 1000 >= Math.min(campaign.closes, campaign.closedEarly ?? Infinity);
@@ -112,7 +112,7 @@ export class Visit {
     return screen();
   }
 
-  /** The waiting envelopes, if a report is among them: an enrolment leaves with the first report. */
+  /** The waiting envelopes; none if no report is among them, because an enrolment leaves with the first report. */
   async waits() {
     const waiting = await this.device.waiting(this.id);
     return waiting.some((one) => decodeEnvelope(one).kind === REPORT) ? waiting : [];
@@ -137,7 +137,10 @@ export class Visit {
     return this.open(() => sending(this));
   }
 
-  /** Consent, with the uniform prior if one must be declared. @param {string} [asClass] */
+  /**
+   * Record the consent, with the uniform prior if one must be declared, and show the next screen.
+   * @param {string} [asClass]
+   */
   async agree(asClass) {
     const { needsPrior } = await this.terms();
     await this.device.consent(this.id, { asClass, prior: needsPrior ? await this.device.evenPrior(this.id) : undefined });
@@ -165,7 +168,7 @@ export class Visit {
     await this.sending();
   }
 
-  /** Run one step at a time, and show the screen of its error. @param {() => Promise<any>} work */
+  /** Run a step unless another is under way; if it fails, show its error. @param {() => Promise<any>} work */
   async do(work) {
     if (this.busy) return;
     this.busy = true;
@@ -191,7 +194,7 @@ export class Visit {
     show(title, parts, this.foot(), lang);
   }
 
-  /** The links below every screen. */
+  /** The navigation below every screen. */
   foot() {
     const other = language() === "de" ? "en" : "de";
     const turn = () => {

@@ -77,9 +77,12 @@ export function map({ south, north, west, east, step, rows, columns }, known, ch
     mark.setAttribute("y", String(y));
     mark.classList.toggle("gone", !chosen);
   };
-  /** Choose the cell at, or nearest to, a row and a column. @param {number} down @param {number} across */
-  const go = (down, across) => {
-    row = Math.min(Math.max(0, down), rows - 1);
+  /**
+   * Choose the cell nearest to a row, counted from the south, and a column.
+   * @param {number} up @param {number} across
+   */
+  const go = (up, across) => {
+    row = Math.min(Math.max(0, up), rows - 1);
     column = Math.min(Math.max(0, across), columns - 1);
     chosen = true;
     const value = `${centre(south, row)},${centre(west, column)}`;
@@ -90,10 +93,10 @@ export function map({ south, north, west, east, step, rows, columns }, known, ch
   /** Choose the cell of the typed position. */
   const find = () => {
     const parts = text.value.split(/;|,\s+|,(?=-?\d+\.)|\s+/).filter(Boolean).map((one) => Number(one.replace(",", ".")));
-    const [down, across] = [(parts[0] * MICRO - south) / step, (parts[1] * MICRO - west) / step];
-    if (parts.length !== 2 || Number.isNaN(down + across)) where.textContent = say("map.none");
-    else if (down < 0 || across < 0 || down > rows || across > columns) where.textContent = say("map.outside");
-    else return go(Math.floor(down), Math.floor(across));
+    const [up, across] = [(parts[0] * MICRO - south) / step, (parts[1] * MICRO - west) / step];
+    if (parts.length !== 2 || Number.isNaN(up + across)) where.textContent = say("map.none");
+    else if (up < 0 || across < 0 || up > rows || across > columns) where.textContent = say("map.outside");
+    else return go(Math.floor(up), Math.floor(across));
     chosen = false;
     choose(undefined);
     draw();

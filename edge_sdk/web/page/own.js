@@ -9,7 +9,7 @@ import { questionsOf } from "./question.js";
 import { spelled } from "./review.js";
 
 /**
- * The state of a survey, in one sentence; an end is named by its last day.
+ * The state of a survey, in one sentence; an end is shown as the last open day.
  * @param {any} campaign @returns {string}
  */
 export function stateOf({ opens, closes, closedEarly, left, nextPeriod }) {

@@ -68,7 +68,7 @@ export async function review(visit, value, answers) {
   ]);
 }
 
-/** The bytes of the waiting envelopes, one after another. @param {import("./main.js").Visit} visit */
+/** Elements that show the bytes of the waiting envelopes. @param {import("./main.js").Visit} visit */
 export async function sent(visit) {
   const waiting = await visit.device.waiting(visit.id);
   const count = waiting.reduce((total, { length }) => total + length, 0);

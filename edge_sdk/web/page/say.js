@@ -54,7 +54,7 @@ export function number(decimal) {
 }
 
 /**
- * A typed number as digits with a point. A comma and a point both begin the decimals, unless they separate thousands.
+ * A typed number as digits with a point. A comma or a point begins the decimals, unless it separates thousands.
  * @param {string} words @returns {string}
  */
 export function typed(words) {
