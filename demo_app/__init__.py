@@ -1,4 +1,4 @@
-"""The phone app: it shows a person the questions, the reports, their cost and what they reveal.
+"""The phone app: it shows a person the questions, the reports, their cost and the information that they reveal.
 
 The SDK makes every decision; the app only shows the results. ``model`` uses no window, and ``screens`` no device.
 

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 TRUST = Path(__file__).parent / "trust"
-"""The keys of authors that are delivered with the app: one line in each file."""
+"""The folder of the author keys that are delivered with the app: files of one line each."""
 
 FAILED, USAGE = 1, 2
 NOISE = ("Cutbuffer", "xclip", "xsel")

@@ -128,7 +128,7 @@ class HalftruthApp(App):
         return Shell(app=self)
 
     def on_start(self) -> None:
-        """Open the store after the window is open; then follow the link that the app was opened with."""
+        """Open the store, after an unlock if the person chose a lock; then follow the link that opened the app."""
         watch(lambda text: Clock.schedule_once(lambda _: self.open_link(text), 0))
         if self.root is not None:
             self.root.insets = insets()
@@ -214,7 +214,7 @@ class HalftruthApp(App):
             Clock.schedule_once(lambda _: Clock.schedule_once(self._prepare, 0), 0)
 
     def _prepare(self, *_: object) -> None:
-        """Load one module in each frame, so that the first visit to a screen does not wait for it."""
+        """Load one module each time the app is idle, so that the first visit to a screen does not wait for it."""
         if self._say_ready:
             self._say_ready = False
             print("ready", flush=True)
@@ -382,7 +382,7 @@ class HalftruthApp(App):
         self.visit(HOME)
 
     def back(self) -> bool:
-        """Go back one screen; return False if there is none."""
+        """Go back one screen, or from a destination to the first screen; return False if neither is possible."""
         if self._locked:
             return False
         if len(self._path) > 1:

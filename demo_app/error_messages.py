@@ -46,7 +46,7 @@ DETAILED = {"address", "store", UNEXPECTED}
 """The notices without a remedy that also show the error's own text, because their causes differ."""
 
 REMEDIES = {"restored": "adopt", "damaged": "adopt", "full": "outbox", "budget": "budget", "trust": "authors"}
-"""By notice, the remedy that its dialog offers."""
+"""The remedy that the dialog of a notice offers, by the key of the notice."""
 
 
 class NotAFile(Exception):
@@ -54,7 +54,7 @@ class NotAFile(Exception):
 
 
 class NotTrusted(Exception):
-    """The author who signed a campaign is not one whom the person trusts."""
+    """The person does not trust the author who signed a campaign."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Garbage collection while the app is idle, so that the person never waits for it.
 
 A full collection visits all live objects. This can take half a second in an app with many widgets, and Python may start
-it while a page opens. So objects that live as long as the app are excluded (gc.freeze), and the other objects are
+it while a screen opens. So objects that live as long as the app are excluded (gc.freeze), and the other objects are
 collected when nothing was touched for a while.
 
-Most of the garbage consists of closed pages.
+Most of the garbage consists of closed screens.
 """
 
 from __future__ import annotations

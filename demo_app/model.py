@@ -149,7 +149,7 @@ class Model:
     # Campaigns
 
     def overview(self) -> Overview:
-        """Return the joined campaigns: those that ask for an answer, those without consent, then the others."""
+        """Return the content of the first screen."""
         return Overview.of(self._device, self._now())
 
     def offers(self, url: str) -> tuple[Offer, ...]:

@@ -1,7 +1,7 @@
 """The worker: one background thread that uses the model, and passes the results to the caller's thread.
 
-Only one thread uses the store and runs the tasks in order; the thread of the screens only receives results. The caller
-provides a function that passes a result to its thread, so this module is independent of the screens.
+Only this thread uses its model, and it runs the tasks in order; the thread of the screens only receives results. The
+caller provides a function that passes a result to its thread, so this module is independent of the screens.
 
 The module model defines the tasks.
 """
@@ -55,7 +55,7 @@ class Worker:
         self._asked.put(do)
 
     def end(self, last: Callable[[], object]) -> None:
-        """Finish the running task, run ``last``, and return; drop all waiting tasks.
+        """Drop all waiting tasks, and wait up to ``PATIENCE_SECONDS`` for the running task and ``last``.
 
         A dropped task had not begun, so no answer was drawn or charged.
         """

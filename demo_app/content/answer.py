@@ -34,11 +34,11 @@ class Review:
             with the report.
         terms: the terms of the campaign, with its promise.
         cost, after_cost: nats that the answer costs, and total nats spent afterwards.
-        size: maximum size of the report in bytes, before it is made.
-        total: maximum size in bytes of the campaign's next upload, before the report is made.
+        size: size of the report in bytes; before it is made, the maximum size.
+        total: size in bytes of the campaign's next upload; before the report is made, the maximum size.
         report: the signed report; None before it is made.
-        envelopes: all envelopes that wait for this campaign, including the report once it is made.
-        said: the answers that each output of the report fits; empty if they are not computed.
+        envelopes: all envelopes that wait for this campaign, including the report; empty before it is made.
+        said: the answers that each output of the report fits; empty before it is made, or if they are not computed.
         said_kind: the kind of ``said``: ``kind``, or "view" if the answer was coarsened before the report was drawn.
         beside: (number, bytes) of the envelopes that wait for other campaigns.
         repeated: True if the report was already made before.
@@ -111,7 +111,7 @@ class CampaignAnswers:
         kind: the kind of the question, as in ``edge_sdk.presentation.AnswerChoices``; "form" for several questions;
             "view" if answers were coarsened before they were stored.
         given: the values that were answered, the latest first.
-        spent: nats that these answers cost.
+        spent: nats spent in the campaign: by its answers, and by the choice of a class or statement.
         addresses: the study's addresses, tried in this order; empty if unknown.
         counted: for each value, True if the study counted its latest report; None if the study was not asked.
     """

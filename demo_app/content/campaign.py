@@ -124,7 +124,8 @@ class Overview:
 
     @classmethod
     def of(cls, device: Device, now: int) -> Overview:
-        """Return the joined campaigns: those that ask for an answer, those without consent, then the others."""
+        """Return the content of the first screen; campaigns that ask for an answer come first, then those without
+        consent."""
         order = (OPEN, NEW, ANSWERED, UPCOMING, OVER)
         cards = sorted(
             (CampaignCard.of(device, campaign_id, now) for campaign_id in device.campaigns),

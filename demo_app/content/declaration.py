@@ -47,10 +47,10 @@ class Statement:
         values: the answers, in the campaign's order.
         prior: the weights by label, for ``Device.consent``; None for a prior that was declared before.
         holds: True if the prior was declared before and so cannot be changed.
-        level: the protection of an answer in nats: the campaign's level, or a lower personal level.
+        level: the level of an answer's protection, in nats: the campaign's, or a lower personal level.
         own: True if the level is personal.
         worst_case: maximum cost of all answers together, in nats.
-        fits: True if the worst case fits under the lifetime cap.
+        fits: True if the worst case fits under the lifetime cap, or is reserved by consent already.
     """
 
     values: tuple[StatedValue, ...] = field(repr=False)
@@ -146,7 +146,7 @@ def _hundredths(text: str) -> int:
     """Return a typed share in hundredths of a percent.
 
     Raises:
-        ValueError: the text is not a number above 0, or has more than two decimal places.
+        ValueError: the text is not a number above 0 and at most 100, or has more than two decimal places.
     """
     try:
         share = Decimal(text.strip().removesuffix("%").strip().replace(",", ".")) * (WHOLE // 100)

@@ -22,7 +22,7 @@ class Drawn:
     """The outputs drawn in one campaign.
 
     Attributes:
-        times: number of different outputs.
+        times: number of outputs drawn; a repeated report draws no further one.
         level: upper bound on the level between any two answers, nats; None if there is no bound.
     """
 

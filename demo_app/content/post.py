@@ -27,7 +27,7 @@ class WaitingUpload:
         addressable: True if the person may enter an address, because the campaign names none.
         envelopes, size: the number of envelopes, and their total size in bytes.
         kinds: (kind, number, bytes) of the enrolments and of the reports.
-        next_attempt: time of the next attempt; None if an attempt is possible now.
+        next_attempt: time of the next attempt, in UTC seconds; None if an attempt is possible now.
         refused: True if the study can never accept these bytes.
         unknown_campaign: True if the study does not have this campaign; the study may import the campaign later.
     """
@@ -92,7 +92,7 @@ class Delivery:
     Attributes:
         sent: number of envelopes that the study acknowledged.
         left: number of envelopes that still wait.
-        next_attempt: time of the next attempt; None if there is no next attempt.
+        next_attempt: time of the next attempt, in UTC seconds; None if there is no next attempt.
         refused: True if the study can never accept one of the envelopes.
         reason: the SDK's text on why envelopes still wait; empty if all were sent.
     """

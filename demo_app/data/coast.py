@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 TURN = 36_000
-"""Hundredths of a degree."""
+"""A full turn, in hundredths of a degree."""
 
 
 Line = list[tuple[int, int]]

@@ -26,7 +26,7 @@ class AuthorsView(PageView):
         self.app.do(lambda model: model.authors(), self.show)
 
     def show(self, authors: tuple[Author, ...]) -> None:
-        """Fill the page."""
+        """Fill the screen with the trusted authors, and a field for another key."""
         self._line = Field(name="line", label=say("authors.line"), hint="halftruth-public-key:…")
         self._line.bind(on_enter=lambda _: self._trust())
         self.fill(self._parts(authors))

@@ -29,7 +29,7 @@ class BudgetView(PageView):
         self.app.do(lambda model: model.gauge(), self.show)
 
     def show(self, gauge: BudgetContent) -> None:
-        """Fill the page."""
+        """Fill the screen with the budget and the fields for lower caps."""
         self._lifetime = Field(name="lifetime", label=say("budget.lifetime", cap=gauge.cap), number=True)
         campaign = say("budget.none") if gauge.per_campaign is None else number(gauge.per_campaign)
         self._campaign = Field(name="campaign", label=say("budget.campaign", cap=campaign), number=True)

@@ -21,7 +21,7 @@ class CampaignsView(PageView):
         self.app.do(lambda model: model.overview(), self.show)
 
     def show(self, overview: Overview) -> None:
-        """Fill the page."""
+        """Fill the screen with the joined campaigns; the app can then be used."""
         self.fill(self._parts(overview))
         self.app.ready()
 
@@ -52,7 +52,7 @@ def answering(one: CampaignCard) -> str:
 
 
 def state(one: CampaignCard) -> str:
-    """Return the state of a campaign in words; a day named as an end is the last day, as on a poster."""
+    """Return the state of a campaign in words; an end is shown as the last open day, as on a poster."""
     if one.state == NEW:
         return say("state.new")
     if one.state == OPEN:

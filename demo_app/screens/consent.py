@@ -56,7 +56,7 @@ class ConsentView(PageView):
 
     @property
     def _settled(self) -> bool:
-        """True if the person chose everything that the campaign asks for, and the budget is sufficient."""
+        """True if the person chose everything that the campaign asks for, and a stated prior fits into the budget."""
         agreement = self._agreement
         if agreement.terms.classes and self._class is None and self._level is None:
             return False

@@ -40,7 +40,7 @@ class DeclarationView(PageView):
         self.fill(self._parts())
 
     def reopen(self, agreement: Agreement) -> None:
-        """Keep the typed shares."""
+        """Show the screen again: keep the typed shares if the agreement is the same, otherwise start empty."""
         if agreement is not self._agreement:
             self.open(agreement)
 

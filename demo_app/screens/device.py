@@ -22,7 +22,7 @@ class DeviceView(PageView):
         self.app.do(lambda model: model.doctor(), self.show)
 
     def show(self, found: dict[str, str | int | float]) -> None:
-        """Fill the page."""
+        """Fill the screen with the technical information."""
         self.fill(self._parts(found))
 
     def _parts(self, found: dict[str, str | int | float]) -> Iterator[Widget]:

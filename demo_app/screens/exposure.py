@@ -26,7 +26,7 @@ class ExposureView(PageView):
         self.app.do(lambda model: model.exposure(campaign_id), self.show)
 
     def show(self, summary: ExposureSummary) -> None:
-        """Fill the page."""
+        """Fill the screen with the bound and the campaigns whose bounds are added."""
         self.fill(self._parts(summary))
 
     def _parts(self, summary: ExposureSummary) -> Iterator[Widget]:

@@ -34,7 +34,7 @@ class HistoryView(PageView):
         self.app.do(lambda model: model.history(), self.show)
 
     def show(self, history: History) -> None:
-        """Fill the page."""
+        """Fill the screen with the answers given and the ledger."""
         self.fill(self._parts(history))
 
     def _parts(self, history: History) -> Iterator[Widget]:

@@ -26,7 +26,7 @@ class OutboxView(PageView):
         self.app.do(lambda model: model.queue(), self.show)
 
     def show(self, queue: OutboxContent) -> None:
-        """Fill the page."""
+        """Fill the screen with the waiting envelopes."""
         self._file = Field(name="file", label=say("outbox.file"))
         self.fill(self._parts(queue))
 

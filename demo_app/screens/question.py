@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.presentation import AnswerChoices
 
 SHORT = 40
-"""Number of characters from which a question is shown in a smaller size, to leave room for the answer."""
+"""A question with more characters is shown in a smaller size, to leave room for the answer."""
 
 
 class QuestionView(ScreenView):
@@ -68,8 +68,10 @@ class QuestionView(ScreenView):
             self._page(known, place)
 
     def open(self, campaign_id: bytes, content: QuestionContent | None = None, place: int = 0) -> None:
-        """Show a page of content that is already loaded, with the chosen answers; without content, load it and show the
-        first page."""
+        """Show a page of the loaded content, with the chosen answers, or the first page of other content.
+
+        Without content, load it first.
+        """
         self._more.cancel()
         self._box.clear_widgets()
         if content is None:
@@ -176,7 +178,7 @@ class QuestionView(ScreenView):
         self._next.disabled = not named
 
     def _on(self, content: QuestionContent, skip: bool) -> None:
-        """Open the next question or, after the last one, the envelopes."""
+        """Open the next question or, after the last one, the screen of the envelopes."""
         campaign_id, place = content.card.campaign_id, self._place
         (self._skipped.add if skip else self._skipped.discard)(place)
         if place + 1 < len(content.asked):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign
     from edge_sdk.disclosure.envelopes import OutputMeaning, WaitingEnvelope
 
 WIDE_ROWS = 560
-"""dp: from this width on, a row shows 16 bytes."""
+"""dp: on a wider screen, a row shows 16 bytes instead of 8."""
 
 MOST_SHOWN = 8
 """Maximum number of envelopes shown byte by byte; the screen shows the number of the others."""
@@ -42,7 +42,7 @@ class ReviewView(PageView):
         self.show(review)
 
     def show(self, review: Review) -> None:
-        """Fill the page."""
+        """Fill the screen with the answer and, once the report is made, the bytes of the envelopes."""
         self.fill(self._parts(review))
 
     def _parts(self, review: Review) -> Iterator[Widget]:

@@ -1,6 +1,6 @@
 """The screen of the questions of a form that this phone is asked, and the reason for the choice.
 
-It is shown only after consent, because a person who refuses because of the questions would reveal something.
+It is shown only after consent, because a refusal that depends on the questions would reveal them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class SelectionView(PageView):
             self.open(campaign_id)
 
     def show(self, content: QuestionContent) -> None:
-        """Fill the page."""
+        """Fill the screen with the questions that this phone is asked."""
         self._content = content
         self.fill(self._parts(content))
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 QUESTIONS_A_CARD = 6
 
 MOST_NAMED, FEW_NAMED = 24, 8
-"""Maximum number of possible answers that the terms list for a question; the question's page lists all."""
+"""Maximum number of possible answers that the terms list: for a single question, and for each question of a form. The
+question's page lists all."""
 
 
 class TermsView(PageView):
@@ -41,7 +42,7 @@ class TermsView(PageView):
         self.app.do(lambda model: model.agreement(campaign_id), self.show)
 
     def show(self, agreement: Agreement) -> None:
-        """Fill the page."""
+        """Fill the screen with the terms of the campaign, and the actions that its state allows."""
         self.fill(self._parts(agreement))
 
     def _parts(self, agreement: Agreement) -> Iterator[Widget]:

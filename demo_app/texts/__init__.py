@@ -72,8 +72,8 @@ def say(key: str, /, **values: object) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number in the style of the language, with at most ``digits`` significant digits; whole numbers in
-    full."""
+    """Return a number in the style of the language, with decimals only up to ``digits`` significant digits; below 1,
+    with at most ``digits`` decimals."""
     marks = _words()["number"]
     if isinstance(value, int) or (value.is_integer() and abs(value) < 10**15):
         whole = f"{int(value):,}" if abs(value) >= 10**4 else str(int(value))
@@ -99,7 +99,8 @@ def below(nats: float) -> str:
 
 
 def _thousandths(nanonats: int) -> int:
-    """Return thousandths of a nat, rounded down to three significant digits, or to whole nats above 999."""
+    """Return a number of thousandths of a nat, rounded down: below 1 nat to thousandths, from 1 nat on to three
+    significant digits, and from 100 nats on to whole nats."""
     whole = abs(nanonats) // NANONATS
     unit = 10 ** min(3, len(str(whole))) if whole else 1
     return nanonats // (unit * NANONATS // 1000) * unit

@@ -192,8 +192,8 @@ class Entry(Pressed, Card):
     """A card that opens another screen when touched.
 
     Attributes:
-        title: the title of the screen that it opens.
-        below: a line of text below the title.
+        title: the text at the top of the card.
+        below: the text below the title.
     """
 
     title = StringProperty("")

@@ -94,7 +94,7 @@ Builder.load_string("""
 
 
 class Column(BoxLayout):
-    """A box with its children below each other; its height is the sum of their heights."""
+    """A box with its children below each other, as high as all of them with their distances."""
 
 
 class Page(ScrollView):

@@ -147,7 +147,7 @@ class Option(Pressed, RecycleDataViewBehavior, BoxLayout):
 
 
 class Options(RecycleView):
-    """The visible rows."""
+    """The scrolling list of an ``OptionList``, which has widgets for the visible rows only."""
 
 
 class OptionList(BoxLayout):
@@ -185,7 +185,7 @@ class OptionList(BoxLayout):
         self.ids.options.scroll_y = 1
 
     def refresh(self, wanted: str | None = None) -> None:
-        """Show the rows again; for a new list, show only the first rows, and all rows some frames later."""
+        """Show the rows again; for a new list, show only the first rows, and all rows in a later frame."""
         typed = self._search.text if self._search else ""
         parts = (typed if wanted is None else wanted).casefold().split()
         found = [

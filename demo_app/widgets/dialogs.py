@@ -154,7 +154,7 @@ class Toast(Card):
             Toast.waiting[0].show()
 
     def show(self) -> None:
-        """Slide in from below."""
+        """Fade in at the bottom of the window, and close after ``SHOWN`` seconds."""
         self.bind(height=self._fit)
         Window.bind(size=self._fit)
         self._fit()

@@ -90,7 +90,7 @@ class Track(FocusBehavior, Slider):
     """The track and its cursor.
 
     Attributes:
-        named: True once a number was chosen.
+        named: True while a number is chosen.
     Events:
         on_moved: the person moved the cursor.
     """

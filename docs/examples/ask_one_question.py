@@ -2,7 +2,7 @@
 
     python ask_one_question.py town/commute.campaign town/author.pub phone bicycle
 
-Without the last word the person is asked.
+Without an answer on the command line, the program asks the person for it.
 """
 
 import sys
