@@ -150,4 +150,4 @@ class Gauge(BoxLayout):
         self.spent_text = say("gauge.spent", nats=above(self.spent))
         self.reserved_text = say("gauge.reserved", nats=above(self.reserved))
         self.remaining_text = say("gauge.remaining", nats=below(remaining), cap=self.cap)
-        self.most_text = say("gauge.most", cap=self.cap, factor=times(self.cap))
+        self.most_text = say("gauge.most", factor=times(self.cap))
