@@ -109,7 +109,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _unknown(words: Sequence[str], parser: argparse.ArgumentParser, of_all: argparse.ArgumentParser) -> str:
     """Return the text of the error for arguments that a command does not have.
 
-    It repeats options only, and none of a command whose arguments may be a person's answer.
+    It repeats only options; for a command that may have a person's answer as an argument, only known options.
 
     Args:
         words: the unknown arguments.

@@ -1,7 +1,7 @@
 """The memo: the output drawn for each value of a person, and the slot of its latest report.
 
 Each value's output is drawn once per campaign and kept, so averaging repeated reports reveals nothing more. There is
-one row per value, also if the value is given often. Rows contain true answers and must stay secret.
+one row per value, even if the value is given often. Rows contain true answers and must stay secret.
 
 disclosure/posterior uses the counts of values as a prior.
 """

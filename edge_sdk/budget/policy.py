@@ -31,7 +31,7 @@ class BudgetPolicy:
 
     Attributes:
         lifetime: the cap for all answers of this device; 8 nats until the owner sets another.
-        per_campaign: the cap for one campaign, also if it is forgotten and joined again.
+        per_campaign: the cap for one campaign, even if it is forgotten and joined again.
         window: (seconds, nats), the cap for any interval of this length.
     """
 

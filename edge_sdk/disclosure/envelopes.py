@@ -125,7 +125,7 @@ def parts(data: bytes) -> tuple[Part, ...]:
 
 
 def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMeaning, ...]:
-    """Return the answers that each output of one of this device's reports fits.
+    """Return, for each output of a report from this device, the answers that it fits.
 
     Args:
         device: a device that joined the report's campaign.

@@ -187,7 +187,7 @@ class Exposure:
 
     @property
     def highest_posterior(self) -> Fraction:
-        """The highest posterior probability of one of two values with equal prior probabilities, rounded up."""
+        """The highest posterior probability of a value whose only alternative was equally likely before; rounded up."""
         level = self.worst.nanonats
         return Fraction(1) if level is None else exact.posterior_above(level)
 
