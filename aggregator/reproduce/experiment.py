@@ -10,6 +10,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TypeVar
 
 import numpy as np
@@ -93,7 +94,7 @@ class ExperimentResult:
     Attributes:
         panels: the panels of its figure; empty without a figure.
         findings: the rows of the table, at least one.
-        verdict: a sentence with numbers, for a reader who chooses a mechanism.
+        verdict: sentences with numbers, for a reader who chooses a mechanism.
         data: the label of the data set; None for synthetic data.
     """
 
@@ -177,6 +178,17 @@ def parted(name: str, x: Sequence[float], y: Sequence[float], valid: Sequence[bo
         (Curve(f"{name}, not {notion} here", tuple(x), broken, "invalid"), not all(valid)),
     )
     return tuple(curve for curve, wanted in both if wanted)
+
+
+def by_level(texts: Iterable[str], levels: Iterable[float]) -> str:
+    """Return texts for levels in nats as one text. Equal texts of neighbouring levels are joined: "0.5 at 1 and 2
+    nats, 0.6 at 4 nats"."""
+    parts = []
+    for text, places in groupby(zip(texts, levels, strict=True), key=lambda place: place[0]):
+        *rest, last = (f"{eps:g}" for _, eps in places)
+        at = f"{', '.join(rest)} and {last}" if rest else last
+        parts.append(f"{text} at {at} {'nat' if at == '1' else 'nats'}")
+    return ", ".join(parts)
 
 
 def series(found: Sequence[Mapping[Key, Number]]) -> dict[Key, list[Number]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aggregator.families.decoder import Floats
-from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, by_level, series
 from aggregator.reproduce.idldp.mechanisms import (
     BAYES,
     COMPARED,
@@ -64,6 +64,12 @@ def _ratios(ours: Sequence[float], others: Sequence[float]) -> list[float]:
     return [one / other for one, other in zip(ours, others, strict=True)]
 
 
+def _by_share(texts: Mapping[float, str]) -> str:
+    """Return texts for shares of sensitive items as one text."""
+    (share, text), *rest = texts.items()
+    return ", ".join([f"{text} with {share:.0%} sensitive items", *(f"{more} with {part:.0%}" for part, more in rest)])
+
+
 def figure_3(label: str, setting: Setting) -> ExperimentResult:
     """Compute the total error and RE(20) by level, for the first items of Retail or of Kosarak."""
     people, most = ItemHolders.first(read(setting.data, label)), 20
@@ -93,37 +99,38 @@ def figure_3(label: str, setting: Setting) -> ExperimentResult:
         Finding(
             "IDUE has the smallest total error and RE(20) at every level",
             ("confirmed" if worst < 1 else "not everywhere")
-            + f": it has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's total error at 1 nat and "
-            f"{part('mse', 'IDUE', 'OUE', four):.0%} at 4, and {part('re', 'IDUE', 'OUE', one):.0%} and "
-            f"{part('re', 'IDUE', 'OUE', four):.0%} of OUE's RE({most})",
+            + f": IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's total error at 1 nat and "
+            f"{part('mse', 'IDUE', 'OUE', four):.0%} at 4 nats; it has {part('re', 'IDUE', 'OUE', one):.0%} of OUE's "
+            f"RE({most}) at 1 nat and {part('re', 'IDUE', 'OUE', four):.0%} at 4 nats",
             "no difference; RE is averaged over random assignments of budgets to items" + partly(people),
         ),
         Finding(
             "(the estimate is the unbiased one)",
-            f"empirical Bayes from IDUE's reports has {part('mse', BAYES, 'IDUE', two):.2%} of its total error at 2 "
-            f"nats, from OUE's {part('mse', PLAIN_BAYES, 'OUE', two):.2%}; but an RE({most}) of "
-            f"{found['re', BAYES][two]:.2f} instead of {found['re', 'IDUE'][two]:.2f}",
+            f"at 2 nats, empirical Bayes has {part('mse', BAYES, 'IDUE', two):.2%} of the total error of the unbiased "
+            f"estimate with IDUE's reports, and {part('mse', PLAIN_BAYES, 'OUE', two):.2%} with OUE's reports. But "
+            f"with IDUE's reports its RE({most}) is {found['re', BAYES][two]:.2f}, and that of the unbiased estimate "
+            f"is {found['re', 'IDUE'][two]:.2f}",
             "most items are rare, and empirical Bayes estimates this; it keeps the frequent items whose counts exceed "
             "the noise, and shrinks the others to zero. Use the unbiased estimate for counts of frequent items, and "
             "empirical Bayes for the whole distribution",
         ),
         Finding(
             "(no consistent distribution is made)",
-            "total variation from the truth by empirical Bayes and by projection: "
-            + ", ".join(
-                f"{found['tv', BAYES][place]:.2f} and {found['tv', 'projected'][place]:.2f} at {levels[place]:g}"
-                for place in (one, two, four)
-            )
-            + " nats",
+            "total variation from the truth: "
+            + "; ".join(
+                f"{name}: {by_level((f'{far[place]:.2f}' for place in (one, two, four)), (1.0, 2.0, 4.0))}"
+                for name, far in (("empirical Bayes", found["tv", BAYES]), ("projection", found["tv", "projected"]))
+            ),
             "halftruth offers both beside the unbiased estimate; its default for many values and much noise is "
             "empirical Bayes",
         ),
         in_few_bits(squares, people.size, levels),
     )
     verdict = (
-        f"On first items of {label} ({people.size:,} items{'' if not partly(people) else ', a part of the data'}), "
-        f"IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's squared error at 1 nat; empirical Bayes has "
-        f"{part('mse', BAYES, 'IDUE', one):.1%} of that of IDUE, but estimates frequent items near zero, too."
+        f"For the first items of {label} ({people.size:,} items{'' if not partly(people) else ', a part of the data'}) "
+        f"at 1 nat, IDUE has {part('mse', 'IDUE', 'OUE', one):.0%} of OUE's squared error. With IDUE's reports, "
+        f"empirical Bayes has {part('mse', BAYES, 'IDUE', one):.1%} of the squared error of the unbiased estimate, but "
+        "it estimates frequent items near zero, too."
     )
     return ExperimentResult(panels, findings, verdict, people.label)
 
@@ -171,30 +178,34 @@ def figure_4(setting: Setting) -> ExperimentResult:
         Finding(
             "IDUE has the smallest RE for every k",
             ("confirmed" if max(map(max, parts.values())) < 1 else "not everywhere")
-            + ": relative to OUE's, it is "
-            + ", ".join(f"at most {max(each):.0%} ({label})" for label, each in parts.items()),
+            + ": over all k, IDUE's RE is at most "
+            + " and ".join(f"{max(each):.0%} ({label})" for label, each in parts.items())
+            + " of OUE's",
             f"no difference; the paper does not give the level of this figure, which is {eps:g} nats here"
-            + partly(crowds["Kosarak"]).replace("; a", "; of Kosarak a"),
+            + partly(crowds["Kosarak"]).replace("; only", "; of Kosarak only"),
         ),
         Finding(
             "(the estimate is the unbiased one)",
-            "empirical Bayes has the smaller RE "
-            + ", ".join(f"from k = {k} on ({label})" if k else f"at no k ({label})" for label, k in crossing.items())
-            + "; at k = 100 it has "
-            + ", ".join(f"{each[BAYES][-1] / each['IDUE'][-1]:.0%} ({label})" for label, each in found.items()),
-            "an item that is shrunk to zero has a relative error of one, however noisy its count; unbiased counts of "
-            "rarer items have a larger one",
+            "; ".join(
+                f"{label}: empirical Bayes has a smaller RE than the unbiased estimate "
+                + (f"from k = {crossing[label]} on" if crossing[label] else "at no k")
+                + f", and has {each[BAYES][-1] / each['IDUE'][-1]:.0%} of that RE at k = 100"
+                for label, each in found.items()
+            ),
+            "an item that is shrunk to zero has a relative error of 1, however noisy its count is; unbiased counts of "
+            "rarer items have a larger relative error",
         ),
         Finding(
-            "(budgets by item take a bit for each item)",
-            "the ratio of the REs of our graded projective response and of IDUE is, over all k, "
-            + ", ".join(f"at most {most:.2f} ({label})" for label, most in short.items()),
+            "(with budgets by item, a report has a bit for each item)",
+            "over all k, the RE of our graded projective response is at most "
+            + " and ".join(f"{most:.2f} ({label})" for label, most in short.items())
+            + " times IDUE's",
             "a report is a point of a projective geometry, and not a bit vector",
         ),
     )
     verdict = (
-        f"For frequent items, IDUE has at most {max(parts['Retail']):.0%} of OUE's relative error at {eps:g} nats, for "
-        "every k (Retail, k = 10 to 100)."
+        f"For the k most frequent items of Retail, IDUE has at most {max(parts['Retail']):.0%} of OUE's relative error "
+        f"at {eps:g} nats, for every k from 10 to 100."
     )
     return ExperimentResult(panels, findings, verdict, "; ".join(people.label for people in crowds.values()))
 
@@ -230,53 +241,52 @@ def figure_5(setting: Setting) -> ExperimentResult:
         )  # fmt: skip
     ratio, of_re = (_ratios(found[what, main], found[what, "OUE"]) for what in ("mse", "re"))
     of_little = _ratios(found["mse", little], found["mse", "OUE"])
+    in_points = _ratios(found["mse", LABEL], found["mse", main])
     at = {share: place for place, share in enumerate(shares)}
     top = frequent(people.counts, most)
     findings = (
         Finding(
             "IDUE gains more if fewer items are sensitive",
-            "the ratio of its total error to OUE's is "
-            + ", ".join(f"{ratio[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.1, 0.2))
-            + " sensitive items",
+            "IDUE's total error as a percentage of OUE's: "
+            + _by_share({share: f"{ratio[at[share]]:.0%}" for share in (0.01, 0.05, 0.1, 0.2)}),
             "no difference; no unbiased estimate from bits goes below "
-            f"{floor(people.size, eps) / found['mse', 'OUE'][0]:.0%}, however few items are sensitive",
+            f"{floor(people.size, eps) / found['mse', 'OUE'][0]:.0%} of OUE's error, however few items are sensitive",
         ),
         Finding(
             "with more than 40% of the items at the smaller budget IDUE is almost the same as OUE",
-            "the ratio of IDUE's total error to OUE's is "
-            + ", ".join(f"{ratio[at[share]]:.1%} with {share:.0%}" for share in (0.4, 0.6, 0.8))
-            + f"; that of its RE({most}) to OUE's is "
-            + ", ".join(f"{of_re[at[share]]:.1%}" for share in (0.4, 0.6, 0.8)),
-            "the paper does not give the two budgets, the level and the data set of this figure: here Retail, 2 "
-            "and 4 nats",
+            "IDUE's total error as a percentage of OUE's: "
+            + _by_share({share: f"{ratio[at[share]]:.1%}" for share in (0.4, 0.6, 0.8)})
+            + f". IDUE's RE({most}) as a percentage of OUE's: "
+            + _by_share({share: f"{of_re[at[share]]:.1%}" for share in (0.4, 0.6, 0.8)}),
+            "the paper does not give the two budgets, the level and the data set of this figure; here the data set is "
+            "Retail, and the budgets are 2 and 4 nats",
         ),
         Finding(
-            "a pair of inputs gains twice the least budget at most (Lemma 1)",
-            "the gain is seldom so large: if the other items have 1.2 eps instead of 2 eps, the ratio of IDUE's "
-            "total error to OUE's is "
-            + ", ".join(f"{of_little[at[share]]:.0%} with {share:.0%}" for share in (0.01, 0.05, 0.2)),
+            "the level of a pair of inputs is at most twice the least budget (Lemma 1)",
+            "the gain is seldom so large. IDUE's total error as a percentage of OUE's, if the other items have a "
+            "budget of 1.2 eps instead of 2 eps: "
+            + _by_share({share: f"{of_little[at[share]]:.0%}" for share in (0.01, 0.05, 0.2)}),
             "a pair with a sensitive item keeps the smaller budget, whatever the budget of the other item is",
         ),
         Finding(
-            "(budgets by item take a bit for each item)",
-            "the ratio of the total errors of our graded projective response and of IDUE is "
-            + ", ".join(
-                f"{found['mse', LABEL][at[share]] / found['mse', main][at[share]]:.2f} with {share:.0%}"
-                for share in (0.01, 0.05, 0.2, 0.6)
-            )
-            + f" sensitive items, the others at 2 eps, in {points.bits} bits instead of {people.size:,}",
+            "(with budgets by item, a report has a bit for each item)",
+            "the ratio of the total error of our graded projective response to that of IDUE, if the other items have a "
+            "budget of 2 eps: "
+            + _by_share({share: f"{in_points[at[share]]:.2f}" for share in (0.01, 0.05, 0.2, 0.6)})
+            + f". A report has {points.bits} bits instead of {people.size:,}",
             "a report is a point of a projective geometry, and not a bit vector",
         ),
         Finding(
             "(the estimate is the unbiased one)",
             f"with {shares[1]:.0%} sensitive items, empirical Bayes has "
             f"{found['mse', BAYES][1] / found['mse', main][1]:.1%} of the total error and "
-            f"{found['re', BAYES][1] / found['re', main][1]:.0%} of RE({most}) of the unbiased estimate",
+            f"{found['re', BAYES][1] / found['re', main][1]:.0%} of the RE({most}) of the unbiased estimate",
             f"{int(people.counts[top[-1]])} of {len(people):,} people have the item of rank {most}",
         ),
     )
     verdict = (
-        f"At {eps:g} nats IDUE saves {1 - ratio[at[0.05]]:.0%} of OUE's squared error with 5% sensitive items, "
-        f"{1 - ratio[at[0.2]]:.0%} with 20%, {1 - ratio[at[0.4]]:.0%} with 40%, if all others have twice the budget."
+        f"If all other items have twice the budget, the squared error of IDUE at {eps:g} nats is smaller than OUE's by "
+        f"{1 - ratio[at[0.05]]:.0%} with 5% sensitive items, by {1 - ratio[at[0.2]]:.0%} with 20%, and by "
+        f"{1 - ratio[at[0.4]]:.0%} with 40%."
     )
     return ExperimentResult(tuple(panels), findings, verdict, people.label)

@@ -17,7 +17,7 @@ from aggregator.families.decoder import Decoder
 from aggregator.families.registry import decoder_of
 from aggregator.planner.padding import Padding, choose_padding
 from aggregator.reproduce.data import DataFolder
-from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, by_level
 from aggregator.reproduce.idldp.mechanisms import (
     COMPARED,
     RECIPES,
@@ -121,6 +121,11 @@ class _ErrorsByLength:
         return {eps: self.lengths[int(np.argmin(errors))] for eps, errors in self.errors["IDUE"].items()}
 
 
+def paddings(lengths: Mapping[float, int]) -> str:
+    """Return the padding lengths by level in nats, as text."""
+    return by_level((f"l = {length}" for length in lengths.values()), lengths)
+
+
 def by_length(which: Set, setting: Setting) -> ExperimentResult:
     """Compute RE(k) of a data set by padding and level."""
     people, most = which.read(setting.data), which.most
@@ -140,9 +145,9 @@ def by_length(which: Set, setting: Setting) -> ExperimentResult:
     )  # fmt: skip
     low, high, average = LEVELS[0], LEVELS[-1], people.sizes.mean()
     verdict = (
-        f"For {which.name} the padding with the least total error is {found.plan['IDUE'][low]} at {low:g} nat and "
-        f"{found.plan['IDUE'][high]} at {high:g} (mean size {average:.1f}); for the {most} most frequent items alone "
-        f"it is {found.best[low]} and {found.best[high]}."
+        f"For {which.name}, whose sets have a mean size of {average:.1f}, the padding with the least total error is "
+        f"{paddings({eps: found.plan['IDUE'][eps] for eps in (low, high)})}. For the {most} most frequent items alone, "
+        f"it is {paddings({eps: found.best[eps] for eps in (low, high)})}."
     )
     return ExperimentResult(panels, _findings_by_length(which, people, found), verdict, people.label)
 
@@ -174,38 +179,38 @@ def _findings_by_length(which: Set, people: ItemHolders, found: _ErrorsByLength)
     chosen = {eps: found.error(eps, length) for eps, length in plan["IDUE"].items()}
     cut = exactly(people, which.small, LEVELS[-1], "IDUE").lost(most)
 
-    def words(numbers: Mapping[float, float], form: str = "g") -> str:
-        return ", ".join(f"{number:{form}} at {eps:g}" for eps, number in numbers.items())
+    def words(errors: Mapping[float, float]) -> str:
+        return by_level((f"{error:.2f}" for error in errors.values()), errors)
 
     return (
         Finding(
             "the best l is larger at a larger eps",
-            f"for RE({most}) of IDUE-PS: {words(least)} nats; for its total squared error: {words(found.best_total)}",
+            f"best for the RE({most}) of IDUE-PS: {paddings(least)}. Best for its total squared error: "
+            f"{paddings(found.best_total)}",
             ("no difference" if least[LEVELS[0]] < least[LEVELS[-1]] else "at these levels the same l is best")
             + partly(people),
         ),
         Finding(
             "l is best near the mean size at 4 nats, below it at 2; earlier work takes the 90th percentile",
-            f"the mean size is {average:.1f}, the 90th percentile {upper:.0f}; the planner takes "
-            f"{words(plan['IDUE'])} for IDUE-PS, {words(plan['OUE'])} for OUE-PS",
-            f"for RE({most}) the paper's rule is about right: {words(least)}. The planner's l has another aim, the "
-            "least expected squared error of the unbiased estimate over all items, for this channel and number of "
-            "people; "
-            + ("it is the exact optimum" if plan["IDUE"] == found.best_total else "it is not the exact optimum")
-            + ", and smaller, because the counts of the many rare items are mostly noise, which grows with l^2",
+            f"the mean size of the sets is {average:.1f}, the 90th percentile {upper:.0f}. The planner chooses "
+            f"{paddings(plan['IDUE'])} for IDUE-PS; for OUE-PS it chooses {paddings(plan['OUE'])}",
+            f"for RE({most}) the paper's rule is about right: the best is {paddings(least)}. The planner's l has "
+            "another aim, the least expected squared error of the unbiased estimate over all items, for this channel "
+            "and number of people. It is "
+            + ("the exact optimum" if plan["IDUE"] == found.best_total else "not the exact optimum")
+            + ". It is small, because the counts of the many rare items are mostly noise, which grows with l^2",
         ),
         Finding(
             "with a small l (5 for Kosarak), RE hardly falls with eps",
-            f"at l = {which.small}, IDUE-PS's RE({most}) is "
-            + ", ".join(f"{found.error(eps, which.small):.2f} at {eps:g}" for eps in LEVELS)
-            + f" nats; without any noise it would be {cut:.2f}",
+            f"with l = {which.small}, the RE({most}) of IDUE-PS is "
+            f"{words({eps: found.error(eps, which.small) for eps in LEVELS})}. Without any noise it would be {cut:.2f}",
             "items left out of large sets cause a bias, which no budget removes; at the smaller levels there is also "
             "noise",
         ),
         Finding(
             "(l is left open: future work)",
-            f"at the planner's l IDUE-PS's RE({most}) is {words(chosen, '.2f')} nats; at its best l "
-            + words({eps: min(errors) for eps, errors in found.errors["IDUE"].items()}, ".2f"),
+            f"with the planner's l, the RE({most}) of IDUE-PS is {words(chosen)}; with the best l for RE({most}) it is "
+            + words({eps: min(errors) for eps, errors in found.errors["IDUE"].items()}),
             "if only the most frequent items matter, a larger padding is better than for all items",
         ),
     )

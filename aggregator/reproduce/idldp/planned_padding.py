@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.reproduce.experiment import ExperimentResult, Finding, Panel, Setting, series
-from aggregator.reproduce.idldp.lengths import CLOTHING, KOSARAK, RETAIL, planned
+from aggregator.reproduce.idldp.lengths import CLOTHING, KOSARAK, RETAIL, paddings, planned
 from aggregator.reproduce.idldp.mechanisms import exactly, partly, repeated, shown
 from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, mean, squared
 
@@ -32,10 +32,9 @@ class _Paddings:
         at = self.levels.index(eps)
         return self.errors[label][name][at] / self.errors[label][other][at]
 
-    def by_level(self, label: str, name: str) -> str:
+    def chosen(self, label: str, name: str) -> str:
         """Return the padding lengths of an estimate by level, as text."""
-        lengths = self.lengths[label][name]
-        return ", ".join(f"{length} at {eps:g}" for length, eps in zip(lengths, self.levels, strict=True))
+        return paddings(dict(zip(self.levels, self.lengths[label][name], strict=True)))
 
 
 def padding(setting: Setting) -> ExperimentResult:
@@ -74,11 +73,12 @@ def padding(setting: Setting) -> ExperimentResult:
         for label, people in crowds.items()
     )  # fmt: skip
     verdict = (
-        f"For sets at {PADDED:g} nats, padded for least error, IDUE-PS has "
+        f"For sets at {PADDED:g} nats, each estimate with the padding that the planner chooses for it, the squared "
+        "error of IDUE-PS is "
         + ", ".join(f"{part(label, 'IDUE-PS', 'OUE-PS'):.0%} ({label})" for label in crowds)
-        + " of OUE-PS's squared error; empirical Bayes, with the padding that the planner chooses for it, has "
-        + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%}" for label in crowds)
-        + " of IDUE-PS's."
+        + " of that of OUE-PS. For IDUE-PS, the squared error of empirical Bayes is "
+        + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds)
+        + " of that of the unbiased estimate."
     )
     label = "; ".join(people.label for people in crowds.values())
     return ExperimentResult(panels, _findings_of_padding(crowds, found, setting.repeats), verdict, label)
@@ -112,7 +112,7 @@ def _of_zero(people: ItemHolders) -> float:
 
 
 def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, repeats: int) -> tuple[Finding, ...]:
-    part, by_level = found.part, found.by_level
+    part, chosen = found.part, found.chosen
 
     def to_zero(label: str, name: str) -> float:
         return found.errors[label][name][found.levels.index(1.0)] / _of_zero(crowds[label])
@@ -120,11 +120,11 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
     return (
         *(
             Finding(
-                f"(the padding of least error is left open) {label}",
-                f"the planner's l for IDUE-PS is {by_level(label, 'IDUE-PS')} nats. At {PADDED:g} nats IDUE-PS then "
-                f"has {part(label, 'IDUE-PS', 'percentile'):.1%} of its squared error with the 90th percentile, "
-                f"{_percentile(people)}, and {part(label, 'IDUE-PS', 'OUE-PS'):.0%} of the error of OUE-PS with the "
-                "planner's l for OUE-PS",
+                f"(the padding with the least error is left open; {label})",
+                f"for IDUE-PS the planner chooses {chosen(label, 'IDUE-PS')}. At {PADDED:g} nats its squared error is "
+                f"{part(label, 'IDUE-PS', 'percentile'):.1%} of that with l = {_percentile(people)}, the 90th "
+                f"percentile of the set sizes, and {part(label, 'IDUE-PS', 'OUE-PS'):.0%} of that of OUE-PS with the l "
+                "that the planner chooses for OUE-PS",
                 "the noise grows with the square of l, and with thousands of items it outweighs the bias"
                 + partly(people),
             )
@@ -132,36 +132,37 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
         ),
         Finding(
             "(the estimate is the unbiased one)",
-            f"relative to the unbiased estimate's squared error at {PADDED:g} nats, empirical Bayes, the default, "
-            "with the planner's l for it has "
-            + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds),
-            "empirical Bayes reduces the noise of rare items, so a larger l is better, which leaves out fewer items: "
-            + "; ".join(f"{by_level(label, BAYES)} ({label})" for label in crowds),
+            f"at {PADDED:g} nats the squared error of empirical Bayes, the default, is "
+            + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds)
+            + " of that of the unbiased estimate. Each has the l that the planner chooses for it",
+            "empirical Bayes reduces the noise of rare items, so a larger l is better for it, which leaves out fewer "
+            "items. The planner chooses " + "; ".join(f"{chosen(label, BAYES)} ({label})" for label in crowds),
         ),
         Finding(
             "(the planner predicts the error of empirical Bayes)",
             "the best padding for empirical Bayes in simulated surveys, among those tried, is "
-            + "; ".join(f"{by_level(label, FURTHER)} ({label})" for label in crowds)
-            + f". At {PADDED:g} nats it has "
+            + "; ".join(f"{chosen(label, FURTHER)} ({label})" for label in crowds)
+            + f". At {PADDED:g} nats the squared error with this padding is "
             + ", ".join(f"{part(label, FURTHER, BAYES):.0%} ({label})" for label in crowds)
-            + " of the squared error at the planner's l",
+            + " of that with the planner's l",
             "the planner uses no survey, only the sets and the expected noise; the least of several simulated errors "
             "is also smaller by chance",
         ),
         Finding(
             "IDUE-PS has less error than OUE-PS",
-            "with empirical Bayes for both and that best padding, the ratio of its error to that of OUE-PS at "
-            f"{PADDED:g} nats is "
-            + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds),
+            f"at {PADDED:g} nats, if both have empirical Bayes and that best padding, the squared error of IDUE-PS is "
+            + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds)
+            + " of that of OUE-PS",
             f"these are means of {repeats} surveys, and depend on which of the few large counts have the "
-            "smallest budget; the padding and the estimate make far larger differences than the mechanism",
+            "smallest budget. The padding and the estimate make far larger differences than the mechanism",
         ),
         Finding(
             "(the error is not compared with that of an estimate of zero)",
-            "at 1 nat the unbiased counts of IDUE-PS have, with the planner's l, "
+            "squared error of IDUE-PS at 1 nat as a multiple of that of estimating every count as 0: unbiased counts "
             + ", ".join(f"{to_zero(label, 'IDUE-PS'):.2g} ({label})" for label in crowds)
-            + " times the squared error of estimating every count as 0; empirical Bayes with the planner's l for "
-            "it has " + ", ".join(f"{to_zero(label, BAYES):.2g}" for label in crowds),
+            + "; empirical Bayes "
+            + ", ".join(f"{to_zero(label, BAYES):.2g} ({label})" for label in crowds)
+            + ". Each has the l that the planner chooses for it",
             "the total over thousands of items is mostly the noise of the many rare items",
         ),
     )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.families.registry import decoder_of
-from aggregator.reproduce.experiment import Finding
+from aggregator.reproduce.experiment import Finding, by_level
 from aggregator.reproduce.idldp.surveys import USUAL, Exact, ItemHolders, Parts, campaign
 
 GRADED = "graded"
@@ -68,10 +68,10 @@ def in_few_bits(errors: Mapping[str, Sequence[float]], size: int, levels: Sequen
     """
     ratios = [ours / theirs for ours, theirs in zip(errors[LABEL], errors["IDUE"], strict=True)]
     return Finding(
-        "(budgets by item take a bit for each item)",
-        "the ratio of the total errors of our graded projective response and of IDUE is "
-        + ", ".join(f"{ratio:.2f} at {eps:g}" for ratio, eps in zip(ratios, levels, strict=True))
-        + f" nats, in {min(errors['bits']):.0f} to {max(errors['bits']):.0f} bits instead of {size:,}",
+        "(with budgets by item, a report has a bit for each item)",
+        "the ratio of the total error of our graded projective response to that of IDUE is "
+        + by_level((f"{ratio:.2f}" for ratio in ratios), levels)
+        + f". A report has {min(errors['bits']):.0f} to {max(errors['bits']):.0f} bits instead of {size:,}",
         "the channel has two weights for each class of items, on a symmetric design; no published mechanism needs as "
         "few bits",
     )

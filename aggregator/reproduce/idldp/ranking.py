@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aggregator.families.decoder import Floats
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
 from aggregator.reproduce.idldp.mechanisms import COMPARED, ROLES, exactly, read, repeated, shown
 from aggregator.reproduce.idldp.surveys import EPSILON, ItemHolders, mean, precision, relative
 
@@ -56,16 +56,12 @@ def _measured(
     return found, true
 
 
-def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x: Sequence[float], label: str) -> str:
-    """Return words for the settings where ``name`` is more precise than ``other`` by more than chance.
-
-    Args:
-        label: the format of a list of settings, with {} for the numbers.
-    """
+def _sides(found: dict[str, list[tuple[float, float]]], name: str, other: str, x: Sequence[float]) -> str:
+    """Return words for the settings where ``name`` is more precise than ``other`` by more than chance."""
     more = [f"{at:g}" for at, (a, _), (b, _) in zip(x, found[name], found[other], strict=True) if a > b + CHANCE]
     if len(more) == len(x):
-        return "everywhere"
-    return f"only at {label.format(', '.join(more))}" if more else "nowhere"
+        return "all"
+    return f"only {', '.join(more)}" if more else "none"
 
 
 def figure_6_eps(setting: Setting) -> ExperimentResult:
@@ -94,40 +90,39 @@ def figure_6_eps(setting: Setting) -> ExperimentResult:
     def precise_at(name: str, eps: float) -> float:
         return found[name][at[eps]][0]
 
+    def precisions(name: str) -> str:
+        levels = (1.0, 2.0, 4.0)
+        return by_level((f"{precise_at(name, eps):.2f}" for eps in levels), levels)
+
     findings = (
         Finding(
             "IDUE-PS has the smallest RE of the three",
-            f"confirmed: at most {max(a / b for a, b in zip(true['IDUE-PS'], true['OUE-PS'], strict=True)):.0%} of "
-            "OUE-PS's",
+            f"confirmed: the RE({most}) of IDUE-PS is at most "
+            f"{max(a / b for a, b in zip(true['IDUE-PS'], true['OUE-PS'], strict=True)):.0%} of that of OUE-PS",
             f"k is not given for this side of the figure; it is {most} here, and {many} beside it",
         ),
         Finding(
-            "at small levels its precision may be below OUE-PS's; at larger ones it is the highest",
-            f"it is above OUE-PS's, by more than chance, {_sides(found, 'IDUE-PS', 'OUE-PS', BY_EPS, '{} nats')} for "
-            f"the top {most}, and {_sides(wide, 'IDUE-PS', 'OUE-PS', BY_EPS, '{} nats')} for the top {many}. For the "
-            f"top {most} it is "
-            + ", ".join(
-                f"{precise_at('IDUE-PS', eps):.2f} beside {precise_at('OUE-PS', eps):.2f} at {eps:g}"
-                for eps in (1.0, 2.0, 4.0)
-            )
-            + " nats",
+            "at small levels the precision of IDUE-PS may be below that of OUE-PS; at larger levels it is the highest",
+            "levels at which the precision of IDUE-PS exceeds that of OUE-PS by more than chance: "
+            f"{_sides(found, 'IDUE-PS', 'OUE-PS', BY_EPS)} for the top {most}, "
+            f"{_sides(wide, 'IDUE-PS', 'OUE-PS', BY_EPS)} for the top {many}. For the top {most}, the precision of "
+            f"IDUE-PS is {precisions('IDUE-PS')}; that of OUE-PS is {precisions('OUE-PS')}",
             "the best protected items have the noisiest counts, so some of them reach the top of a ranking of raw "
             "counts, above all if k is small; the paper does not give its k",
         ),
         Finding(
             "(the ranking is of the unbiased estimates)",
-            "ranked by empirical Bayes, the same reports of IDUE-PS have a precision of "
-            + ", ".join(f"{precise_at(BAYES, eps):.2f} at {eps:g}" for eps in (1.0, 2.0, 4.0))
-            + " nats; by more than chance, it is above OUE-PS's "
-            + _sides(found, BAYES, PLAIN_BAYES, BY_EPS, "{} nats"),
+            "if items are ranked by empirical Bayes, the precision of IDUE-PS with the same reports is "
+            f"{precisions(BAYES)}. Levels at which it exceeds that of OUE-PS, also ranked by empirical Bayes, by more "
+            f"than chance: {_sides(found, BAYES, PLAIN_BAYES, BY_EPS)}",
             "a posterior mean takes the noise of each item into account, so items with less budget no longer reach "
             "the top by noise; under OUE all counts are equally noisy, and the ranking stays the same",
         ),
     )
     verdict = (
-        f"To name the {most} most frequent of {people.size:,} items, rank IDUE-PS by empirical Bayes: at 2 nats its "
-        f"precision is {precise_at(BAYES, 2.0):.2f}; by raw counts it is {precise_at('IDUE-PS', 2.0):.2f}, and "
-        f"that of OUE-PS {precise_at('OUE-PS', 2.0):.2f}."
+        f"To name the {most} most frequent of {people.size:,} items, rank the items by empirical Bayes. At 2 nats the "
+        f"precision of IDUE-PS is then {precise_at(BAYES, 2.0):.2f}. If items are ranked by raw counts, the precision "
+        f"of IDUE-PS is {precise_at('IDUE-PS', 2.0):.2f}, and that of OUE-PS is {precise_at('OUE-PS', 2.0):.2f}."
     )
     return ExperimentResult(panels, findings, verdict, people.label)
 
@@ -143,33 +138,36 @@ def figure_6_k(setting: Setting) -> ExperimentResult:
         Panel(title, "k", "precision of the top k", precise),
         Panel(title, "k", "mean relative error, top k", relatives),
     )
+
+    def precisions(name: str) -> str:
+        return ", ".join(f"{found[name][BY_K.index(k)][0]:.2f} at k = {k}" for k in (10, 20, 100))
+
     findings = (
         Finding(
-            "with k of 10 or 20 the precision of IDUE-PS may be below OUE-PS's; with larger k it is the highest",
-            "its precision is above OUE-PS's, by more than chance, "
-            f"{_sides(found, 'IDUE-PS', 'OUE-PS', BY_K, 'k = {}')}; it is "
-            + ", ".join(
-                f"{found['IDUE-PS'][BY_K.index(k)][0]:.2f} beside {found['OUE-PS'][BY_K.index(k)][0]:.2f} at {k}"
-                for k in (10, 20, 100)
-            ),
+            "with k of 10 or 20 the precision of IDUE-PS may be below that of OUE-PS; with larger k it is the highest",
+            "values of k at which the precision of IDUE-PS exceeds that of OUE-PS by more than chance: "
+            f"{_sides(found, 'IDUE-PS', 'OUE-PS', BY_K)}. The precision of IDUE-PS is {precisions('IDUE-PS')}; that of "
+            f"OUE-PS is {precisions('OUE-PS')}",
             f"the level is not given for this side of the figure; it is {eps:g} nats here",
         ),
         Finding(
             "a larger k generally leads to a lower precision",
-            f"IDUE-PS {found['IDUE-PS'][0][0]:.2f} at {BY_K[0]} and {found['IDUE-PS'][-1][0]:.2f} at {BY_K[-1]}, "
-            f"OUE-PS {found['OUE-PS'][0][0]:.2f} and {found['OUE-PS'][-1][0]:.2f}",
+            f"the precision of IDUE-PS falls from {found['IDUE-PS'][0][0]:.2f} at k = {BY_K[0]} to "
+            f"{found['IDUE-PS'][-1][0]:.2f} at k = {BY_K[-1]}, and that of OUE-PS from {found['OUE-PS'][0][0]:.2f} to "
+            f"{found['OUE-PS'][-1][0]:.2f}",
             "the shares of items in the middle of the ranking are close to each other",
         ),
         Finding(
             "(the ranking is of the unbiased estimates)",
-            "ranked by empirical Bayes, IDUE-PS has "
-            + ", ".join(f"{found[BAYES][BY_K.index(k)][0]:.2f} at {k}" for k in (10, 20, 100))
-            + f"; by more than chance, it is above OUE-PS's {_sides(found, BAYES, PLAIN_BAYES, BY_K, 'k = {}')}",
+            f"if items are ranked by empirical Bayes, the precision of IDUE-PS is {precisions(BAYES)}. Values of k at "
+            "which it exceeds that of OUE-PS, also ranked by empirical Bayes, by more than chance: "
+            f"{_sides(found, BAYES, PLAIN_BAYES, BY_K)}",
             "the limitation that the paper finds for its notion is caused by the ranking",
         ),
     )
     verdict = (
-        f"At {eps:g} nats and k = {BY_K[-1]}, precision is {found[BAYES][-1][0]:.2f} for IDUE-PS ranked by empirical "
-        f"Bayes, {found['IDUE-PS'][-1][0]:.2f} ranked by raw counts, {found['OUE-PS'][-1][0]:.2f} for OUE-PS."
+        f"At {eps:g} nats and k = {BY_K[-1]}, the precision of IDUE-PS is {found[BAYES][-1][0]:.2f} if items are "
+        f"ranked by empirical Bayes. If they are ranked by raw counts, it is {found['IDUE-PS'][-1][0]:.2f}, and that "
+        f"of OUE-PS is {found['OUE-PS'][-1][0]:.2f}."
     )
     return ExperimentResult(panels, findings, verdict, people.label)

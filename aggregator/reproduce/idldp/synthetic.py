@@ -81,10 +81,11 @@ def figure_2(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
     even, one, two = errors["uniform"], levels.index(1.0), levels.index(2.0)
     verdict = (
-        "Budgets by item reduce the error if few items are sensitive: with 5% of them at eps, 5% at 1.2 eps and the "
-        f"rest at 2 eps, IDUE has {even['IDUE'][one] / even['OUE'][one]:.0%} of OUE's squared error at 1 nat and "
-        f"{even['IDUE'][two] / even['OUE'][two]:.0%} at 2; our graded projective response has "
-        f"{even[LABEL][one] / even['IDUE'][one]:.2f} and {even[LABEL][two] / even['IDUE'][two]:.2f} times IDUE's, in "
+        "Budgets by item reduce the error if few items are sensitive. If 5% of the items have the budget eps, 5% have "
+        f"1.2 eps and the others 2 eps, IDUE has {even['IDUE'][one] / even['OUE'][one]:.0%} of OUE's squared error at "
+        f"1 nat and {even['IDUE'][two] / even['OUE'][two]:.0%} at 2 nats. The squared error of our graded projective "
+        f"response is {even[LABEL][one] / even['IDUE'][one]:.2f} times IDUE's at 1 nat and "
+        f"{even[LABEL][two] / even['IDUE'][two]:.2f} times at 2 nats. At 1 nat its reports have "
         f"{even['bits'][one]:.0f} bits instead of {EVEN:,}."
     )
     return ExperimentResult(panels, _findings(levels, errors, off, setting.repeats), verdict)
@@ -134,51 +135,52 @@ def _findings(
     return (
         Finding(
             "the simulated error is very close to eq. 7",
-            f"{len(off)} means of {repeats} surveys are within {max(off):.1f} standard errors of the exact "
-            f"expectation, {mean(off):.1f} on average",
+            f"{len(off)} errors, each the mean of {repeats} simulated surveys, differ from the exact expectation by at "
+            f"most {max(off):.1f} standard errors, and by {mean(off):.1f} on average",
             "no difference; simulated people answer through the integers of the campaign",
         ),
         Finding(
             "IDUE outperforms RAPPOR and OUE",
-            f"at 1 nat, relative to OUE's error, IDUE has {power['IDUE'][one] / power['OUE'][one]:.0%} (power law) and "
-            f"{even['IDUE'][one] / even['OUE'][one]:.0%} (uniform), RAPPOR "
-            f"{even['RAPPOR'][one] / even['OUE'][one]:.0%}",
-            "no difference. There is a limit: for any other budgets, no unbiased estimate from a unary "
-            "encoding has less than a quarter of OUE's error of an item that nobody has. IDUE has "
-            f"{even['IDUE'][one] / floor(EVEN, 1.0):.2f} times that limit at 1 nat (uniform)",
+            f"at 1 nat IDUE has {power['IDUE'][one] / power['OUE'][one]:.0%} (power law) and "
+            f"{even['IDUE'][one] / even['OUE'][one]:.0%} (uniform) of OUE's error; RAPPOR has "
+            f"{even['RAPPOR'][one] / even['OUE'][one]:.0%} of it (uniform)",
+            "no difference. There is a limit: whatever the budgets of the other items are, no unbiased estimate from a "
+            "unary encoding has less than a quarter of OUE's error for an item that nobody has. At 1 nat IDUE's error "
+            f"is {even['IDUE'][one] / floor(EVEN, 1.0):.2f} times the sum of this limit over all items (uniform)",
         ),
         Finding(
             "opt1 and opt2 are near-optimal",
-            f"opt1 has {even['IDUE opt1'][one] / even['IDUE'][one] - 1:.0%} more error than opt0 at 1 nat and "
-            f"{even['IDUE opt1'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g}, opt2 "
-            f"{even['IDUE opt2'][one] / even['IDUE'][one] - 1:.0%} and "
-            f"{even['IDUE opt2'][-1] / even['IDUE'][-1] - 1:.0%} (uniform); even the better of the two is up to "
-            f"{better:.0%} above opt0",
+            f"for uniform data, opt1 has {even['IDUE opt1'][one] / even['IDUE'][one] - 1:.0%} more error than opt0 at "
+            f"1 nat and {even['IDUE opt1'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g} nats; opt2 has "
+            f"{even['IDUE opt2'][one] / even['IDUE'][one] - 1:.0%} more at 1 nat and "
+            f"{even['IDUE opt2'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g} nats. Over all levels and both "
+            f"distributions, even the better of the two has up to {better:.0%} more error than opt0",
             "opt1 is near-optimal only at small levels, and opt2 is mostly the same as OUE. "
             "Opt0 can be solved in its convex form, so neither is needed",
         ),
         Finding(
             "the power law has exponent 2, scaled and rounded to 1 .. 100",
-            "shares in proportion to 1/i - 1/(i+1); over all assignments of items, the error of IDUE at 2 nats differs "
-            f"by {reading:.1%} at most",
+            "here the shares are proportional to 1/i - 1/(i+1). Which items get which budgets changes the error of "
+            f"IDUE at 2 nats by {reading:.1%} at most",
             "the paper does not state the scaling; only the last term of eq. 7 depends on it, and the expectation "
             "does not if budgets are assigned at random",
         ),
         Finding(
             "(the estimate is the unbiased one)",
-            "relative to the unbiased estimate's error, empirical Bayes from the same reports of IDUE has "
-            f"{even[BAYES][one] / even['IDUE'][one]:.1%} at 1 nat and {even[BAYES][two] / even['IDUE'][two]:.1%} at 2 "
-            f"(uniform), {power[BAYES][one] / power['IDUE'][one]:.0%} and "
-            f"{power[BAYES][two] / power['IDUE'][two]:.0%} (power law); from OUE's reports "
-            f"{even[PLAIN_BAYES][one] / even['OUE'][one]:.1%} and "
-            f"{power[PLAIN_BAYES][one] / power['OUE'][one]:.0%} at 1",
+            "error of empirical Bayes as a percentage of that of the unbiased estimate from the same reports. "
+            f"Uniform: {even[BAYES][one] / even['IDUE'][one]:.1%} at 1 nat and "
+            f"{even[BAYES][two] / even['IDUE'][two]:.1%} at 2 nats with IDUE, "
+            f"{even[PLAIN_BAYES][one] / even['OUE'][one]:.1%} at 1 nat with OUE. Power law: "
+            f"{power[BAYES][one] / power['IDUE'][one]:.0%} at 1 nat and "
+            f"{power[BAYES][two] / power['IDUE'][two]:.0%} at 2 nats with IDUE, "
+            f"{power[PLAIN_BAYES][one] / power['OUE'][one]:.0%} at 1 nat with OUE",
             "empirical Bayes learns the typical size of a share from all items together; this changes the total "
             "error far more than any choice of a mechanism",
         ),
         Finding(
             "(the size of a report is not counted)",
-            f"a bit vector of IDUE or OUE has {EVEN:,} bits here; projective response at the least budget, plain LDP, "
-            f"has {plain[0]:.2f} times OUE's error at 2 nats in {plain[1]} bits",
+            f"a report of IDUE or OUE has {EVEN:,} bits here. Under plain LDP at 2 nats, the error of projective "
+            f"response is {plain[0]:.2f} times OUE's, and its reports have {plain[1]} bits",
             "a unary encoding needs a bit for each item",
         ),
         in_few_bits(even, EVEN, levels),

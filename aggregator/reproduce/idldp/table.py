@@ -31,8 +31,12 @@ PRINTED = ((0.59, 0.67), (0.33, 0.28))
 """a and b of the two classes, with the digits printed in Table I."""
 
 LARGER: tuple[tuple[str, tuple[float, ...], tuple[int, ...]], ...] = (
-    ("ln 2, ln 4, ln 8 with 1, 3, 10 items", (math.log(2), math.log(4), math.log(8)), (1, 3, 10)),
-    ("1, 1.2, 1.6, 2, 4 nats with 10, 10, 20, 20, 940 items", (1.0, 1.2, 1.6, 2.0, 4.0), (10, 10, 20, 20, 940)),
+    ("budgets ln 2, ln 4 and ln 8 for 1, 3 and 10 items", (math.log(2), math.log(4), math.log(8)), (1, 3, 10)),
+    (
+        "budgets 1, 1.2, 1.6, 2 and 4 nats for 10, 10, 20, 20 and 940 items",
+        (1.0, 1.2, 1.6, 2.0, 4.0),
+        (10, 10, 20, 20, 940),
+    ),
 )
 """More examples: budgets of classes, and their sizes."""
 
@@ -80,26 +84,30 @@ def table_1(setting: Setting) -> ExperimentResult:
         bounds = np.minimum.outer(budgets, budgets)
         worst = [idue.worst_error(many, *idue.optimum(many, bounds, kind)) for kind in idue.KINDS]
         plain = unary.oue(sum(many), exact.level_from(min(budgets)))
-        larger.append(f"{name}: {', '.join(f'{one:.4g}' for one in worst)}, OUE {total(plain)[1]:.4g}")
+        each = ", ".join(f"{kind} {one:.4g}" for kind, one in zip(idue.KINDS, worst, strict=True))
+        larger.append(f"{name}: {each}, OUE {total(plain)[1]:.4g}")
     findings = (
         Finding(
-            "IDUE flips a one with 0.41 and 0.33, a zero with 0.33 and 0.28",
-            f"{1 - own[0]:.4f} and {1 - own[1]:.4f}, {other[0]:.4f} and {other[1]:.4f}",
+            "IDUE flips a one with probability 0.41 (HIV) and 0.33 (symptoms), a zero with 0.33 and 0.28",
+            f"it flips a one with probability {1 - own[0]:.4f} (HIV) and {1 - own[1]:.4f} (symptoms), a zero with "
+            f"{other[0]:.4f} (HIV) and {other[1]:.4f} (symptoms)",
             "no difference: these are rounded to two digits in print",
         ),
         Finding(
-            "variance 3.27 n + 0.31 c and 1.32 n + 0.13 c; in total 8.68 n to 8.86 n",
-            f"{fixed[0]:.3f} n + {held[0]:.3f} c and {fixed[1]:.3f} n + {held[1]:.3f} c; in total {low:.3f} n to "
-            f"{high:.3f} n",
-            "the printed variances are those of the two-digit probabilities, which have "
-            f"{as_printed[0]:.2f} n + {as_held[0]:.2f} c and {as_printed[1]:.2f} n + {as_held[1]:.2f} c, in total "
-            f"{of_print[0]:.2f} n to {of_print[1]:.2f} n (from unrounded summands; the printed ones add up to "
-            f"{3.27 + 4 * 1.32 + 0.13:.2f} n to {3.27 + 4 * 1.32 + 0.31:.2f} n); IDUE itself is better than printed",
+            "the variance is 3.27 n + 0.31 c (HIV) and 1.32 n + 0.13 c (a symptom), where c people have the item; in "
+            "total 8.68 n to 8.86 n",
+            f"the variance is {fixed[0]:.3f} n + {held[0]:.3f} c (HIV) and {fixed[1]:.3f} n + {held[1]:.3f} c (a "
+            f"symptom); in total {low:.3f} n to {high:.3f} n",
+            "the printed variances are those of the probabilities with two digits: "
+            f"{as_printed[0]:.2f} n + {as_held[0]:.2f} c (HIV) and {as_printed[1]:.2f} n + {as_held[1]:.2f} c (a "
+            f"symptom). Unrounded, these add up to {of_print[0]:.2f} n to {of_print[1]:.2f} n; the printed, rounded "
+            f"variances add up to {3.27 + 4 * 1.32 + 0.13:.2f} n to {3.27 + 4 * 1.32 + 0.31:.2f} n. The exact "
+            "probabilities of IDUE have a smaller variance",
         ),
         Finding(
             "RAPPOR 10 n, OUE 9.9 n in total",
-            f"RAPPOR {rows['RAPPOR'][1]:.3f} n, OUE {rows['OUE'][1]:.3f} n with one c; opt1 {rows['opt1'][1]:.3f} n, "
-            f"opt2 {rows['opt2'][1]:.3f} n",
+            f"largest total variance over all true counts: RAPPOR {rows['RAPPOR'][1]:.3f} n, OUE "
+            f"{rows['OUE'][1]:.3f} n, opt1 {rows['opt1'][1]:.3f} n, opt2 {rows['opt2'][1]:.3f} n",
             "no difference. opt2 gains nothing over OUE here: with a = 1/2, the gain of the other items together "
             "equals the loss of HIV, because both their number and e^eps are 4",
         ),
@@ -112,13 +120,13 @@ def table_1(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "(no larger example is printed)",
-            "worst total variance over n by opt0, opt1, opt2. " + "; ".join(larger),
+            "largest total variance, divided by n, with " + "; with ".join(larger),
             "opt1 is nearly as good as opt0 with few items; all three gain more if the budgets differ more",
         ),
     )
     verdict = (
-        f"Table I's IDUE is better than printed: {low:.2f} n to {high:.2f} n in total, not 8.68 n to 8.86 n, the "
-        f"printed variances of its two-digit probabilities; OUE has {rows['OUE'][1]:.2f} n."
+        f"IDUE of Table I is better than printed: its total variance is {low:.2f} n to {high:.2f} n. The printed "
+        f"8.68 n to 8.86 n are from probabilities that were rounded to two digits. OUE has {rows['OUE'][1]:.2f} n."
     )
     return ExperimentResult((), findings, verdict)
 
@@ -179,23 +187,24 @@ def theorem_4(setting: Setting) -> ExperimentResult:
     level = wide.loss(range(2), range(2)).level
     findings = (
         Finding(
-            "Theorem 4: IDUE-PS keeps min of the two sets' budgets, ln of the mean of e^eps over the padded set",
-            f"confirmed: over all {len(tight)} pairs of subsets of 3 items, padded to 2, by the probability of each of "
-            f"the {2**domain.size} outputs, "
+            "Theorem 4: IDUE-PS keeps the smaller of two sets' budgets, which are ln of the mean of e^eps over the "
+            "padded set",
+            f"confirmed for all {len(tight)} pairs of subsets of 3 items, padded to 2: of their levels, computed from "
+            f"the probabilities of the {2**domain.size} outputs, "
             + ("none is above it" if over < 1e-9 else f"one is above it by {over:.3g} nats"),
             "no difference",
         ),
         Finding(
             "the budget of a set is an arithmetic mean (eq. 15)",
-            f"the certificate uses the harmonic mean for the other set: its level is up to {max(less):.0%} lower, "
-            f"{sum(less) / len(less):.0%} on average, and "
+            f"the certificate uses the harmonic mean for the other set. Its level is up to {max(less):.0%} lower, and "
+            f"{sum(less) / len(less):.0%} lower on average, but "
             + ("never below the true level" if sharper < 1e-9 else f"below the true level by {sharper:.3g} nats"),
             "the harmonic mean follows from the proof of Theorem 4; the theorem states less than its proof shows",
         ),
         Finding(
             "eq. 16: a_i (1 - b_j) / (b_i (1 - b_j)) <= e^min(eps_i, eps_j); and 1 <= beta <= alpha",
             f"read literally, eq. 16 bounds a/b alone, which is {u:.3f} nats in RAPPOR at "
-            f"{exact.nats(level or 0):.3f} nats of LDP: it would allow twice the level",
+            f"{exact.nats(level or 0):.3f} nats of LDP. So it would allow twice the level",
             "two misprints: the denominator is b_i (1 - a_j), and beta <= 1 <= alpha",
         ),
     )
