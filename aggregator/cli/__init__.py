@@ -1,6 +1,6 @@
 """The command ``halftruth``: a thin layer over the library.
 
-A command parses words, calls one library function, and prints what it returned, for a person or as JSON. An error is
+A command parses its arguments, calls the library, and prints the result, for a person or as JSON. An error is
 printed as one line on stderr and sets the exit code: 0 done, 1 failed, 2 usage, 65 bad data, 75 not yet.
 
 ``shell`` has the functions that all commands share, and loads the file of a command on demand.

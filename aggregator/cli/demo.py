@@ -40,8 +40,8 @@ from protocol.domain import Line
 def demo(out: Path, page: bool) -> None:
     """Run a complete session: a survey with the real answers of 48,842 people (UCI Adult), and an attack on it.
 
-    With --page, serve the web page of a small study until ctrl-C, and open it in a browser if possible; then count its
-    answers together with those of simulated people.
+    With --page, serve the web page of a small study until ctrl-C, and open it in a browser if possible; then count the
+    answers from the page together with those of simulated people.
     """
     folder = out / time.strftime("%Y%m%d-%H%M%S")
     today = datetime.datetime.now(datetime.UTC).date()

@@ -1,4 +1,4 @@
-"""The command doctor: check what halftruth needs on this machine."""
+"""The command doctor: a check of this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aggregator.present.listing import checkup_table
 @halftruth.command()
 @shell.as_json
 def doctor(as_json: bool) -> None:
-    """Check what halftruth needs on this machine: libraries, signatures, storage, randomness."""
+    """Check that this machine has all that halftruth needs: libraries, signatures, storage, randomness."""
     findings = check_up()
     if as_json:
         shell.print_json([{"check": found.name, "ok": found.ok, "found": found.text} for found in findings])

@@ -16,7 +16,7 @@ from aggregator.study import Study
 @shell.as_json
 @shell.in_study
 def status(ctx: click.Context, as_json: bool) -> None:
-    """Show what the study contains: campaigns, keys, reports and refusals."""
+    """Show the content of the study: campaigns, keys, reports and refusals."""
     rows = Study.open(shell.study_folder(ctx)).status(int(time.time()))
     if as_json:
         shell.print_json([row.as_json() for row in rows])

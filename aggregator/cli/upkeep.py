@@ -76,9 +76,15 @@ def _text(size: Size) -> str:
     multiple=True,
     help="File, folder or s3:// location of reports; may be repeated. [default: the study's archive, inbox/done]",
 )
-@click.option("--campaign", "campaigns", type=shell.existing, multiple=True, help="A signed campaign.")
-@click.option("--trust", type=shell.existing, multiple=True, help="The public key of the author of a --campaign.")
-@click.option("--keys", "enrolments", type=shell.existing, multiple=True, help="Enrolments of devices.")
+@click.option(
+    "--campaign", "campaigns", type=shell.existing, multiple=True, help="File of a signed campaign; may be repeated."
+)
+@click.option(
+    "--trust", type=shell.existing, multiple=True, help="Public key of the author of a --campaign; may be repeated."
+)
+@click.option(
+    "--keys", "enrolments", type=shell.existing, multiple=True, help="File of device enrolments; may be repeated."
+)
 @click.option(
     "--afresh",
     is_flag=True,
