@@ -81,7 +81,7 @@ def anonymity_of_table(path: Path, known: Sequence[str], sensitive: str | None =
     if not known:
         raise ReleaseError("there are no known columns: name at least one that an observer may know")
     if sensitive in known:
-        raise ReleaseError(f"column {sensitive!r} cannot be both known and sensitive")
+        raise ReleaseError(f"column {sensitive!r} cannot be both known and sensitive: name two columns")
     columns = [*known, *([] if sensitive is None else [sensitive])]
     if (name := repeated(columns)) is not None:
         raise ReleaseError(f"the known column {name[:40]!r} is named twice: name each once")

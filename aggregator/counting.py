@@ -132,7 +132,7 @@ class Counting:
         return Counts(period, view, feature, count, reports, self.table.version())
 
     def _chosen(self, period: int | None) -> str:
-        """Return the first part of a query: the rows of a period, or of each device's latest period."""
+        """Return the first part of a query, which chooses the rows of a period, or of each device's latest period."""
         if period is None:
             return _LATEST.format(campaign=self.id)
         return _OF_PERIOD.format(campaign=self.id, period=int(period))

@@ -36,7 +36,7 @@ class CheckResult:
 
 
 def check_up() -> list[CheckResult]:
-    """Run every check; a check that raises an exception has failed."""
+    """Return the result of every check; a check that raises an exception has failed."""
     return list(_findings())
 
 

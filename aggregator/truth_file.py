@@ -60,7 +60,7 @@ class Truth:
             return self
         groups = [group for group, of in enumerate(self.places) if of == place]
         if not sum(self.counts[group] for group in groups):
-            raise SheetError("the file of true counts has no people of this class")
+            raise SheetError("the file of true counts has no people of this class: give it at least one")
         return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
 
     def shares(self, domain: Domain) -> NDArray[np.float64]:
@@ -109,7 +109,9 @@ class Truth:
                 found += count * reduce(np.multiply.outer, one)
                 people += count
         if not people:
-            raise SheetError(f"the file of true counts has no people who answer {' and '.join(names)}")
+            raise SheetError(
+                f"the file of true counts has no people who answer {' and '.join(names)}: add their answers"
+            )
         return found.ravel() / people
 
     def _holders(self, domain: Items) -> NDArray[np.float64]:

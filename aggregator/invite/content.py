@@ -20,7 +20,7 @@ LISTED = 5
 
 @dataclass(frozen=True)
 class PosterContent:
-    """The texts of a poster in reading order; empty ones are left out.
+    """The texts of a poster in reading order; empty texts are not drawn.
 
     Attributes:
         language: the language of the fixed texts, and of the campaign's texts if the campaign has them in it.

@@ -27,7 +27,7 @@ RECTANGLES = 3_000
 
 
 def marks(found: Estimate, grid: Grid, figure: Figure) -> tuple[list[Html], str]:
-    """Return the marks, the largest area first, and a sentence that states which regions have marks.
+    """Return the marks, the largest area first, and a text that states which regions have marks.
 
     A finger covers several small cells. Therefore the style widens every mark on touch screens, and smaller marks are
     on top.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import html
 
 _EMPTY = ("meta", "link", "img", "wbr")
-"""Elements without content."""
+"""Names of the elements without content."""
 
 
 class Html(str):

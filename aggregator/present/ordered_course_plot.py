@@ -100,7 +100,7 @@ def _draw_shifts(axes: Axes, found: Ordered, points: Sequence[Shift], name: str)
 
 
 def _finish(axes: Axes, found: Ordered) -> None:
-    """Label the values of a panel."""
+    """Label the axis of values of a panel, and draw its grid lines."""
     domain = found.found.terms.domain
     few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
     turned = isinstance(domain, Dates) or not isinstance(domain, Line)

@@ -195,7 +195,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
 
 
 def _columns(headings: Sequence[str]) -> str:
-    """Return a sentence that explains the columns of errors and numbers of people."""
+    """Return a text that explains the columns of errors and numbers of people."""
     meanings = {
         "standard error": "of one share",
         "error of the mean": "its standard error",
@@ -237,7 +237,7 @@ def _unsuited(rows: Sequence[PlanRow]) -> str:
 
 
 def _left_out(rows: Sequence[PlanRow]) -> str:
-    """Return a sentence that states the number of unsuitable mechanisms."""
+    """Return a text with the number of unsuitable mechanisms; empty if all are suitable."""
     number = sum(row.candidate is None for row in rows)
     return f"{number:,} more cannot be used for this question: --all lists the reasons" if number else ""
 

@@ -64,7 +64,7 @@ def draw(found: Estimate, path: Path, truth: Floats | None = None) -> None:
 
 
 def figure(found: Estimate, truth: Floats | None = None) -> Figure:
-    """Draw an estimate as a figure: bars, or a map for a grid.
+    """Return a figure of an estimate: bars, or a map for a grid.
 
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
@@ -174,7 +174,7 @@ def _map(found: Estimate, grid: Grid, truth: Floats | None) -> Figure:
 def _panel(
     axes: Axes, grid: Grid, numbers: Floats, colours: str, faded: NDArray[np.bool_], stretch: float
 ) -> AxesImage:
-    """Draw the cells of a map with coasts, borders and a scale bar."""
+    """Draw the cells of a map with coasts, borders and a scale bar; return the image of the cells."""
     south, north, west, east = (degrees / MICRODEGREES for degrees in (grid.south, grid.north, grid.west, grid.east))
     axes.set_facecolor("white")
     image = axes.imshow(
@@ -222,7 +222,7 @@ def _edges(grid: Grid, of: Integers) -> list[list[tuple[float, float]]]:
 
 
 def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
-    """Return a sentence that explains the colours of the map."""
+    """Return a text that explains the colours of the map."""
     pale = f"pale: {doubtful:,} of {found.size:,} cells that may be empty"
     if not found.resolutions:
         return f"share; {pale}"

@@ -79,7 +79,7 @@ def trend_figure(trend: Trend) -> Figure:
 
 
 def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
-    """Draw one panel.
+    """Draw the shares of one value or district over the periods in a panel, with their change.
 
     Args:
         own: whether the change is drawn with its pointwise interval; if not, with its simultaneous interval.

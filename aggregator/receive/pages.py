@@ -29,6 +29,7 @@ _SAME = {
     "cache-control": "no-cache, no-transform",
     "vary": "accept-encoding",
 }
+"""The headers that all pages have in common."""
 
 
 @dataclass(frozen=True)
