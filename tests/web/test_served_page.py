@@ -237,7 +237,7 @@ def test_a_code_admits_one_browser(browser: Chromium, service: Service) -> None:
         with browser.private() as within:
             tab = within.new_page()
             tab.goto(link)
-            tab.get_by_text("Whoever handed you the code could learn").wait_for()
+            tab.get_by_text("Whoever gave you the code could find out").wait_for()
             answer(tab, "bachelor")
             tab.get_by_role("heading", name=title).wait_for()
             assert tab.get_by_text("refused the code").count() == refused
