@@ -32,7 +32,7 @@ from aggregator.study import Study
 from protocol.closing import is_closing
 from protocol.envelope import Kind
 
-NAMED = 5
+MOST_NAMES = 5
 """Maximum number of files that a warning names."""
 
 
@@ -202,5 +202,5 @@ def _no_batches(files: list[Place]) -> list[str]:
 
 
 def _names(files: list[Place]) -> str:
-    more = f" and {len(files) - NAMED:,} more" if len(files) > NAMED else ""
-    return ", ".join(map(str, files[:NAMED])) + more
+    more = f" and {len(files) - MOST_NAMES:,} more" if len(files) > MOST_NAMES else ""
+    return ", ".join(map(str, files[:MOST_NAMES])) + more

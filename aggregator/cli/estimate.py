@@ -153,9 +153,9 @@ def estimate(
     of ranges. They can be combined with --mean, and with --plot, which draws the distribution function. With --by
     period or --by class, the command prints these numbers for each period or class, and the differences.
 
-    With --by period and none of these options, the command prints the estimate of each period and the change from the
-    first to the last. --between A,B compares two other periods, --steps adds the change from each period to the next,
-    and --value prints one value only.
+    With --by period and none of these options, the command prints the estimate of each period (for the goal mean: the
+    mean; for the wave mechanism: also quantiles and ranges) and the change from the first to the last. --between A,B
+    compares two other periods, --steps adds the change from each period to the next, and --value prints one value only.
 
     A form needs --question for one question, --cross for the table of two questions, or --report for a page of all
     questions. With --by period or --by class, --question and --cross print the shares of each period or class, and the
@@ -240,7 +240,7 @@ def _course(
     if not in_order and chosen.value is None and has_summary(terms):
         if chosen.truth_files:
             raise click.UsageError(
-                "--truth cannot be compared with the means and deciles of several periods or classes: leave out --by"
+                "--truth cannot be compared with the means and quantiles of several periods or classes: leave out --by"
             )
         ranges, in_order = Ranges.usual(terms), True
     if in_order:
