@@ -109,7 +109,7 @@ def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:
     if not marked:
         raise DraftError("[privacy] sensitive names no value, so nothing would be protected: name at least one")
     if len(marked) == domain.size:
-        raise DraftError(f'[privacy] sensitive names all {domain.size} values: that is notion "ldp"')
+        raise DraftError(f'[privacy] sensitive names all {domain.size} values: use notion "ldp" instead')
     return tuple(marked)
 
 

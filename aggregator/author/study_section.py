@@ -17,7 +17,8 @@ from protocol.texts import Texts
 _OTHER_TEXTS = {
     "title": None, "purpose": "", "organisation": "", "contact": "", "retention": "", "notice": "",
 }  # fmt: skip
-"""The texts of a translation besides the question, with their defaults; "" takes the campaign's own text."""
+"""The texts of a translation besides the question, with their defaults; None requires the text, and "" takes the
+campaign's own text."""
 
 
 def addresses_of(section: Section) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ class Section:
             what: the expected value, for errors.
             default: the value if the key is missing; None if the key is required.
         Raises:
-            DraftError: the key is missing without a default, or its value has another type.
+            DraftError: the key is missing without a default, or its value has another type or contains U+0000.
         """
         self._known.add(key)
         if key not in self._left:

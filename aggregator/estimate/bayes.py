@@ -115,7 +115,7 @@ def _posterior_means(raw: Floats, se: Floats) -> Floats:
     phase = _phase(se)
     octave = np.floor(np.log2(se) + phase).astype(np.int64)
     means = np.empty(len(raw))
-    for of, distribution in _laws(raw, se, grid, phase).items():
+    for of, distribution in _distributions(raw, se, grid, phase).items():
         members = np.flatnonzero(octave == of)
         typical = np.full(len(grid), np.exp(np.log(se[members]).mean()))
         near = len(members) * (_likelihood(grid, typical, grid) @ distribution)
@@ -148,7 +148,7 @@ def _phase(se: Floats) -> float:
     return float(-np.argmin(near) / PHASES)
 
 
-def _laws(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floats]:
+def _distributions(raw: Floats, se: Floats, grid: Floats, phase: float) -> dict[int, Floats]:
     """Return the fitted weights of the grid points, by octave of the standard errors."""
     # Each bin lies within one octave, so the mean of its standard errors lies in that octave too.
     above = np.maximum(raw / se, LEAST) - LEAST

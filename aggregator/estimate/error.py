@@ -100,14 +100,14 @@ def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[V
     for view in views:
         decoder, times = even_decoder(view.channel, classes), total / view.weight
         try:
-            variances = decoder.variances(decoder.forward(_even_law(domain, view)))
+            variances = decoder.variances(decoder.forward(_even_shares(domain, view)))
             found.append(ViewWorth(float(variances.sum()) * times, decoder.people_per_report * times))
         except NotInvertible:
             found.append(ViewWorth(math.nan, math.nan))
     return found
 
 
-def _even_law(domain: Domain, view: View) -> Floats:
+def _even_shares(domain: Domain, view: View) -> Floats:
     """Return the shares of a view's values if all answers are equally frequent, shape (k_j,)."""
     if isinstance(view.map, Questions):  # the answers of a form are too many to list
         return np.full(view.map.inputs(domain), 1 / view.map.inputs(domain))

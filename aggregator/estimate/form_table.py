@@ -171,8 +171,8 @@ class CrossTable:
         return centred(self.raw - self.unrelated)
 
     @cached_property
-    def _unrelated_law(self) -> Floats:
-        """Distribution of the view's outputs without association, shape (m,)."""
+    def _unrelated_features(self) -> Floats:
+        """Mean features of the view's reports without association, shape (m,)."""
         return self.view.decoder.forward(self.unrelated.ravel())
 
     @cached_property
@@ -210,7 +210,7 @@ class CrossTable:
 
     def _draws(self, rng: np.random.Generator) -> Floats:
         """Return the unbiased shares of reports simulated without association, shape (TABLES, k)."""
-        view, distribution = self.view, np.maximum(self._unrelated_law, 0)
+        view, distribution = self.view, np.maximum(self._unrelated_features, 0)
         if view.decoder.one_hot:
             reports = max(round(view.reports), 1)
             counts = rng.multinomial(reports, distribution / distribution.sum(), size=TABLES)
@@ -331,7 +331,7 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
         views: the form's views that have reports.
         first, second: the positions of the questions; the first has the rows and comes earlier in the form.
     Raises:
-        NotAsked: no view asks both questions.
+        NotAsked: no view with reports asks both questions and distinguishes their values.
         NotInvertible
         ValueError: ``first`` does not come before ``second``.
     """

@@ -250,7 +250,8 @@ def ordered(
         raise NotOrdered(f"the p of a quantile must be between 0 and 1, such as 0.5, not {wrong[0]:g}")
     if not terms.domain.ordered:
         raise NotOrdered(
-            f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges need one"
+            f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges "
+            "need one. Estimate the shares"
         )
     found = estimate(campaign, tally, method=method, confidence=confidence, where=where, margins=margins)
     average = query.mean(terms, tally, confidence=confidence, margins=margins) if mean else None

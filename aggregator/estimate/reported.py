@@ -41,8 +41,9 @@ class Reported:
     def reader(self, channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:
         """Return the decoder with which the reported shares are estimated.
 
-        For item sets each input is decoded by itself. The shares of people who have each item have no known sum, and
-        the known sum of the sampled inputs would reduce the variance only by a part 1 / (m + l).
+        For item sets padded to two or more items, each input is decoded by itself. The shares of people who have each
+        item have no known sum, and the known sum of the sampled inputs would reduce the variance only by a part
+        1 / (m + l).
 
         Args:
             channel, reference: see ``decoder_of``.

@@ -129,9 +129,11 @@ class CountedView:
         spreads = [
             (distribution, np.maximum(self.decoder.variances(distribution), 0.0) / n) for distribution in (even, shown)
         ]
-        distributions = [tree.independent(self.decoder, distribution, variances) for distribution, variances in spreads]
+        weighing, estimated = (
+            tree.independent(self.decoder, distribution, variances) for distribution, variances in spreads
+        )
         effect = 1.0 if self.linear.effect is None else self.linear.effect
-        return ViewEstimate(self.linear.raw, distributions[0], distributions[1] * effect)
+        return ViewEstimate(self.linear.raw, weighing, estimated * effect)
 
 
 @dataclass(frozen=True)

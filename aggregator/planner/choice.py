@@ -53,7 +53,8 @@ WORTH = 1.01
 """A LIP mechanism with an unbiased estimate is preferred if its error is at most this times the least error."""
 
 WAVE = "wave"
-"""The mechanism without an estimate of single values; it is compared by the error of ordered values only."""
+"""The mechanism without an estimate of single values; it is compared by the errors of the mean, the distribution and
+ranges only."""
 
 ORDERED = {"distribution": ("distance", "the distribution"), "ranges": ("in_range", "a range's share")}
 """The goals of ordered values, each with the field of the simulated error that is compared, and the name of the
@@ -349,7 +350,7 @@ def own_prior_channel(question: Question) -> tuple[str, Channel]:
     """Return the name and the channel that a campaign for declared priors offers in addition to the response to each
     prior.
 
-    The channel is the LDP channel of whole outputs with the least error, or the response to the uniform prior if no
+    The channel is the LDP channel with the least error, without bit vectors, or the response to the uniform prior if no
     such channel applies. A device that declares a prior uses the offered channel or the response to its prior,
     whichever has the smaller error.
 

@@ -106,10 +106,10 @@ class _ClassPlanner:
         self._question, self._choices = questions[0], choices
         self._level = max(question.notion.level for question in questions)
         self._channels = tuple(one.channel for one in choices)
-        self._heads: float | None = None
+        self._equal: float | None = None
         self._precision: float | None = None
         with suppress(NotInvertible):
-            self._heads, self._precision = expected_errors([*map(decoder_of, self._channels)])
+            self._equal, self._precision = expected_errors([*map(decoder_of, self._channels)])
 
     def plan(self, name: str | None, reports: int, wanted: Sequence[float]) -> ClassPlan:
         domain, root = self._question.domain, math.sqrt(reports)
@@ -119,7 +119,7 @@ class _ClassPlanner:
             ", ".join(dict.fromkeys(one.mechanism.name for one in self._choices)),
             max(one.channel.output_bits for one in self._choices),
             reports,
-            None if self._heads is None else self._heads / root,
+            None if self._equal is None else self._equal / root,
             None if self._precision is None or len(self._choices) == 1 else self._precision / root,
             self._errors(reports) if domain.ordered else None,
             unit_of(domain) if domain.ordered else "",
@@ -152,7 +152,7 @@ class _ClassPlanner:
     def _people(self, wanted: float, reports: int) -> int | None:
         goal, length = self._question.goal, length_of(self._question)
         if goal == "mean" or goal not in ("distribution", "ranges"):
-            root = self._heads if goal != "mean" else self._mean_variance and math.sqrt(self._mean_variance)
+            root = self._equal if goal != "mean" else self._mean_variance and math.sqrt(self._mean_variance)
             people = None if root is None else math.ceil((root / wanted) ** 2)
             return None if people is None or people > MOST_PEOPLE else people
         if self._rounded:

@@ -109,7 +109,8 @@ def length_of(question: Question) -> float:
 
 
 def usual_distance(question: Question) -> float:
-    """Return the default target error of a decile or a mean: a hundredth of the range, at least a quarter of a step.
+    """Return the default target error of a decile or a mean: a hundredth of the range, and at least a quarter of a step
+    unless devices round at random.
 
     Deciles with an error below a quarter of a step are mostly correct.
     """

@@ -114,15 +114,15 @@ class _Estimator:
             even = np.full(size, 1 / size)
             self._variances = self._decoder.variances(self._decoder.forward(even))
         else:
-            self._line = MergedChannel.of(self._decoder, BLOCKS)
+            self._merged = MergedChannel.of(self._decoder, BLOCKS)
 
     def estimated(self, shapes: Sequence[Floats], reports: int, generator: np.random.Generator) -> list[Floats]:
         """Return the estimate, (k,), from one simulated survey of each shape."""
         if self._decoder.by_value:
             return [self._by_value(shape, reports, generator) for shape in shapes]
         counts = np.stack([self._drawn(shape, reports, generator) for shape in shapes])
-        merged = np.add.reduceat(counts, self._line.starts, axis=1)
-        return [self._line.spread(one.share) for one in smoothed_sets(self._line.channel, merged)]
+        merged = np.add.reduceat(counts, self._merged.starts, axis=1)
+        return [self._merged.spread(one.share) for one in smoothed_sets(self._merged.channel, merged)]
 
     def _drawn(self, shape: Floats, reports: int, generator: np.random.Generator) -> Integers:
         """Return simulated counts of the outputs for people of one shape, (m,)."""

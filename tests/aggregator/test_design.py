@@ -479,7 +479,7 @@ def test_names_are_read_in_any_case(tmp_path):
         (changed('notion = "ldp"', 'notion = "block"\nblocks = [["none", "primary"]]'), "in no block"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = []'), "names no value"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none", "primary", "secondary", "bachelor"]'),
-         'that is notion "ldp"'),
+         'use notion "ldp" instead'),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = 0'),
          "such as 0.1, not 0"),
         (changed('notion = "ldp"', 'notion = "high-low"\nsensitive = ["none"]\nsensitive_share = 10'), "not 10"),

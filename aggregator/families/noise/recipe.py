@@ -245,7 +245,7 @@ def _coordinates(domain: Domain, metric: str) -> tuple[Sequence[int], Sequence[i
         return [0], domain.scaled, 10**domain.places
     elif metric == "steps":
         return [0], range(domain.size), 1
-    raise NotionError(f"metric {metric!r} does not apply to a domain of kind {domain.kind!r}")
+    raise NotionError(f"metric {metric!r} does not apply to a domain of kind {domain.kind!r}: use 'steps'")
 
 
 def _on_a_line(question: Question) -> Recipe | str:

@@ -114,7 +114,7 @@ def best_table(matrix: Matrix, p: Sequence[float] | None = None) -> Table:
         except Uncertified:
             continue  # some output is so rare that rounding to integers changes its ratios too much
         return table
-    raise NotionError("no table of 62-bit probabilities satisfies these levels; they are too far apart")
+    raise NotionError("no table of 62-bit probabilities satisfies these levels: use levels that are closer together")
 
 
 def _shortest(matrix: Matrix) -> Floats:
