@@ -767,7 +767,7 @@ def test_declared_priors_that_are_lost_stop_a_rebuild(own, tmp_path):
     tally = Study.open(done.path).tally(signed)
     assert (tally.counts.tolist(), tally.priors.tolist()) == (expected.counts.tolist(), expected.priors.tolist())
     shutil.rmtree(inbox.done_of(study.path))
-    with pytest.raises(StudyError, match=r"declared priors are lost: 1 of .*--keys"):
+    with pytest.raises(StudyError, match=r"declared priors are lost: 1 in campaign .*--keys"):
         rebuild(study.path, tmp_path / "newer", Sources(), now=NOW)
 
 
