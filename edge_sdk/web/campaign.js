@@ -28,7 +28,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {bigint} draws maximum number of fresh draws
  * @property {bigint} cost nanonats of one fresh answer, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
- * @property {(role?: Role) => PricedChannel} priced the channel and the cost of an answer in a role
+ * @property {(facts?: ChannelFacts) => PricedChannel} priced the channel and the cost of an answer
  * @property {(answer: any, dither: Uint8Array, classIndex?: number) => Promise<number>} toInput the channel's input for
  *   an answer, given the 8 bytes of the consent's dither and, in a campaign with classes, the index of the person's
  *   class
@@ -37,7 +37,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
 
 /**
  * The facts that determine a person's channel, in addition to their view.
- * @typedef {object} Role
+ * @typedef {object} ChannelFacts
  * @property {number} [classIndex] index of their class, in a campaign with classes
  * @property {import("./notions/information.js").Declared} [declared] in a campaign for people's own priors
  * @property {[number, number][]} [earlier] period and output of the earlier reports, in a campaign with transcripts
@@ -198,7 +198,7 @@ export class Campaign {
     for (const { map } of this.views) {
       const names = labels.slice(at, (at += map.named?.length ?? 0));
       if (new Set(names).size < names.length)
-        throw new CampaignError(`the translation "${language}": two districts have the same name`);
+        throw new CampaignError(`the translation "${language}": two districts have the same name: rename one`);
     }
   }
 
@@ -240,8 +240,8 @@ export class Campaign {
   }
 
   /**
-   * The channel and the cost of an answer in a view and a role.
-   * @param {number} view its index @param {Role} role @returns {PricedChannel}
+   * The channel and the cost of an answer in a view.
+   * @param {number} view its index @param {ChannelFacts} facts @returns {PricedChannel}
    */
   pricedOf(view, { classIndex = 0, declared = { prior: [], level: 0n }, earlier = [], period = 0 }) {
     const { channel: campaigns } = this.views[view];

@@ -15,8 +15,8 @@ import { expAbove } from "./promise.js";
 const MOST_CELLS = 2 ** 16;
 
 /**
- * A report fits an answer if no other report is more likely under this answer; a bit vector fits the answers whose
- * bit is set.
+ * The probabilities that show the possible disclosure of an answer. A report fits an answer if no other report is more
+ * likely under this answer; a bit vector fits the answers whose bit is set.
  * @typedef {object} Revealed
  * @property {Fraction} before the probability of the answer for an observer who knows this person's earlier answers
  * @property {Fraction} after the highest probability of the answer for this observer after one report

@@ -24,7 +24,7 @@ function subtle() {
 }
 
 /**
- * Translate the browser's refusal of Ed25519.
+ * Wait for the browser, and turn its refusal of Ed25519 into Unsupported.
  * @template T @param {Promise<T>} promise @returns {Promise<T>} @throws {Unsupported}
  */
 async function supported(promise) {

@@ -49,8 +49,8 @@ import { importDeviceSecret } from "./keys.js";
  * @property {number} nextAttempt the earliest time of the next attempt, UTC seconds
  * @property {"" | "refused" | "unknown_campaign"} trouble
  *
- * @typedef {{kind: "campaign" | "lifetime" | "window", seconds: number, nanonats: bigint}} Cap `seconds` of a window or
- *   0
+ * @typedef {{kind: "campaign" | "lifetime" | "window", seconds: number, nanonats: bigint}} Cap `seconds`: the length
+ *   of a window; 0 for the other kinds
  * @typedef {{secret: CryptoKey, caps: Cap[], revision: number, campaigns: Map<string, Kept>}} State
  */
 

@@ -40,7 +40,7 @@ export function requireSize(size) {
  */
 export function labelsFrom(value) {
   const labels = array(value, "the values", DomainError).map((label) => requireName(label, "a value", DomainError));
-  if (new Set(labels).size < labels.length) throw new DomainError("a value is listed more than once");
+  if (new Set(labels).size < labels.length) throw new DomainError("a value is listed more than once: list it once");
   return labels;
 }
 

@@ -85,7 +85,7 @@ export class Geo extends Notion {
   audit(channel) {
     const all = channel.selected(upTo(channel.inputs));
     const worst = channel.loss(all, all);
-    if (!worst.d) throw new Uncertified("an output rules out an input, which no level allows");
+    if (!worst.d) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
     let audited = 0n;
     for (const [{ n, d }, square] of this.losses(channel, worst)) {
       const bound = root((audited ** 2n * square) / this.unit ** 2n);

@@ -94,7 +94,7 @@ export class Information extends Notion {
     if (!this.radius) return null;
     const { n, d } = worstLift(channel.outputsUnder(this.prior), BigInt(sum(this.prior)), this.radius);
     const level = levelOf(n, d);
-    if (level === null) throw new Uncertified("an output rules out an input, which no level allows");
+    if (level === null) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
     if (level > this.level) throw new Uncertified("the channel does not keep the level for every prior within the radius");
     return level;
   }

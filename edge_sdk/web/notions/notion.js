@@ -130,7 +130,7 @@ function ldpOf(channel) {
  */
 export function requireKept({ n, d }, bound) {
   const level = levelOf(n, d);
-  if (level === null) throw new Uncertified("an output rules out an input, which no level allows");
+  if (level === null) throw new Uncertified("an output rules out an input, which no level allows: choose another mechanism");
   if (!keeps(n, d, bound))
     throw new Uncertified(`the channel's level is ${level} nanonats, but ${bound} are declared`);
   return level;

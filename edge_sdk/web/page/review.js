@@ -45,7 +45,7 @@ export async function review(visit, value, answers) {
     const { cost } = await visit.make(value);
     if (cost) price.textContent = say("review.cost_now", { cost: above(cost) });
     change.remove();
-    bytes.replaceChildren(...(await sent(visit)));
+    bytes.replaceChildren(...(await envelopeBytes(visit)));
     announce(/** @type {string} */ (bytes.querySelector("h2")?.textContent));
   }), "plain");
   bytes.append(make, p(say("page.show_how"), "small"));
@@ -69,7 +69,7 @@ export async function review(visit, value, answers) {
 }
 
 /** Elements that show the bytes of the waiting envelopes. @param {import("./main.js").Visit} visit */
-export async function sent(visit) {
+export async function envelopeBytes(visit) {
   const waiting = await visit.device.waiting(visit.id);
   const count = waiting.reduce((total, { length }) => total + length, 0);
   return [

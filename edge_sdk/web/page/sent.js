@@ -3,7 +3,7 @@
 import { concat } from "../codec.js";
 import { above, below, clock, day, say } from "./say.js";
 import { button, card, el, more, p } from "./dom.js";
-import { sent as bytes } from "./review.js";
+import { envelopeBytes } from "./review.js";
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
@@ -49,7 +49,7 @@ export async function sending(visit) {
     ),
     spent,
     await file(visit),
-    more(say("review.title"), el("div", {}, ...(await bytes(visit)))),
+    more(say("review.title"), el("div", {}, ...(await envelopeBytes(visit)))),
     el("div.actions", {}, !refused && button(say("page.retry"), retry), toOwn),
   ]);
   if (refused) return;
