@@ -2,9 +2,10 @@
 
 The table of another question and a number with many values would be mostly noise. So a number in a pair gets a longer
 step. The number of its values is the largest at which, with evenly spread people, the standard error of a cell is at
-most the share of a cell. If the number is in several pairs, the median of these limits decides. The number has 4 to 16
-values, and its highest value may exceed the highest answer by less than a step. The person may still give any number of
-the range; it counts as the nearest value.
+most the share of a cell. If the number is in several pairs, the median of these limits decides. The limit is at least 4
+and at most 16. A step that divides the range exactly may give fewer values than the limit; with another step, the
+highest value exceeds the highest answer by less than a step. The person may still give any number of the range; it
+counts as the nearest value.
 
 Authors can change the number of values with ``bins``, its maximum, or with a longer ``step``.
 """
@@ -25,7 +26,7 @@ from protocol.domain import Domain, Form, NumberRange
 from protocol.domain.domain import decimal_of
 
 LEAST_BINS, MOST_BINS = 4, 16
-"""Smallest and largest number of values of a number in a pair."""
+"""The smallest and the largest limit of the number of values of a number in a pair."""
 
 EXACT = Fraction(3, 2)
 """A step that ends exactly at the highest number is preferred if it is at most this times the shortest step."""

@@ -28,7 +28,7 @@ ROUNDING = Fraction(1, 1000)
 """Maximum difference from 1 of the sum of shares that their author rounded."""
 
 MOST_BYTES = 1 << 26
-"""Maximum size of a TOML file."""
+"""Maximum size of a TOML file in bytes."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:

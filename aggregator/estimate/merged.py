@@ -1,8 +1,8 @@
 """Reports on ordered numbers, and their channel as a matrix in which neighbouring numbers may be merged.
 
-A report of the wave mechanism locates a number only within a part of the range. So above ``MOST_BLOCKS`` numbers,
-neighbouring numbers form a block, inside which the shares are assumed to be equal, and neighbouring outputs are counted
-together. With fewer numbers, every block contains one number.
+A report of the wave mechanism locates a number only within a part of the range. So if there are more numbers than the
+maximum number of blocks (by default ``MOST_BLOCKS``), neighbouring numbers form a block, inside which the shares are
+assumed to be equal, and neighbouring outputs are counted together. Otherwise every block contains one number.
 
 ``smoothed`` estimates the distribution, and ``profile`` the intervals of the shares of ranges.
 """

@@ -1,8 +1,9 @@
 """Integer arithmetic of recipes: the scale of e^eps, and division that rounds up.
 
-Every recipe solves its inequality with the rational lower bound N / D of e^eps, N = ``protocol.exact.exp_lower``, and
-rounds each probability in the direction that reveals less. So the channel satisfies the level by construction; the
-certificate checks it.
+A recipe in closed form solves its inequality with the rational lower bound N / D of e^eps, N =
+``protocol.exact.exp_lower``, and rounds each probability in the direction that reveals less. So the channel satisfies
+the level by construction. A recipe that optimises in floats does so at a slightly lower level. The certificate checks
+the level of every channel.
 """
 
 from protocol.exact import EXP_BITS

@@ -1,7 +1,8 @@
 """Plan of a question: a comparison of all mechanisms, with errors, bits and the reason for the choice.
 
 Each mechanism's channel is designed and certified, and its expected error is computed exactly from the integers that
-the campaign would use. Only the errors of distributions of ordered values are simulated (``ordered_error``).
+the campaign would use. Only the errors of the distribution and of ranges of ordered values are simulated
+(``ordered_error``).
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
 
     For up to 14 inputs (10 with a radius) the table is the optimum of the linear program over all corners. For more
     inputs its gain is within about 10^-4 of the gain of the coordinate bound, if a channel attains this bound. The
-    table is designed for a level that is lower by a billionth, then rounded and certified.
+    table is designed for a level that is lower by a billionth, then rounded and certified. If it is not certified, the
+    level is lowered further.
 
     Args:
         prior: positive integers, P[x] = prior[x] / sum.
