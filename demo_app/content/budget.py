@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from edge_sdk import Device
 
+DAY_SECONDS = 86_400
+
 
 @dataclass(frozen=True)
 class BudgetContent:
@@ -19,7 +21,8 @@ class BudgetContent:
         spent, reserved, remaining: nats of the lifetime cap; spent and reserved may exceed a cap that was lowered
             later.
         per_campaign: the cap on one campaign; None for no cap.
-        window: (seconds, nats) of the shortest window with a cap; None for no such cap.
+        window: (seconds, nats) of the shortest window with a cap; None for no such cap. Of a window of a day or more,
+            the whole days: the cap holds for them too.
     """
 
     cap: float
@@ -35,11 +38,15 @@ class BudgetContent:
         budget = device.budget
         caps = {(cap.kind, cap.seconds): cap.nanonats / 10**9 for cap in budget.caps}
         windows = sorted((seconds, nats) for (_, seconds), nats in caps.items() if seconds)
+        window = None
+        if windows:
+            seconds, nats = windows[0]
+            window = (seconds - seconds % DAY_SECONDS if seconds > DAY_SECONDS else seconds, nats)
         return cls(
             caps["lifetime", 0],
             budget.spent,
             budget.reserved,
             budget.remaining,
             caps.get(("campaign", 0)),
-            windows[0] if windows else None,
+            window,
         )

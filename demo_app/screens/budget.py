@@ -9,14 +9,13 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.content.budget import BudgetContent
+from demo_app.content.budget import DAY_SECONDS, BudgetContent
 from demo_app.screens.view import PageView, action, card, words
-from demo_app.texts import number, say, times
+from demo_app.texts import number, say, span, times
 from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
 
-DAY_SECONDS = 86_400
 MOST_DAYS, MOST_NATS = 36_500, 10**6
 
 
@@ -57,7 +56,7 @@ class BudgetView(PageView):
         if gauge.window is None:
             return say("budget.none")
         seconds, nats = gauge.window
-        return say("budget.windowed", nats=nats, count=max(1, seconds // DAY_SECONDS))
+        return say("budget.windowed", nats=nats, length=span(seconds))
 
     def _lower(self) -> None:
         fields = (self._lifetime, self._campaign, self._window)

@@ -18,7 +18,7 @@ from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering, state
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.system.reminder import remind
-from demo_app.texts import above, below, date_of, day, language, say, spaced, times, written
+from demo_app.texts import above, below, date_of, day, language, say, spaced, span, times, written
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
 from demo_app.widgets.dialogs import ask, show_notice
@@ -240,11 +240,3 @@ def _about(terms: Terms) -> Iterator[Widget]:
     if terms.notice:
         yield words(say("terms.notice", link=terms.notice), name="notice")
     yield words(say("terms.withdrawal"), name="withdrawal")
-
-
-def span(seconds: int) -> str:
-    """Return a length of time in words, in its largest whole unit."""
-    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
-        if seconds % length == 0:
-            return say(f"span.{unit}", count=seconds // length)
-    return say("span.seconds", count=seconds)

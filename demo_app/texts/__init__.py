@@ -84,6 +84,14 @@ def number(value: float, digits: int = 3) -> str:
     return written("0" if text == "-0" else text)
 
 
+def span(seconds: int) -> str:
+    """Return a length of time in words, in its largest whole unit."""
+    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
+        if seconds % length == 0:
+            return say(f"span.{unit}", count=seconds // length)
+    return say("span.seconds", count=seconds)
+
+
 def above(nats: float) -> str:
     """Return nats that are spent, reserved or possibly revealed, in the style of ``number``, rounded up.
 

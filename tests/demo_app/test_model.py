@@ -671,6 +671,17 @@ def test_a_cap_is_lowered_and_never_raised(model):
         model.lower_caps(lifetime=-1)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(5_400, "90 minutes"), (3_600, "one hour"), (86_400, "24 hours"), (90_000, "24 hours"), (190_000, "2 days")],
+)
+def test_the_window_of_a_cap_is_never_shown_longer_than_it_is(model, seconds, words):
+    """A cap holds for every time within its window, so the shown time is the window or a shorter one."""
+    gauge = model.lower_caps(window=(seconds, 1.5))
+    assert gauge.window[0] <= seconds
+    assert texts.span(gauge.window[0]) == words
+
+
 def test_reports_wait_until_the_study_acknowledges_them(model, tmp_path, study, clock):
     """If a study is down, the queue stays unchanged and shows the time of the next attempt, at which it is sent."""
     terms = joined(model, tmp_path)
