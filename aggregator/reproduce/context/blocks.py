@@ -29,7 +29,7 @@ from aggregator.reproduce.context.reader import (
     people_needed,
 )
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
 from protocol.notions import Ldp
 
 PEOPLE = tuple(1000 * 2**i for i in range(10))
@@ -79,9 +79,10 @@ def figure_2(setting: Setting) -> ExperimentResult:
     findings = _findings(found, last, ratios)
     zipf = last[list(everything)[1]]
     verdict = (
-        f"If the block may be known, use notion `block`: with {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} values, 1 "
-        f"nat and {PEOPLE[-1]:,} people (Zipf distribution) the estimate is {zipf.hadamard:.3f} from the truth instead "
-        f"of LDP's {zipf.ldp:.3f}, and {zipf.bayes:.3f} with the best channel in each block and empirical Bayes."
+        f"If the block may be known, use notion `block`. With {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} values, 1 "
+        f"nat and {PEOPLE[-1]:,} people (Zipf distribution), the distance of the estimate from the truth is "
+        f"{zipf.hadamard:.3f}, and under LDP {zipf.ldp:.3f}. With the best channel in each block and empirical Bayes "
+        f"it is {zipf.bayes:.3f}."
     )
     return ExperimentResult(panels, findings, verdict)
 
@@ -105,46 +106,49 @@ def _findings(found: dict[str, list[list[float]]], last: dict[str, _Last], ratio
     return (
         Finding(
             "with blocks, accuracy is consistently better than under LDP",
-            f"at {sum(better)} of {len(better)} points drawn ({len(PEOPLE)} numbers of people, "
-            f"{len(BLOCKS)} of blocks, {len(found)} distributions); with {PEOPLE[-1]:,} people LDP and "
-            f"{BLOCKS[-1]} blocks have distances of "
-            + "; ".join(f"{one.ldp:.3f} and {one.hadamard:.3f} ({shape})" for shape, one in last.items()),
+            f"true at {sum(better)} of {len(better)} points plotted ({len(PEOPLE)} numbers of people, "
+            f"{len(BLOCKS)} numbers of blocks, {len(found)} distributions). Distances with {PEOPLE[-1]:,} people: "
+            + "; ".join(
+                f"{one.ldp:.3f} under LDP and {one.hadamard:.3f} with {BLOCKS[-1]} blocks ({shape})"
+                for shape, one in last.items()
+            ),
             "no difference. Reports reveal the blocks, so the two promises are not the same",
         ),
         Finding(
             "the more blocks, the better",
-            f"at {sum(steps)} of {len(steps)} steps from one number of blocks to the next",
+            f"true at {sum(steps)} of {len(steps)} steps from one number of blocks to the next",
             "no difference" if all(steps) else
             "if few people answer, both estimates are as far from the truth as possible, and only chance decides",
         ),
         Finding(
             "equal blocks save a factor of m in the number of people",
-            "the exact squared error of LDP (Hadamard) is "
-            + ", ".join(f"{ratio:.2f}" for ratio in ratios)
-            + f" times that with {', '.join(map(str, BLOCKS))} blocks, people spread evenly",
+            "if people are spread evenly, the exact squared error of LDP (Hadamard) is "
+            + ", ".join(f"{ratio:.2f} times that with {m} blocks" for m, ratio in zip(BLOCKS, ratios, strict=True)),
             "no difference: the noise of a report affects only the k/m values of its block",
         ),
         Finding(
-            f"Geo(λ): p(i) ∝ (1 - λ)^i λ, drawn for λ = {DECAY:g}",
-            f"p(i) ∝ λ^i is drawn here: as printed, one value of {VALUES:,} would have {printed[0]:.0%} of the people",
+            f"Geo(λ): p(i) ∝ (1 - λ)^i λ, plotted for λ = {DECAY:g}",
+            f"p(i) ∝ λ^i is plotted here: as printed, one value of {VALUES:,} would have {printed[0]:.0%} of the "
+            "people",
             "λ and 1 - λ seem to be exchanged; the captions name a single λ, so Zipf(1) is our choice",
         ),
         Finding(
             "spreading the heavy values over many blocks is another case, Geo(λ)*",
-            f"with {BLOCKS[-1]} blocks and {PEOPLE[-1]:,} people the distance is {permuted.hadamard:.3f}, and "
-            f"{geometric.hadamard:.3f} where the heavy values share a few blocks; LDP has {permuted.ldp:.3f} "
-            f"and {geometric.ldp:.3f}",
+            f"with {BLOCKS[-1]} blocks and {PEOPLE[-1]:,} people the distance is {permuted.hadamard:.3f} for Geo(λ)*, "
+            f"and {geometric.hadamard:.3f} for Geo(λ), whose heavy values share a few blocks. Under LDP it is "
+            f"{permuted.ldp:.3f} for Geo(λ)* and {geometric.ldp:.3f} for Geo(λ)",
             "the noise of a block grows with the number of its people: if the heavy values are in few blocks, the "
             "reports show that the others are nearly empty",
         ),
         Finding(
             "(the paper does not state how the unbiased estimates become a distribution)",
-            "they are projected on the simplex here; with the best channel in each block and empirical Bayes the "
-            "distance is "
+            f"they are projected on the simplex here. With the best channel in each of {BLOCKS[-1]} blocks and "
+            f"empirical Bayes, the distance with {PEOPLE[-1]:,} people is "
             + "; ".join(f"{one.bayes:.3f} instead of {one.hadamard:.3f} ({shape})" for shape, one in last.items()),
             "these are two gains: the channel improves every unbiased estimate, and the estimator uses the shape of "
-            f"the distribution; empirical Bayes is nearer at {len(behind) - len(farther)} of {len(behind)} points"
-            + (f", and farther by at most {max(farther):.2f}, where few people answer"
+            "the distribution. Empirical Bayes is nearer to the truth than the projection at "
+            f"{len(behind) - len(farther)} of {len(behind)} points"
+            + (f", and farther by at most {max(farther):.2f} at the others, where few people answer"
                if farther else ""),
         ),
     )  # fmt: skip
@@ -194,9 +198,10 @@ def block_gains(setting: Setting) -> ExperimentResult:
     saved = {m: error[1, "best", 1.0] / error[m, "best", 1.0] for m in BLOCKS}
     lost = {eps: error[BLOCKS[0], "hadamard", eps] / error[BLOCKS[0], "best", eps] for eps in (1.0, 4.0)}
     verdict = (
-        f"With m blocks, the number of people needed is smaller by a factor of m or more ({saved[BLOCKS[-1]]:.0f} for "
-        f"{BLOCKS[-1]} at 1 nat); Hadamard response within the blocks needs {lost[1.0] - 1:.0%} more people at 1 nat "
-        f"and {lost[4.0]:.0f} times as many at 4 (blocks of {VALUES // BLOCKS[0]}), so let `auto` choose."
+        "With m blocks, the number of people needed is smaller by a factor of m or more: by a factor of "
+        f"{saved[BLOCKS[-1]]:.0f} with {BLOCKS[-1]} blocks at 1 nat. Let `auto` choose the channel: in blocks of "
+        f"{VALUES // BLOCKS[0]} values, Hadamard response needs {lost[1.0] - 1:.0%} more people than the best channel "
+        f"at 1 nat, and {lost[4.0]:.0f} times as many at 4 nats."
     )
     findings = _findings_of_gains(error, bits, saved, constants, bounded)
     return ExperimentResult((errors, gain), findings, verdict)
@@ -229,8 +234,8 @@ def _findings_of_gains(
     return (
         Finding(
             "Theorem 4: the number of people is of the order of the sum of k_j^2 / (alpha^2 eps^2)",
-            f"{min(constants):.2f} to {max(constants):.2f} times that, by the exact variances, for up to 1 nat, 1 to "
-            f"{BLOCKS[-1]} blocks and a uniform distribution",
+            f"by the exact variances, the number is {min(constants):.2f} to {max(constants):.2f} times this sum, for "
+            f"levels up to 1 nat, 1 to {BLOCKS[-1]} blocks and a uniform distribution",
             "no difference: the order is right, and the constant is small",
         ),
         Finding(
@@ -242,27 +247,26 @@ def _findings_of_gains(
             Finding(
                 "Hadamard within each block is optimal"
                 + (" (LDP: one block)" if m == 1 else f" ({m} blocks of {VALUES // m})"),
-                "its error is "
-                + ", ".join(f"{error[m, 'hadamard', eps] / error[m, 'best', eps]:.2f}" for eps in FEW)
-                + f" times that of the best channel at {', '.join(f'{eps:g}' for eps in FEW)} nats "
-                f"({bits[m, 'hadamard']} bits and at most {bits[m, 'best']})",
-                "optimal in order for eps = O(1), as the paper says; projective response, or randomised response in "
-                "small blocks, has a smaller error where eps is large, with hardly more bits",
+                "the ratio of its error to that of the best channel is "
+                + by_level((f"{error[m, 'hadamard', eps] / error[m, 'best', eps]:.2f}" for eps in FEW), FEW)
+                + f". Its reports have {bits[m, 'hadamard']} bits, those of the best channel at most {bits[m, 'best']}",
+                "it is optimal in order for eps = O(1), as the paper says; projective response, or randomised response "
+                "in small blocks, has a smaller error where eps is large, with hardly more bits",
             )
             for m in (1, *BLOCKS)
         ),
         Finding(
             "(for equally common values, no channel has less error than subset selection)",
-            "the best of our channels has at most "
+            "at the levels plotted, the error of the best of our channels is at most "
             + ", ".join(f"{ratio:.2f} (blocks of {VALUES // m})" for m, ratio in beside.items())
-            + " times its error at the levels drawn",
+            + " times that of subset selection",
             "subset selection needs one bit for each value; projective response needs only the logarithm of their "
             "number",
         ),
         Finding(
             "a factor of m is saved in the number of people",
-            "with the best channel on both sides and 1 nat: "
-            + ", ".join(f"{ratio:.1f} for {m}" for m, ratio in saved.items()),
+            "at 1 nat, with the best channel for LDP and the best channel in each block, the factor is "
+            + ", ".join(f"{ratio:.1f} for {m} blocks" for m, ratio in saved.items()),
             "the factor is larger than m, since there are better channels for small blocks than for large blocks",
         ),
     )

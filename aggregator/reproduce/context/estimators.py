@@ -56,7 +56,10 @@ def estimators(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
 
     def row(shape: str, name: str) -> str:
-        return ", ".join(f"{found[shape, CROWD, name, method]:.3f}" for method in METHODS)
+        return ", ".join(
+            f"{words.removesuffix(', uniform prior')} {found[shape, CROWD, name, method]:.3f}"
+            for method, words in METHODS.items()
+        )
 
     won = [
         found[shape, people, name, "empirical-bayes"] < found[shape, people, name, "projection"]
@@ -71,14 +74,14 @@ def estimators(setting: Setting) -> ExperimentResult:
             Finding(
                 f"(estimates are not compared; {shape}, {CROWD:,} people, 1 nat)",
                 "; ".join(f"{name}: {row(shape, name)}" for name in channels),
-                f"the figures are total variation distances of four estimates: {'; '.join(METHODS.values())}",
+                "the figures are total variation distances from the truth; the prior of the posterior mode is uniform",
             )
             for shape in everything
         ),
         Finding(
             "(any estimate of the right order will do)",
-            f"empirical Bayes is nearer than the projection in {sum(won)} of {len(won)} cases, the posterior mode "
-            f"nearer than empirical Bayes in {sum(mode)}",
+            f"empirical Bayes is nearer to the truth than the projection in {sum(won)} of {len(won)} cases; the "
+            f"posterior mode is nearer than empirical Bayes in {sum(mode)} of them",
             "empirical Bayes learns from the estimates how the shares are spread; a uniform prior moves the estimate "
             "towards a uniform distribution, which helps if the true shares are equal. Without a declared prior "
             "halftruth offers no posterior mode",
@@ -87,9 +90,12 @@ def estimators(setting: Setting) -> ExperimentResult:
     pairs = {name: (found[zipf, CROWD, name, "projection"], found[zipf, CROWD, name, "empirical-bayes"])
             for name in channels}  # fmt: skip
     verdict = (
-        f"Use empirical Bayes, the default for many values: for {CROWD:,} people, 1 nat and a Zipf distribution its "
-        "distance from the truth and that of the projection are "
-        + "; ".join(f"{ours:.3f} and {theirs:.3f} ({name})" for name, (theirs, ours) in pairs.items())
+        f"Use empirical Bayes, the default for many values. For {CROWD:,} people, 1 nat and a Zipf distribution, the "
+        "distance from the truth is "
+        + "; ".join(
+            f"{ours:.3f} with it and {theirs:.3f} with the projection ({name})"
+            for name, (theirs, ours) in pairs.items()
+        )
         + "."
     )
     return ExperimentResult(panels, findings, verdict)

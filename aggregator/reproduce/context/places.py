@@ -5,7 +5,7 @@ People may reveal their district; the place inside the district is protected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,7 +52,7 @@ def _on_grid(domain: Domain, grid: tuple[int, int], mechanism: str) -> CampaignR
 
 
 def _named(grid: tuple[int, int]) -> str:
-    return "LDP" if grid == (1, 1) else f"({grid[0]}, {grid[1]})"
+    return "LDP" if grid == (1, 1) else f"{grid[0]} x {grid[1]} blocks"
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ def table_1(setting: Setting) -> ExperimentResult:
     ours = curve("best", "empirical-bayes")[-1]
     verdict = (
         f"If everybody may know the district ({GRIDS[-1][0]} x {GRIDS[-1][1]} of them) and only the cell within it is "
-        f"private, the map of check-ins is {high:.3f} from the truth instead of LDP's {low:.3f} at 1 nat (a part of "
-        f"Gowalla), and {ours:.3f} with our channels and empirical Bayes."
+        f"private, the distance of the estimated map of check-ins from the truth at 1 nat is {high:.3f}, and under LDP "
+        f"{low:.3f} (a part of Gowalla). With our channels and empirical Bayes it is {ours:.3f}."
     )
     if places.whole:
         verdict = verdict.replace("a part of Gowalla", "all of Gowalla")
@@ -131,8 +131,13 @@ def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
 def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
     far, error, many, curve = found.far, found.error, found.many, found.curve
 
-    def said(numbers: Iterable[float]) -> str:
-        return ", ".join(f"{number:.3f}" for number in numbers)
+    def said(numbers: Sequence[float]) -> str:
+        return ", ".join(f"{number:.3f} ({_named(grid)})" for grid, number in zip(GRIDS, numbers, strict=True))
+
+    def ratios(numbers: Sequence[float]) -> str:
+        return ", ".join(
+            f"{numbers[0] / number:.1f} ({_named(grid)})" for grid, number in zip(GRIDS[1:], numbers[1:], strict=True)
+        )
 
     used = int(np.count_nonzero(places.counts))
     mode = [(grid, far[grid, "hadamard", "map"]) for grid in GRIDS if (grid, "hadamard", "map") in far]
@@ -143,35 +148,33 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
     )
     return (
         Finding(
-            f"{', '.join(map(_named, GRIDS))}: {said(PAPERS_TV)}, of {WHOLE:,} check-ins",
-            f"{said(curve('hadamard', 'projection'))}, of {int(places.counts.sum()):,} check-ins in {used:,} cells",
+            f"distances with {WHOLE:,} check-ins: {said(PAPERS_TV)}",
+            f"distances with {int(places.counts.sum()):,} check-ins in {used:,} cells: "
+            f"{said(curve('hadamard', 'projection'))}",
             theirs,
         ),
         Finding(
-            "the same, as ratios to LDP: " + ", ".join(f"{PAPERS_TV[0] / number:.1f}" for number in PAPERS_TV[1:]),
-            ", ".join(
-                f"{far[GRIDS[0], 'hadamard', 'projection'] / number:.1f}"
-                for number in curve("hadamard", "projection")[1:]
-            ),
+            "distance of LDP divided by that with blocks: " + ratios(PAPERS_TV),
+            ratios(curve("hadamard", "projection")),
             "the ratio of the distances depends less on the data than each distance does",
         ),
         Finding(
             f"with {WHOLE:,} check-ins",
-            f"{said(many)}, with as many drawn from our distribution" if not places.whole else said(many),
+            said(many) if places.whole else f"distances with as many drawn from our distribution: {said(many)}",
             f"our distribution has people in {used:,} cells; the distance grows with the number of cells in use",
         ),
         Finding(
             "(Hadamard response throughout)",
-            f"the best channel for each block, projected: {said(curve('best', 'projection'))}; its exact squared error "
-            "is " + ", ".join(f"{error[grid, 'best'] / error[grid, 'hadamard']:.0%}" for grid in GRIDS)
-            + " of Hadamard's",
+            f"distances of the best channel for each block, projected: {said(curve('best', 'projection'))}. Its exact "
+            "squared error as a percentage of Hadamard's: "
+            + ", ".join(f"{error[grid, 'best'] / error[grid, 'hadamard']:.0%} ({_named(grid)})" for grid in GRIDS),
             "projective response is used over the grid and in large blocks, the best of three channels in small blocks",
         ),
         Finding(
             "(the paper does not state how the estimates become a distribution)",
-            f"empirical Bayes: {said(curve('hadamard', 'empirical-bayes'))} with Hadamard, "
-            f"{said(curve('best', 'empirical-bayes'))} with the best channel; posterior mode under a uniform prior: "
-            + ", ".join(f"{away:.3f} {_named(grid)}" for grid, away in mode),
+            f"distances of empirical Bayes: {said(curve('hadamard', 'empirical-bayes'))} with Hadamard; "
+            f"{said(curve('best', 'empirical-bayes'))} with the best channel. Distances of the posterior mode under a "
+            "uniform prior, with Hadamard: " + ", ".join(f"{away:.3f} ({_named(grid)})" for grid, away in mode),
             f"a uniform prior puts people into empty cells; its search is stopped after {MAP_STEPS} steps",
         ),
     )  # fmt: skip
@@ -201,8 +204,9 @@ def figure_3(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "(no map of the estimates)",
-            f"of the 100 most popular cells, {hits[0]} are among the 100 largest estimates with LDP, {hits[1]} with "
-            f"blocks; cells of at least {BANDS[2][0]:.2%}: {seen[0]} in truth, {seen[1]} by LDP, {seen[2]} by blocks",
+            f"of the 100 most popular cells, {hits[0]} are among the 100 largest estimates with LDP, and {hits[1]} "
+            f"with blocks. {seen[0]} cells have at least {BANDS[2][0]:.2%} of the check-ins; by the estimates, "
+            f"{seen[1]} cells have it with LDP, and {seen[2]} with blocks",
             "reports reveal the block, so no estimate puts people into an empty district",
         ),
     )

@@ -12,7 +12,7 @@ from aggregator.families.decoder import Floats
 from aggregator.reproduce import crowd
 from aggregator.reproduce.context.reader import FEW, LEVELS, VALUES, CampaignReader, people_needed
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level
 from protocol.notions import HighLow, Ldp
 
 HIGH_LOW = ((100, 0.1), (100, 0.5), (10, 0.5), (500, 0.5))
@@ -67,10 +67,10 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
     first, at = HIGH_LOW[0], {eps: error[*HIGH_LOW[0], "projective", eps] for eps in FEW}
     verdict = (
-        f"If only {first[0]} of {VALUES:,} values are sensitive and {first[1]:.0%} of the people have one of "
-        f"them, use notion `high-low`: at 1 nat plain LDP has {error[*first, 'ldp', 1.0] / at[1.0]:.0f} times "
-        "the squared error; projective response instead of Hadamard matters at large levels (the error at 4 nats "
-        f"is smaller by a factor of {error[*first, 'hadamard', 4.0] / at[4.0]:.1f})."
+        f"If only some values are sensitive, use notion `high-low`. With {first[0]} of {VALUES:,} values sensitive and "
+        f"{first[1]:.0%} of the people having one of them, plain LDP at 1 nat has "
+        f"{error[*first, 'ldp', 1.0] / at[1.0]:.0f} times the squared error of `high-low` with projective response. At "
+        f"4 nats, Hadamard has {error[*first, 'hadamard', 4.0] / at[4.0]:.1f} times the error of projective response."
     )
     return ExperimentResult(panels, _findings(error, bits, constants), verdict)
 
@@ -85,51 +85,49 @@ def _findings(
         bits: the largest size of a report by channel.
         constants: the number of people needed as a multiple of the order of Theorem 3.
     """
+    panels = {case: f"{case[0]} sensitive, {case[1]:.0%} of the people" for case in HIGH_LOW}
+
+    def ratios(case: tuple[int, float], channel: str, other: str, digits: int) -> str:
+        return by_level((f"{error[*case, channel, eps] / error[*case, other, eps]:.{digits}f}" for eps in FEW), FEW)
+
     worth = max(error[s, p, "projective", eps] / error[s, p, "order", eps] for s, p in HIGH_LOW for eps in LEVELS)
     return (
         Finding(
             "Theorem 3: the number of people is of the order of s^2 / (alpha^2 eps^2) + k / (alpha^2 eps)",
-            f"{min(constants):.2f} to {max(constants):.2f} times that, by the exact variances of the Hadamard channel, "
-            f"for up to 1 nat and the cases below",
+            "by the exact variances of the Hadamard channel, the number is "
+            f"{min(constants):.2f} to {max(constants):.2f} times this sum, for levels up to 1 nat and the cases below",
             "no difference for distributions that are uniform within both sets: the order is right",
         ),
         *(
             Finding(
-                f"the Hadamard channel (13)-(14) is optimal ({sensitive} sensitive, {part:.0%} of the people)",
-                "its error is "
-                + ", ".join(
-                    f"{error[sensitive, part, 'hadamard', eps] / error[sensitive, part, 'projective', eps]:.2f}"
-                    for eps in FEW
-                )
-                + f" times that with projective response at {', '.join(f'{eps:g}' for eps in FEW)} nats; plain LDP has "
-                + ", ".join(
-                    f"{error[sensitive, part, 'ldp', eps] / error[sensitive, part, 'projective', eps]:.1f}"
-                    for eps in FEW
-                )
-                + " times",
-                "optimal in order for eps = O(1); the projective channel reveals more about the sensitive values and "
-                "slightly less about the others",
+                f"the Hadamard channel (13)-(14) is optimal ({title})",
+                "error divided by that of projective response: Hadamard "
+                + ratios(case, "hadamard", "projective", 2)
+                + "; plain LDP "
+                + ratios(case, "ldp", "projective", 1),
+                "it is optimal in order for eps = O(1); the projective channel reveals more about the sensitive values "
+                "and slightly less about the others",
             )
-            for sensitive, part in HIGH_LOW
+            for case, title in panels.items()
         ),
         Finding(
             "(the distribution is not considered in the choice of a channel)",
-            "if the share of people with a sensitive value is stated, Hadamard has "
-            + "; ".join(
-                ", ".join(f"{error[s, p, 'hadamard', eps] / error[s, p, 'order', eps]:.2f}" for eps in FEW)
-                for s, p in HIGH_LOW
-            )
-            + f" times the error, in the order of the panels and at {', '.join(f'{eps:g}' for eps in FEW)} nats",
+            "error of Hadamard divided by that of projective response, if the share of the people with a sensitive "
+            "value is stated: "
+            + "; ".join(f"{ratios(case, 'hadamard', 'order', 2)} ({title})" for case, title in panels.items()),
             "a large order reveals more about the sensitive values and hides the others more often. Without a stated "
             "share, halftruth takes the order with the smallest worst-case loss over an equal share, a tenth and a "
-            f"half: at most {worth:.2f} times the error, at the levels drawn",
+            f"half. Its error at the levels plotted is then at most {worth:.2f} times that with the stated share",
         ),
         Finding(
             "log k + 1 bits, where the unary mechanism of Murakami and Kawamoto needs k",
-            f"{bits['hadamard']} bits (Hadamard), at most {bits['projective']} (projective), {bits['utility-oue']:,} "
-            "(unary, with the bits of OUE); the unary error is "
-            + ", ".join(f"{error[s, p, 'utility-oue', 1.0] / error[s, p, 'projective', 1.0]:.2f}" for s, p in HIGH_LOW)
-            + " times the projective one at 1 nat, in the order of the panels",
+            f"a report has {bits['hadamard']} bits (Hadamard), at most {bits['projective']} bits (projective) or "
+            f"{bits['utility-oue']:,} bits (unary, with the bits of OUE). Error of unary at 1 nat divided by that of "
+            "projective response: "
+            + "; ".join(
+                f"{error[*case, 'utility-oue', 1.0] / error[*case, 'projective', 1.0]:.2f} ({title})"
+                for case, title in panels.items()
+            ),
             "no difference",
         ),
     )

@@ -98,7 +98,7 @@ def _released(terms: Campaign, generator: np.random.Generator) -> str:
         one = anonymity_of_reports(terms.channel, crowd.tally(terms.channel, held, generator))
     except ReleaseError:
         return "-"
-    return f"{one.k:,} and {one.l}"
+    return f"k = {one.k:,}, l = {one.l}"
 
 
 def notions(setting: Setting) -> ExperimentResult:
@@ -125,22 +125,22 @@ def notions(setting: Setting) -> ExperimentResult:
     released = {name: _released(terms, setting.generator) for name, terms in campaigns.items()}
     rows.append(
         Finding(
-            "local k-anonymity and l-diversity (Def. 3, 4): notions of a release, which protect the identity and "
-            "against attribute disclosure",
+            "local k-anonymity and l-diversity (Def. 3, 4): notions of a release, which protect a person's "
+            "identity and prevent attribute disclosure",
             "; ".join(f"{name} {words}" for name, words in released.items()),
-            f"of {PEOPLE:,} reports: the number of reports with the rarest output, and the least number of answers "
-            "that can give an output. Both are properties of one release: k grows with the number of people and "
+            f"k is the number of reports, of {PEOPLE:,}, with the rarest output; l is the least number of answers that "
+            "can give an output. Both are properties of one release: k grows with the number of people and "
             "does not describe the channel; l = 1 means that some report reveals its answer. Reports of bits (-) "
             "are counted bit by bit",
         )
     )  # fmt: skip
     rare = found["truth once in 100"].as_json()["levels"]
     verdict = (
-        "Choose a point-wise notion: a channel that sends the true answer once in a hundred times has a mutual "
-        f"information of {rare['mutual-information']:.3f} nats and a maximal leakage of "
-        f"{rare['maximal-leakage']:.3f}, less than randomised response at 1 nat ("
-        f"{_nats('mutual-information')(found['randomised response'])} and "
-        f"{_nats('maximal-leakage')(found['randomised response'])}), although it reveals one answer in a hundred."
+        "Choose a point-wise notion. A channel that sends the true answer once in a hundred times reveals one answer "
+        f"in a hundred. But its mutual information is only {rare['mutual-information']:.3f} nats, and that of "
+        f"randomised response at 1 nat is {_nats('mutual-information')(found['randomised response'])} nats. Its "
+        f"maximal leakage is only {rare['maximal-leakage']:.3f} nats, and that of randomised response is "
+        f"{_nats('maximal-leakage')(found['randomised response'])} nats."
     )
     return ExperimentResult((), tuple(rows), verdict)
 
@@ -191,8 +191,8 @@ def sweep(setting: Setting) -> ExperimentResult:
             "context-free notions hold for every prior",
             f"randomised response at 1 nat has an LDP level of {flat['ldp'][one]:.3f} and a maximal leakage of "
             f"{flat['maximal-leakage'][one]:.3f} under both priors; its LIP level is {flat['lip'][one]:.3f} (uniform) "
-            f"and {skewed['lip'][one]:.3f} (skewed), its mutual information {flat['mutual-information'][one]:.3f} and "
-            f"{skewed['mutual-information'][one]:.3f}",
+            f"and {skewed['lip'][one]:.3f} (skewed), and its mutual information is "
+            f"{flat['mutual-information'][one]:.3f} (uniform) and {skewed['mutual-information'][one]:.3f} (skewed)",
             "no difference. The paper does not state that one channel has several context-aware levels",
         ),
         Finding(
@@ -214,8 +214,9 @@ def sweep(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"A number of nats has no meaning without its notion: randomised response at 1 nat of LDP has "
-        f"{skewed['lip'][one]:.2f} of LIP, {skewed['maximal-leakage'][one]:.2f} of maximal leakage and "
-        f"{skewed['mutual-information'][one]:.2f} of mutual information under one and the same prior."
+        "A number of nats has no meaning without its notion: under one and the same prior, randomised response at 1 "
+        f"nat of LDP has a LIP level of {skewed['lip'][one]:.2f} nats, a maximal leakage of "
+        f"{skewed['maximal-leakage'][one]:.2f} nats and a mutual information of "
+        f"{skewed['mutual-information'][one]:.2f} nats."
     )
     return ExperimentResult(tuple(panels), findings, verdict)

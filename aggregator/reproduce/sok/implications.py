@@ -65,18 +65,19 @@ def relations(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "Pufferfish with a large enough set of priors is context-free",
-            f"if every value is a separate secret, its level is that of LDP, up to {fish:.0e} nats",
+            f"if every value is a separate secret, its level is that of LDP, {_agreement(fish)}",
             "no difference",
         ),
         Finding(
             "LIP bounds what an output adds under the prior",
-            f"its largest level over all priors is the level of LDP, up to {ball:.0e} nats",
+            f"its largest level over all priors is the level of LDP, {_agreement(ball)}",
             "the ball of radius 1 around any prior is all priors: the advantage of LIP comes from knowing one prior",
         ),
         Finding(
             "differential identifiability is like LDP, with a prior",
-            f"it exceeds LDP by at most the log odds of the most and the least likely value (by {odds:.0e} more at the "
-            "most), and it contains those odds even if a report reveals nothing",
+            "its level is at most the LDP level plus the log odds of the most and the least likely value (found: at "
+            f"most {odds:.0e} nats above this sum, from rounding). Even if a report reveals nothing, its level is "
+            "these log odds",
             "no channel can keep a bound below the odds of the prior; LIP measures only what the report adds",
         ),
         Finding(
@@ -91,6 +92,11 @@ def relations(setting: Setting) -> ExperimentResult:
         "never above twice LIP: a promise of LDP or LIP bounds the others."
     )
     return ExperimentResult((), findings, verdict)
+
+
+def _agreement(difference: float) -> str:
+    """Return how well two levels agree that may differ by rounding, as text."""
+    return f"up to {difference:.0e} nats" if difference else "exactly"
 
 
 def _apart(prior: Sequence[int]) -> float:

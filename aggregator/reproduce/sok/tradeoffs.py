@@ -70,9 +70,9 @@ def utility(setting: Setting) -> ExperimentResult:
     )  # fmt: skip
     half = next(row for row in found["mutual information"] if row.level == 0.4)
     verdict = (
-        "Average-case protection reduces the error little and bounds no single output: at "
-        f"{half.leak:.2f} nats of mutual information a person's error is {half.error:.3f} instead of LIP's "
-        f"{_between(found['LIP, best'], half.leak):.3f}, and the worst case is "
+        "Average-case protection reduces the error little and bounds no single output. At "
+        f"{half.leak:.2f} nats of mutual information, a person's error is {half.error:.3f} with the channel made for "
+        f"this notion, and {_between(found['LIP, best'], half.leak):.3f} with LIP. In the worst case this channel has "
         f"{_or_none(levels.ldp(levels.structure_of(half.channel, MOST_STEPS)).nats)} nats of LDP."
     )
     return ExperimentResult(panels, _findings(found, half, alone), verdict)
@@ -104,7 +104,7 @@ def _findings(found: dict[str, list[_Point]], half: _Point, alone: float) -> tup
         Finding(
             "point-wise protection demands higher overheads in processing and storage",
             "an output takes "
-            + "; ".join(
+            + ", ".join(
                 f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in found.items()
             ),
             "this is not so for today's channels: only the convex program of the average-case channel is expensive, "
