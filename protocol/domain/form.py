@@ -138,7 +138,7 @@ class FormQuestion:
             codec.text(name, "a question's name", DomainError),
             codec.text(text, "a question's text", DomainError),
             _SINGLE[kind](domain),
-            bool(codec.integer(skippable, "whether a question can be skipped", DomainError, 0, 1)),
+            bool(codec.integer(skippable, "the skip flag of a question", DomainError, 0, 1)),
         )
 
 

@@ -105,7 +105,7 @@ function question(wire, domainFrom) {
   if ([...asked].length > 500 || !readable(asked) || !trimmed(asked))
     throw new DomainError(`the text of question "${name}" must be 1 to 500 readable characters, not only blanks`);
   const domain = domainFrom(parts[2]);
-  const skippable = integer(parts[3], "whether a question can be skipped", DomainError, 0, 1) === 1;
+  const skippable = integer(parts[3], "the skip flag of a question", DomainError, 0, 1) === 1;
   for (const label of domain.kind === "number" ? [] : domain.named) {
     if (label.includes(";")) throw new DomainError(`question "${name}": value "${label}" contains ";", which separates answers: leave it out`);
     if (skippable && label === SKIPPED)
