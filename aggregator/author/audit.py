@@ -50,7 +50,8 @@ class Audit:
         terms: the campaign.
         raw_mse: expected squared error of the unbiased histogram of one report, summed over values, for people spread
             evenly; divide by n for n reports. With item sets, it is the error of the shares of people who hold each
-            item; with classes, the error of the shares of everybody. None without an unbiased estimate.
+            item; with classes, the error of the shares of everybody; with views, the error of the finest view alone.
+            None without an unbiased estimate.
         people_per_report: the largest number of people that one report can count for in the unbiased estimate; None
             without an unbiased estimate.
         mse: for LIP with a prior, the expected squared error of one person's histogram if the prior is right, summed

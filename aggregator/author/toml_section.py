@@ -140,7 +140,7 @@ class Section:
         return name
 
     def done(self) -> None:
-        """Refuse unknown keys; the error names the first unknown key and the most similar known key.
+        """Refuse unknown keys; the error names the first unknown key, and a similar known key or all known keys.
 
         Raises:
             DraftError: the table has an unknown key.

@@ -146,7 +146,7 @@ def estimate_form(
     Args:
         campaign: a campaign with a form.
         tally: the counts of the reports of all its views.
-        names: one or two questions; the first has the rows of a table.
+        names: one or two questions; the values of the first are the rows of a table.
         confidence: the confidence level of the intervals.
         margins: the known shares of the population by questions of the form, or by class, to which reports are
             weighted.

@@ -329,7 +329,8 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
 
     Args:
         views: the form's views that have reports.
-        first, second: the positions of the questions; the first has the rows and comes earlier in the form.
+        first, second: the positions of the questions in the form, in increasing order; the values of the first are the
+            rows.
     Raises:
         NotAsked: no view with reports asks both questions and distinguishes their values.
         NotInvertible

@@ -66,7 +66,7 @@ class FormView:
         shape: the number of values of each question, including "skipped" if a person may skip.
         decoder: the decoder of the view's channel.
         tally: the counts of the devices with this view; at least one report.
-        ordered: the positions in the form of those of its questions that have ordered values.
+        ordered: the positions, in the form, of its questions with ordered values.
     """
 
     questions: tuple[int, ...]

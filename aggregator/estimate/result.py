@@ -66,7 +66,7 @@ class Influence:
     def as_json(self) -> dict[str, Any]:
         """Return the influence of one forged report, of one in 1,000, of one in 100, and of the requested number."""
         usual = {1, math.ceil(self.reports / 1000), math.ceil(self.reports / 100)}
-        crowds = sorted(usual if self.forged is None else usual | {self.forged})
+        numbers = sorted(usual if self.forged is None else usual | {self.forged})
         return {
             "people_per_report": json_number(self.people_per_report),
             "share_per_report": json_number(self.share_of(1)),
@@ -76,7 +76,7 @@ class Influence:
                     "people": json_number(forged * self.people_per_report),
                     "share": json_number(self.share_of(forged)),
                 }
-                for forged in crowds
+                for forged in numbers
             ],
         }
 

@@ -72,7 +72,12 @@ class Tree:
         return [len(each) for each in self.parents]
 
     def sums(self, level: int, numbers: Floats) -> Floats:
-        """Return for each district of the next coarser resolution the sum of its children's ``numbers``, (k_level,)."""
+        """Return for each district of the next coarser resolution the sum of its children's numbers.
+
+        Args:
+            level: the index of the children's resolution.
+            numbers: (k_level,) a number for each child.
+        """
         parents = self.sizes[level - 1] if level else 1
         return np.bincount(self.parents[level], numbers, parents).astype(np.float64)
 
