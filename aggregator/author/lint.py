@@ -61,7 +61,7 @@ def _findings(terms: Campaign) -> Iterator[str]:
             )
         if not is_plain(terms.views):
             yield from _unseen(terms)
-        # For people spread evenly, compare the root mean square error of a share with the share itself.
+        # A value of average frequency is not found if the standard error of a share is larger than its share.
         elif (error := math.sqrt(mse / size / terms.minimum_reports)) > even:
             needed = mse / size / even**2
             each = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
@@ -118,7 +118,8 @@ def _mean_off(terms: Campaign) -> Iterator[str]:
     for name, of in asked:
         if not any(isinstance(one, Wave) for one in of):
             continue
-        # The mean of positions from 0 to 1 takes the place of any other number, and classes of equal sizes are assumed.
+        # The values are replaced by positions from 0 to 1, so that the error is a part of the range. Classes are
+        # assumed to have equal sizes.
         line = np.linspace(0, 1, terms.domain.size)
         variance = sum(expected_variance(decoder_of(one), line, None) for one in of) / len(of)
         if (off := math.sqrt(variance / n)) > APART:

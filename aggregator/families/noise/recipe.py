@@ -157,8 +157,8 @@ def planar(geo: Geo) -> Noise:
             best = audited, channel
         if CLOSE * geo.level < audited <= geo.level:
             break
-        # The audited level differs from the wanted one: truncation and rounding raise it, and mass at the border lowers
-        # it.
+        # Truncation and rounding raise the audited level above the requested level, and mass at the border lowers it,
+        # so the rate is corrected.
         rate *= geo.level / audited * (1 - ROOM)
     if best is None:
         raise NotionError(
