@@ -80,13 +80,13 @@ def example_1(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             f"E_LDP = 100 e^eps / (e^eps + 1)^2, which would be {people * math.e / (math.e + 1) ** 2:.3g} at 1 nat",
-            f"{people * unbiased(warner(1), prior):.4g}",
+            f"the error at 1 nat is {people * unbiased(warner(1), prior):.4g}",
             "a misprint: the denominator must be the square of e^eps - 1, as in eq. 25",
         ),
         Finding(
             "the unary encoding with p = 1/2 is the better LDP mechanism; q* = 1 - e^eps/2; "
             f"error 25 / (1/2 - q)^2, which is {25 / (0.5 - 1 / (math.e + 1)) ** 2:.4g} at 1 nat",
-            f"{people * unbiased(rare_bit(1), prior):.4g} at 1 nat with q = 1/(e^eps + 1)",
+            f"the error at 1 nat is {people * unbiased(rare_bit(1), prior):.4g} with q = 1/(e^eps + 1)",
             f"q is misprinted, and the printed error assumes that everybody says yes; if {share:.0%} of them do, the "
             f"error is smaller. For one bit, plain randomised response has {people * unbiased(warner(1), prior):.4g}",
         ),
@@ -153,9 +153,9 @@ def figure_5(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        "A prior in the estimate reduces the error more than LIP in the channel: at 1 nat and a uniform prior, LDP has "
-        f"{math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} without the prior and "
-        f"{root_of_bit(warner(1), bit('0.5')):.3f} with it, and valid LIP has "
+        "A prior in the estimate reduces the error more than LIP in the channel. At 1 nat and a uniform prior, LDP has "
+        f"an error of {math.sqrt(unbiased(warner(1), bit('0.5'))):.3f} without the prior and of "
+        f"{root_of_bit(warner(1), bit('0.5')):.3f} with it; valid LIP has an error of "
         f"{root_of_bit(lip_response((1, 1), level(1)), (1, 1)):.3f}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
@@ -202,35 +202,38 @@ def figure_6_cns(setting: Setting) -> ExperimentResult:
         of_bit(symmetric_lip((1, 1), level(eps / 2)), (1, 1)) / of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
         for eps in FULL
     ]
+    apart = max(abs(ratio - 1) for ratio in symmetric)
     one = published_lip_response(rare, level(0.5))
     findings = (
         Finding(
             "with P1 = 0.01, eps/2-LIP has less error than eps-LDP up to 8.3 nats",
-            f"the published channel at eps/2 has less error up to {theirs:g} nats; the valid optimum at eps/2 "
-            + (f"up to {valid:g} nats" if valid else "nowhere"),
+            f"the published channel at eps/2 has less error than LDP up to {theirs:g} nats; the valid optimum at eps/2 "
+            + (f"has less error up to {valid:g} nats" if valid else "has less error at no level"),
             f"at eps = 1 the published channel at eps/2 has a true level of {true_level(one, rare):.2f} nats, not "
             f"0.5; it keeps eps/2 from eps = {2 * valid_from(rare):.2f} on",
         ),
         Finding(
             "with P1 = 0.5 the symmetric and the general channel are the same",
-            f"the relative difference of their errors is at most {max(abs(ratio - 1) for ratio in symmetric):.1e}",
+            f"the relative difference of their errors is at most {apart:.1e}"
+            if apart
+            else "their errors are equal in double precision",
             "no difference",
         ),
         Finding(
             "with P1 = 0.5, eps-LDP lies between LIP at eps/2 and at eps",
-            "confirmed at every level drawn"
+            "confirmed at every level plotted"
             if all(
                 of_bit(lip_response((1, 1), level(eps)), (1, 1))
                 <= of_bit(warner(eps), (1, 1))
                 <= of_bit(lip_response((1, 1), level(eps / 2)), (1, 1))
                 for eps in FULL
             )
-            else "not at every level drawn",
+            else "not at every level plotted",
             "a uniform prior is where the published channel is valid at every level",
         ),
     )
     verdict = (
-        "Half the level of LIP does not replace LDP: in the paper it does, because the level of the paper's channel "
+        "Half the level of LIP does not replace LDP. In the paper it does, because the level of the paper's channel "
         f"is several times the stated one ({true_level(one, rare):.2f} nats instead of 0.5 with P1 = 0.01)."
     )
     return ExperimentResult(tuple(panels), findings, verdict)
@@ -262,13 +265,13 @@ def figure_9a(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "for some smaller levels eps/2-LIP has less error than eps-LDP",
-            f"the published channel has less error up to {theirs:g} nats; the valid optimum "
-            + (f"up to {valid:g} nats" if valid else "nowhere"),
+            f"the published channel at eps/2 has less error than LDP up to {theirs:g} nats; the valid optimum at eps/2 "
+            + (f"has less error up to {valid:g} nats" if valid else "has less error at no level"),
             "the advantage came from the higher true level",
         ),
         Finding(
             "pages with more than 15,000 clicks, of 41,270",
-            f"pages with more than {bar:,}, of {pages:,}",
+            f"pages with more than {bar:,} clicks, of {pages:,}",
             "the paper's own data" if clicks.whole else
             "only a part of the data is used, and the threshold is lowered in proportion, so the figures are not "
             "comparable with the paper's",

@@ -63,8 +63,8 @@ def figure_8b_cns(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "users who were never there have a prior of zero",
-            f"{int((inside == 0).sum()):,} of {people:,} users; {int(((places.last == REGION) & (inside == 0)).sum())} "
-            "of them checked in there last",
+            f"{int((inside == 0).sum()):,} of {people:,} users had never been there; "
+            f"{int(((places.last == REGION) & (inside == 0)).sum())} of them checked in there last",
             "a prior of zero is outside the notion; here a check-in inside and one outside are added to everybody's "
             "history",
         ),
@@ -164,7 +164,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"Over {size} districts valid LIP has {math.sqrt(best[at[2.0]] / ldp[at[2.0]]):.0%} of the best LDP channel's "
-        f"error at 2 nats and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4, with the same prior in the estimate."
+        f"error at 2 nats and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4 nats, with the same prior in the "
+        "estimate."
     )
     return ExperimentResult((panel,), findings, verdict, places.label)
 

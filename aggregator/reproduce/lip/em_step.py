@@ -85,23 +85,24 @@ def one_step(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the more users, the better the estimate",
-            f"MMSE is {mmse[0]:.3f}, {mmse[2]:.3f}, {mmse[-1]:.3f} from the truth for {crowds[0]:,}, {crowds[2]:,} and "
-            f"{crowds[-1]:,} people; the prior alone {total_variation(distribution, truth):.3f}",
-            f"the papers assume that the prior is right. If it is, MMSE is {near:.4f} from the truth with "
+            f"the distance of MMSE from the truth is {mmse[0]:.3f} with {crowds[0]:,} people, {mmse[2]:.3f} with "
+            f"{crowds[2]:,} and {mmse[-1]:.3f} with {crowds[-1]:,}; that of the prior alone is "
+            f"{total_variation(distribution, truth):.3f}",
+            f"the papers assume that the prior is right. If it is, the distance of MMSE is {near:.4f} with "
             f"{int(right.sum()):,} people",
         ),
         Finding(
             "(no other estimate is considered)",
-            f"with {crowds[-1]:,} people: posterior mode (map) {far['lip map'][-1]:.3f}, LIP unbiased and projected "
-            f"{far['lip projection'][-1]:.3f}, LDP with empirical Bayes {bayes[-1]:.3f}, which is better than MMSE "
-            + (f"from {better[0]:,} people on" if better else "nowhere"),
+            f"distances with {crowds[-1]:,} people: posterior mode (map) {far['lip map'][-1]:.3f}, LIP unbiased and "
+            f"projected {far['lip projection'][-1]:.3f}, LDP with empirical Bayes {bayes[-1]:.3f}, which is better "
+            "than MMSE " + (f"from {better[0]:,} people on" if better else "nowhere"),
             "halftruth warns where the reports contradict the prior, and names the method to take instead",
         ),
     )
     verdict = (
-        f"Do not rely on a prior that may be wrong: if it is wrong for {wrong:.0%} of the people, MMSE stays "
-        f"{mmse[-1]:.2f} from the truth for any number of people, while LDP at the same eps is "
-        f"{bayes[-1]:.2f} from it with {crowds[-1]:,} people."
+        f"Do not rely on a prior that may be wrong. If it is wrong for {wrong:.0%} of the people, the distance of MMSE "
+        f"from the truth stays {mmse[-1]:.2f} for any number of people, while that of LDP at the same eps is "
+        f"{bayes[-1]:.2f} with {crowds[-1]:,} people."
     )
     return ExperimentResult((panel,), findings, verdict)
 

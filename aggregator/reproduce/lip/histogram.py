@@ -17,7 +17,7 @@ from aggregator.families.response.recipe import published_lip_response, randomiz
 from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, series
 from aggregator.reproduce.lip.published import (
     BROKEN,
     FULL,
@@ -79,10 +79,10 @@ def figure_7(setting: Setting) -> ExperimentResult:
         if eps in (1.0, 2.0, 4.0)
     }
     verdict = (
-        "For a histogram of 20 values (Zipf prior), the ratio of the errors of valid LIP and of the best LDP "
+        "For a histogram of 20 values (Zipf prior), the error of valid LIP as a percentage of that of the best LDP "
         "channel, with the same prior in the estimate, is "
-        + ", ".join(f"{part:.0%} at {eps:g}" for eps, part in ratio.items())
-        + " nats."
+        + by_level((f"{part:.0%}" for part in ratio.values()), ratio)
+        + "."
     )
     return ExperimentResult(panels, _findings(levels, errors, _far(setting)), verdict)
 
@@ -152,23 +152,26 @@ def _findings(
         Finding(
             "LIP of the published channel with 20 values, 0 to 10 nats",
             f"with a uniform prior it is eps-LIP from {valid_from(EVEN):.2f} nats on, with a Zipf prior from "
-            f"{valid_from(ZIPF):.2f}; at 1 nat its true level is {true_level(one, EVEN):.2f} and "
-            f"{true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f}",
+            f"{valid_from(ZIPF):.2f}. At 1 nat its true level is {true_level(one, EVEN):.2f} nats with the uniform "
+            f"prior and {true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f} nats with the Zipf prior",
             BROKEN,
         ),
         Finding(
             f"at 1 nat the published error is {math.sqrt(lip_mse(one, EVEN)):.3f} (uniform prior)",
-            f"the best valid channel has {math.sqrt(at_one['uniform']['best']):.3f}, LDP with MMSE "
-            f"{math.sqrt(at_one['uniform']['best ldp']):.3f}, the prior alone {math.sqrt(prior_mse(EVEN)):.3f}; with "
-            f"a Zipf prior {math.sqrt(at_one['Zipf']['best']):.3f}, {math.sqrt(at_one['Zipf']['best ldp']):.3f}, "
-            f"{math.sqrt(prior_mse(ZIPF)):.3f}",
+            "errors: "
+            + "; ".join(
+                f"best valid channel {math.sqrt(at_one[name]['best']):.3f}, LDP with MMSE "
+                f"{math.sqrt(at_one[name]['best ldp']):.3f}, prior alone {math.sqrt(prior_mse(prior)):.3f} "
+                f"({name} prior)"
+                for name, prior in LAWS.items()
+            ),
             "one person's report reveals little about 20 values at 1 nat, under any notion; LIP has an advantage over "
             "LDP from 2 nats on",
         ),
         Finding(
             "OUE's error is n 4 e^eps / (e^eps - 1)^2",
             f"over all {SIZE} values it is {at_one['uniform']['oue']:.4g} per person at 1 nat, "
-            f"{at_one['uniform']['oue'] / (4 * math.e / (math.e - 1) ** 2):.3g} times that",
+            f"{at_one['uniform']['oue'] / (4 * math.e / (math.e - 1) ** 2):.3g} times the formula's error",
             "the formula is for one value, and the other curves are sums over all values",
         ),
         Finding(
@@ -178,8 +181,8 @@ def _findings(
         ),
         Finding(
             "the published channel is the optimum",
-            f"the gain of our channels is at most {gap['uniform']:.1%} (uniform) and {gap['Zipf']:.1%} (Zipf) smaller "
-            "than the gain that the bound allows",
+            f"our channels' reduction of the prior's error is at most {gap['uniform']:.1%} (uniform) and "
+            f"{gap['Zipf']:.1%} (Zipf) smaller than the reduction that the bound allows",
             "the bound itself is not always reached by any channel; the optimum is a linear program over posteriors",
         ),
         Finding(

@@ -98,27 +98,27 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
         Finding(
             "everybody is protected at eps",
             f"of {MANY:,} people the published channel protects {protected[0]:.1%} at 1 nat, "
-            f"{protected[1]:.1%} at 2, {protected[2]:.1%} at 4",
+            f"{protected[1]:.1%} at 2 nats, {protected[2]:.1%} at 4 nats",
             "a person is not protected if their prior of either answer is below 1/(e^eps + 1). This is the case for "
             f"2/(e^eps + 1) of all uniform priors, {2 / (math.e + 1):.1%} at 1 nat",
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
-            f"the valid optimum has less error, too: at 1 nat {root('best'):.4f}, and LDP {root('ldp'):.4f}; the "
-            f"published channel has {root('published'):.4f}",
+            f"the valid optimum has less error, too: {root('best'):.4f} at 1 nat, where LDP has {root('ldp'):.4f} and "
+            f"the published channel {root('published'):.4f}",
             "the gap is smaller than published, because the unprotected people need more noise",
         ),
         Finding(
             "eps-LDP lies almost everywhere between LIP at eps/2 and at eps",
             f"confirmed with valid channels and {MANY:,} people at "
-            + ("every level drawn" if all(between) else f"{sum(between)} of {len(SPARSE)} levels drawn"),
+            + ("every level plotted" if all(between) else f"{sum(between)} of {len(SPARSE)} levels plotted"),
             "no difference except for the channels",
         ),
         Finding(
             "a trusted server (CIP) does better than any local model",
-            f"at 1 nat the server's error is {root('server', FEW):.3f} and that of the devices "
-            f"{root('best', FEW):.3f} with {FEW} people, {root('server', SOME):.1g} and "
-            f"{root('best', SOME):.3f} with {SOME}",
+            f"with {FEW} people at 1 nat, the server's error is {root('server', FEW):.3f} and that of the devices "
+            f"{root('best', FEW):.3f}; with {SOME} people the server's error is {root('server', SOME):.1g} and that of "
+            f"the devices {root('best', SOME):.3f}",
             f"no difference: the paper is right. With {FEW} people this is the optimum over all mechanisms that "
             "Def. 4 allows; the sum over many people reveals hardly anything about one of them, so the server "
             "publishes it and merges only extreme sums, which practically never occur",

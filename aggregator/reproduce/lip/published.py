@@ -137,5 +137,5 @@ def error_panel(title: str, *curves: Curve) -> Panel:
 def spans(chosen: Sequence[float], levels: Sequence[float]) -> str:
     """Return words for the levels ``chosen`` among the plotted levels."""
     if len(chosen) == len(levels):
-        return "at every level drawn"
-    return f"at {', '.join(f'{eps:g}' for eps in chosen)} nats" if chosen else "at no level drawn"
+        return "at every level plotted"
+    return f"at {', '.join(f'{eps:g}' for eps in chosen)} nats" if chosen else "at no level plotted"

@@ -99,9 +99,9 @@ def report_error(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the distribution of each X is identical to that of Y",
-            f"where the channel is valid, P(Y = 1) is P1 up to {apart:.0e}; elsewhere the valid optimum says yes with "
-            f"probability 1/(e^eps + 1) up to {shifted:.0e}, for every P1: "
-            f"{_yes(one, skewed):.3f} at 1 nat and P1 = 0.1",
+            f"where the channel is valid, P(Y = 1) differs from P1 by at most {apart:.0e}. Elsewhere the valid optimum "
+            "reports a yes with probability 1/(e^eps + 1) for every P1, with a difference of at most "
+            f"{shifted:.0e}: with probability {_yes(one, skewed):.3f} at 1 nat and P1 = 0.1",
             "a valid channel must report a rare yes at least with this probability, or a yes would reveal too much; so "
             "counts of reports are not estimates of counts of answers, and halftruth never shows them as estimates",
         ),

@@ -62,11 +62,13 @@ def rough_prior(setting: Setting) -> ExperimentResult:
             shares.append((alone - ours[at]) / (alone - ours[0]))
             findings.append(
                 Finding(
-                    f"{name}, {exact.in_nats(nano)}: {ours[0]:.5f} where the prior is right",
-                    f"{ours[at]:.5f} where its error may be {SHOWN:g}, {shrunk[at]:.5f} with the channel for the "
-                    f"prior alone at {exact.nats(scaled(nano, _units(SHOWN))):.3f} nats, {plain:.5f} with randomised "
-                    f"response, {ours[-1]:.5f} where nothing is known about the prior",
-                    f"the channel for the prior alone keeps {_kept(centre, prior, SHOWN):.3f} nats within that radius",
+                    f"{name}, {exact.in_nats(nano)}: an error of {ours[0]:.5f} if the prior is right",
+                    f"errors if the prior's error may be {SHOWN:g}: {ours[at]:.5f} with the channel for all these "
+                    f"priors, {shrunk[at]:.5f} with the channel for the prior alone at "
+                    f"{exact.nats(scaled(nano, _units(SHOWN))):.3f} nats. Error of randomised response: "
+                    f"{plain:.5f}; of the LIP channel if nothing is known about the prior: {ours[-1]:.5f}",
+                    f"the channel for the prior alone at {exact.in_nats(nano)} has a level of "
+                    f"{_kept(centre, prior, SHOWN):.3f} nats for the worst of these priors",
                 )
             )
     response = lip_response(PRIORS["P1 = 0.3"], level(1))
@@ -81,7 +83,7 @@ def rough_prior(setting: Setting) -> ExperimentResult:
         )
     )
     verdict = (
-        f"If the error of the prior may be {SHOWN:g}, the promise is kept and accuracy is lost: the gain from a "
-        f"report is {min(shares):.0%} to {max(shares):.0%} of the gain with an exactly known prior."
+        f"If the error of the prior may be {SHOWN:g}, the promise is kept and accuracy is lost: a report's gain over "
+        f"the prior is {min(shares):.0%} to {max(shares):.0%} of the gain with an exactly known prior."
     )
     return ExperimentResult(tuple(panels), tuple(findings), verdict)

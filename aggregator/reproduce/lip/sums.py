@@ -65,15 +65,16 @@ def figure_6a(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "the published channel is eps-LIP for every random prior",
-            f"it is eps-LIP for {kept[at[1.0]]:.0%} of {people} people at 1 nat, {kept[at[2.0]]:.0%} at 2, "
-            f"{kept[at[4.0]]:.0%} at 4; the worst has a true level of {worst[at[1.0]]:.2f} nats at 1",
+            f"of {people} people with random priors, it is eps-LIP for {kept[at[1.0]]:.0%} at 1 nat, "
+            f"{kept[at[2.0]]:.0%} at 2 nats, {kept[at[4.0]]:.0%} at 4 nats. The largest true level at 1 nat is "
+            f"{worst[at[1.0]]:.2f} nats",
             f"{BROKEN}, and one of five random shares is mostly small",
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP",
-            "the valid optimum at eps/2 has less error " + spans(halves, levels),
-            "for a sum there are valid channels nearly as good as the published one: at 1 nat the error is "
-            f"{math.sqrt(errors['best'][at[1.0]]):.3f}, and that of the published one "
+            "the valid optimum at eps/2 has less error than LDP " + spans(halves, levels),
+            "for a sum there are valid channels nearly as good as the published one: at 1 nat the valid optimum has an "
+            f"error of {math.sqrt(errors['best'][at[1.0]]):.3f}, and the published channel one of "
             f"{math.sqrt(errors['published'][at[1.0]]):.3f}",
         ),
     )
@@ -125,8 +126,8 @@ def figure_6b(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "eps/2-LIP has less error than eps-LDP if the domain is large enough",
-            f"the published channel at eps/2 has less error from {theirs[0]} values on; the valid optimum at eps/2 "
-            + (f"from {overtakes[0]} on" if overtakes else "nowhere up to 20"),
+            f"the published channel at eps/2 has less error than LDP from {theirs[0]} values on; the valid optimum at "
+            "eps/2 " + (f"has less error from {overtakes[0]} on" if overtakes else "has less error nowhere up to 20"),
             "randomised response reveals little in a large domain; a channel made for sums distinguishes large and "
             f"small values. With {sizes[-1]} values at 1 nat the valid optimum has an error of "
             f"{math.sqrt(errors['best'][-1]):.2f}, the published channel {math.sqrt(errors['published'][-1]):.2f}, "
@@ -135,7 +136,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"With {sizes[-1]} equally likely values and 1 nat, the error of a channel made for the sum is "
-        f"{math.sqrt(errors['best'][-1]):.2f}, that of randomised response {math.sqrt(errors['ldp'][-1]):.2f}; the "
-        f"published channel's level is {true[-1]:.2f} nats."
+        f"{math.sqrt(errors['best'][-1]):.2f}, and that of randomised response is {math.sqrt(errors['ldp'][-1]):.2f}. "
+        f"The published channel's true level is {true[-1]:.2f} nats."
     )
     return ExperimentResult((panel, levels), findings, verdict)

@@ -70,28 +70,29 @@ def validity(setting: Setting) -> ExperimentResult:
         Finding(
             "Theorems 2, 3, 5: optimal and eps-LIP for every prior",
             f"valid exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
-            f"random priors of 2 to 8 values ({valid:,} of them valid), by the exact level of the integers",
+            f"random priors of 2 to 8 values (the channel is valid for {valid:,}), by the exact level of the integers",
             "Lemma 3 assumes without proof that the diagonal entry stays feasible; step 3 of the binary proof "
             "drops the two constraints that are violated",
         ),
         Finding(
             "level eps",
-            f"max(eps, ln((1 - e^-eps) / P_min + e^-eps)); it differs from the integers' level by at most {far:.1e} "
-            "nats",
+            "the level is max(eps, ln((1 - e^-eps) / P_min + e^-eps)). It differs from the level of the integers by at "
+            f"most {far:.1e} nats",
             "an output changes the probability of its own value by the factor (1 - (1 - P) e^-eps) / P",
         ),
         Finding(
             "the experiments: P1 = 0.1, 0.01 and 0.99; 20 equally likely values; P1 uniform in 0 .. 1",
-            f"valid from {valid_from(bit('0.1')):.2f}, {valid_from(bit('0.01')):.2f} and {valid_from((1,) * 20):.2f} "
-            f"nats on; it is not valid for {2 / (math.exp(1) + 1):.1%} of priors drawn uniformly at 1 nat, and for "
-            f"{2 / (math.exp(2) + 1):.1%} at 2",
+            f"the channel is valid from {valid_from(bit('0.1')):.2f} nats on for P1 = 0.1, from "
+            f"{valid_from(bit('0.01')):.2f} nats on for P1 = 0.01 and 0.99, and from {valid_from((1,) * 20):.2f} nats "
+            f"on for 20 equally likely values. It is not valid for {2 / (math.exp(1) + 1):.1%} of uniformly drawn P1 "
+            f"at 1 nat, and for {2 / (math.exp(2) + 1):.1%} at 2 nats",
             "the figures show these cases; halftruth refuses the published channel where it is not valid, and offers "
             "the optimum",
         ),
     )
     verdict = (
         f"The published LIP channel is safe only for nearly uniform priors of few values: at 1 nat all shares must be "
-        f"above {1 / (math.e + 1):.1%}; it is refused elsewhere."
+        f"above {1 / (math.e + 1):.1%}. For other priors halftruth refuses it."
     )
     return ExperimentResult((edge, levels, unprotected), findings, verdict)
 
@@ -113,7 +114,7 @@ def numbers(setting: Setting) -> ExperimentResult:
                 f"valid optimum {best:.5f}; LDP with MMSE {ldp:.5f}; prior alone {alone:.5f}",
                 "valid: no difference"
                 if valid
-                else f"the published channel's true level is {true_level(theirs, prior):.2f}",
+                else f"the published channel's true level is {true_level(theirs, prior):.2f} nats",
             )
         )
     verdict = (
