@@ -152,8 +152,9 @@ def _findings(
         Finding(
             "LIP of the published channel with 20 values, 0 to 10 nats",
             f"with a uniform prior it is eps-LIP from {valid_from(EVEN):.2f} nats on, with a Zipf prior from "
-            f"{valid_from(ZIPF):.2f}. At 1 nat its true level is {true_level(one, EVEN):.2f} nats with the uniform "
-            f"prior and {true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f} nats with the Zipf prior",
+            f"{valid_from(ZIPF):.2f} nats on. At 1 nat its true level is {true_level(one, EVEN):.2f} nats with the "
+            f"uniform prior and {true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f} nats with the Zipf "
+            "prior",
             BROKEN,
         ),
         Finding(

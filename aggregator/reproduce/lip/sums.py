@@ -127,7 +127,7 @@ def figure_6b(setting: Setting) -> ExperimentResult:
         Finding(
             "eps/2-LIP has less error than eps-LDP if the domain is large enough",
             f"the published channel at eps/2 has less error than LDP from {theirs[0]} values on; the valid optimum at "
-            "eps/2 " + (f"has less error from {overtakes[0]} on" if overtakes else "has less error nowhere up to 20"),
+            "eps/2 " + (f"from {overtakes[0]} values on" if overtakes else "at no size up to 20"),
             "randomised response reveals little in a large domain; a channel made for sums distinguishes large and "
             f"small values. With {sizes[-1]} values at 1 nat the valid optimum has an error of "
             f"{math.sqrt(errors['best'][-1]):.2f}, the published channel {math.sqrt(errors['published'][-1]):.2f}, "

@@ -110,7 +110,7 @@ def numbers(setting: Setting) -> ExperimentResult:
         valid = keeps(theirs, prior, eps)
         findings.append(
             Finding(
-                f"eps = {eps:g}, P1 = {share}: {claimed(float(share), eps):.5f} (eq. 19)",
+                f"eps = {eps:g}, P1 = {share}: an error of {claimed(float(share), eps):.5f} (eq. 19)",
                 f"valid optimum {best:.5f}; LDP with MMSE {ldp:.5f}; prior alone {alone:.5f}",
                 "valid: no difference"
                 if valid
