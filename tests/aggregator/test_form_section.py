@@ -187,7 +187,7 @@ def test_a_question_in_no_pair_keeps_all_its_numbers(tmp_path: Path) -> None:
 def test_a_number_in_a_pair_gets_a_longer_step(
     tmp_path: Path, entry: str, reports: int, epsilon: str, high: int, step: int
 ) -> None:
-    """A number in a pair has the most values, 4 to 16, at which the error of a cell is below 1 / number of cells.
+    """A number in a pair has the most values, 3 to 16, at which the error of a cell is below 1 / number of cells.
 
     The author may set the number of values instead. The highest answer stays a value, and the campaign reports the
     choice.
