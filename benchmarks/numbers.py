@@ -69,7 +69,7 @@ def by_wave(p: Floats, n: int) -> Estimator:
 
     def estimated(rng: np.random.Generator) -> Floats:
         merged = Merged.of(decoder, counted(decoder.forward(p), n, rng))
-        return merged.spread(smoothed(merged).share)
+        return merged.of_numbers(smoothed(merged).share)
 
     return estimated
 
@@ -255,7 +255,7 @@ def decoding_time() -> str:
     counts = counted(decoder.forward(p), 10**6, np.random.default_rng(1))
     started = time.process_time()
     merged = Merged.of(decoder, counts)
-    merged.spread(smoothed(merged).share)
+    merged.of_numbers(smoothed(merged).share)
     return f"{time.process_time() - started:.1f}"
 
 

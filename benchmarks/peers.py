@@ -187,12 +187,12 @@ def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
     lines = []
     for (library, mechanism), some in gathered(rows, eps).items():
         at = {row["k"]: next((one for one in row.get("cells", []) if one["n"] == n), {}) for row in some}
-        kinds = list(dict.fromkeys(sort(name) for one in at.values() for name in one.get("estimates", {})))
+        kinds = list(dict.fromkeys(column_of(name) for one in at.values() for name in one.get("estimates", {})))
         for kind in kinds or ["-"]:
             line = [library, mechanism, kind]
             for k in SIZES:
                 one = at.get(k, {})
-                runs = next((runs for name, runs in one.get("estimates", {}).items() if sort(name) == kind), None)
+                runs = next((runs for name, runs in one.get("estimates", {}).items() if column_of(name) == kind), None)
                 if runs is None:
                     line.append(one.get("why", "failed"))
                     continue
@@ -202,8 +202,8 @@ def errors(rows: list[dict[str, Any]], eps: float, n: int) -> str:
     return table(["library", "mechanism", "estimate", *(f"k = {k}: MSE; TV (runs)" for k in SIZES)], lines)
 
 
-def sort(estimate: str) -> str:
-    """Return the kind of an estimate; halftruth's default is one of two methods."""
+def column_of(estimate: str) -> str:
+    """Return "default" for a method that halftruth uses by default, and any other name unchanged."""
     return "default" if estimate in ("projection", "empirical bayes") else estimate
 
 

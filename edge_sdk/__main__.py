@@ -283,9 +283,9 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--prior",
         type=Path,
         metavar="CSV",
-        help="a file with value,count for each value. Alone: your prior, if the campaign asks for one; it becomes "
-        "public for good, and preview --prior shows its effect and cost. With --choose-class or --choose-prior: the "
-        "counts of your earlier answers, by which the device chooses; these are not sent",
+        help="a CSV file with a row value,count for each value. Without --choose-class and --choose-prior: your prior, "
+        "if the campaign asks for one; it becomes public and stays public, and preview --prior shows its effect and "
+        "cost. With one of them: the counts of your earlier answers, by which the device chooses; these are not sent",
     )
     consent.add_argument(
         "--level",
@@ -297,7 +297,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         command(
             "answer",
             commands.answer,
-            "change one answer at random, charge its cost, and put the signed report into the outbox",
+            "randomise one answer by the campaign's channel, charge its cost, put the signed report into the outbox",
         )
     )
     answer.add_argument(

@@ -138,6 +138,7 @@ class Device(Membership, Disclosures):
         Args:
             policy: the new caps, in nats; rounded down to nanonats.
         Raises:
+            TypeError: ``policy`` is not a BudgetPolicy.
             ValueError: there would be more caps than a device can store.
         """
         if not isinstance(policy, BudgetPolicy):

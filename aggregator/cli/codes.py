@@ -60,8 +60,8 @@ def codes(
 ) -> None:
     """Make single-use codes for CAMPAIGN, which must accept enrolled devices only.
 
-    Each code is a link that admits one device. The links are printed, or written to --out, and stored nowhere else: the
-    study has only hashes of the codes. Without --count, print the numbers of codes that were made and used.
+    Each code admits one device, and is part of a link. The links are printed, or written to --out, and stored nowhere
+    else: the study has only hashes of the codes. Without --count, print the numbers of codes that were made and used.
 
     Keep no list of people and their codes: it would reveal which reports each person sent. The answers in the reports
     stay protected.

@@ -107,7 +107,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @click.option(
     "--question", metavar="NAME", help="Form: the shares of one question, from all devices that were asked it."
 )
-@click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the table of two questions.")
+@click.option("--cross", "pair", metavar="NAME,NAME", help="Form: the estimated table of two questions.")
 @click.option(
     "--value",
     help="Only this value, or district of a map with views: its share, or with --population the number of people.",

@@ -35,9 +35,9 @@ def anonymity(
 ) -> None:
     """Compute k-anonymity and l-diversity of FILE (CSV or Parquet), or of the reports of CAMPAIGN in the study.
 
-    Rows with equal --known columns form an equivalence class: k is the size of the smallest, l the smallest number of
-    different --sensitive values in one. Among reports, those with the same output form an equivalence class; its
-    sensitive values are the answers that can give this output.
+    Rows with equal --known columns form an equivalence class: k is the size of the smallest class, l the smallest
+    number of different --sensitive values in a class. Among reports, those with the same output form an equivalence
+    class; its sensitive values are the answers that can give this output.
     """
     if known:
         found = anonymity_of_table(Path(what), known, sensitive)

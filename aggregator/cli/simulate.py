@@ -34,8 +34,9 @@ from protocol.errors import OutsideSchedule
     "priors_file",
     type=shell.existing,
     help="Instead of --truth, if people declare their own priors: CSV whose header names the values, optionally "
-    "followed by count. Each row has the weights that one person declares, or, with the column count, that many "
-    "people. Their answers are drawn from these weights; with a first column named value, they are taken from it.",
+    "followed by count. Each row has the weights that one person declares; with the column count, the row is for "
+    "this number of people. Answers are drawn from the weights; if the first column is named value, it contains the "
+    "answers.",
 )
 @click.option(
     "--answers",

@@ -130,7 +130,7 @@ class Cluster:
         for item in self.workers.in_order(steps.introduce, jobs):
             done: steps.Introduced = item.future.result()
             verified.add(done.verified)
-            totals.take_keys(done.enrolled, done.envelopes)
+            totals.take_keys(done.enrolled, done.without_key)
             for one in done.keys:
                 waiting.setdefault(one.campaign, []).append(one)
                 if sum(len(part.ids) for part in waiting[one.campaign]) >= KEYS_AT_ONCE:

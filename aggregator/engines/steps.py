@@ -153,13 +153,13 @@ class Introduced:
 
     Attributes:
         enrolled: the counts of refused and ignored enrolments.
-        envelopes: the number of enrolments that introduce no key.
+        without_key: the number of enrolments that introduce no key.
         keys: the keys to register.
         verified: the digests of verified enrolments, to be stored.
     """
 
     enrolled: Enrolled
-    envelopes: int
+    without_key: int
     keys: tuple[Introduction, ...]
     verified: tuple[bytes, ...]
 

@@ -110,7 +110,7 @@ def weigh(
 
 
 def _prices(found: ReweighedDecoder, plain: ReweighedDecoder, share: Floats) -> tuple[float, float, float]:
-    """Return the design effect, and the largest number of people that a report counts for, with and without weights.
+    """Return (design effect, largest number of people per report with weights, the same without weights).
 
     If a class uses the wave mechanism, single values have no unbiased estimate. Then the design effect is that of the
     mean, and the numbers of people are NaN.

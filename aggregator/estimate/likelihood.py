@@ -41,7 +41,7 @@ LEAST_START = 0.1
 """The part of the starting point that is spread evenly, because a share of zero would stay zero."""
 
 LEAST_STEP = 0.1
-"""A longer step lowers no share below this part of its value after the plain step."""
+"""Limit of an accelerated step: no share becomes smaller than this fraction of its value after the plain step."""
 
 MOST_CELLS = 2**20
 """The largest number of cells of the matrix in ``identified_values``."""

@@ -36,7 +36,7 @@ class NumberBlocks:
         sizes: Integers = np.diff(self.ends, prepend=0)
         return sizes
 
-    def spread(self, p: Floats) -> Floats:
+    def of_numbers(self, p: Floats) -> Floats:
         """Return the shares of the numbers, shape (k,), from the shares of the blocks, (K,), spread equally within a
         block."""
         each: Floats = np.repeat(p / self.sizes, self.sizes)

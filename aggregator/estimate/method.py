@@ -142,7 +142,7 @@ def consistent(
         return _smooth_classes(decoder, share, reports, reported)
     if method == "smooth":
         merged = Merged.of(decoder, np.rint(share * reports).astype(np.int64))
-        return merged.spread(smoothed(merged).share)
+        return merged.of_numbers(smoothed(merged).share)
     if method == "em":
         even = np.full(decoder.inputs, 1 / decoder.inputs)
         # The start matters only if the maximum is not unique.

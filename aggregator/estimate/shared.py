@@ -27,7 +27,7 @@ from aggregator.families.decoder import Decoder, Floats
 from protocol.errors import HalftruthError
 
 ALPHA = 0.05
-"""The largest probability that classes with the same shares are found to differ."""
+"""Significance level of the test for different shares of the classes."""
 
 
 class NotShared(HalftruthError, ValueError):

@@ -23,8 +23,8 @@ LIP = "lip"
 """The mechanism that uses the best channel for a prior; also the prefix of the names of mechanisms for a prior."""
 
 COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
-"""Cost of decoding n reports of k values: counting, a transform of K points (twice), bits, a matrix of k x m cells, or
-triples."""
+"""Cost of decoding n reports of k values. COUNT: outputs are counted. WALSH and POINTS: a transform of K points. BITS:
+bits are counted. DENSE: a matrix of k x m cells. TRIPLES: triples."""
 
 REPORTS = 10_000
 """Default number of expected reports."""

@@ -35,12 +35,12 @@ _NO_SCRIPT = (
 _NOT_YET = (
     (
         "en",
-        "If this text stays, the page does not run: it did not load completely, or JavaScript is off. Load it again.",
+        "If this text stays, the page does not run. Turn JavaScript on in the browser, and load the page again.",
     ),
     (
         "de",
-        "Wenn dieser Text bleibt, läuft die Seite nicht: Sie wurde nicht vollständig geladen, oder JavaScript ist aus. "
-        "Laden Sie sie neu.",
+        "Wenn dieser Text bleibt, läuft die Seite nicht. Schalten Sie JavaScript im Browser ein, und laden Sie die "
+        "Seite neu.",
     ),
 )
 _NO_ORIGIN = "'none'"

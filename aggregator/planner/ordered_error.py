@@ -122,7 +122,7 @@ class _Estimator:
             return [self._by_value(shape, reports, generator) for shape in shapes]
         counts = np.stack([self._drawn(shape, reports, generator) for shape in shapes])
         merged = np.add.reduceat(counts, self._merged.starts, axis=1)
-        return [self._merged.spread(one.share) for one in smoothed_sets(self._merged.channel, merged)]
+        return [self._merged.of_numbers(one.share) for one in smoothed_sets(self._merged.channel, merged)]
 
     def _drawn(self, shape: Floats, reports: int, generator: np.random.Generator) -> Integers:
         """Return simulated counts of the outputs for people of one shape, (m,)."""

@@ -84,7 +84,7 @@ class NotebookEstimate(Estimate):
 
 
 def notebook_html(table: Table, warnings: Iterable[str]) -> str:
-    """Return the HTML of a table of the command line, with the warnings below it."""
+    """Return a command's table as HTML, with the warnings below it."""
     console = Console(file=io.StringIO(), record=True, width=WIDTH, force_jupyter=False)
     console.print(table)
     code = console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")

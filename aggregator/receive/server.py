@@ -136,7 +136,7 @@ def server(app: ASGIApp, tls: Tls | None = None, proxy: str | None = None) -> uv
 
 def serve(running: uvicorn.Server, listening: socket.socket) -> None:
     """Answer requests until a signal to stop; running requests are finished first."""
-    # At its end, the server calls the handlers that were set before it; these must not stop anything a second time.
+    # When uvicorn ends, it calls the signal handlers that were set before; they must not stop a second time.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, running.handle_exit)
     asyncio.run(running.serve(sockets=[listening]))

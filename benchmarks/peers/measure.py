@@ -138,7 +138,7 @@ PARTS = {"costs": costs, "errors": errors}
 def main() -> None:
     """Print a line of JSON for each mechanism, k and eps."""
     library, part, inputs = sys.argv[1], sys.argv[2], Path(sys.argv[3])
-    warnings.simplefilter("ignore")  # about small surveys and deprecated calls
+    warnings.simplefilter("ignore")  # The libraries warn about small surveys and deprecated calls.
     plan = json.loads((inputs / "plan.json").read_text())
     for k in plan["sizes"]:
         drawn = {n: np.load(inputs / f"{k}-{n}.npy") for n in plan["people"]}

@@ -1,6 +1,6 @@
 """The screen of the budget: the spent, the reserved and the remaining part, and caps that can be lowered.
 
-A cap can only be lowered, so somebody who uses the phone for a minute cannot weaken the owner's decision.
+A cap that was set can only be lowered, so somebody who uses the phone for a minute cannot weaken the owner's decision.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from demo_app.widgets.surface import MICRO, Surface
 __all__ = ["GridMap", "Surface", "actions", "field"]
 
 POSITION = re.compile(r"(-?\d{1,3}(?:[.,]\d{0,9})?)(?:\s*;\s*|\s*,\s+|\s+|,(?=-?\d+\.))(-?\d{1,3}(?:[.,]\d{0,9})?)")
-"""Two decimal numbers, with a comma or a point, and a comma, a semicolon or a blank between them."""
+"""Two decimal numbers, separated by a comma, a semicolon or a blank; the decimal mark is a comma or a point."""
 
 Builder.load_string("""
 #:import look demo_app.widgets.look.look

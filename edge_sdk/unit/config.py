@@ -6,7 +6,7 @@
     consent = true                          # the owner read its terms (run CONFIG --check) and agrees
     follow = false                          # true: also agree to the study's next campaign (see succession)
 
-    [budget]                                # caps; they are stored, and can only be lowered
+    [budget]                                # caps; they are stored; then lowered only
     lifetime = 8.0                          # nats
     per_campaign = 4.0                      # nats
     window = [86400, 1.0]                   # cap for any interval: seconds, nats

@@ -151,7 +151,7 @@ def largest_posterior(structure: Structure, prior: Sequence[int], inputs: Sequen
 
 
 def _worse(worst: Loss, y: int, most: int, least_mean: int, most_mean: int, least: int) -> Loss:
-    """Return the worst of ``worst``, most / least_mean and most_mean / least."""
+    """Return the worst of three losses: ``worst``, most / least_mean, and most_mean / least."""
     for candidate in (Loss(most, least_mean, 0, None, y), Loss(most_mean, least, 0, None, y)):
         if candidate.worse_than(worst):  # false for 0 / 0, an output that never occurs
             worst = candidate

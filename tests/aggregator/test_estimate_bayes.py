@@ -73,8 +73,8 @@ CHANNELS = {
 def test_empirical_bayes_beats_the_projection_if_noise_is_large(channel, p):
     """Empirical Bayes has less total variation than the projection for n = 10,000 and k = 400.
 
-    The errors are equal or not, and related to the shares or not. 10 batches; the margins are 5 to 95%. A failure means
-    that unequal errors are treated as equal.
+    The channels have equal or unequal errors of the values, and the errors are related to the shares or not. Means of
+    10 batches; the distance is 5 to 95% smaller. A failure means that unequal errors are treated as equal.
     """
     projection, bayes = estimated(channel, p, 10_000, 10, seed=2)
     assert bayes < projection

@@ -144,10 +144,10 @@ def test_fewer_groups_make_wider_intervals(name):
 
 
 def test_the_interval_of_a_weighted_mean_covers_if_devices_send_several_reports():
-    """The interval of a weighted mean covers if devices send several reports. The interval that takes the
-    reports as independent covers in less than 60% of the surveys.
+    """If devices send several reports, the interval of a weighted mean contains the true mean in 90% to 99% of the
+    surveys. An interval that treats the reports as independent contains it in less than 60%.
 
-    S = 200 surveys. The coverage is above 90% and below 99%; correct 95% intervals fail once in 200 such tests, and the
+    S = 200 surveys; correct 95% intervals fail once in 200 such tests, and the
     seed is fixed. A failure means that reports of one device are taken as independent.
     """
     rng, terms, weights = np.random.default_rng(13), campaign(CHANNELS["hadamard"]), np.array([0.0, 1.0, 5.0, 10.0])

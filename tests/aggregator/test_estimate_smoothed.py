@@ -59,7 +59,7 @@ def test_merged_blocks_have_the_mean_rows_of_the_channel() -> None:
     came = np.add.reduceat(counts, starts) > 0
     np.testing.assert_allclose(coarse.channel, np.add.reduceat(rows, starts, axis=1)[:, came])
     p = rng.dirichlet(np.ones(12))
-    spread = coarse.spread(p)
+    spread = coarse.of_numbers(p)
     np.testing.assert_allclose([part.sum() for part in np.split(spread, coarse.ends[:-1])], p)
 
 
@@ -125,7 +125,7 @@ def distances(k: int, surveys: int, n: int = 5000) -> dict[str, tuple[float, flo
                 smoothed.smoothed(on).share,
                 *smoothed._fits(on.channel, np.stack([on.counts] * 2), np.array([0.0, 1.0])),
             ]
-            rows.append([np.abs(np.cumsum(on.spread(fit) - p)).sum() / (k - 1) for fit in fits])
+            rows.append([np.abs(np.cumsum(on.of_numbers(fit) - p)).sum() / (k - 1) for fit in fits])
         found[name] = tuple(np.mean(rows, axis=0))
     return found
 
@@ -160,7 +160,7 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
     distribution = decoder.forward(p)
     on = Merged.of(decoder, np.random.default_rng(1).multinomial(10**6, distribution / distribution.sum()))
     assert on.blocks == merged.MOST_BLOCKS
-    found = on.spread(smoothed.smoothed(on).share)
+    found = on.of_numbers(smoothed.smoothed(on).share)
     assert found.shape == (k,)
     assert np.abs(np.cumsum(found - p)).sum() / (k - 1) < 0.006
 

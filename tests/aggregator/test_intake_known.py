@@ -240,7 +240,7 @@ def test_slots_of_some_keys_take_a_part_of_the_rows(study, monkeypatch, ordered)
     """For a quarter of all keys, free slots are those of a full scan, and row groups of other keys in sorted files are
     not read.
 
-    At most half of the rows may be cached: a quarter is less, and all of them are more.
+    The cache holds at most half of the rows, so the rows of a quarter of the keys fit, and all rows do not.
     """
     monkeypatch.setattr(tables, "_LAYOUT", WriterProperties(max_row_group_size=16))
     rng, path = np.random.default_rng(3), study.path / tables.REPORTS

@@ -53,7 +53,7 @@ def run(*words):
 
 
 def wrong(name):
-    """Return a command's arguments with each option and the first argument replaced in turn by an invalid one."""
+    """Yield a command's valid arguments with the first one replaced by an invalid word, or an option added with one."""
     for place in halftruth.get_command(click.Context(halftruth), name).params:
         for word in WORDS:
             if not isinstance(place, click.Option):

@@ -60,7 +60,7 @@ class Pace:
         self.hurry()
 
     def _wait(self, microseconds: float) -> None:
-        """Wait as long as the clock's time between two frames; a new request ends the wait."""
+        """Wait as long as the clock's time between two frames. Unless frames are drawn, a new request ends the wait."""
         if self.drawn:
             time.sleep(microseconds / 1e6)
         elif self._hurried.is_set():

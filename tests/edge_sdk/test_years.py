@@ -106,7 +106,7 @@ class ObservedDevice:
         self.epoch[name] += 1
 
     def export(self, handle: int) -> object:
-        """Export the waiting envelopes; return their lengths."""
+        """Export the waiting envelopes; return the kind and the length of each."""
         outbox, batch = self.handles[handle].outbox, []
         for number, name in enumerate([one.campaign_id for one in outbox.destinations()] or [None]):
             path = self.folder / f"{len(self.exports)}-{number}.htr"

@@ -54,7 +54,7 @@ def projective(inputs: int, q: int, t: int) -> ProjectiveGeometry:
 
 def noise_weights(points: int) -> tuple[int, ...]:
     """Return a symmetric distribution of shifts on one row or two; each cell of distance divides the probability by
-    four."""
+    four, and shift 0 gets the rest."""
     rows, columns = (1, points) if points < 6 else (2, points // 2)
     weights = [1 << 58 - 2 * (r + c) for r in range(rows) for c in range(columns)]
     times = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)]

@@ -211,8 +211,8 @@ def figure_3(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"At 1 nat LDP finds {hits[0]} of the 100 most popular cells of {len(places.counts):,}, and blocks of "
-        f"{GRIDS[-1][0]} x {GRIDS[-1][1]} districts find {hits[1]}."
+        f"At 1 nat LDP finds {hits[0]} of the 100 most popular of {len(places.counts):,} cells. With a block for each "
+        f"of {GRIDS[-1][0]} x {GRIDS[-1][1]} districts, {hits[1]} are found."
     )
     return ExperimentResult(panels, findings, verdict, places.label)
 

@@ -13,7 +13,7 @@ from aggregator.reproduce.idldp.mechanisms import exactly, partly, repeated, sho
 from aggregator.reproduce.idldp.surveys import EPSILON, MSE, ItemHolders, mean, squared
 
 PADDED = 2.0
-"""The level in nats at which sentences compare paddings."""
+"""The level, in nats, at which the findings compare padding lengths."""
 
 BAYES = "IDUE-PS, empirical Bayes"
 FURTHER, PLAIN_FURTHER = f"{BAYES}, its best l", "OUE-PS, empirical Bayes"

@@ -112,7 +112,7 @@ def table_1(setting: Setting) -> ExperimentResult:
             "equals the loss of HIV, because both their number and e^eps are 4",
         ),
         Finding(
-            "opt0 is not convex, so it is for few levels only",
+            "opt0 is not convex, so it can be solved for few levels only",
             f"of {STARTS} random starts of a general solver over a and b, "
             + ("none ends below ours" if gap < 1e-6 else f"the best ends {gap:.2g} below ours"),
             "in u = ln(a/b) and v = ln((1-b)/(1-a)) the problem is convex and its bounds are linear: there is one "

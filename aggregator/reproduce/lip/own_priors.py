@@ -99,8 +99,8 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
             "everybody is protected at eps",
             f"of {MANY:,} people the published channel protects {protected[0]:.1%} at 1 nat, "
             f"{protected[1]:.1%} at 2 nats, {protected[2]:.1%} at 4 nats",
-            "a person is not protected if their prior of either answer is below 1/(e^eps + 1). This is the case for "
-            f"2/(e^eps + 1) of all uniform priors, {2 / (math.e + 1):.1%} at 1 nat",
+            "a person is not protected if their prior of either answer is below 1/(e^eps + 1). If priors are drawn "
+            f"uniformly from 0 to 1, this is the case for 2/(e^eps + 1) of the people, {2 / (math.e + 1):.1%} at 1 nat",
         ),
         Finding(
             "eps-LIP always has less error than eps-LDP",
