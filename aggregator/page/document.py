@@ -35,12 +35,13 @@ _NO_SCRIPT = (
 _NOT_YET = (
     (
         "en",
-        "If this text stays, the page does not run. Turn JavaScript on in the browser, and load the page again.",
+        "If this text stays, the page does not run: it did not load completely, or JavaScript is off. Turn JavaScript "
+        "on, and load the page again.",
     ),
     (
         "de",
-        "Wenn dieser Text bleibt, läuft die Seite nicht. Schalten Sie JavaScript im Browser ein, und laden Sie die "
-        "Seite neu.",
+        "Wenn dieser Text bleibt, läuft die Seite nicht: Sie wurde nicht vollständig geladen, oder JavaScript ist aus. "
+        "Schalten Sie JavaScript ein, und laden Sie die Seite neu.",
     ),
 )
 _NO_ORIGIN = "'none'"
