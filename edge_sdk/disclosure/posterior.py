@@ -1,6 +1,6 @@
 """The person's prior from their history, and the posterior after a report.
 
-Bayes' rule bounds the posterior of an observer who has this person's history as prior. The device computes this bound
+Bayes' rule bounds the posterior of an observer whose prior is this person's history. The device computes this bound
 before the person answers. Neither the counts nor the bound leave the device.
 
 The prior is proportional to the counts plus one for each value, so a value that was never given has a positive

@@ -43,7 +43,7 @@ class Preview:
             view whose report reveals most.
         fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
             disclosure follows from ``fits_true`` and ``fits_other`` together.
-        posterior: the probabilities of an observer who has this person's history as prior.
+        posterior: the probabilities of the answer for an observer whose prior is this person's history.
         cost_nanonats: the charge for this answer; if no answer is given, the charge for a fresh answer.
     """
 

@@ -215,7 +215,7 @@ def field_of(text: str, field: int | str | None, separator: str | None = None) -
 
 
 def _json(text: str, names: str) -> str:
-    """Return the text or number at the path ``names`` of a JSON value; "" if there is none, or ``text`` is not JSON."""
+    """Return the text or number at the path ``names`` in JSON; "" if nothing is there, or if ``text`` is not JSON."""
     # Imported here, because only some sources need it.
     import json
 
