@@ -29,7 +29,7 @@ def require_address(text: str) -> None:
     """Refuse an invalid address of a study.
 
     Raises:
-        CampaignError: the text names the fault and the form of an address.
+        CampaignError: the text names the fault.
     """
     _require_written(text, "an address", MAX_ADDRESS)
     if not text.startswith((_HTTPS, _HTTP)):
@@ -67,19 +67,20 @@ def require_addresses(addresses: Sequence[str]) -> None:
 
 
 def require_link(text: str) -> None:
-    """Refuse an invalid link to a page.
+    """Refuse an invalid link to a web page.
 
     Raises:
         CampaignError: the text names the fault.
     """
-    _require_written(text, "a link", MAX_LINK)
+    _require_written(text, "a link to a web page", MAX_LINK)
     if not text.startswith(_HTTPS):
-        raise CampaignError(f"a link must begin with {_HTTPS}, not {text[:40]!r}")
+        raise CampaignError(f"a link to a web page must begin with {_HTTPS}, not {text[:40]!r}")
     authority, rest = _split(text)
-    _require_authority(authority, "a link")
+    _require_authority(authority, "a link to a web page")
     if not _REST.fullmatch(rest):
         raise CampaignError(
-            "a link has a character that is not allowed in it: write it as % and two hexadecimal digits"
+            "a link to a web page has a character that is not allowed: write this character as % and two hexadecimal "
+            "digits"
         )
 
 
@@ -101,7 +102,8 @@ def _require_written(text: str, what: str, most: int) -> None:
     wrong = next((sign for sign in text if not "!" <= sign <= "~"), None)
     if wrong is not None:
         raise CampaignError(
-            f"{what} must be visible ASCII, and {wrong!r} is not: write a host name beyond ASCII in its xn-- form"
+            f"{what} must be visible ASCII, and {wrong!r} is not: leave it out, or write a host name beyond ASCII in "
+            "its xn-- form"
         )
 
 

@@ -1,7 +1,7 @@
 """The closing notice: an author's signed message that closes a campaign early (SPEC 7.2).
 
-A notice can only shorten a campaign: its time is before the campaign's own closing, and if there are several notices,
-the earliest one counts. So an old notice, or a later one, never reopens a campaign.
+A closing notice can only shorten a campaign: its time is before the campaign's own closing, and if there are several
+notices, the earliest one counts. So an old notice, or a later one, never reopens a campaign.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.errors import CampaignError, ClosedEarly, CodecError, EnvelopeErro
 
 @dataclass(frozen=True)
 class Closing:
-    """The content of a notice.
+    """The content of a closing notice.
 
     Attributes:
         campaign_id: 16 bytes.
@@ -35,12 +35,12 @@ class Closing:
             )
 
     def encode(self) -> bytes:
-        """Return the payload of the notice's envelope."""
+        """Return the payload of the closing notice's envelope."""
         return codec.encode([self.campaign_id, self.closes])
 
     @classmethod
     def decode(cls, payload: bytes) -> Closing:
-        """Decode the payload of a notice's envelope.
+        """Decode the payload of a closing notice's envelope.
 
         Raises:
             CodecError, CampaignError
@@ -52,21 +52,21 @@ class Closing:
             codec.integer(closes, "the time of a closing", CampaignError),
         )
 
-    def require_fit(self, terms: Campaign) -> None:
-        """Refuse a notice that would not shorten the campaign.
+    def require_fit(self, campaign: Campaign) -> None:
+        """Refuse a closing notice that would not shorten the campaign.
 
         Raises:
             CampaignError
         """
-        if self.closes >= terms.closes:
+        if self.closes >= campaign.closes:
             raise CampaignError(
-                f"a notice must take effect before {terms.title!r} closes at UTC second {terms.closes}, not at "
+                f"a notice must take effect before {campaign.title!r} closes at UTC second {campaign.closes}, not at "
                 f"{self.closes}"
             )
 
 
 def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> bytes:
-    """Return the signed notice that closes a campaign early.
+    """Return the signed closing notice of a campaign.
 
     Args:
         signed: the campaign.
@@ -78,14 +78,14 @@ def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> b
         CampaignError: the key is not the author's, or ``closes`` is not before the campaign's own closing.
     """
     closing = Closing(signed.id, closes)
-    closing.require_fit(signed.terms)
+    closing.require_fit(signed.campaign)
     if key.public != signed.author:
         raise CampaignError("the campaign was signed with another key: sign the notice with the author's key")
     return envelope.seal(Kind.CLOSING, key, closing.encode())
 
 
 def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
-    """Verify a notice under the key of the campaign's author, then parse it.
+    """Verify a closing notice under the key of the campaign's author, then parse it.
 
     Raises:
         BadData: at the stage that fails.
@@ -93,8 +93,8 @@ def open_closing(data: bytes, signed: SignedCampaign) -> Closing:
     payload = _sealed(data).open(signed.author)
     closing = Closing.decode(payload)
     if closing.campaign_id != signed.id:
-        raise CampaignError(f"the notice closes another campaign, not {signed.terms.title!r}")
-    closing.require_fit(signed.terms)
+        raise CampaignError(f"the notice closes another campaign, not {signed.campaign.title!r}")
+    closing.require_fit(signed.campaign)
     return closing
 
 
@@ -104,7 +104,7 @@ def is_closing(data: bytes) -> bool:
 
 
 def unverified_closing(data: bytes) -> Closing:
-    """Return the content of a notice without verifying its signature, to find its campaign.
+    """Return the content of a closing notice without verifying its signature, to find its campaign.
 
     Raises:
         BadData
@@ -112,16 +112,19 @@ def unverified_closing(data: bytes) -> Closing:
     return Closing.decode(_sealed(data).unverified)
 
 
-def require_open(terms: Campaign, closes: int, now: int) -> None:
-    """Refuse reports from an early closing until the campaign's own closing; ``Campaign.period_at`` refuses later ones.
+def require_open(campaign: Campaign, closes: int, now: int) -> None:
+    """Refuse an answer between an early closing and the campaign's own closing.
+
+    ``Campaign.period_at`` refuses all later answers.
 
     Args:
-        closes: the time of the earliest closing notice; the campaign's own closing if there is no notice.
+        closes: UTC seconds of the earliest closing notice; the campaign's own closing if there is no notice.
+        now: UTC seconds.
     Raises:
         ClosedEarly
     """
-    if closes <= now < terms.closes:
-        raise ClosedEarly(f"{terms.title!r} was closed early by its author: no more answers are taken")
+    if closes <= now < campaign.closes:
+        raise ClosedEarly(f"{campaign.title!r} was closed early by its author: no more answers are taken")
 
 
 def _sealed(data: bytes) -> envelope.Envelope:

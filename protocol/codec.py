@@ -78,7 +78,7 @@ def decode(data: bytes, *, limit: int) -> Value:
         raise CodecError(f"the value has {len(data)} bytes, and at most {limit} are allowed")
     value, end = _read(data, 0, MAX_DEPTH)
     if end != len(data):
-        raise CodecError(f"the value ends at byte {end} of {len(data)}")
+        raise CodecError(f"there are bytes after the value, which ends at byte {end} of {len(data)}")
     return value
 
 
@@ -245,13 +245,14 @@ def readable(value: str) -> bool:
     return _UNREADABLE.search(value) is None
 
 
-# The functions below read decoded fields, and raise the error class that they are given.
+# The functions below read decoded fields. ``what`` names the field in the text of an error, and ``error`` is the class
+# that they raise. No text repeats a value, which may be a person's.
 
 
 def fields(value: Value, count: int, what: str, error: type[Exception]) -> list[Value]:
     """Return ``value`` as an array of exactly ``count`` elements; refuse unknown or missing fields."""
     if not isinstance(value, list) or len(value) != count:
-        got = f"{len(value)} fields" if isinstance(value, list) else type(value).__name__
+        got = f"of {len(value)}" if isinstance(value, list) else type(value).__name__
         raise error(f"{what} must be an array of {count} fields, not {got}")
     return value
 
@@ -261,7 +262,7 @@ def integer(value: Value, what: str, error: type[Exception], low: int = 0, high:
     if not isinstance(value, int):
         raise error(f"{what} must be an integer, not {type(value).__name__}")
     if not low <= value <= high:
-        raise error(f"{what} must lie in {low} .. {high}, not {value}")
+        raise error(f"{what} must lie in {low} .. {high}")
     return value
 
 
@@ -292,7 +293,6 @@ def tag(value: Value, what: str, name: str, error: type[Exception]) -> str:
     """Return the text at the start of an array, which determines the meaning of the other elements.
 
     Args:
-        what: the word for the array in the text of an error.
         name: the word for the first element of the array in the text of an error.
     """
     elements = array(value, what, error)
@@ -323,9 +323,8 @@ def require_first_use(places: Sequence[int], count: int, what: str, error: type[
     Args:
         places: for each user, the position of its entry in the list, 0 .. ``count`` - 1.
         count: the number of entries.
-        what: the word for an entry in the text of an error.
     """
     if len(first := list(dict.fromkeys(places))) < count:
         raise error(f"a listed {what} is not used: leave it out")
     if first != sorted(first):
-        raise error(f"a listed {what} is not in the order of first use")
+        raise error(f"the list has a {what} in the wrong place: list each one in the order of its first use")

@@ -112,7 +112,7 @@ def decode(data: bytes) -> Envelope:
     """
     envelope, end = decode_first(data, 0)
     if end != len(data):
-        raise CodecError(f"the envelope ends at byte {end} of {len(data)}")
+        raise CodecError(f"there are bytes after the envelope, which ends at byte {end} of {len(data)}")
     return envelope
 
 
@@ -180,9 +180,9 @@ def _expect(data: bytes, at: int, expected: bytes, rule: str) -> int:
 def read_batch(data: bytes) -> Iterator[Envelope | BadData]:
     """Yield the envelopes of a batch in order, and one error for each run of other bytes (SPEC 3.3).
 
-    After other bytes, reading continues at the next offset where a whole envelope begins. So an altered report does not
-    affect its neighbours, and a report that lost bytes affects at most the next report. Every byte belongs to exactly
-    one item.
+    After other bytes, reading continues at the next offset where a whole envelope begins. A report that lost bytes
+    may take bytes of the next report, and a report with a wrong payload length may take whole envelopes as its payload.
+    Other damage usually affects no neighbour. Every byte belongs to exactly one item.
     """
     at = 0
     while at < len(data):

@@ -1,8 +1,8 @@
-"""The errors for invalid bytes, claims and values from outside.
+"""The errors for invalid bytes, declarations and values from outside.
 
-The text of an error names the fault. Its ``stage`` is the stage of SPEC.md that found it, as in the negative test
-vectors. A mistake of the calling programmer is a plain ``ValueError`` or ``TypeError``. No error text contains a
-person's value, prior or key.
+The text of an error names the fault. In the subclasses of ``BadData``, ``stage`` is the stage of SPEC.md at which the
+fault was found, as in the negative test vectors. A mistake of the calling programmer is a plain ``ValueError`` or
+``TypeError``. No error text contains a person's value, prior or key.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ class Truncated(CodecError):
 
 
 class KeyRefused(BadData):
-    """A public key that must not be used: wrong length, not canonical, or of small order (SPEC 2)."""
+    """A public key that must not be used, or an invalid key file, key name or fingerprint (SPEC 2)."""
 
     stage = "key"
 
 
 class SignatureRefused(BadData):
-    """A signature that does not verify, with any library (SPEC 2)."""
+    """A signature that does not verify; every library reaches the same verdict (SPEC 2)."""
 
     stage = "signature"
 
 
 class EnvelopeError(BadData):
-    """Canonical msgpack that is not an envelope (SPEC 3)."""
+    """Bytes that are not an envelope, or an envelope of another key (SPEC 3)."""
 
     stage = "envelope"
 
@@ -65,7 +65,8 @@ class NotionError(BadData):
 
 
 class Uncertified(BadData):
-    """The channel's integers do not keep the level that its notion declares (SPEC 6)."""
+    """A channel that is not proved to keep the level of its notion: its level is higher, its audit is too large, or
+    the notion does not allow this channel (SPEC 6)."""
 
     stage = "certificate"
 
@@ -77,7 +78,7 @@ class ViewError(BadData):
 
 
 class CampaignError(BadData):
-    """A campaign whose parts do not fit together, or that no trusted author has signed (SPEC 7)."""
+    """An invalid campaign or closing notice, or one that no trusted author has signed (SPEC 7)."""
 
     stage = "campaign"
 

@@ -4,8 +4,8 @@ A privacy level is an integer number of nanonats (10^-9 nat), so levels add and 
 probabilities provably keeps a level if it is at most a rational LOWER bound of e^level. An upper bound would not prove
 this; it serves factors and posteriors that are shown to people and must not be too low.
 
-Floats appear twice: in ``rough_log``, as a guess that integers then correct or to choose the witness that is shown, and
-in ``nats``, for display. They do not decide whether a level is kept.
+Two functions return floats. The result of ``rough_log`` is a guess that integers then correct, or chooses the witness
+that is shown. The result of ``nats`` is for display. No float decides whether a level is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ NANONATS = 10**9
 
 MIN_LEVEL = NANONATS // 1000
 MAX_LEVEL = 20 * NANONATS
-"""A campaign's level lies in 0.001 .. 20 nats. Above 20, 64-bit probabilities no longer reach their level closely."""
+"""A campaign's level lies in 0.001 .. 20 nats. Above 20 nats, rounding to 64 bits may leave a channel too far
+below its level."""
 
 EXP_BITS = 96
 """``exp_lower`` and ``exp_upper`` are integers over 2^96."""
@@ -171,8 +172,8 @@ def keeps(numerator: int, denominator: int, level: int) -> bool:
 
 
 def _exp_below(level: int) -> int:
-    """Return a number of at most ``exp_lower(level)``, computed from a few cached powers: the level of the two numbers
-    differs by less than 10^-12 nat.
+    """Return a number of at most ``exp_lower(level)``, computed from a few cached powers; the logarithms of the two
+    numbers differ by less than 10^-12.
 
         e^(a + b + c) >= exp_lower(a) exp_lower(b) (1 + c + c^2 / 2 + c^3 / 6),   c < 2^21 nanonats
 
@@ -238,7 +239,7 @@ def rational(value: int | float | str | Decimal | Fraction) -> Fraction:
 
 
 def level_from(value: int | float | str | Decimal | Fraction) -> int:
-    """Return a level given in nats as nanonats, rounded down, which errs towards privacy.
+    """Return a level given in nats as nanonats, rounded down, so that it is never above the given one.
 
     Raises:
         ValueError: not a finite number, as for ``rational``.

@@ -1,8 +1,8 @@
 """Ed25519 keys and signatures, with the same verdict in every implementation (SPEC 2).
 
 Libraries disagree only on inputs that no honest signer produces. A check of the bytes refuses small-order points,
-non-canonical encodings and S >= L before they reach a library. On the remaining inputs, which have a component of small
-order, the equation without a cofactor decides.
+non-canonical encodings and S >= L before they reach a library. On the other inputs on which libraries disagree, those
+with a component of small order, the equation without a cofactor decides.
 
 The ``cryptography`` package computes on the curve. Storing a secret is the caller's task.
 """
@@ -53,7 +53,7 @@ def require_point(encoded: bytes, what: str, error: type[Exception]) -> None:
     if y >= FIELD:
         raise error(f"{what} is not canonical: its y must be below 2^255 - 19")
     if y in SMALL_ORDER_Y:
-        raise error(f"{what} is a point of small order, under which forgeries verify")
+        raise error(f"{what} must not be a point of small order")
 
 
 def require_public(public: bytes) -> None:

@@ -60,7 +60,10 @@ class Link:
                 f"the code in the link is not 1 to {MAX_CODE} letters, digits, - and _: copy the link whole"
             )
         if self.for_app and not self.address.startswith(_SECURE):
-            raise LinkRefused(f"the address in a link that begins with {_APP} must begin with {_SECURE}")
+            raise LinkRefused(
+                f"a link can begin with {_APP} only if the study's address begins with {_SECURE}: use the link as the "
+                "study wrote it"
+            )
 
     @property
     def fingerprint_text(self) -> str:
@@ -98,7 +101,7 @@ class Link:
         parts = fragment.split("&")
         if not parts[0].startswith("k=") or len(parts) > 2 or (len(parts) == 2 and not parts[1].startswith("c=")):
             raise LinkRefused(
-                "after its #, a link must have k=KEY or k=KEY&c=CODE, and this one has not: copy the link whole"
+                "after its #, a link must have k=KEY or k=KEY&c=CODE, and this link has something else: copy it whole"
             )
         code = parts[1].removeprefix("c=") if len(parts) == 2 else ""
         if len(parts) == 2 and not code:

@@ -28,7 +28,8 @@ class Report:
     Attributes:
         campaign_id: 16 bytes.
         period: the number of the period, from 0.
-        slot: the number of the first output's slot, from 0 within the period.
+        slot: the number of the first output's slot, from 0 within the period; with transcripts, the number of the
+            device's earlier reports in the campaign.
         count: number of outputs, at least 1.
         packed: the outputs, each in ``output_bits`` bits of the campaign, most significant bit first, zero-padded to
             whole bytes.
@@ -55,7 +56,7 @@ class Report:
     def of(
         cls,
         campaign_id: bytes,
-        terms: Campaign,
+        campaign: Campaign,
         period: int,
         slot: int,
         outputs: Sequence[int],
@@ -68,8 +69,8 @@ class Report:
         Raises:
             ReportError: the report does not fit the campaign.
         """
-        report = cls(campaign_id, period, slot, len(outputs), pack(outputs, terms.output_bits))
-        report.require_fit(terms, view)
+        report = cls(campaign_id, period, slot, len(outputs), pack(outputs, campaign.output_bits))
+        report.require_fit(campaign, view)
         return report
 
     def encode(self) -> bytes:
@@ -93,7 +94,7 @@ class Report:
             codec.octets(packed, "the outputs", ReportError),
         )
 
-    def outputs(self, terms: Campaign, view: int | None = None) -> tuple[int, ...]:
+    def outputs(self, campaign: Campaign, view: int | None = None) -> tuple[int, ...]:
         """Return the outputs of the report, from the first slot on.
 
         Args:
@@ -101,13 +102,13 @@ class Report:
         Raises:
             ReportError: wrong length, padding that is not zero, or an output that the channel does not have.
         """
-        channel = terms.channel if view is None else terms.views[view].channel
-        outputs = unpack(self.packed, self.count, terms.output_bits)
+        channel = campaign.channel if view is None else campaign.views[view].channel
+        outputs = unpack(self.packed, self.count, campaign.output_bits)
         if not all(map(channel.emits, outputs)):
             raise ReportError("an output of the report does not occur in the channel of the device's view")
         return outputs
 
-    def require_fit(self, terms: Campaign, view: int | None = None) -> None:
+    def require_fit(self, campaign: Campaign, view: int | None = None) -> None:
         """Refuse a report outside a campaign's periods or quota, or with outputs that the channel does not have.
 
         Args:
@@ -115,11 +116,11 @@ class Report:
         Raises:
             ReportError
         """
-        self.outputs(terms, view)
-        codec.integer(self.period, "the period of a report", ReportError, 0, terms.periods - 1)
-        codec.integer(self.count, "the number of outputs", ReportError, 1, terms.answers_per_period)
+        self.outputs(campaign, view)
+        codec.integer(self.period, "the period of a report", ReportError, 0, campaign.periods - 1)
+        codec.integer(self.count, "the number of outputs", ReportError, 1, campaign.answers_per_period)
         last = self.slot + self.count - 1
-        codec.integer(last, "the last slot of a report", ReportError, 0, terms.slots(self.period) - 1)
+        codec.integer(last, "the last slot of a report", ReportError, 0, campaign.slots(self.period) - 1)
 
     def seal(self, key: keys.SigningKey) -> bytes:
         """Return the signed envelope."""
@@ -185,21 +186,22 @@ class Enrolment:
         campaign_id = codec.octets(campaign_id, "a campaign id", ReportError, CAMPAIGN_ID_BYTES)
         return cls(campaign_id, public, *(personal.declaration_of(declared[0]) if declares else ()))
 
-    def require_fit(self, terms: Campaign) -> None:
-        """Refuse a declared prior of the wrong size, or a personal level that is not below the campaign's.
+    def require_fit(self, campaign: Campaign) -> None:
+        """Refuse a declared prior that is missing, superfluous or of the wrong size, and a personal level that is not
+        below the campaign's.
 
         Raises:
             ReportError
         """
-        asked = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
+        asked = campaign.notion.size if isinstance(campaign.notion, OwnPrior) else 0
         if self.prior and not asked:
             raise ReportError("this campaign takes no declared prior: enrol without one")
         if len(self.prior or ()) != asked:
             raise ReportError(
                 f"an enrolment in this campaign must declare a prior of {asked} values, not of {len(self.prior or ())}"
             )
-        if self.level >= terms.notion.level:
-            raise ReportError(f"a personal level must be below the campaign's, {exact.in_nats(terms.notion.level)}")
+        if self.level >= campaign.notion.level:
+            raise ReportError(f"a personal level must be below the campaign's, {exact.in_nats(campaign.notion.level)}")
 
 
 def packed_bytes(count: int, bits: int) -> int:

@@ -51,12 +51,12 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
         if block == before:
             raise error(f"two neighbouring runs belong to block {block}: write them as one run")
         if length < 1:
-            raise error(f"a run of block {block} has no inputs")
+            raise error(f"a run of block {block} has no inputs: leave it out")
         seen, before = max(seen, block), block
 
 
 def members_of(runs: Runs) -> tuple[Sequence[int], ...]:
-    """Return the inputs of each block, block 0 first, in at most 8 bytes each."""
+    """Return the inputs of each block, block 0 first, as arrays that take at most 8 bytes for an input."""
     members = [array("L") for _ in range(1 + max((block for block, _ in runs), default=-1))]
     x = 0
     for block, length in runs:

@@ -24,7 +24,7 @@ def suggestion(written: str, names: Iterable[str]) -> str:
 
 
 def repeated(names: Iterable[str]) -> str | None:
-    """Return the first name that occurs before in the list; None if all are different."""
+    """Return the first name that is equal to an earlier one; None if all are different."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

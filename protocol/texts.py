@@ -1,8 +1,8 @@
 """The texts of a campaign for people, their limits and translations (SPEC 7.1).
 
-Every text is signed. The campaign's own texts are in one language, which the campaign may name. A translation
-contains the texts in another language, and the domain's labels and units and the classes' names in the same order.
-Answers and counts always use the campaign's own labels, in every language.
+Every text is signed. The campaign's own texts are in one language, which the campaign may name. A translation has
+these texts in another language. It may also have the domain's labels and units, the names of districts and the names of
+classes, in the campaign's order. Answers and counts always use the campaign's own labels, in every language.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Texts:
             require_language(self.language)
         for name in ("title", "question"):
             if not getattr(self, name).strip():
-                raise CampaignError(f"the campaign has no {name}: the person must see it before consent")
+                raise CampaignError(f"the campaign has no {name}, which the person must see before consent: write one")
         if self.organisation and not self.organisation.strip():
             raise CampaignError(
                 "the organisation's name is only blanks: write the name; a translation may leave it empty"
@@ -201,7 +201,7 @@ def require_text(value: str, name: str, limit: int) -> None:
         raise CampaignError(f"the {name} must have at most {limit} characters, not {len(value)}")
     if not codec.readable(value):
         raise CampaignError(
-            f"the {name} has a character that is not allowed in it: leave out control codes, invisible characters, "
+            f"the {name} has a character that is not allowed: leave out control codes, invisible characters, "
             "changes of direction and line breaks"
         )
 

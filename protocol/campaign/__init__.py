@@ -1,6 +1,6 @@
-"""Campaigns: the signed terms under which devices answer (SPEC 7).
+"""Campaigns: what an author signs and devices answer (SPEC 7).
 
-``campaign`` defines the terms, ``wire`` encodes them, ``signed`` signs and verifies the file, and ``size`` limits its
+``campaign`` defines a campaign, ``wire`` encodes it, ``signed`` signs and verifies the file, and ``size`` limits its
 length.
 """
 

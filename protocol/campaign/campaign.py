@@ -1,4 +1,4 @@
-"""The terms of a campaign: its question, views, schedule and privacy notion (SPEC 7).
+"""A campaign: its question, views, schedule and privacy notion (SPEC 7).
 
 A ``Campaign`` cannot exist without a certificate: its constructor audits the channels. The author's tools and the
 decoder call the same constructor, so a campaign is audited wherever it arrives. The audit uses the same integers as the
@@ -35,7 +35,7 @@ GOALS = ("distribution", "mean", "ranges", "top")
 
 @dataclass(frozen=True)
 class Campaign:
-    """The terms under which a device answers.
+    """A question to many devices, and the conditions under which they answer.
 
     Attributes:
         title: the name of the campaign.
@@ -48,7 +48,7 @@ class Campaign:
         views: the coarsenings of the answer, each with its channel; a device's public key decides its view. A plain
             campaign has a single view, which leaves the answer unchanged.
         opens: UTC seconds at which the campaign opens.
-        closes: UTC seconds at which it closes; a report at that second is too late.
+        closes: UTC seconds at which it closes; an answer at that second is too late.
         period_seconds: length of a period; period p begins at opens + p * period_seconds, and the last period may be
             shorter.
         answers_per_period: maximum number of outputs of one device in one period.
@@ -94,7 +94,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         if not self.organisation.strip():
-            raise CampaignError("the campaign names no organisation: the person must see it before consent")
+            raise CampaignError("the campaign names no organisation, which the person must see before consent: name it")
         texts.require_text(self.mechanism, "mechanism", MAX_TITLE)
         texts.require_translations(self.own_texts, self.translations, self.domain, self._maps)
         address.require_addresses(self.addresses)
@@ -104,8 +104,8 @@ class Campaign:
         views.require_every_question(self.views, self.domain)
         if not 0 <= self.opens < self.closes <= MAX_TIME:
             raise CampaignError(
-                f"a campaign must open before it closes, at times from 0 to {MAX_TIME}; this one opens at {self.opens} "
-                f"and closes at {self.closes}"
+                f"a campaign must open before it closes, at UTC seconds from 0 to {MAX_TIME}; this one opens at "
+                f"{self.opens} and closes at {self.closes}"
             )
         if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:
             raise CampaignError(
@@ -133,7 +133,7 @@ class Campaign:
 
     @cached_property
     def own_texts(self) -> Texts:
-        """The texts that the campaign was written in."""
+        """The campaign's own texts, in the language in which it was written."""
         labels = self.domain.named + tuple(name for map_ in self._maps for name in map_.named)
         return Texts(
             self.language, self.title, self.question, self.purpose, self.organisation, self.contact, self.retention,
@@ -193,7 +193,8 @@ class Campaign:
         if not views.is_plain(self.views):
             fault = f"has {len(self.views)} views" if len(self.views) > 1 else "coarsens the answer"
             raise CampaignError(
-                f"{self.title!r} {fault}, so no channel is for all answers of all devices: use the channel of a view"
+                f"{self.title!r} {fault}, so its devices do not share one channel for the answer itself: use the "
+                "channel of a view"
             )
         return self.views[0].channel
 
@@ -240,10 +241,10 @@ class Campaign:
         return period + 1 if self.transcript else self.answers_per_period
 
     def draws_of(self, view: int) -> int:
-        """Return the maximum number of fresh draws of a device with this view.
+        """Return the maximum number of fresh outputs of a device with this view.
 
-        The output of a value is drawn once and kept, so the draws are at most the values of the view and at most the
-        reports. With transcripts, every report is a fresh draw.
+        The output of a value is drawn once and kept. So the number of draws is at most the number of the view's inputs,
+        and at most the number of outputs that the schedule allows. With transcripts, every output is fresh.
 
         Args:
             view: index of the view in the campaign.
@@ -256,7 +257,7 @@ class Campaign:
 
     @cached_property
     def most_draws(self) -> int:
-        """Maximum number of fresh draws of a device, over all views."""
+        """Maximum number of fresh outputs of a device, over all views."""
         return max(map(self.draws_of, range(len(self.views))))
 
     @property
@@ -266,14 +267,14 @@ class Campaign:
 
     @cached_property
     def worst_case(self) -> int:
-        """The largest total cost of a device's fresh draws, over all classes and views, in nanonats.
+        """The largest total cost of a device's fresh outputs, over all classes and views, in nanonats.
 
         A consent reserves the worst case of the person's class and the device's view, which may be lower.
         """
         return max(self.worst_case_of(class_index) for class_index in range(max(1, len(self.classes))))
 
     def worst_case_of(self, class_index: int) -> int:
-        """Return the largest total cost of the fresh draws of a member of a class, over all views.
+        """Return the largest total cost of the fresh outputs of a member of a class, over all views.
 
         Args:
             class_index: index of the class; 0 without classes.
@@ -283,7 +284,7 @@ class Campaign:
         return max(self.certificate_of(class_index, view).cost * self.draws_of(view) for view in range(len(self.views)))
 
     def cost_of(self, class_index: int) -> int:
-        """Return the largest cost of one fresh draw of a member of a class, over all views.
+        """Return the largest cost of one fresh output of a member of a class, over all views.
 
         Args:
             class_index: index of the class; 0 without classes.
@@ -335,7 +336,7 @@ class Campaign:
         """Return the input of a view's channel for one value.
 
         Args:
-            x: the value's number in the domain.
+            x: the input of the value in the domain, 0 .. size - 1.
             class_index: index of the person's class; 0 without classes.
             view: index of the view in the campaign.
         Returns:
@@ -363,7 +364,7 @@ class Campaign:
 
 
 def _span(seconds: int) -> str:
-    """Return a length of time as text, rounded down; its unit is the largest of which it has at least two."""
+    """Return a duration as text, rounded down, in the largest unit of which the duration has at least two."""
     for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds // length} {unit}"

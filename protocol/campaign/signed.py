@@ -21,13 +21,13 @@ class SignedCampaign:
     """A campaign whose signature was verified, with the bytes that carry it.
 
     Attributes:
-        terms: the campaign.
+        campaign: the campaign.
         id: the first 16 bytes of SHA-256 of ``data``.
         author: the public key that verified the signature.
         data: the signed envelope.
     """
 
-    terms: Campaign
+    campaign: Campaign
     id: bytes
     author: bytes
     data: bytes
@@ -40,21 +40,21 @@ class SignedCampaign:
         Returns:
             0 .. number of views - 1.
         """
-        return views.view_of(self.id, public, self.terms.view_ends)
+        return views.view_of(self.id, public, self.campaign.view_ends)
 
 
-def seal_campaign(terms: Campaign, key: keys.SigningKey) -> bytes:
+def seal_campaign(campaign: Campaign, key: keys.SigningKey) -> bytes:
     """Return the signed campaign file.
 
     Args:
-        terms: the campaign.
+        campaign: the campaign.
         key: the author's secret key.
     Returns:
         The bytes that devices join and a study imports.
     Raises:
         CampaignError: the campaign is too long.
     """
-    payload = encode_campaign(terms)
+    payload = encode_campaign(campaign)
     require_size(payload, len(payload))
     data = envelope.seal(Kind.CAMPAIGN, key, payload)
     require_size(payload, len(data))

@@ -76,7 +76,7 @@ class Channel(ABC):
 
     @property
     def features(self) -> int:
-        """Number of counters that reports are counted with: one for each output, or for each bit of a unary channel."""
+        """Number of counters that a count of outputs needs: one for each output, or for each bit of a unary channel."""
         return self.output_bits if self.unary else self.outputs
 
     def spelled(self, y: int) -> int | str:

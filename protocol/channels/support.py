@@ -71,7 +71,8 @@ def evenly_shared(outside: int, having: int, lacking: int) -> int:
     inside, remainder = _divided(outside, having, lacking)
     if remainder:
         raise ChannelError(
-            f"the outside weight must leave a multiple of {having} for the inside weights, not {remainder} more"
+            f"the outside weight must leave a multiple of {having} for the inside weights, but leaves a multiple plus "
+            f"{remainder}: choose another outside weight"
         )
     return inside
 

@@ -1,7 +1,7 @@
 """Domains: the possible answers, numbered as inputs 0 .. k - 1 (SPEC 4).
 
-``domain`` defines the base class, lists and maps, ``numbers`` numbers and days, ``items`` sets, and ``form`` several
-questions. Only ``decode`` depends on all of these modules.
+``domain`` defines the base class, lists of labels and grids, ``numbers`` numbers and days, ``items`` sets, and ``form``
+several questions. Only ``decode`` depends on all of these modules.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ class Values(Domain):
     def index(self, answer: Answer, dither: bytes) -> int:
         x = self._index.get(answer) if isinstance(answer, str) else None
         if x is None:
-            raise NotInDomain(f"the answer is not one of the campaign's {self.size} values, which the terms list")
+            raise NotInDomain(f"the answer is not one of the campaign's {self.size} values: choose one of them")
         return x
 
     def label(self, x: int) -> str:

@@ -37,7 +37,7 @@ _NAME = re.compile(r"[a-z0-9_]{1,40}")
 _SINGLE: dict[str, Callable[[codec.Value], Domain]] = {
     kind.kind: kind.from_wire for kind in (Values, OrderedValues, Grid, Buckets, NumberRange, Dates)
 }
-"""The domains of a question, by kind."""
+"""Decoders of the domains that a question may have, by kind on the wire."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,8 @@ class Form(Domain):
             )
         names = {self.questions[place].name for place in places}
         if unasked := [question.name for question in self.questions if question.name in set(answer) - names]:
-            raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave it out")
+            them = "it" if len(unasked) == 1 else "them"
+            raise NotInDomain(f"this device is not asked {', '.join(map(repr, unasked))}: leave {them} out")
         if set(answer) - names:
             raise NotInDomain(f"the answer names an unknown question; the form has {', '.join(self.places)}")
         found = [0] * len(self.questions)

@@ -39,7 +39,7 @@ _DUMMY, _DUMMY_END = "(none ", ")"
 
 @dataclass(frozen=True)
 class Items(Domain):
-    """Sets of m items; a device pads or cuts its set to l items and reports one of them.
+    """Sets of m items; a device reports one item of its set, or possibly a dummy if the set has fewer than l items.
 
     The inputs are the m items, in the author's order, and l dummies after them. An answer is a list, tuple or set of
     labels, possibly empty; a single label is a set of one. If the only label is a dummy's, the input is this dummy.

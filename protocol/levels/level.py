@@ -48,7 +48,8 @@ class Delta:
     """The smallest delta at an epsilon, and the inputs that reach it.
 
     Attributes:
-        value: a probability; only the rational bound of e^epsilon rounds it up.
+        value: a probability, as an exact fraction. It may exceed the true delta only because a rational lower bound
+            replaces e^epsilon.
         x, other: the inputs of the worst case; ``other`` is None if the comparison is with the prior.
     """
 

@@ -100,18 +100,17 @@ class Metric:
             marked += [(self.places[x][1], x, False) for x in second]
         marked.sort()
         best: tuple[int, int, int] | None = None
-        # The visited inputs of each set, and the first of them that is near enough; a point is compared with those of
-        # the other set only.
+        # Only pairs of one input of each set count. If both sets are the same, one list serves both.
         visited: tuple[list[int], list[int]] = ([], [])
-        behind = [0, 0]
+        first_near = [0, 0]
         for east, x, from_first in marked:
             mine, theirs = (0, 0) if second is first else (not from_first, from_first)
             others = visited[theirs]
-            while best is not None and behind[theirs] < len(others):
-                if (east - self.places[others[behind[theirs]]][1]) ** 2 < best[2]:
+            while best is not None and first_near[theirs] < len(others):
+                if (east - self.places[others[first_near[theirs]]][1]) ** 2 < best[2]:
                     break
-                behind[theirs] += 1
-            near = others[behind[theirs] :]
+                first_near[theirs] += 1
+            near = others[first_near[theirs] :]
             if left is not None:
                 left -= len(near)
                 if left < 0:

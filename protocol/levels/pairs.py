@@ -60,7 +60,7 @@ def delta(structure: Structure, level: int) -> Delta:
 def geo(structure: Structure, metric: Metric) -> Level:
     """Return the smallest level per unit of distance: ln Q(y|x) - ln Q(y|x') <= level * d(x, x')   (SoK, eq. 8).
 
-    For noise on points at unequal distances, the level is an upper bound of the smallest.
+    For noise on unevenly spaced points, the result is an upper bound of this smallest level.
 
     Raises:
         TooLarge

@@ -28,7 +28,8 @@ class Classes(Notion):
 
     Attributes:
         level: the largest of the classes' levels.
-        notions: one for each class, in the campaign's order; none of them is a notion of classes.
+        notions: one for each class, in the campaign's order; none of them is classes, own-lip or
+            transcript-lip.
     """
 
     level: int
@@ -145,7 +146,9 @@ def class_channels(channel: Channel, classes: int) -> tuple[Channel, ...]:
     size = channel.inputs // classes
     expected = tuple((block, size) for block in range(1, classes + 1))
     if not isinstance(channel, Blocks) or tuple(channel.runs) != expected:
-        raise Uncertified(f"the channel is not {classes} blocks of equal size in order, as {classes} classes need")
+        raise Uncertified(
+            f"the channel for {classes} classes must be {classes} blocks of equal size, in the order of the classes"
+        )
     return channel.channels
 
 

@@ -67,7 +67,9 @@ class Geo(Pairwise):
                 if count < 1:
                     raise NotionError(f"a gap must occur at least once, not {count} times")
             if any(gap == after for (gap, _), (after, _) in pairwise(axis)):
-                raise NotionError("neighbouring entries have the same gap: write them as one entry with their count")
+                raise NotionError(
+                    "neighbouring entries have the same gap: write them as one entry with the sum of their counts"
+                )
             if (extent := sum(gap * count for gap, count in axis)) > MAX_EXTENT:
                 raise NotionError(f"the gaps of an axis must sum to at most 2^62, not to {extent}")
         if not 2 <= self.rows * self.columns <= MAX_POINTS:
@@ -160,9 +162,9 @@ class Geo(Pairwise):
         worst = channel.loss(everything, everything)
         if worst.denominator == 0:
             raise Uncertified(
-                f"{self.name} bounds every two inputs, but input {worst.x} can give output "
+                f"{self.name} bounds every pair of inputs, but input {worst.x} can give output "
                 f"{channel.spelled(worst.y)}, and input {worst.other} cannot: choose a channel in which every input "
-                "can give it"
+                "can give this output"
             )
         audited, witness = 0, worst
         for loss, square in self._losses(channel, worst):

@@ -2,7 +2,7 @@
 
 Inputs of a class have the same budget, so t classes have t^2 bounds. The function is the smaller budget (MinID-LDP,
 Def. 3) or their mean (AvgID-LDP, sec. VIII), rounded down. Pairs of classes that need no protection from each other may
-be left out of the policy graph. Only then can an audit find an infinite LDP level.
+have no bound. Only then can an audit find an infinite LDP level.
 
 If all pairs are bounded, MinID-LDP implies LDP at min(largest budget, twice the least) (Lemma 1), and the budgets of
 each input add up over answers (Theorem 2).
@@ -63,7 +63,7 @@ class Graded(Pairwise):
                 raise NotionError(f"a pair without a bound must be two classes c <= d below {count}, not {c} and {d}")
             if c == d and sizes[c] == 1:
                 raise NotionError(
-                    f"class {c} has a single input, so it has no pair to leave without a bound: leave this pair out"
+                    f"class {c} has a single input, so it has no pair of inputs: remove the pair of classes ({c}, {c})"
                 )
         codec.require_increasing(self.unbounded, "pairs without a bound", NotionError)
         largest = max((bound for _, _, bound in self.bounds()), default=None)
@@ -99,9 +99,7 @@ class Graded(Pairwise):
         unknown = set().union(*bounded or ()) - known
         if unknown:
             level = exact.in_nats(min(unknown))
-            raise NotionError(
-                f"an edge of the policy graph has a budget of {level}, but no value has this budget: leave it out"
-            )
+            raise NotionError(f"an edge has a budget of {level}, but no value has this budget: leave the edge out")
         counts = Counter(budgets)
         several = {number for number in classes if counts[levels[number]] > 1}
         pairs = [(c, d) for c in classes for d in classes if c < d or (c == d and c in several)]

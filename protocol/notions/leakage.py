@@ -3,8 +3,8 @@
 Mutual information is a mean of logarithms. The audit rounds each logarithm up to a nanonat and computes with integers.
 So its upper bound is the same on every machine, and at most three nanonats too high.
 
-The notion bounds only an average, and a single output may reveal the answer. So the cost of a fresh answer is the LDP
-level.
+The notion bounds only an average, and a single output may reveal the answer. So the cost of a fresh output is the LDP
+level, or the audited level if the LDP level is infinite.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Certificate:
 
     @property
     def cost(self) -> int:
-        """The cost of one fresh answer, in nanonats.
+        """The cost of one fresh output, in nanonats.
 
         The cost is the declared level if the levels of a device's reports add up. Otherwise it is the LDP level, which
         adds up over answers under every prior, or the audited level if the LDP level is infinite.
@@ -118,7 +118,7 @@ class Notion(ABC):
         """Return the certificate of ``channel``; ``certify`` has already checked that its audit is affordable.
 
         Raises:
-            Uncertified: the channel exceeds the declared level, even minimally.
+            Uncertified: the channel exceeds the declared level, even minimally, or the notion does not allow it.
         """
         kept, audited, witness = self.audit(channel)
         if not kept:
@@ -169,7 +169,8 @@ def certify(channel: Channel, notion: Notion) -> Certificate:
 
     Raises:
         NotionError: the notion has another number of inputs.
-        Uncertified: the channel exceeds the declared level, even minimally, or its audit is too large.
+        Uncertified: the channel exceeds the declared level, even minimally, the notion does not allow it, or its audit
+            is too large.
     """
     require_inputs(notion, channel)
     require_affordable(notion.steps(channel), channel.numbers_held)

@@ -3,7 +3,8 @@
 Each device declares its person's prior, which is public, and one fixed rule derives the device's channel from it. So
 the campaign contains no channel for each person: anybody can derive the channel and its certificate from the
 declaration. The campaign contains either the rule's response for the uniform prior, or a plain LDP channel at its
-level. A device uses the LDP channel if it is more accurate than the rule's response for its prior.
+level. A device uses the LDP channel if it is more accurate than the rule's response for its prior and the person
+declares no personal level.
 
 The module personal defines the rule, and report the declaration.
 """
@@ -52,7 +53,7 @@ class OwnPrior(Notion):
 
     @property
     def uniform(self) -> tuple[int, ...]:
-        """The prior of the campaign's own channel."""
+        """The uniform prior, (1, ..., 1)."""
         return (1,) * self.size
 
     @cached_property
@@ -65,8 +66,9 @@ class OwnPrior(Notion):
 
         Args:
             campaigns: the campaign's channel; None for ``response``.
-            level: a personal level below the campaign's, in nanonats, which the campaign's channel does not keep; 0 for
-                the campaign's level.
+            prior: the declared prior, ``size`` positive integers.
+            level: a personal level below the campaign's, in nanonats, for which the rule's response is always used; 0
+                for the campaign's level.
         """
         if level or campaigns is None or campaigns == self.response:
             return personal.lip_response(prior, level or self.level)
@@ -81,10 +83,11 @@ class OwnPrior(Notion):
         return certify(self.channel_of(prior, campaigns, level), Information(level or self.level, tuple(prior)))
 
     def most_cost(self, priors: Iterable[Sequence[int]], campaigns: Channel) -> int:
-        """Return an upper bound of the cost of one fresh answer under any of ``priors``, in nanonats.
+        """Return an upper bound of the cost of one fresh output under any of ``priors``, in nanonats.
 
-        It takes the response for each prior and the campaign's channel, although a device uses only one of them. The
-        rule treats all values alike, so two priors with the same weights in another order have the same cost.
+        It is the largest cost of the responses for all these priors and of the campaign's channel, although a device
+        uses only one of these channels. The rule treats all values alike, so two priors with the same weights in
+        another order have the same cost.
         """
         different = {tuple(sorted(prior)) for prior in priors}
         costs = [
@@ -103,8 +106,8 @@ class OwnPrior(Notion):
             return Information(self.level, self.uniform).audit(channel)
         if channel.unary or not self.size <= channel.outputs <= MOST_OUTPUTS * self.size:
             raise Uncertified(
-                "this channel cannot be used with people's own priors: it must be the response to the uniform prior, "
-                f"or an LDP channel with {self.size} to {MOST_OUTPUTS * self.size} outputs that are not sets of bits"
+                "the channel for people's own priors must be the rule's response for the uniform prior, or an LDP "
+                f"channel with {self.size} to {MOST_OUTPUTS * self.size} outputs that are not bit vectors"
             )
         return Ldp(self.level).audit(channel)
 

@@ -30,8 +30,8 @@ class Promise:
 
     Attributes:
         kind: the notion's name; "classes" until the person has chosen a class.
-        factor: the factor of the declared level. For geo, the factor of two answers at twice the smallest distance: a
-            campaign does not contain the unit of its distances.
+        factor: the factor of the declared level. For geo, the factor of two answers at twice the smallest distance,
+            because a campaign does not say whether its distances are steps, degrees or kilometres.
         least: the factor of the best protected pair of answers, if pairs have different bounds; else None.
         overall: the factor of any two answers for an observer with any prior, if it exceeds ``factor`` or if the
             declared level assumes a prior. None if ``factor`` already states it, or if it is infinite (``unbounded``).

@@ -89,9 +89,12 @@ class TranscriptPrior(Notion):
         return priors
 
     def _aged(self, prior: tuple[int, ...], last: int, period: int) -> tuple[int, ...]:
-        """Return a posterior after a report in period ``last`` as the prior for ``period``: it drifts once a period."""
+        """Return the prior for ``period``, computed from the posterior after a report in period ``last``.
+
+        The drift is applied once for each period between them.
+        """
         if last >= period:
-            raise ValueError(f"period {period} must be after period {last}, that of the report before")
+            raise ValueError(f"the periods of a device's reports must increase: period {period} is not after {last}")
         for _ in range(period - last if self.drift else 0):
             prior = personal.prior_after_drift(prior, self.prior, self.drift)
         return prior
@@ -112,7 +115,8 @@ class TranscriptPrior(Notion):
         level = loss.level
         if level is None or not exact.keeps(loss.numerator, loss.denominator, self.level):
             raise Uncertified(
-                f"after this transcript, the channel of the rule does not keep {exact.in_nats(self.level)}"
+                f"after this transcript, the rule's channel does not keep the campaign's level of "
+                f"{exact.in_nats(self.level)}: the device must not answer"
             )
         return Certificate(self.level, level, self.ldp(channel), loss, self.adds)
 

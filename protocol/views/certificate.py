@@ -31,7 +31,8 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
         CampaignError: the notion cannot be applied to views.
         NotionError: the notion has another number of values than the domain, or, coarsened, bounds no two inputs of a
             view.
-        Uncertified: a channel exceeds its bounds, even minimally, or its audit is too large.
+        Uncertified: a channel exceeds its bounds, even minimally, the notion does not allow it, or the audit is too
+            large.
     """
     of_classes = notion.notions if isinstance(notion, Classes) else (notion,)
     for one in of_classes:
@@ -48,18 +49,18 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     maps = dict.fromkeys(view.map for view in views)
     steps = sum(notion.coarsening_steps for map_ in maps if not isinstance(map_, Identity))
     require_affordable(steps, 0)
-    said: dict[Map, Notion] = {map_: _said(notion, map_, domain) for map_ in maps}
-    numbers = {one: number for number, one in enumerate(dict.fromkeys(said.values()))}
-    of_map = {map_: numbers[one] for map_, one in said.items()}
-    asked: dict[tuple[int, int], tuple[Channel, Notion]] = {}
+    coarsened: dict[Map, Notion] = {map_: _coarsened(notion, map_, domain) for map_ in maps}
+    numbers = {one: number for number, one in enumerate(dict.fromkeys(coarsened.values()))}
+    of_map = {map_: numbers[one] for map_, one in coarsened.items()}
+    different: dict[tuple[int, int], tuple[Channel, Notion]] = {}
     pairs = [(place, of_map[view.map]) for place, view in zip(channel_places(views), views, strict=True)]
     for pair, view in zip(pairs, views, strict=True):
-        asked.setdefault(pair, (view.channel, said[view.map]))
-    for channel, one in asked.values():
+        different.setdefault(pair, (view.channel, coarsened[view.map]))
+    for channel, one in different.values():
         require_inputs(one, channel)
         steps += one.steps(channel)
     require_affordable(steps, max(view.channel.numbers_held for view in views))
-    found = {pair: one.certificate(channel) for pair, (channel, one) in asked.items()}
+    found = {pair: one.certificate(channel) for pair, (channel, one) in different.items()}
     return tuple(found[pair] for pair in pairs)
 
 
@@ -89,8 +90,8 @@ def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
     )
 
 
-def _said(notion: Notion, map_: Map, domain: Domain) -> Notion:
-    """Return the notion for the inputs of a map."""
+def _coarsened(notion: Notion, map_: Map, domain: Domain) -> Notion:
+    """Return the notion for a view's inputs: coarsened by the view's map."""
     if isinstance(map_, Identity):
         return notion
     return notion.coarsened(partial(map_.input, domain), map_.inputs(domain))

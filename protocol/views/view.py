@@ -21,7 +21,8 @@ from protocol.views.maps import Identity, Map, Questions
 
 MAX_VIEWS = 4096
 MAX_WEIGHT = 2**32
-"""Maximum sum of all weights, so that a view's share of the keys is its weight's share, up to a relative 2^-32."""
+"""Maximum sum of all weights, so that a view's share of the keys is its share of the weights, up to a relative error of
+2^-32."""
 
 _NAME = "views"
 """The first element of the wire form of views; that of a channel is its family."""
@@ -153,5 +154,5 @@ def decode(value: codec.Value) -> tuple[View, ...]:
         for (weight, made, _), place in zip(rows, places, strict=True)
     )
     if is_plain(views):
-        raise ViewError("a single view does not coarsen the answer: write its channel alone")
+        raise ViewError("the campaign's only view does not coarsen the answer: write its channel in place of the views")
     return views

@@ -14,8 +14,8 @@ from tests.families.shapes import MOST, SEED, STEPS, DecodedChannel, Shapes, at_
 
 
 def mirrored(rows: int, columns: int, weights: Sequence[int]) -> Noise:
-    """Return noise whose mirror images have equal weights, from the weights of all steps but (0, 0), which has the
-    rest."""
+    """Return noise whose mirror images have equal weights. ``weights`` has the weight of every step except (0, 0),
+    which gets the remaining weight."""
     images = [(1 + (r > 0)) * (1 + (c > 0)) for r in range(rows) for c in range(columns)][1:]
     rest = STEPS - sum(weight * image for weight, image in zip(weights, images, strict=True))
     return Noise(rows, columns, (rest, *weights))

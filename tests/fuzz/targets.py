@@ -114,11 +114,11 @@ def closing_target(data: bytes) -> None:
 def campaign_target(payload: bytes) -> None:
     """Check that a payload is a campaign that keeps its level and encodes to the same bytes, or raises BadData."""
     try:
-        terms = decode_campaign(payload)
+        campaign = decode_campaign(payload)
     except BadData:
         return
-    assert encode_campaign(terms) == payload
-    assert terms.certificate.audited <= terms.notion.level
+    assert encode_campaign(campaign) == payload
+    assert campaign.certificate.audited <= campaign.notion.level
 
 
 def signed_campaign_target(data: bytes) -> None:

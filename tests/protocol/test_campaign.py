@@ -26,7 +26,7 @@ from protocol.errors import BadData, CampaignError, OutsideSchedule, Uncertified
 from protocol.keys import SigningKey
 from tests.families.hadamard import truth_of
 from tests.families.response import cover_of
-from tests.vectors.generate import GERMAN, OPENS, WEEK, in_german, of_classes, terms
+from tests.vectors.generate import GERMAN, OPENS, WEEK, in_german, of_classes, unsigned_campaign
 
 KEY = SigningKey(bytes(range(32)))
 OTHER = SigningKey(bytes(32))
@@ -34,7 +34,7 @@ NAT = exact.NANONATS
 
 
 def made(**changes: Any) -> Campaign:
-    return terms(**changes)
+    return unsigned_campaign(**changes)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def made(**changes: Any) -> Campaign:
         {name: getattr(in_german(), name) for name in ("domain", "views", "language", "translations")},
     ],
 )
-def test_round_trip(changes: dict[str, Any]) -> None:
+def test_a_campaign_decodes_to_itself(changes: dict[str, Any]) -> None:
     """decode(encode(c)) = c, including the certificate, and the signed file opens to c under its author's key."""
     campaign = made(**changes)
     again = decode_campaign(encode_campaign(campaign))
@@ -60,7 +60,7 @@ def test_round_trip(changes: dict[str, Any]) -> None:
     assert again.certificate == campaign.certificate
     data = seal_campaign(campaign, KEY)
     signed = open_campaign(data, [OTHER.public, KEY.public])
-    assert (signed.terms, signed.author, signed.data) == (campaign, KEY.public, data)
+    assert (signed.campaign, signed.author, signed.data) == (campaign, KEY.public, data)
     assert signed.id == campaign_id(data) == hashlib.sha256(data).digest()[:16]
     assert unverified_campaign(data) == campaign
 
@@ -231,7 +231,7 @@ def test_a_campaign_above_the_size_limit_is_refused() -> None:
     with pytest.raises(CampaignError, match="65536 bytes"):
         open_campaign(envelope.seal(Kind.CAMPAIGN, KEY, encode_campaign(large)), [KEY.public])
     with_prior = made(domain=labels, channel=flat, notion=notions.Information(NAT, (1,) * size))
-    assert open_campaign(seal_campaign(with_prior, KEY), [KEY.public]).terms == with_prior
+    assert open_campaign(seal_campaign(with_prior, KEY), [KEY.public]).campaign == with_prior
 
 
 @given(st.integers(0, 2**30), st.integers(1, 2**20), st.integers(1, 2**20), st.data())

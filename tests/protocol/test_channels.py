@@ -183,7 +183,7 @@ class ChannelProperties:
             for rand in [*SHAPES[channel.family].rands(channel, x), *anywhere]:
                 assert channel.sample(x, rand) == decoded.sample(x, rand)
 
-    def test_wire_round_trip(self, channel: Channel) -> None:
+    def test_the_wire_form_of_a_channel_decodes_to_it(self, channel: Channel) -> None:
         """A channel decodes to itself, with the same derived numbers."""
         again = channels.decode(codec.decode(codec.encode(channel.encode()), limit=2**20))
         assert again == channel
@@ -373,7 +373,8 @@ def chi_square(channel: Channel, x: int, draws: int, seed: int) -> float:
         counts, means = [*counts, draws - sum(counts)], [*means, together]
     if len(counts) == 1:
         return 1.0
-    # Rare outputs with an expected count below five in total are left out, so the other means are scaled.
+    # Rare outputs with an expected count below five in total are left out, so the other expected counts are scaled to
+    # the number of counted draws.
     means = [mean * sum(counts) / sum(means) for mean in means]
     return float(stats.chisquare(counts, means).pvalue)
 
@@ -392,7 +393,7 @@ LARGE: dict[str, Channel] = {name: channel for shapes in SHAPES.values() for nam
 @pytest.mark.parametrize("name", LARGE)
 def test_large_channels_draw_their_weights(name: str) -> None:
     """A chi-square test of n = 10^4 draws of one input accepts the weights, alpha = 10^-6; a failure would mean another
-    distribution. The long form, with a million draws, detects differences a tenth as large."""
+    distribution. The long test, with a million draws, detects differences a tenth as large."""
     channel = LARGE[name]
     assert chi_square(channel, channel.inputs // 2, 10**4, SEED) > 1e-6
 

@@ -89,7 +89,7 @@ def test_the_witness_is_in_the_whole_channel() -> None:
 
 @pytest.mark.parametrize("place", range(3))
 def test_one_class_above_its_level_refuses_the_campaign(place: int) -> None:
-    """A campaign is refused if one class is ten nanonats above its level, also if the others keep theirs."""
+    """A campaign is refused if one class is ten nanonats above its level, even if the others keep theirs."""
     channels = list(CHANNELS)
     worse = NOTIONS[place].level + 10
     channels[place] = personal.lip_response(PRIORS[place], worse) if place < 2 else personal.choice_channel(K, worse)
@@ -133,7 +133,7 @@ def test_invalid_classes_are_refused(made) -> None:
         made()
 
 
-def test_round_trip() -> None:
+def test_a_campaign_of_classes_decodes_to_itself() -> None:
     """decode(encode(c)) = c for campaigns of classes, with certificate and classes."""
     made = campaign()
     again = decode_campaign(encode_campaign(made))

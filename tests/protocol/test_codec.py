@@ -33,7 +33,7 @@ def depth(value: codec.Value) -> int:
 
 
 @given(values().filter(lambda value: depth(value) <= codec.MAX_DEPTH))
-def test_round_trip(value: codec.Value) -> None:
+def test_every_value_decodes_to_itself(value: codec.Value) -> None:
     """decode(encode(v)) = v for every value of the subset."""
     assert codec.decode(codec.encode(value), limit=LIMIT) == value
 
@@ -63,7 +63,7 @@ def test_decoded_values_have_one_encoding(data: bytes) -> None:
 
 
 @given(values().filter(lambda value: depth(value) <= codec.MAX_DEPTH), st.data())
-def test_mutations_of_valid_bytes(value: codec.Value, data: st.DataObject) -> None:
+def test_mutated_bytes_are_refused_or_encode_another_value(value: codec.Value, data: st.DataObject) -> None:
     """A valid encoding with a byte changed, lost or inserted is refused, or is the only encoding of another value."""
     encoded = codec.encode(value)
     at = data.draw(st.integers(0, len(encoded) - 1))

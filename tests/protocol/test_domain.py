@@ -75,7 +75,7 @@ def test_labels_are_read_back(asked: Domain, dither: bytes) -> None:
 
 
 @given(domains)
-def test_wire_round_trip(asked: Domain) -> None:
+def test_the_wire_form_of_a_domain_decodes_to_it(asked: Domain) -> None:
     """The wire form of a domain decodes to the same domain."""
     assert domain.decode(codec.decode(codec.encode(asked.encode()), limit=2**20)) == asked
 
@@ -121,7 +121,7 @@ def test_the_corners_of_the_box_are_in_the_corner_cells(asked: Grid) -> None:
 
 @given(grids)
 def test_a_point_outside_the_box_is_refused(asked: Grid) -> None:
-    """A point outside any border is refused, also if the distance is too small for a float."""
+    """A point outside any border is refused, even if the distance is too small for a float."""
     hair = Fraction(1, 10**25)
     south, north, west, east = (Fraction(side, 10**6) for side in (asked.south, asked.north, asked.west, asked.east))
     for answer in ((south - hair, west), (north + hair, west), (south, west - hair), (south, east + hair)):
@@ -142,8 +142,8 @@ def test_floats_are_their_shortest_decimals() -> None:
 
 
 def ups(asked: Buckets, answer: Fraction) -> int:
-    """Return the number of the 2^64 dithers that round ``answer`` up. It is the smallest dither that does not, found by
-    bisection."""
+    """Return the number of the 2^64 dithers that round ``answer`` up. These are the dithers below a threshold, which
+    bisection finds; the threshold is the number."""
     lower = asked.index(answer, MOST)
     low, high = 0, STEPS
     while low < high:
@@ -240,7 +240,7 @@ def test_the_calendar_agrees_with_the_standard_library(day: datetime.date) -> No
 
 @given(st.builds("{:04}-{:02}-{:02}".format, st.integers(0, 9999), st.integers(0, 13), st.integers(0, 32)))
 def test_a_text_is_a_day_if_the_standard_library_reads_it(text: str) -> None:
-    """A text is a day exactly if the standard library reads it as one; other texts raise a ValueError."""
+    """A text is a day if and only if the standard library reads it as one; other texts raise a ValueError."""
     try:
         day = datetime.date.fromisoformat(text)
     except ValueError:

@@ -198,7 +198,7 @@ def test_looking_for_envelopes_is_linear(hostile: bytes) -> None:
     assert data.visited < 32 * len(data)
 
 
-def test_empty_batch() -> None:
+def test_empty_bytes_are_an_empty_batch() -> None:
     """Empty bytes are an empty batch."""
     assert list(envelope.read_batch(b"")) == []
 
@@ -227,7 +227,7 @@ def test_no_secret_is_shown() -> None:
     assert KEY.secret.hex()[:16] not in str(refused.value)
 
 
-def test_key_files_round_trip() -> None:
+def test_a_key_file_decodes_to_its_key() -> None:
     """A key file decodes to its key, with or without surrounding blanks."""
     assert SigningKey.from_line(KEY.line()) == SigningKey.from_line(f"\n {KEY.line()}\n") == KEY
     assert keys.public_from_line(keys.public_line(KEY.public)) == KEY.public

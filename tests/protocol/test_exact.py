@@ -36,7 +36,7 @@ def test_exp_lower_is_a_lower_bound_at_higher_levels(level: int) -> None:
         assert exact.exp_lower(level) <= truth < exact.exp_lower(level) * (1 + Decimal(2) ** -60)
 
 
-def test_exp_of_zero_and_of_invalid_levels() -> None:
+def test_e_to_the_zero_is_exactly_one_and_invalid_levels_are_refused() -> None:
     """e^0 is exactly 1, a negative level is refused, and so is a level for which the upper bound is not proved."""
     assert exact.exp_lower(0) == 1 << EXP_BITS
     with pytest.raises(ValueError, match="at least 0"):
@@ -47,14 +47,14 @@ def test_exp_of_zero_and_of_invalid_levels() -> None:
 
 @given(ratios, st.integers(0, MAX_LEVEL))
 def test_keeps_is_the_rational_comparison(ratio: tuple[int, int], level: int) -> None:
-    """keeps(n, d, level) is true exactly if n/d <= exp_lower(level) / 2^96."""
+    """keeps(n, d, level) is true if and only if n/d <= exp_lower(level) / 2^96."""
     kept = Fraction(*ratio) <= Fraction(exact.exp_lower(level), 1 << EXP_BITS)
     assert exact.keeps(*ratio, level) is kept
 
 
 @given(ratios)
 def test_level_of_is_the_smallest_kept(ratio: tuple[int, int]) -> None:
-    """level_of(n, d) is kept, and the nanonat below it is not."""
+    """The ratio n/d keeps level_of(n, d), and does not keep a level that is one nanonat lower."""
     level = exact.level_of(*ratio)
     assert level is not None
     assert exact.keeps(*ratio, level)
@@ -62,8 +62,9 @@ def test_level_of_is_the_smallest_kept(ratio: tuple[int, int]) -> None:
 
 
 @given(st.integers(1, 2**64), st.integers(1, 2**20))
-def test_level_of_ratios_next_to_one(number: int, step: int) -> None:
-    """A ratio that exceeds 1 by less than a float can represent has a level of at least 1, never 0."""
+def test_a_ratio_above_one_never_has_level_zero(number: int, step: int) -> None:
+    """A ratio above 1, even by less than a float can represent, has a level of at least 1 nanonat; a ratio of at most 1
+    has level 0."""
     level = exact.level_of(2**64 * number + step, 2**64 * number)
     assert level is not None
     assert level >= 1

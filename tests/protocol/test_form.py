@@ -45,9 +45,9 @@ def answered(draw: st.DrawFn) -> tuple[Form, list[int]]:
 
 @settings(max_examples=40)
 @given(answered(), st.sampled_from([ZERO, b"\xff" * DITHER_BYTES]))
-def test_round_trips(given_: tuple[Form, list[int]], dither: bytes) -> None:
+def test_inputs_labels_and_wire_forms_of_a_form_are_read_back(given_: tuple[Form, list[int]], dither: bytes) -> None:
     """split(join(inputs)) = inputs, index(parse(label(x))) = x under every dither, and the wire form decodes to the
-    form, also if a list of all inputs would fit in no memory."""
+    form, even if a list of all inputs would not fit in memory."""
     form, inputs = given_
     x = form.join(inputs)
     assert 0 <= x < form.size == prod(question.size for question in form.questions)
@@ -173,7 +173,8 @@ def test_refusals_name_the_question_and_never_the_answer(answer: Answer, named: 
     ["s3cret", "s3cret=1", "vote", "vote=yes;s3cret", "vote=yes;vote=s3cret", "age=s3cret", "age=", "day=83117"],
 )
 def test_invalid_texts_are_refused_and_not_repeated(text: str) -> None:
-    """A text that is no answer to the asked questions is refused, and neither the error nor its causes repeat it."""
+    """A text that is not an answer to the asked questions is refused, and neither the error nor its causes repeat the
+    text."""
     with pytest.raises(NotInDomain) as refused:
         Questions((0, 1)).index(FORM, FORM.parse(text), ZERO)
     assert_silent(refused.value)

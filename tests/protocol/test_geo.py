@@ -112,12 +112,12 @@ def test_a_large_channel_keeps_the_nearest_bound(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_output_that_rules_an_input_out_is_refused() -> None:
-    """Geo-indistinguishability bounds every two inputs, so an output that only some inputs can give is refused."""
+    """Geo-indistinguishability bounds every pair of inputs, so an output that only some inputs can give is refused."""
     with pytest.raises(Uncertified, match="cannot"):
         certify(Noise(1, 4, (2**61, 2**60, 0, 0)), even(1, 4))
 
 
-def test_wire_round_trip() -> None:
+def test_the_wire_form_of_a_geo_notion_decodes_to_it() -> None:
     """A notion's wire form decodes to the same notion; gaps are written in runs and lowest terms."""
     for notion in (even(1, 5), even(3, 4), Geo.between(NAT, 100, [0, 250], [-10, 0, 10, 1000])):
         value = codec.decode(codec.encode(notion.encode()), limit=2**16)

@@ -49,7 +49,8 @@ def keeps(channel: Channel, notion: notions.Notion) -> bool:
 @given(tables, st.data())
 @settings(max_examples=80)
 def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> None:
-    """A channel is certified if and only if every ratio of every pair keeps the function of the pair's budgets."""
+    """A channel is certified if and only if every ratio of every pair keeps the bound of this pair: the minimum of its
+    two budgets for MinID, their mean for AvgID."""
     k = channel.inputs
     found = data.draw(st.lists(st.sampled_from([NAT // 10, NAT // 2, NAT, 3 * NAT]), min_size=k, max_size=k))
     for function, of in (("minid", min), ("avgid", lambda e, f: (e + f) // 2)):
@@ -66,7 +67,7 @@ def test_the_audit_is_the_definition(channel: Table, data: st.DataObject) -> Non
 
 @given(tables)
 @settings(max_examples=80)
-def test_relation_to_ldp(channel: Table) -> None:
+def test_ldp_at_the_smallest_budget_implies_minid_ldp(channel: Table) -> None:
     """Lemma 1: LDP at the smallest budget implies MinID-LDP, which implies LDP at min(largest, twice the smallest)."""
     budgets = tight_budgets(channel)
     assert keeps(channel, Graded.over(budgets))
@@ -135,7 +136,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("notion", EXAMPLES)
-def test_wire_round_trip(notion: Graded) -> None:
+def test_the_wire_form_of_a_graded_notion_decodes_to_it(notion: Graded) -> None:
     """A notion decodes to itself."""
     assert type(notion).from_wire(codec.decode(codec.encode(notion.encode()), limit=2**16)) == notion
 

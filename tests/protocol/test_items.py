@@ -32,7 +32,7 @@ def sets(size: int) -> list[tuple[int, ...]]:
 
 
 @given(domains, st.data())
-def test_the_distribution_of_the_choice(asked: Items, data: st.DataObject) -> None:
+def test_items_and_dummies_are_chosen_with_the_stated_probabilities(asked: Items, data: st.DataObject) -> None:
     """If s <= l, each item has probability 1/l and each dummy (l - s)/l^2; if s > l, each item has 1/s. The error is at
     most 2^-64 for each run of adjacent dithers, and the numbers of dithers sum to 2^64."""
     members = tuple(sorted(data.draw(st.sets(st.integers(0, asked.count - 1)))))
@@ -115,7 +115,7 @@ def test_an_invalid_item_set_is_refused_and_not_repeated(asked: Items, answer: o
 
 
 @pytest.mark.parametrize("asked", [SHOP, NUMBERS, Items(1, 1)])
-def test_wire_round_trip(asked: Items) -> None:
+def test_the_wire_form_of_a_question_of_item_sets_decodes_to_it(asked: Items) -> None:
     """The wire form of a domain decodes to the same domain; 41,270 numbered items take a few bytes."""
     wire = codec.encode(asked.encode())
     assert Items.from_wire(codec.decode(wire, limit=2**16)) == asked

@@ -214,14 +214,14 @@ def by_parts(columns: Iterable[levels.OutputClass]) -> Counter[object]:
 @grid
 def test_a_report_fits_the_answers_whose_most_likely_output_it_is(channel: Channel) -> None:
     """A report fits an answer if it is one of the most likely outputs of this answer. ``fits`` returns the probability
-    of this for the true answer, and the smallest one for another answer, or a smaller bound for windows; ``fitting``
-    decides it for one input and output."""
+    that a report fits the true answer, and the smallest probability that it fits another answer; for windows the second
+    may be a lower bound. ``fitting`` lists the inputs that an output fits."""
     rows = matrix(channel)
     for x, row in enumerate(rows):
-        likeliest = [y for y, weight in enumerate(row) if weight == max(row)]
-        least = min(sum(other[y] for y in likeliest) for place, other in enumerate(rows) if place != x)
+        most_likely = [y for y, weight in enumerate(row) if weight == max(row)]
+        least = min(sum(other[y] for y in most_likely) for place, other in enumerate(rows) if place != x)
         truth, wrong, whole = structure_of(channel).fits(x)
-        assert Fraction(truth, whole) == sum(row[y] for y in likeliest)
+        assert Fraction(truth, whole) == sum(row[y] for y in most_likely)
         assert Fraction(wrong, whole) == least or (isinstance(channel, Windows) and Fraction(wrong, whole) <= least)
         for y, weight in enumerate(row):
             if weight:

@@ -192,7 +192,7 @@ def published_lip(prior: list[int], level: int) -> RandomizedResponse:
     return RandomizedResponse(len(prior), (cover[0],) if len(set(cover)) == 1 else tuple(cover))
 
 
-def test_published_lip_channel_is_valid_where_no_symbol_is_rare() -> None:
+def test_the_published_lip_channel_is_valid_where_no_value_is_rare() -> None:
     """The published closed form keeps eps-LIP iff P_m >= 1 / (e^eps + 1) for every m: 600 random priors, 0 mismatches.
 
     Rounded to 64 bits the channel may exceed its level by a nanonat, so levels are compared with this tolerance; priors
@@ -293,7 +293,7 @@ def test_the_grid_has_every_notion() -> None:
 
 
 @grid
-def test_wire_round_trip(name: str) -> None:
+def test_the_wire_form_of_a_notion_decodes_to_it(name: str) -> None:
     """The wire form of a notion decodes to the same notion."""
     notion, _ = GRID[name]
     assert notions.decode(codec.decode(codec.encode(notion.encode()), limit=2**16)) == notion

@@ -31,7 +31,7 @@ priors = st.lists(st.integers(1, 2000), min_size=2, max_size=12)
 levels = st.integers(exact.MIN_LEVEL, 8 * NAT)
 
 
-def campaign(size: int = 3, level: int = NAT, channel=None, **changes) -> Campaign:
+def unsigned_campaign(size: int = 3, level: int = NAT, channel=None, **changes) -> Campaign:
     notion = OwnPrior(level, size)
     fields = {
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
@@ -83,12 +83,12 @@ def test_weights_are_declared_in_lowest_terms() -> None:
 
 def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
     """A campaign for own priors is certified with the rule's channel for the uniform prior, and with no other."""
-    made = campaign()
+    made = unsigned_campaign()
     assert made.certificate == certify(made.channel, Information(NAT, (1, 1, 1)))
     assert decode_campaign(encode_campaign(made)) == made
     assert notions.decode(made.notion.encode()) == made.notion
     with pytest.raises(Uncertified, match="own-lip"):
-        campaign(channel=personal.lip_response((1, 1, 1), NAT - 1))
+        unsigned_campaign(channel=personal.lip_response((1, 1, 1), NAT - 1))
     for size in (1, 257):
         with pytest.raises(NotionError):
             OwnPrior(NAT, size)
@@ -130,14 +130,14 @@ def test_a_persons_channel_has_the_smaller_error_of_response_and_offered_channel
 def test_an_offered_channel_must_keep_ldp() -> None:
     """A channel that keeps LDP at the level is certified. A channel above the level, one of bits and one with two
     outputs are refused. An offered channel with the larger error is not used."""
-    made = campaign(channel=hadamard(3, NAT))
+    made = unsigned_campaign(channel=hadamard(3, NAT))
     assert made.certificate == certify(made.channel, Ldp(NAT))
     assert decode_campaign(encode_campaign(made)) == made
     even = RandomizedResponse(3, (2**62,))
     for channel in (hadamard(3, NAT + 10**6), oue(3, NAT), Table(((2**61, 2**61),) * 3)):
         with pytest.raises(Uncertified):
-            campaign(channel=channel)
-    assert campaign(channel=even).notion.channel_of((1, 1, 1), even) == personal.lip_response((1, 1, 1), NAT)
+            unsigned_campaign(channel=channel)
+    assert unsigned_campaign(channel=even).notion.channel_of((1, 1, 1), even) == personal.lip_response((1, 1, 1), NAT)
 
 
 @given(st.lists(st.integers(0, 50), min_size=3, max_size=3), st.integers(2, 6))
@@ -189,22 +189,31 @@ def test_the_largest_declaration_fits_its_envelope() -> None:
 
 @pytest.mark.parametrize("wrong", [[], [1], [0, 1], [2, 4], [1, -1], [2**20, 1], 7, "prior", [1, "2"], [1] * 257])
 def test_an_invalid_declaration_is_refused(wrong: codec.Value) -> None:
-    """A third field that is no declared prior is refused before the signature is verified."""
+    """A third field that is not a declared prior is refused before the signature is verified."""
     sealed = envelope.seal(Kind.ENROLMENT, KEY, codec.encode([ID, KEY.public, wrong]))
     for damaged in (sealed, sealed[:-1] + bytes([sealed[-1] ^ 1])):
         with pytest.raises(ReportError):
             Enrolment.open(envelope.decode(damaged))
 
 
+@pytest.mark.parametrize("wrong", [[5_000_000, 3], [-5_000_000, 3], [[1, 2], 5_000_000_000_000]])
+def test_a_refused_declaration_is_not_repeated(wrong: codec.Value) -> None:
+    """The error for a weight or a personal level out of range does not name it."""
+    with pytest.raises(ReportError) as caught:
+        personal.declaration_of(wrong)
+    assert "must lie in" in str(caught.value)
+    assert "5000000" not in str(caught.value)
+
+
 def test_an_enrolment_fits_its_campaign() -> None:
     """An enrolment has a prior if and only if the campaign asks for one, with the same number of values."""
-    own, plain = campaign(), campaign(notion=Ldp(3 * NAT))
+    own, plain = unsigned_campaign(), unsigned_campaign(notion=Ldp(3 * NAT))
     Enrolment(ID, KEY.public, (1, 2, 3)).require_fit(own)
     Enrolment(ID, KEY.public).require_fit(plain)
-    for enrolment, terms in (
+    for enrolment, campaign in (
         (Enrolment(ID, KEY.public), own),
         (Enrolment(ID, KEY.public, (1, 2)), own),
         (Enrolment(ID, KEY.public, (1, 2, 3)), plain),
     ):
         with pytest.raises(BadData):
-            enrolment.require_fit(terms)
+            enrolment.require_fit(campaign)

@@ -15,21 +15,21 @@ from protocol.errors import BadData, ReportError
 from protocol.keys import SigningKey
 from protocol.report import Enrolment, Report, pack, packed_bytes, unpack
 from tests.families.hadamard import truth_of
-from tests.vectors.generate import ANALYST, OPENS, terms
+from tests.vectors.generate import ANALYST, OPENS, unsigned_campaign
 
-TERMS = terms()
-ID = campaign_id(seal_campaign(TERMS, ANALYST))
+CAMPAIGN = unsigned_campaign()
+ID = campaign_id(seal_campaign(CAMPAIGN, ANALYST))
 KEY = SigningKey.for_campaign(bytes(32), ID)
 
 
-def test_round_trip() -> None:
+def test_a_sealed_report_opens_and_unpacks_to_its_outputs() -> None:
     """A sealed report opens, decodes to itself and unpacks to its outputs."""
-    report = Report.of(ID, TERMS, 3, 0, [7, 2])
+    report = Report.of(ID, CAMPAIGN, 3, 0, [7, 2])
     sealed = envelope.decode(report.seal(KEY))
     assert sealed.kind is Kind.REPORT
     again = Report.decode(sealed.open(KEY.public))
     assert again == report
-    assert again.outputs(TERMS) == (7, 2)
+    assert again.outputs(CAMPAIGN) == (7, 2)
 
 
 @given(st.integers(1, 22), st.data())
@@ -61,7 +61,7 @@ def test_packing_has_one_form(bits: int, count: int, packed: bytes) -> None:
 def test_a_report_outside_the_campaign_is_refused(period: int, slot: int, outputs: list[int]) -> None:
     """A device cannot make a report outside the campaign's periods, quota or outputs."""
     with pytest.raises(ReportError):
-        Report.of(ID, TERMS, period, slot, outputs)
+        Report.of(ID, CAMPAIGN, period, slot, outputs)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_constructor_refuses_an_invalid_report(fields: tuple[bytes, int, int
 
 def test_no_bit_can_be_flipped() -> None:
     """A sealed report or enrolment with any bit flipped does not open, and only BadData is raised."""
-    report = Report.of(ID, TERMS, 0, 0, [3]).seal(KEY)
+    report = Report.of(ID, CAMPAIGN, 0, 0, [3]).seal(KEY)
     enrolment = Enrolment(ID, KEY.public).seal(KEY)
     for data, opened in (
         (report, lambda changed: Report.decode(envelope.decode(changed).open(KEY.public))),
@@ -118,7 +118,7 @@ def test_an_enrolment_proves_the_key_it_introduces() -> None:
 def test_reports_have_the_published_sizes() -> None:
     """Reports of 43,750 values have the sizes that SPEC 11 publishes."""
     k = 43_750
-    large = terms(
+    large = unsigned_campaign(
         domain=Grid(0, 175, 0, 250, 1),
         notion=notions.Ldp(exact.NANONATS),
         channel=Hadamard(truth_of(exact.NANONATS), k),

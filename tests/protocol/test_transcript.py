@@ -28,7 +28,7 @@ levels = st.integers(exact.MIN_LEVEL, 3 * NAT)
 drifts = st.sampled_from([0, 1, 3277, personal.DRIFT_ONE - 1])
 
 
-def campaign(notion: TranscriptPrior | None = None, channel=None, **changes) -> Campaign:
+def unsigned_campaign(notion: TranscriptPrior | None = None, channel=None, **changes) -> Campaign:
     notion = notion or TranscriptPrior(NAT, PRIOR)
     fields = {
         "title": "Mood", "question": "How are you?", "purpose": "", "organisation": "Council",
@@ -185,7 +185,7 @@ def test_a_transcript_has_an_order() -> None:
     """A transcript with two reports of one period, or with periods that decrease, is refused."""
     notion = TranscriptPrior(NAT, PRIOR)
     for earlier, period in (([(1, 0)], 1), ([(2, 0)], 1), ([(1, 0), (1, 1)], 3), ([(2, 0), (1, 1)], 3)):
-        with pytest.raises(ValueError, match="must be after"):
+        with pytest.raises(ValueError, match="is not after"):
             notion.prior_after(earlier, period)
 
 
@@ -195,20 +195,20 @@ def test_a_transcript_has_an_order() -> None:
 def test_a_campaign_has_only_the_channel_of_the_start_prior() -> None:
     """A campaign is certified as LIP at the start prior, with the channel of this prior only; the cost of a report is
     the declared level."""
-    made = campaign()
+    made = unsigned_campaign()
     lip = certify(made.channel, Information(NAT, PRIOR))
     assert (made.certificate.audited, made.certificate.ldp) == (lip.audited, lip.ldp)
     assert made.certificate.cost == NAT < lip.cost
     assert decode_campaign(encode_campaign(made)) == made
     assert notions.decode(made.notion.encode()) == made.notion
     with pytest.raises(Uncertified, match="start prior"):
-        campaign(channel=personal.lip_response(PRIOR, NAT - 1))
+        unsigned_campaign(channel=personal.lip_response(PRIOR, NAT - 1))
 
 
 def test_the_worst_case_is_the_level_times_the_periods() -> None:
-    """The worst case is the level times the number of periods, because every report is a new draw, also if there are
+    """The worst case is the level times the number of periods, because every report is a new draw, even if there are
     few values."""
-    made = campaign(TranscriptPrior(NAT // 2, (3, 1)), closes=100)
+    made = unsigned_campaign(TranscriptPrior(NAT // 2, (3, 1)), closes=100)
     assert (made.periods, made.most_draws, made.worst_case) == (10, 10, 5 * NAT)
 
 
@@ -217,7 +217,7 @@ def test_a_transcript_has_one_answer_a_period(changes) -> None:
     """Campaigns with several answers in a period, whose reports have no order, and campaigns with too many periods are
     refused."""
     with pytest.raises(CampaignError, match="one answer per period"):
-        campaign(**changes)
+        unsigned_campaign(**changes)
 
 
 @pytest.mark.parametrize(
@@ -247,11 +247,11 @@ def test_a_class_has_no_transcripts() -> None:
 def test_a_slot_is_the_number_of_earlier_reports(period: int, slot: int, fits: bool) -> None:
     """A report's slot, the number of earlier reports, is at most the number of earlier periods, and the report has one
     output."""
-    terms = campaign()
+    campaign = unsigned_campaign()
     if fits:
-        assert Report.of(bytes(16), terms, period, slot, [1]).slot == slot
+        assert Report.of(bytes(16), campaign, period, slot, [1]).slot == slot
     else:
         with pytest.raises(ReportError):
-            Report.of(bytes(16), terms, period, slot, [1])
+            Report.of(bytes(16), campaign, period, slot, [1])
     with pytest.raises(ReportError):
-        Report.of(bytes(16), terms, 3, 0, [1, 1])
+        Report.of(bytes(16), campaign, 3, 0, [1, 1])

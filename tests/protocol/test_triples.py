@@ -35,11 +35,11 @@ class TestTriples(OneRunProperties):
 
 
 def printed(channel: Triples) -> list[set[int]]:
-    """Return Bose's triples: the columns, and a, b of each ring with their mean (a + b) / 2 in the next ring, modulo n.
-    The order is that of SPEC 5.10: by ring, then by half the distance, then by the mean."""
+    """Return Bose's triples: those of one place, and a, b of each ring with their mean (a + b) / 2 in the next ring,
+    modulo n. The order is that of SPEC 5.10: by ring, then by half the distance, then by the mean."""
     n = channel.ring
     half = (n + 1) // 2
-    columns = [{place, n + place, 2 * n + place} for place in range(n)]
+    of_one_place = [{place, n + place, 2 * n + place} for place in range(n)]
     others = []
     for ring in range(3):
         for a, b in combinations(range(n), 2):
@@ -48,7 +48,7 @@ def printed(channel: Triples) -> list[set[int]]:
             member_of_next = (ring + 1) % 3 * n + mean
             key = (ring, min(distance, n - distance), mean)
             others.append((key, {ring * n + a, ring * n + b, member_of_next}))
-    return columns + [triple for _, triple in sorted(others, key=lambda other: other[0])]
+    return of_one_place + [triple for _, triple in sorted(others, key=lambda other: other[0])]
 
 
 def test_the_grid_has_remainders() -> None:

@@ -129,31 +129,31 @@ def check_certificate(case: Case) -> None:
 def check_campaign(case: Case) -> None:
     data = bytes.fromhex(case["campaign"])
     signed = open_campaign(data, [bytes.fromhex(public) for public in case["trusted"]])
-    assert (signed.id.hex(), signed.data, signed.terms.title) == (case["id"], data, case["title"])
-    assert signed.terms.periods == case["periods"]
-    assert [view.channel.inputs for view in signed.terms.views] == case["inputs"]
-    assert signed.terms.certificate.audited == case["audited"]
-    assert list(signed.terms.classes) == case["classes"]
-    assert list(signed.terms.addresses) == case["addresses"]
+    assert (signed.id.hex(), signed.data, signed.campaign.title) == (case["id"], data, case["title"])
+    assert signed.campaign.periods == case["periods"]
+    assert [view.channel.inputs for view in signed.campaign.views] == case["inputs"]
+    assert signed.campaign.certificate.audited == case["audited"]
+    assert list(signed.campaign.classes) == case["classes"]
+    assert list(signed.campaign.addresses) == case["addresses"]
     for language, shown in case["shown"].items():
-        assert signed.terms.texts(language).encode() == shown, language
+        assert signed.campaign.texts(language).encode() == shown, language
     for language, asked in case["asked"].items():
-        said = signed.terms.domain_in(language)
+        said = signed.campaign.domain_in(language)
         found = [[one.text, list(one.domain.named)] for one in said.questions] if isinstance(said, Form) else said.named
         assert list(found) == asked, language
-    assert [signed.terms.cost_of(place) for place in range(len(case["costs"]))] == case["costs"]
-    assert signed.terms.worst_case == int(case["worst_case"])
+    assert [signed.campaign.cost_of(place) for place in range(len(case["costs"]))] == case["costs"]
+    assert signed.campaign.worst_case == int(case["worst_case"])
 
 
 def check_view(case: Case) -> None:
     signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
-    terms, certificate = signed.terms, signed.terms.certificate
-    assert (terms.output_bits, terms.worst_case) == (case["output_bits"], int(case["worst_case"]))
+    campaign, certificate = signed.campaign, signed.campaign.certificate
+    assert (campaign.output_bits, campaign.worst_case) == (case["output_bits"], int(case["worst_case"]))
     assert (certificate.audited, certificate.ldp) == (case["audited"], case["ldp"])
-    found = zip(terms.views, terms.view_certificates, case["views"], strict=True)
+    found = zip(campaign.views, campaign.view_certificates, case["views"], strict=True)
     for place, (view, proved, said) in enumerate(found):
-        assert [view.map.input(terms.domain, x) for x in range(terms.domain.size)] == said["inputs"]
-        assert (view.weight, terms.draws_of(place)) == (said["weight"], said["draws"])
+        assert [view.map.input(campaign.domain, x) for x in range(campaign.domain.size)] == said["inputs"]
+        assert (view.weight, campaign.draws_of(place)) == (said["weight"], said["draws"])
         for name in ("declared", "audited", "ldp", "cost"):
             assert getattr(proved, name) == said[name], name
             assert [getattr(one, name) for one in proved.classes] == [one[name] for one in said["classes"]], name
@@ -167,7 +167,7 @@ def check_closing(case: Case) -> None:
     closing = open_closing(data, signed)
     assert closing == unverified_closing(data)
     assert (closing.campaign_id, closing.closes) == (signed.id, case["closes"])
-    assert signed.terms.periods_until(closing.closes) == case["periods"]
+    assert signed.campaign.periods_until(closing.closes) == case["periods"]
 
 
 def check_link(case: Case) -> None:
@@ -185,9 +185,9 @@ def check_report(case: Case) -> None:
     signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
     report = Report.decode(envelope.decode(bytes.fromhex(case["report"])).open(bytes.fromhex(case["public"])))
     view = signed.view_of(bytes.fromhex(case["public"]))
-    outputs = report.outputs(signed.terms, view)
+    outputs = report.outputs(signed.campaign, view)
     # From the decoded outputs, the constructor makes the same report again.
-    assert Report.of(report.campaign_id, signed.terms, report.period, report.slot, outputs, view) == report
+    assert Report.of(report.campaign_id, signed.campaign, report.period, report.slot, outputs, view) == report
     assert report.campaign_id == signed.id
     assert (report.period, report.slot, list(outputs)) == (case["period"], case["slot"], case["outputs"])
 
@@ -197,9 +197,9 @@ def check_enrolment(case: Case) -> None:
     if "campaign" in case:
         signed = open_campaign(bytes.fromhex(case["campaign"]), [generate.ANALYST.public])
         assert signed.id == enrolment.campaign_id
-        enrolment.require_fit(signed.terms)
+        enrolment.require_fit(signed.campaign)
         if enrolment.prior is not None:
-            own = signed.terms.notion.channel_of(enrolment.prior, signed.terms.channel, enrolment.level)
+            own = signed.campaign.notion.channel_of(enrolment.prior, signed.campaign.channel, enrolment.level)
             assert codec.encode(own.encode()).hex() == case["channel"]
     assert (enrolment.campaign_id.hex(), enrolment.public.hex()) == (case["campaign_id"], case["public"])
     assert enrolment.prior == (tuple(case["prior"]) if case["prior"] is not None else None)
@@ -370,7 +370,7 @@ def libsodium_accepts(public: bytes, signature: bytes, message: bytes) -> bool:
     return True
 
 
-def test_wycheproof() -> None:
+def test_openssl_and_libsodium_give_the_verdict_of_every_wycheproof_case() -> None:
     """OpenSSL and libsodium, after the byte checks, give Wycheproof's verdict on all its 151 Ed25519 cases."""
     assert len(WYCHEPROOF) == 151
     for public, test in WYCHEPROOF:

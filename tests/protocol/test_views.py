@@ -21,7 +21,15 @@ from protocol.keys import SigningKey
 from protocol.views import MAX_VIEWS, MAX_WEIGHT, Coarse, Districts, Identity, Map, View
 from tests.families.hadamard import truth_of
 from tests.families.response import cover_of
-from tests.vectors.generate import at_resolutions, in_classes, of_budgets, of_classes, of_pairs, of_questions, terms
+from tests.vectors.generate import (
+    at_resolutions,
+    in_classes,
+    of_budgets,
+    of_classes,
+    of_pairs,
+    of_questions,
+    unsigned_campaign,
+)
 
 KEY = SigningKey(bytes(range(32)))
 NAT = exact.NANONATS
@@ -36,7 +44,7 @@ def response(k: int, level: int = NAT) -> RandomizedResponse:
 def campaign_of(*made: tuple[int, Map], level: int = NAT, over: domain.Domain = FIVE, **changes: Any) -> Campaign:
     """Return a campaign with the given weights and maps, each with randomised response at the level."""
     found = tuple(View(weight, one, response(one.inputs(over), level)) for weight, one in made)
-    return terms(domain=over, views=found, **changes)
+    return unsigned_campaign(domain=over, views=found, **changes)
 
 
 # Maps
@@ -95,7 +103,7 @@ def districts_of(cells: list[int], names: tuple[str, ...] = ()) -> Districts:
 
 @given(partitions)
 def test_districts_are_their_partition(cells: list[int]) -> None:
-    """Two inputs have the same district exactly if the partition says so, and every number below k_j is used."""
+    """Two inputs have the same district if and only if the partition says so, and every number below k_j is used."""
     made, one = districts_of(cells), domain.Values(tuple(map(str, range(len(cells)))))
     found = [made.input(one, x) for x in range(len(cells))]
     assert set(found) == set(range(made.inputs(one)))
@@ -136,12 +144,12 @@ def campaigns(draw: st.DrawFn) -> Campaign:
     first, *rest = found.values()
     # Weights that differ by one have no common factor; a single view has the weight 1.
     first = View(rest[0].weight + 1 if rest else 1, first.map, first.channel)
-    return terms(views=(first, *rest))
+    return unsigned_campaign(views=(first, *rest))
 
 
 @settings(max_examples=40)
 @given(campaigns())
-def test_round_trip(made: Campaign) -> None:
+def test_a_campaign_with_views_decodes_to_itself(made: Campaign) -> None:
     """decode(encode(c)) = c for each view and its certificate; a channel that several views share is encoded once, and
     a single view of the answer itself is encoded as its channel."""
     again = decode_campaign(encode_campaign(made))
@@ -152,7 +160,7 @@ def test_round_trip(made: Campaign) -> None:
         assert field == made.channel.encode()
     else:
         assert len(field[2]) == len({view.channel for view in made.views})
-        assert open_campaign(seal_campaign(made, KEY), [KEY.public]).terms == made
+        assert open_campaign(seal_campaign(made, KEY), [KEY.public]).campaign == made
 
 
 def assert_mutants_are_bad(payload: bytes, part: bytes, length: int, data: st.DataObject) -> None:
@@ -178,7 +186,7 @@ def test_mutated_views_raise_bad_data(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "made",
     [
-        lambda: terms(views=()),
+        lambda: unsigned_campaign(views=()),
         lambda: campaign_of((0, Identity()), (1, Coarse(2))),
         lambda: campaign_of((2, Identity()), (4, Coarse(2))),
         lambda: campaign_of((2, Identity())),
@@ -206,22 +214,22 @@ def test_the_number_of_views_is_bounded() -> None:
 
     found = tuple(at(cut, level) for cut in range(1, big.size - 1) for level in (NAT, NAT // 2, NAT // 4, NAT // 8))
     assert len(found) == MAX_VIEWS
-    made = terms(domain=big, views=found)
+    made = unsigned_campaign(domain=big, views=found)
     assert decode_campaign(encode_campaign(made)) == made
     fields = codec.decode(encode_campaign(made), limit=2**20)
     fields[7][1].append([1, "no map", 0])
     with pytest.raises(ViewError, match="4096"):
         decode_campaign(codec.encode(fields))
     with pytest.raises(ViewError, match="4096"):
-        terms(domain=big, views=(*found, View(1, Identity(), response(big.size))))
+        unsigned_campaign(domain=big, views=(*found, View(1, Identity(), response(big.size))))
 
 
 def test_a_campaign_with_views_has_no_channel_for_all_devices() -> None:
     """campaign.channel exists only for campaigns without views; with views, also with a single coarse one, it raises an
     error."""
-    assert terms().channel == terms().views[0].channel
+    assert unsigned_campaign().channel == unsigned_campaign().views[0].channel
     for made in (at_resolutions(), campaign_of((1, Coarse(2)))):
-        with pytest.raises(CampaignError, match="no channel is for all answers of all devices"):
+        with pytest.raises(CampaignError, match="do not share one channel for the answer itself"):
             _ = made.channel
 
 
@@ -244,14 +252,16 @@ def test_notions_that_cannot_be_used_with_views_are_refused(notion: notions.Noti
         with pytest.raises(CampaignError, match="views"):
             campaign_of(*maps_, notion=notion, over=over)
     with pytest.raises(CampaignError):
-        terms(views=(View(1, Identity(), response(5)), View(2, Identity(), Hadamard(truth_of(NAT), 5))), notion=notion)
+        unsigned_campaign(
+            views=(View(1, Identity(), response(5)), View(2, Identity(), Hadamard(truth_of(NAT), 5))), notion=notion
+        )
 
 
 def test_a_class_with_a_prior_has_no_views() -> None:
     """A campaign with classes of people and views is refused if the notion of a class cannot be used with views."""
     whole = of_classes()
     with pytest.raises(CampaignError, match="in each class"):
-        terms(
+        unsigned_campaign(
             domain=whole.domain, notion=whole.notion, classes=whole.classes,
             views=(View(1, Identity(), whole.channel), View(2, Identity(), response(6))),
         )  # fmt: skip
@@ -316,7 +326,7 @@ def test_the_view_is_a_function_of_the_key_and_the_campaign() -> None:
         while point >= sum((3, 1, 4)[: view + 1]):
             view += 1
         assert signed.view_of(public) == view
-    assert open_campaign(seal_campaign(terms(), KEY), [KEY.public]).view_of(KEY.public) == 0
+    assert open_campaign(seal_campaign(unsigned_campaign(), KEY), [KEY.public]).view_of(KEY.public) == 0
 
 
 def test_each_view_has_keys_in_proportion_to_its_weight() -> None:
@@ -344,11 +354,11 @@ small = [
     campaign_of((1, Identity()), (1, Coarse(2))),
     campaign_of((1, Coarse(2)), (2, Coarse(3)), (1, districts_of([0, 1, 0, 1, 2]))),
     campaign_of((2, Coarse(2)), (1, Coarse(3)), (1, Identity()), over=domain.Grid(0, 3, 0, 4, 1)),
-    terms(
+    unsigned_campaign(
         notion=notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT]),
         views=(View(1, Identity(), response(5)), View(1, districts_of([0, 1, 1, 2, 2]), response(3))),
     ),
-    terms(
+    unsigned_campaign(
         notion=notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT], "avgid"),
         views=(View(1, Coarse(2), response(3, 3 * NAT // 2)), View(1, districts_of([0, 1, 1, 2, 2]), response(3))),
     ),
@@ -413,15 +423,15 @@ def test_the_bound_of_two_cells_is_the_least_of_their_pairs() -> None:
 
 
 def test_one_view_above_its_level_refuses_the_campaign() -> None:
-    """A campaign is refused if one view is above the declared level, even if the others keep it; also if a view's
+    """A campaign is refused if one view is above the declared level, even if the others keep it, and if a view's
     district does not keep the smallest budget of a value inside it."""
     with pytest.raises(Uncertified):
-        terms(views=(View(1, Identity(), response(5)), View(1, Coarse(2), response(3, NAT + 10))))
+        unsigned_campaign(views=(View(1, Identity(), response(5)), View(1, Coarse(2), response(3, NAT + 10))))
     budgets = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 2 * NAT, 2 * NAT])
     loud = View(1, districts_of([0, 0, 1, 1, 2]), response(3, 2 * NAT))
     with pytest.raises(Uncertified):
-        terms(notion=budgets, views=(loud,))
-    assert terms(notion=budgets, views=(View(1, loud.map, response(3, NAT)),))
+        unsigned_campaign(notion=budgets, views=(loud,))
+    assert unsigned_campaign(notion=budgets, views=(View(1, loud.map, response(3, NAT)),))
 
 
 def test_one_channel_is_audited_for_each_view_that_has_it() -> None:
@@ -430,16 +440,16 @@ def test_one_channel_is_audited_for_each_view_that_has_it() -> None:
     rows = ((0, NAT, 3 * NAT), (NAT, 0, 3 * NAT), (3 * NAT, 3 * NAT, 0))
     three, notion = domain.Values(tuple("abc")), notions.Matrix(3 * NAT, rows)
     apart, together = (View(1, districts_of(cells), response(2, 3 * NAT)) for cells in ([0, 0, 1], [0, 1, 1]))
-    assert terms(domain=three, notion=notion, views=(apart,)).certificate.audited == 3 * NAT
+    assert unsigned_campaign(domain=three, notion=notion, views=(apart,)).certificate.audited == 3 * NAT
     for pair in ((apart, together), (together, apart)):
         with pytest.raises(Uncertified):
-            terms(domain=three, notion=notion, views=pair)
+            unsigned_campaign(domain=three, notion=notion, views=pair)
 
 
 def test_the_levels_of_a_campaign_are_the_largest_of_its_views() -> None:
     """Levels are the largest of any view; the worst case is that of the view whose draws cost most in total."""
     made = campaign_of((1, Identity()), (1, Coarse(2)))
-    quiet = terms(views=(View(1, Identity(), response(5, NAT // 2)), View(1, Coarse(3), response(2, NAT))))
+    quiet = unsigned_campaign(views=(View(1, Identity(), response(5, NAT // 2)), View(1, Coarse(3), response(2, NAT))))
     assert made.certificate.audited == max(one.audited for one in made.view_certificates)
     assert quiet.certificate.view == 1
     assert [one.cost for one in quiet.view_certificates] == [NAT // 2, NAT]
@@ -460,14 +470,14 @@ def test_equal_views_are_audited_once_within_one_budget() -> None:
 
     table = CountedTable(tuple(tuple(2**62 // 4 * (3 if x == y else 1) for y in range(2)) for x in range(2)))
     cuts = [Districts(((0, cut), (1, 5 - cut))) for cut in (1, 2, 3, 4)]
-    terms(notion=notions.Ldp(2 * NAT), views=tuple(View(1, cut, table) for cut in cuts))
+    unsigned_campaign(notion=notions.Ldp(2 * NAT), views=tuple(View(1, cut, table) for cut in cuts))
     assert len(audited) == 1
     many = domain.Values(tuple(str(x) for x in range(1000)))
     budgets = notions.Graded.over([NAT + x // 100 for x in range(1000)])
     views_ = tuple(View(1, Coarse(factor), response(-(-1000 // factor), NAT // 2)) for factor in range(2, 999))
     assert len(views_) * budgets.coarsening_steps < MOST_STEPS
     with pytest.raises(Uncertified, match="would take"):
-        terms(
+        unsigned_campaign(
             domain=many,
             notion=budgets,
             views=(

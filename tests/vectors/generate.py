@@ -725,7 +725,7 @@ OPENS = 1_800_000_000
 WEEK = 7 * 86_400
 
 
-def terms(channel: Channel = PLAIN, **changes: Any) -> Campaign:
+def unsigned_campaign(channel: Channel = PLAIN, **changes: Any) -> Campaign:
     """Return the education campaign that the campaign and report vectors share."""
     labels = ("none", "primary", "secondary", "bachelor", "master")
     fields: dict[str, Any] = {
@@ -749,7 +749,7 @@ def terms(channel: Channel = PLAIN, **changes: Any) -> Campaign:
 
 def of_classes() -> Campaign:
     """Return a campaign for two classes of people, each with a notion and a channel."""
-    return terms(
+    return unsigned_campaign(
         domain=domain.Values(("bus", "bicycle", "on foot")),
         notion=notions.Classes.of((notions.Ldp(NAT), notions.Information(2 * NAT, PRIOR))),
         mechanism="response; lip",
@@ -760,7 +760,7 @@ def of_classes() -> Campaign:
 
 def numbers_of_classes() -> Campaign:
     """Return a campaign that asks two classes of people for a number; each class has a wave at its own level."""
-    return terms(
+    return unsigned_campaign(
         domain=domain.NumberRange.of(0, 5, unit="days"),
         notion=notions.Classes.of((notions.Ldp(NAT), notions.Ldp(2 * NAT))),
         mechanism="wave",
@@ -772,7 +772,7 @@ def numbers_of_classes() -> Campaign:
 def own_priors() -> Campaign:
     """Return a campaign in which every device declares a prior."""
     notion = notions.OwnPrior(NAT, 4)
-    return terms(
+    return unsigned_campaign(
         domain=domain.Values(("A", "B", "AB", "0")), notion=notion, mechanism="own-lip",
         channel=notion.response,
     )  # fmt: skip
@@ -784,7 +784,7 @@ OFFERED = Hadamard(truth_of(NAT), 10)
 def offering() -> Campaign:
     """Return a campaign in which every device declares a prior, and uses an LDP channel if that has the smaller
     error."""
-    return terms(
+    return unsigned_campaign(
         domain=domain.Values(tuple("ABCDEFGHIJ")), notion=notions.OwnPrior(NAT, 10), mechanism="own-lip or hadamard",
         channel=OFFERED,
     )  # fmt: skip
@@ -794,7 +794,7 @@ def transcripts() -> Campaign:
     """Return a campaign in which each report is drawn from the channel for the posterior after the device's earlier
     reports."""
     notion = notions.TranscriptPrior(NAT, PRIOR, 2**10)
-    return terms(
+    return unsigned_campaign(
         domain=domain.Values(("well", "so-so", "unwell")), notion=notion, mechanism="transcript-lip",
         channel=notion.channel_of(PRIOR), answers_per_period=1,
     )  # fmt: skip
@@ -802,7 +802,7 @@ def transcripts() -> Campaign:
 
 def of_sets() -> Campaign:
     """Return a campaign with subset selection: an output is a word of five bits, of which exactly two are set."""
-    return terms(mechanism="subset", channel=SETS)
+    return unsigned_campaign(mechanism="subset", channel=SETS)
 
 
 GERMAN = Texts(
@@ -823,7 +823,7 @@ def informed(**changes: Any) -> Campaign:
         "translations": (GERMAN, Texts("pt-br", "Escolaridade", "Qual é a sua escolaridade?")),
         "goal": "distribution",
     }
-    return terms(**{**fields, **changes})
+    return unsigned_campaign(**{**fields, **changes})
 
 
 def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
@@ -833,7 +833,7 @@ def _payload(base: Campaign | None = None, **changes: Any) -> bytes:
         "opens", "closes", "period_seconds", "answers_per_period", "minimum_reports", "enrolment", "classes",
         "addresses", "contact", "retention", "notice", "language", "translations", "goal",
     )  # fmt: skip
-    fields = codec.decode(encode_campaign(base or terms()), limit=2**20)
+    fields = codec.decode(encode_campaign(base or unsigned_campaign()), limit=2**20)
     assert isinstance(fields, list)
     for name, value in changes.items():
         fields[names.index(name)] = value
@@ -879,18 +879,18 @@ def campaign_cases() -> Iterator[Case]:
             "worst_case": number(made.worst_case),
         }
 
-    yield described("education", terms())
-    yield described("enrolled keys only", terms(enrolment="enrolled"))
-    yield described("one second", terms(closes=OPENS + 1))
-    yield described("the maximum number of periods", terms(closes=OPENS + 2**20, period_seconds=1))
+    yield described("education", unsigned_campaign())
+    yield described("enrolled keys only", unsigned_campaign(enrolment="enrolled"))
+    yield described("one second", unsigned_campaign(closes=OPENS + 1))
+    yield described("the maximum number of periods", unsigned_campaign(closes=OPENS + 2**20, period_seconds=1))
     yield described(
         "paragraphs and other scripts",
-        terms(question="O\u00f9\u00a0?\n\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", purpose=""),
+        unsigned_campaign(question="O\u00f9\u00a0?\n\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", purpose=""),
     )
     grid = domain.Grid(0, 1_000_000, 0, 2_000_000, 500_000)
     yield described(
         "places, with a sensitive set",
-        terms(
+        unsigned_campaign(
             domain=grid,
             notion=notions.HighLow(NAT, 8, (1, 2, 6)),
             channel=high_low(NAT, [int(x in (1, 2, 6)) for x in range(8)]),
@@ -898,7 +898,7 @@ def campaign_cases() -> Iterator[Case]:
     )
     yield described(
         "lip",
-        terms(
+        unsigned_campaign(
             domain=domain.Buckets.of([0, "0.5", 1]), notion=notions.Information(NAT, PRIOR), channel=LIP_TABLE,
             mechanism="lip",
         ),
@@ -907,18 +907,18 @@ def campaign_cases() -> Iterator[Case]:
     yield described("a number for two classes, with a wave for each", numbers_of_classes())
     yield described("own priors", own_priors())
     yield described("transcripts", transcripts())
-    yield described("sets of items", terms(domain=domain.Items(2, ("bread", "milk", "eggs"))))
-    yield described("bits", terms(notion=notions.Ldp(2 * NAT), mechanism="bits", channel=FIVE_BITS))
+    yield described("sets of items", unsigned_campaign(domain=domain.Items(2, ("bread", "milk", "eggs"))))
+    yield described("bits", unsigned_campaign(notion=notions.Ldp(2 * NAT), mechanism="bits", channel=FIVE_BITS))
     yield described("addresses, contact, retention, notice and translations", informed())
     yield described(
         "addresses of every form",
-        terms(addresses=(
+        unsigned_campaign(addresses=(
             "https://a", "https://xn--bcher-kva.example:65535/a/~b/c.d-e_f", "https://192.0.2.1:1", "https://[2001:db8::1]",
         )),
     )  # fmt: skip
     yield described(
         "plain http to this machine",
-        terms(addresses=("http://localhost", "http://127.1.2.3:8000", "http://[::1]:8000/a")),
+        unsigned_campaign(addresses=("http://localhost", "http://127.1.2.3:8000", "http://[::1]:8000/a")),
     )
     yield described(
         "classes in two languages",
@@ -930,7 +930,7 @@ def campaign_cases() -> Iterator[Case]:
     yield described("a number whose unit is in German", of_hours())
     yield described(
         "items in German",
-        terms(
+        unsigned_campaign(
             domain=domain.Items(2, ("bread", "milk", "eggs")),
             language="en",
             translations=(Texts("de", "Korb", "Was ist im Korb?", labels=("Brot", "Milch", "Eier")),),
@@ -938,7 +938,7 @@ def campaign_cases() -> Iterator[Case]:
     )
     west = Texts("de", "Karte", "Wo wohnen Sie?", labels=("Westen", "Osten", "Norden"))
     yield described("districts in German", replace(at_resolutions(), language="en", translations=(west,)))
-    good = seal_campaign(terms(), ANALYST)
+    good = seal_campaign(unsigned_campaign(), ANALYST)
     trusted = [ANALYST.public.hex()]
 
     def refused(name: str, data: bytes, stage: str, trust: list[str] = trusted) -> Case:
@@ -950,16 +950,16 @@ def campaign_cases() -> Iterator[Case]:
     yield refused("cut short", good[:-1], "codec")
     yield refused("a byte too many", good + b"\0", "codec")
     yield refused("a text file", b"title = 'Highest education'", "envelope")
-    yield refused("a report", envelope.seal(Kind.REPORT, ANALYST, encode_campaign(terms())), "campaign")
+    yield refused("a report", envelope.seal(Kind.REPORT, ANALYST, encode_campaign(unsigned_campaign())), "campaign")
     yield refused("a trusted key of small order", _small_order_campaign(), "key", [(1).to_bytes(32, "little").hex()])
-    too_long = encode_campaign(terms(channel=Table.nearest(_wide_table(2000))))
+    too_long = encode_campaign(unsigned_campaign(channel=Table.nearest(_wide_table(2000))))
     yield refused("above the length limit of a campaign", envelope.seal(Kind.CAMPAIGN, ANALYST, too_long), "campaign")
-    fields = codec.decode(encode_campaign(terms()), limit=2**20)
+    fields = codec.decode(encode_campaign(unsigned_campaign()), limit=2**20)
     assert isinstance(fields, list)
     raised = Hadamard(truth_of(NAT + NAT // 1000), 5)
     payloads: list[tuple[str, bytes, str]] = [
         ("payload is not msgpack", b"\xc1", "codec"),
-        ("payload with a byte too many", encode_campaign(terms()) + b"\0", "codec"),
+        ("payload with a byte too many", encode_campaign(unsigned_campaign()) + b"\0", "codec"),
         ("payload with a float", bytes.fromhex(wire([*fields[:10], 604800.0, *fields[11:]])), "codec"),
         ("payload is text", codec.encode("campaign"), "campaign"),
         ("a field missing", codec.encode(fields[:-1]), "campaign"),
@@ -1144,11 +1144,11 @@ def _wide_table(width: int) -> list[list[Fraction]]:
 
 def _small_order_campaign() -> bytes:
     public = (1).to_bytes(32, "little")
-    return codec.encode([1, 1, keys.key_id(public), encode_campaign(terms()), public + bytes(32)])
+    return codec.encode([1, 1, keys.key_id(public), encode_campaign(unsigned_campaign()), public + bytes(32)])
 
 
 def closing_cases() -> Iterator[Case]:
-    data, other = (seal_campaign(made, ANALYST) for made in (terms(), terms(title="Another")))
+    data, other = (seal_campaign(made, ANALYST) for made in (unsigned_campaign(), unsigned_campaign(title="Another")))
     signed = open_campaign(data, [ANALYST.public])
 
     def sealed(*fields: Any, by: SigningKey = ANALYST, kind: Kind = Kind.CLOSING) -> bytes:
@@ -1212,7 +1212,7 @@ def _forged(payload: bytes) -> bytes:
 def at_resolutions(level: int = NAT) -> Campaign:
     """Return a campaign for a map of 3 x 4 cells, with views by cell, by square and by district."""
     districts = Districts(((0, 2), (1, 2), (0, 1), (1, 3), (2, 4)), ("West", "East", "North"))
-    return terms(
+    return unsigned_campaign(
         notion=notions.Ldp(level),
         domain=domain.Grid(0, 1_500_000, 0, 2_000_000, 500_000),
         views=(
@@ -1226,7 +1226,7 @@ def at_resolutions(level: int = NAT) -> Campaign:
 def of_budgets() -> Campaign:
     """Return a campaign for five values with three budgets; one view has pairs of neighbours, the other all values."""
     notion = notions.Graded.over([NAT, 2 * NAT, 2 * NAT, 3 * NAT, 3 * NAT])
-    return terms(
+    return unsigned_campaign(
         notion=notion,
         views=(
             View(1, Coarse(2), RandomizedResponse(3, (cover_of(NAT, 3),))),
@@ -1241,7 +1241,7 @@ def of_pairs(most: int = 4) -> Campaign:
         [0 if x == y else -1 if abs(x - y) > 2 else NAT * min(most, 1 + min(x, y)) for y in range(5)] for x in range(5)
     ]
     notion = notions.Matrix(most * NAT, tuple(map(tuple, rows)))
-    return terms(notion=notion, views=(View(1, Coarse(2), RandomizedResponse(3, (cover_of(NAT, 3),))),))
+    return unsigned_campaign(notion=notion, views=(View(1, Coarse(2), RandomizedResponse(3, (cover_of(NAT, 3),))),))
 
 
 def of_questions(level: int = NAT) -> Campaign:
@@ -1253,7 +1253,7 @@ def of_questions(level: int = NAT) -> Campaign:
     )
     asked = (((0,), 2), ((0, 1), 6), ((0, 2), 6), ((1, 2), 9))
     german = Texts("de", "Stadt", "Haben Sie gewählt?\nWas haben Sie bezahlt?\nWo wohnen Sie?")
-    return terms(
+    return unsigned_campaign(
         language="en",
         translations=(german,),
         notion=notions.Ldp(level),
@@ -1281,13 +1281,13 @@ def in_german(**changes: Any) -> Campaign:
         for place, one in enumerate(questions)
     )
     fields = {"language": "en", "translations": (german, french), "domain": Form(questions), "views": views}
-    return terms(**{**fields, **changes})
+    return unsigned_campaign(**{**fields, **changes})
 
 
 def of_hours() -> Campaign:
     """Return a campaign for a number with a unit that is translated."""
     german = Texts("de", "Wartezeit", "Wie lange?", labels=("Stunden",))
-    return terms(language="en", translations=(german,), domain=domain.NumberRange.of(0, 4, unit="hours"))
+    return unsigned_campaign(language="en", translations=(german,), domain=domain.NumberRange.of(0, 4, unit="hours"))
 
 
 def labelled(labels: Any) -> list[Any]:
@@ -1336,13 +1336,13 @@ def view_cases() -> Iterator[Case]:
         ("matrices of levels, in pairs of neighbours, in two classes", in_classes(of_pairs(), of_pairs(2))),
         (
             "weights that sum to 2^32",
-            terms(views=(
+            unsigned_campaign(views=(
                 View(2**32 - 1, Identity(), PLAIN), View(1, Coarse(3), RandomizedResponse(2, (cover_of(NAT, 2),))),
             )),
         ),
         (
             "many views of two channels",
-            terms(views=tuple(
+            unsigned_campaign(views=tuple(
                 View(1, Districts(((0, cut), (1, 5 - cut))), RandomizedResponse(2, (cover_of(level, 2),)))
                 for cut in (1, 2, 3, 4) for level in (NAT, NAT // 2)
             )),
@@ -1578,8 +1578,8 @@ def _no_bound_in_a_class() -> bytes:
 
 
 def report_cases() -> Iterator[Case]:
-    data = seal_campaign(terms(), ANALYST)
-    campaign, made = campaign_id(data), terms()
+    data = seal_campaign(unsigned_campaign(), ANALYST)
+    campaign, made = campaign_id(data), unsigned_campaign()
     key = SigningKey.for_campaign(DEVICE_SECRET, campaign)
 
     def sent(name: str, terms_: bytes, by: SigningKey, report: Report, outputs: list[int]) -> Case:
@@ -1613,10 +1613,10 @@ def report_cases() -> Iterator[Case]:
         device = SigningKey(bytes([number_] * 32))
         devices.setdefault(views.view_of(device.public), device)
     for view, outputs in ((0, [15]), (1, [3]), (2, [2, 0])):
-        name = f"{len(outputs)} outputs of the view of {views.terms.views[view].channel.inputs} inputs"
-        yield sent(name, coarse, devices[view], Report.of(views.id, views.terms, 0, 0, outputs, view), outputs)
+        name = f"{len(outputs)} outputs of the view of {views.campaign.views[view].channel.inputs} inputs"
+        yield sent(name, coarse, devices[view], Report.of(views.id, views.campaign, 0, 0, outputs, view), outputs)
     for view, output in ((1, 4), (2, 3)):
-        name = f"an output of a wider view than that of {views.terms.views[view].channel.inputs} inputs"
+        name = f"an output of a wider view than that of {views.campaign.views[view].channel.inputs} inputs"
         yield refused(name, coarse, devices[view], codec.encode([views.id, 0, 0, 1, pack([output], 4)]))
     narrow = codec.encode([views.id, 0, 0, 3, pack([3, 3, 3], 2)])
     yield refused("an output in the width of its own view", coarse, devices[1], narrow)
@@ -1675,17 +1675,16 @@ def _own_channel(made: Campaign, prior: tuple[int, ...], level: int) -> Channel:
 
 
 def enrolment_cases() -> Iterator[Case]:
-    made = plain_terms, own_terms, offering_terms = terms(), own_priors(), offering()
-    plain_campaign, own_campaign, offering_campaign = (seal_campaign(one, ANALYST) for one in made)
+    made = plain_campaign, own_campaign, offering_campaign = unsigned_campaign(), own_priors(), offering()
+    plain_data, own_data, offering_data = (seal_campaign(one, ANALYST) for one in made)
     key, own_key, offering_key = (
-        SigningKey.for_campaign(DEVICE_SECRET, campaign_id(data))
-        for data in (plain_campaign, own_campaign, offering_campaign)
+        SigningKey.for_campaign(DEVICE_SECRET, campaign_id(data)) for data in (plain_data, own_data, offering_data)
     )
     near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
-    own, offers = (own_terms, own_campaign, own_key), (offering_terms, offering_campaign, offering_key)
-    most = own_terms.notion.level - 1
+    own, offers = (own_campaign, own_data, own_key), (offering_campaign, offering_data, offering_key)
+    most = own_campaign.notion.level - 1
     for name, (one, data, by), prior, level in (
-        ("a device without a prior", (plain_terms, plain_campaign, key), None, 0),
+        ("a device without a prior", (plain_campaign, plain_data, key), None, 0),
         ("a device declares a prior", own, (1, 50, 7, 1), 0),
         ("a declared prior of weights that sum to 2^20", own, (2**20 - 3, 1, 1, 1), 0),
         ("a uniform declared prior", own, (1, 1, 1, 1), 0),
@@ -1715,13 +1714,13 @@ def enrolment_cases() -> Iterator[Case]:
         "level": 0,
     }
     identity = (1).to_bytes(32, "little")
-    campaign = campaign_id(plain_campaign)
+    campaign = campaign_id(plain_data)
 
     def sealed(value: Any, kind: Kind = Kind.ENROLMENT, by: SigningKey = key) -> bytes:
         return envelope.seal(kind, by, bytes.fromhex(wire(value)))
 
     def declaring(prior: Any) -> bytes:
-        return sealed([campaign_id(own_campaign), own_key.public, prior], by=own_key)
+        return sealed([campaign_id(own_data), own_key.public, prior], by=own_key)
 
     good = Enrolment(campaign, key.public).seal(key)
     refused = [
@@ -1763,16 +1762,16 @@ def enrolment_cases() -> Iterator[Case]:
     for name, data, stage in refused:
         yield {"name": name, "enrolment": data.hex(), "stage": stage}
     for name, data, campaign_data in (
-        ("a prior in a campaign without own priors", sealed([campaign, key.public, [1, 1, 1, 1, 2]]), plain_campaign),
+        ("a prior in a campaign without own priors", sealed([campaign, key.public, [1, 1, 1, 1, 2]]), plain_data),
         (
             "no prior in a campaign for own priors",
-            sealed([campaign_id(own_campaign), own_key.public], by=own_key),
-            own_campaign,
+            sealed([campaign_id(own_data), own_key.public], by=own_key),
+            own_data,
         ),
-        ("a declared prior of three values for a campaign of four", declaring([1, 2, 3]), own_campaign),
-        ("the campaign's level as a personal level", declaring([[1, 1, 1, 2], most + 1]), own_campaign),
-        ("a level above the campaign's", declaring([[1, 1, 1, 2], most + 2]), own_campaign),
-        ("a declared prior of five values for a campaign of four", declaring([1, 2, 3, 4, 5]), own_campaign),
+        ("a declared prior of three values for a campaign of four", declaring([1, 2, 3]), own_data),
+        ("the campaign's level as a personal level", declaring([[1, 1, 1, 2], most + 1]), own_data),
+        ("a level above the campaign's", declaring([[1, 1, 1, 2], most + 2]), own_data),
+        ("a declared prior of five values for a campaign of four", declaring([1, 2, 3, 4, 5]), own_data),
     ):
         yield {"name": name, "enrolment": data.hex(), "campaign": campaign_data.hex(), "stage": "report"}
 
@@ -1787,11 +1786,25 @@ def answer_cases() -> Iterator[Case]:
     near, nearer = (500, 500, 1, 1, 1, 1, 1, 1, 1, 1), (10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
     secrets = [bytes([number_] * 32) for number_ in range(1, 4)]
     lives: list[tuple[str, Campaign, bytes, int | None, tuple[int, ...] | None, list[tuple[int, str]]]] = [
-        ("Hadamard response", terms(), DEVICE_SECRET, None, None, [(0, "secondary"), (0, "none"), (2, "master")]),
-        ("a number", terms(domain=numbers), DEVICE_SECRET, None, None, [(0, "30"), (1, "1e3"), (3, "-0.5")]),
-        ("a set of items", terms(domain=items), DEVICE_SECRET, None, None, [(0, "cocoa; tea"), (4, "")]),
+        (
+            "Hadamard response",
+            unsigned_campaign(),
+            DEVICE_SECRET,
+            None,
+            None,
+            [(0, "secondary"), (0, "none"), (2, "master")],
+        ),
+        (
+            "a number",
+            unsigned_campaign(domain=numbers),
+            DEVICE_SECRET,
+            None,
+            None,
+            [(0, "30"), (1, "1e3"), (3, "-0.5")],
+        ),
+        ("a set of items", unsigned_campaign(domain=items), DEVICE_SECRET, None, None, [(0, "cocoa; tea"), (4, "")]),
         ("subset selection", of_sets(), DEVICE_SECRET, None, None, [(0, "primary"), (1, "bachelor")]),
-        ("triples", terms(triples(5, NAT)), DEVICE_SECRET, None, None, [(0, "none"), (1, "master")]),
+        ("triples", unsigned_campaign(triples(5, NAT)), DEVICE_SECRET, None, None, [(0, "none"), (1, "master")]),
         ("the first of two classes", of_classes(), DEVICE_SECRET, 0, None, [(0, "bicycle")]),
         ("the second of two classes", of_classes(), DEVICE_SECRET, 1, None, [(0, "on foot")]),
         ("a declared prior", own_priors(), DEVICE_SECRET, None, (1, 50, 7, 1), [(0, "B"), (1, "0")]),

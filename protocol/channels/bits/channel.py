@@ -12,7 +12,8 @@ and the maximum is reached by the vector in which only x's bit is 1. The publish
     IDUE               a and b by class of inputs       (Gu et al. 2020, sec. V)
     utility-optimised  b = 0 for non-sensitive inputs   (Murakami, Kawamoto 2019)
 
-Rounding a down or b up lowers every ratio, which errs towards privacy. aggregator.families.bits chooses a and b.
+Rounding a down or b up lowers every ratio, so the channel never exceeds its level.
+aggregator.families.bits chooses a and b.
 """
 
 from __future__ import annotations
@@ -65,8 +66,8 @@ class Bits(Channel):
         classes = 1 + max(number for number, _ in self.runs)
         if len(self.own) != classes or len(self.other) != classes:
             raise ChannelError(
-                "each class of a bits channel must have one probability of each kind: "
-                f"{classes}, not {len(self.own)} and {len(self.other)}"
+                "each class of a bits channel must have one probability a and one b: "
+                f"{classes} of each, not {len(self.own)} and {len(self.other)}"
             )
         for a, b in zip(self.own, self.other, strict=True):
             if not 0 <= b < a <= S:

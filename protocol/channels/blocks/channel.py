@@ -1,15 +1,15 @@
 """Blocks: one channel for each block of inputs, and open inputs that may give outputs of block 1 (SPEC 5.7).
 
-This family serves two notions. An input of block j is perturbed by the inner channel of block j, whose outputs belong
-to block j only. So a report reveals the block and protects the input within it. An open input belongs to no block. It
-gives each output of block 1 with probability ``cover``, and otherwise an output of its own, which no other input gives.
-So an output of block 1 does not prove that the input is in block 1.
+This family serves the notions block, high-low and classes. An input of block j is perturbed by the inner channel of
+block j. Without a cover, no other input gives outputs of block j, so a report reveals the block and protects the input
+within it. An open input belongs to no block. It gives each output of block 1 with probability ``cover``, and otherwise
+an output that no other input gives. So with a cover an output of block 1 does not prove that the input is in block 1.
 
     blocks       no cover; a block of one is open                      (Acharya et al. 2020, sec. 6, Hadamard inside)
     high-low     the sensitive inputs are the one block, and the cover is the inner channel's largest weight / e^eps
                  Hadamard response inside                              (Acharya et al. 2020, eq. 13-14)
                  randomised response inside                            (utility-optimised RR, Murakami, Kawamoto 2019)
-                 one sensitive input, which always gives one answer    (Mangat 1994; Acharya et al. 2020, Theorem 2)
+                 one sensitive input, which always gives one output    (Mangat 1994; Acharya et al. 2020, Theorem 2)
 
 The other families' modules describe the inner channels.
 """
@@ -135,7 +135,9 @@ class Blocks(Channel):
         if len(members) == 2 and not members[OPEN]:
             raise ChannelError("the only block has all inputs: write its inner channel alone")
         if len(self.channels) != len(members) - 1:
-            raise ChannelError(f"each block must have one inner channel: {len(members) - 1}, not {len(self.channels)}")
+            raise ChannelError(
+                f"each block must have one inner channel: {len(members) - 1} in all, not {len(self.channels)}"
+            )
         for block, inner in enumerate(self.channels, 1):
             if not isinstance(inner, tuple(INNER.values())):
                 raise ChannelError(f"a block's inner channel must be one of {', '.join(INNER)}, not {inner.family}")
@@ -182,6 +184,8 @@ class Blocks(Channel):
         appearance.
 
         Args:
+            cover: 2^128 times the probability with which an open input gives each output of block 1.
+            blocks: the block number of each input.
             build: makes the inner channel for a number of inputs.
         """
         found = runs_of(blocks, known=OPEN + 1)

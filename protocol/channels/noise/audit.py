@@ -1,7 +1,7 @@
-"""The audit structure of noise: whole columns at once, and pairs of inputs by their shift.
+"""The audit structure of noise: it computes whole columns at once, and compares pairs of inputs by their shift.
 
-A whole column is computed from the distribution of steps, which is faster than cell by cell. So is the worst loss of
-all pairs with the same shift. An audit of a notion with distances needs nothing else.
+The distribution of steps gives a whole column, and the worst loss of all pairs with the same shift, faster than a
+computation cell by cell. An audit of a notion with distances needs nothing else.
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ from protocol.errors import ChannelError
 NOISE_SCALE = 62
 MAX_POINTS = 2**12
 
-Grid: TypeAlias = list[list[int]]
-"""Rows of weights, indexed by their step."""
+WeightRows: TypeAlias = list[list[int]]
+"""Weights, or sums of weights, by row and column."""
 
 _KEY_BITS = 64
 
@@ -111,7 +111,7 @@ class Noise(Channel):
         return 2 * self.columns - 1
 
     @cached_property
-    def _steps(self) -> Grid:
+    def _steps(self) -> WeightRows:
         """The weight of step (r, c) at [r + rows - 1][c + columns - 1]."""
         across = self.columns if self.mirrored else self._width
         steps = [list(self.step_weights[start : start + across]) for start in range(0, len(self.step_weights), across)]
@@ -121,7 +121,7 @@ class Noise(Channel):
         return steps
 
     @cached_property
-    def _tables(self) -> tuple[tuple[Grid, Grid, Grid], ...]:
+    def _tables(self) -> tuple[tuple[WeightRows, WeightRows, WeightRows], ...]:
         """The sums of ``_steps`` over the steps that end at the same point, by [kind of row][kind of column]."""
         by_row = (self._steps, _sums_down(self._steps), _sums_down(self._steps[::-1])[::-1])
         return tuple(
@@ -130,7 +130,7 @@ class Noise(Channel):
         )
 
     @cached_property
-    def _mirror_tables(self) -> tuple[tuple[Grid, Grid, Grid], ...]:
+    def _mirror_tables(self) -> tuple[tuple[WeightRows, WeightRows, WeightRows], ...]:
         """The tables of ``_tables`` with each row reversed, so that a slice of a row is in increasing order of the
         input."""
         return tuple(
@@ -251,7 +251,7 @@ class Noise(Channel):
         return worst
 
     @cached_property
-    def _keys(self) -> tuple[tuple[tuple[Grid, Grid], ...], ...]:
+    def _keys(self) -> tuple[tuple[tuple[WeightRows, WeightRows], ...], ...]:
         """The tables of ``_tables`` as (numerators times 2^64, denominators); a denominator of 0 is replaced by 1."""
         return tuple(
             tuple(
@@ -297,6 +297,6 @@ def _stopped(point: int, size: int) -> int:
     return (0, point, size - 1)[(point >= 0) + (point >= size)]
 
 
-def _sums_down(rows: Grid) -> Grid:
+def _sums_down(rows: WeightRows) -> WeightRows:
     """Return the cumulative sums of rows: row i is the sum of the rows 0 .. i."""
     return [list(row) for row in accumulate(rows, lambda above, row: [a + b for a, b in zip(above, row, strict=True)])]

@@ -3,7 +3,8 @@
 This family contains Warner's and k-ary randomised response, the random sampling mechanism and the same-alphabet LIP
 channels. The output is the input with probability 1 - C, or each y of the cover with probability c[y], where C = sum of
 c. So Q(y given x) = c[y] + (1 - C) [y = x]. The mechanisms differ only in c, which aggregator.families.response derives
-(k-ary: c = 1 / (e^eps + k - 1); LIP: MATH 2.4). Rounding any c up weakens every ratio, which errs towards privacy.
+(k-ary: c = 1 / (e^eps + k - 1); LIP: MATH 2.4). Rounding any c up lowers every ratio, so the channel never exceeds
+its level.
 """
 
 from __future__ import annotations

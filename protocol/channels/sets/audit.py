@@ -224,7 +224,7 @@ class SubsetStructure(SetsStructure):
 
 
 class TriplesStructure(SetsStructure):
-    """The audit structure of triples (SPEC 5.10). The first two columns have all remainders."""
+    """The audit structure of triples (SPEC 5.10). Only outputs 0 and 1 have remainders."""
 
     channel: Triples
 
@@ -234,7 +234,7 @@ class TriplesStructure(SetsStructure):
 
     @property
     def kinds(self) -> Sequence[Sequence[int]]:
-        # The profile of an input depends on whether it is in the first column, in the second, or in neither.
+        # The profile of an input depends on whether its place on its ring is 0, 1 or any other.
         kinds: list[list[int]] = [[], [], []]
         for x in range(self.channel.inputs):
             kinds[min(x % self.channel.ring, 2)].append(x)

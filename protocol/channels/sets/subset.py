@@ -37,8 +37,8 @@ class SubsetSelection(SupportChannel):
         ones: d, the number of inputs in a set; above 1 and below k.
         outside: the weight of a set without the true input; positive and below ``inside``.
         inside: the weight of a set with the true input: the largest that the outside weights allow.
-        remainder: 2^128 minus the sum of these weights; below ``having`` and at most inside - outside, and 0 if
-            ``lacking`` is 1.
+        remainder: 2^128 minus the sum of the inside and outside weights of all outputs; below ``having`` and at most
+            inside - outside, and 0 if ``lacking`` is 1.
         having, lacking: the number of sets with and without a given input.
     """
 

@@ -6,13 +6,13 @@ of subset selection with sets of three, on v(v - 1) / 6 outputs in place of all 
 with d = 3; Bose 1939).
 
 Bose's system is written so that triples and points are found by arithmetic alone. The v = 3 n points, n odd, lie on
-three rings of n places: point ``ring * n + place``. There are two kinds of triples. A column consists of the three
-points at one place b. Every other triple consists of the point at place b of one ring, and the two points of the ring
-before it that are d places before and after b, with d = 1 .. t = (n - 1) / 2. So a triple is given by b and a block: 0
-for columns, else ``ring * t + d`` with the ring of the two points. Its number is ``block * n + b``. The system is the
-same after all rings turn by a place, so a point is in cs = 3 t + 1 triples, the number of blocks.
+three rings of n places: point ``ring * n + place``. A triple is given by a place b and a block. In block 0 it has the
+three points at place b. In block ``ring * t + d``, with d = 1 .. t = (n - 1) / 2, it has the points of this ring that
+are d places before and after b, and the point at place b of the next ring. Its number is ``block * n + b``. The system
+stays the same if all places, or all rings, increase by one. So every point is in equally many triples: cs = 3 t + 1,
+the number of blocks.
 
-cs does not divide 2^128, so the first triple without the true input gets the remainder of a row. This moves an outside
+If cs does not divide 2^128, the first triple without the true input gets the remainder of a row. This moves an outside
 weight towards the inside weight, so the worst ratio does not grow.
 """
 
@@ -32,7 +32,7 @@ MAX_INPUTS = 4095
 
 
 def ring_of(inputs: int) -> int:
-    """Return n, the number of places of a ring: the least odd number from 3 with 3 n >= k."""
+    """Return n, the number of places of a ring: the least odd number with n >= 3 and 3 n >= k."""
     return max(-(-inputs // 3) | 1, 3)
 
 
@@ -50,7 +50,8 @@ class Triples(SupportChannel):
         largest_distance: t, the largest distance of two places of a ring.
         support: cs, the number of triples that contain an input.
         inside: the weight of a triple with the true input: the largest that the outside weights allow.
-        remainder: 2^128 minus the sum of these weights; below cs and at most inside - outside.
+        remainder: 2^128 minus the sum of the inside and outside weights of all outputs; below cs and at most inside -
+            outside.
     """
 
     inputs: int
@@ -91,8 +92,8 @@ class Triples(SupportChannel):
     def _having(self, x: int, place: int) -> int:
         """Return the ``place``-th of the cs triples with ``x``.
 
-        They are ordered: the column, then the triples with x as the point at b, then those with x as one of the other
-        two points.
+        They are ordered: the triple of block 0, then the triples with x as the point at b, then those with x as one of
+        the other two points.
         """
         ring, a = divmod(x, self.ring)
         turn = max(place - self.largest_distance, 0)  # steps on the ring from x to b
@@ -111,16 +112,14 @@ class Triples(SupportChannel):
         ring, a = divmod(x, self.ring)
         block, b = divmod(place, self.ring - 1)
         b += b >= a
-        paired, d = divmod(
-            block - 1, self.largest_distance
-        )  # block 0 has the columns, so ``paired`` is -1 and equals no ring
+        paired, d = divmod(block - 1, self.largest_distance)  # in block 0 ``paired`` is -1 and equals no ring
         x_before = paired == ring and (b - a) % self.ring == d + 1
         x_after = paired == ring and (a - b) % self.ring == d + 1
         on_next = (ring + 1) % 3 * self.largest_distance + d + 1
         return (block, on_next)[x_after] * self.ring + (b, a)[x_before or x_after]
 
     def _first(self, x: int) -> int:
-        """Return the first triple without ``x``: the first column, or the second if x is in the first."""
+        """Return the first triple without ``x``: triple 0, or triple 1 if x is in triple 0."""
         return int(x % self.ring == 0)
 
     def weight(self, x: int, y: int) -> int:
@@ -138,8 +137,8 @@ class Triples(SupportChannel):
         return (other, own)[draw < beyond]
 
     def _distinguishing(self, x: int, other: int) -> int:
-        # Two triples with x share no other point, so one of them does not contain x'. Neither triple is a column, and
-        # only columns have remainders.
+        # Two triples with x share no other point, so one of them does not contain x'. Neither triple is in block 0,
+        # and only triples of block 0 have remainders.
         return next(y for y in (self._having(x, 1), self._having(x, 2)) if other not in self.members(y))
 
     @property
@@ -151,7 +150,7 @@ class Triples(SupportChannel):
 
             2^128 P(y) = outside + (inside - outside) mass[y] + remainder * prior mass of the x with first(x) = y
 
-        Only the first two columns have remainders; they are computed one by one. Among the other triples, the one of
+        Only triples 0 and 1 have remainders; they are computed one by one. Among the other triples, the one of
         least mass has the largest lift, for an input that it contains. The one of largest mass has the smallest lift,
         for an input that it does not contain.
         """

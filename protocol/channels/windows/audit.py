@@ -55,7 +55,7 @@ class WindowsStructure(Structure):
                 yield from self._windows(self._start(number, order), each, order, prior, sums)
 
     def _outside_windows(self, prior: Sequence[int]) -> Iterator[OutputClass]:
-        """Yield the columns of the singles and of the output for all other inputs."""
+        """Yield the columns of the singles' outputs and of the output ``rest``."""
         channel, total = self.channel, sum(prior)
         for y, single in enumerate(channel.singles):
             masses = {single.other << self._lift: total - prior[single.x]}

@@ -6,7 +6,7 @@ share one list of weights. There are several types of windows. A few frequent in
 weight for each type. An input that is frequent enough to have an output of its own is a single.
 
     output                  0 .. s - 1      the singles'
-                            s               the remainder: 2^64 minus all the others
+                            s               ``rest``: 2^64 minus the weights of all other outputs
                             from s + 1      type, order, window: s + 1 + (type * orders + order) * cells + window
 
 The arcs are laid out in each of a few public random orders, and every answer draws one order. So two inputs that are
@@ -185,7 +185,7 @@ class Windows(Arrangement):
         return (outside << POINT_BITS) + (inside - outside) * points
 
     def rest(self, x: int) -> int:
-        """Return the weight over 2^64 of the output that takes the remaining probability."""
+        """Return the weight of the output ``rest`` for input ``x``, over 2^64."""
         return self._rest_of(self._kind_of(x)) - self.bonus_of.get(x, 0)
 
     def sample(self, x: int, rand: bytes) -> int:
@@ -281,7 +281,7 @@ class Windows(Arrangement):
 def _require_type(each: Type, cells: int, heavies: int) -> None:
     if len(each.heavy) != heavies:
         raise ChannelError(
-            f"a type of windows must have a weight for each heavy input: {heavies}, not {len(each.heavy)}"
+            f"a type of windows must have one weight for each heavy input: {heavies} in all, not {len(each.heavy)}"
         )
     if not 0 <= each.span <= cells:
         raise ChannelError(f"a window must span 0 to {cells} cells, not {each.span}")
