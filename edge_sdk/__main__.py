@@ -3,7 +3,8 @@
 The output is for a person or, with ``--json``, for a script. An error is printed as one line on stderr and never
 repeats a value.
 
-cli/joining, cli/commands and cli/upkeep implement the commands, and cli/output formats their results.
+cli/arguments parses the arguments, cli/joining, cli/commands and cli/upkeep implement the commands, and cli/output
+formats their results.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
 """
@@ -12,13 +13,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NoReturn, TypeAlias
 
 from edge_sdk.cli import commands, joining, upkeep
+from edge_sdk.cli.arguments import (
+    CommandParser,
+    Parser,
+    SkippedParser,
+    command_in,
+    json_anywhere,
+    nats,
+    unknown_arguments,
+    whole,
+)
 from edge_sdk.cli.exit_codes import BAD_DATA, DONE, FAILED, NOT_YET, USAGE
 from edge_sdk.cli.output import Incomplete, Printed, Usage, lines
 from edge_sdk.device import Device
@@ -36,34 +45,6 @@ COMMANDS = {
 """The names of all commands."""
 
 
-WITH_VALUES = "answer", "preview", "exposure"
-"""The commands that may have a person's answer as an argument."""
-
-_NO_VALUE = re.compile(r"the following arguments are required: .*|argument \S+: (must be|expected) .*")
-"""The errors of the parser that repeat no argument."""
-
-_HIDDEN = (
-    "an argument that begins with a dash is not an option of this command; it is not repeated, because it may be an "
-    "answer. Put -- before an answer that begins with a dash"
-)
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors never repeat a person's answer."""
-
-    def error(self, message: str) -> NoReturn:
-        if self.prog.endswith(WITH_VALUES):
-            if not _NO_VALUE.fullmatch(message):
-                message = _HIDDEN
-            elif message.endswith(" VALUE"):
-                message = f"{message}; put -- before an answer that begins with a dash"
-        self.refuse(message)
-
-    def refuse(self, message: str) -> NoReturn:
-        """Print the usage and an error whose text repeats no answer, and exit."""
-        super().error(message)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit code.
 
@@ -71,14 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SystemExit: the arguments are invalid, or help was requested.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    command = _command_in(given)
+    command = command_in(given)
     parser = _parser(command)
     if command is not None and command not in COMMANDS:
         expected = suggestion(command, COMMANDS) or f": expected one of {', '.join(sorted(COMMANDS))}"
         parser.error(f"unknown command {command[:40]!r}{expected}")
-    options, unknown = parser.parse_known_args(given)
-    if unknown:
-        options.parser.refuse(_unknown(unknown, options.parser, parser))
+    options, rest = parser.parse_known_args(given)
+    if rest:
+        options.parser.refuse(unknown_arguments(rest, options.parser, parser))
     if options.store is None and options.run not in STORELESS:
         parser.error("--store is missing: name the device's folder before the command, as in --store DIR ledger")
     run: Callable[[argparse.Namespace], Printed] = options.run
@@ -106,28 +87,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _print(_json(printed) if options.json else "\n".join(lines(printed)))
 
 
-def _unknown(words: Sequence[str], parser: argparse.ArgumentParser, of_all: argparse.ArgumentParser) -> str:
-    """Return the text of the error for arguments that a command does not have.
-
-    It repeats only options; for a command that may have a person's answer as an argument, only known options.
-
-    Args:
-        words: the unknown arguments.
-        parser: the parser of the command.
-        of_all: the parser of the options before the command.
-    """
-    option = next((word.partition("=")[0] for word in words if word.startswith("-")), None)
-    if option is None:
-        return f"too many arguments, {len(words)} more than expected: put quotes around an argument with blanks"
-    before = re.findall(r"--[a-z-]+", of_all.format_usage())
-    if option in before:
-        return f"{option} must stand before the command"
-    meant = suggestion(option, {*re.findall(r"--[a-z-]+", parser.format_usage()), *before})
-    if parser.prog.endswith(WITH_VALUES):
-        return f"{_HIDDEN}{meant}"
-    return f"unknown option {option[:40]!r}{meant or ': put -- before an argument that begins with a dash'}"
-
-
 def _json(printed: Printed) -> str:
     import json
 
@@ -152,37 +111,9 @@ def _fail(text: str, code: int) -> int:
     return code
 
 
-class _SkippedParser:
-    """The parser of a command that is not run. It ignores arguments, because creating the arguments of all commands
-    takes longer than an answer."""
-
-    def add_argument(self, *names: str, **how: object) -> None:
-        """Ignore an argument."""
-
-    def add_mutually_exclusive_group(self) -> _SkippedParser:
-        """Return this parser as the group, since it ignores the group's arguments too."""
-        return self
-
-
-_Command: TypeAlias = argparse.ArgumentParser | _SkippedParser
-
-
-def _command_in(arguments: Sequence[str]) -> str | None:
-    """Return the name of the command in ``arguments``; None if only the full parser can find it."""
-    words = iter(arguments)
-    for word in words:
-        if word in ("--store", "--key-store", "--checkpoint"):
-            next(words, None)
-        elif not word.startswith("-"):
-            return word
-        elif word != "--json":
-            return None
-    return None
-
-
 def _parser(command_name: str | None) -> argparse.ArgumentParser:
     """Return the parser of one command, or of all commands if ``command_name`` is unknown."""
-    parser = _Parser(
+    parser = Parser(
         prog="python -m edge_sdk",
         description="Answer the questions of signed campaigns: answers are perturbed before they are sent, and their "
         "privacy cost is counted.",
@@ -208,16 +139,16 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "so that a restored copy of DIR is detected",
     )
     words = parser.add_subparsers(required=True, metavar="COMMAND", prog=parser.prog)
-    parents = [_json_anywhere()]
+    parents = [json_anywhere()]
 
-    def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> _Command:
+    def command(name: str, run: Callable[[argparse.Namespace], Printed], text: str) -> CommandParser:
         if command_name in COMMANDS and command_name != name:
-            return _SkippedParser()
+            return SkippedParser()
         made = words.add_parser(name, help=text, description=text, parents=parents)
         made.set_defaults(run=run, parser=made)
         return made
 
-    def campaign(made: _Command) -> _Command:
+    def campaign(made: CommandParser) -> CommandParser:
         made.add_argument("id", metavar="ID", help="the campaign's id, or the beginning of it")
         return made
 
@@ -267,29 +198,35 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     named.add_argument(
         "--choose-class",
-        type=_nats,
+        type=nats,
         metavar="NATS",
-        help="let the device choose your class at random, most likely the class nearest to your earlier answers; the "
-        "choice costs NATS",
+        help="let the device choose your class at random; the class nearest to your earlier answers is the most "
+        "likely; the choice costs NATS",
     )
     named.add_argument(
         "--choose-prior",
-        type=_nats,
+        type=nats,
         metavar="NATS",
-        help="let the device choose the prior to declare at random from a public list, most likely the prior nearest "
-        "to your earlier answers; the choice costs NATS",
+        help="declare a prior (see docs/GLOSSARY.md) that the device chooses at random from a public list; the prior "
+        "nearest to your earlier answers is the most likely; the choice costs NATS",
     )
     consent.add_argument(
         "--prior",
         type=Path,
         metavar="CSV",
-        help="a CSV file with a row value,count for each value. Without --choose-class and --choose-prior: your prior, "
-        "if the campaign asks for one; it becomes public and stays public, and preview --prior shows its effect and "
-        "cost. With one of them: the counts of your earlier answers, by which the device chooses; these are not sent",
+        help="your prior, if the campaign asks for one: a CSV file with the header value,count and a row for each "
+        "value. It becomes public and stays public; preview --prior shows its effect and cost",
+    )
+    consent.add_argument(
+        "--history",
+        type=Path,
+        metavar="CSV",
+        help="with --choose-class or --choose-prior: the counts of your earlier answers, by which the device chooses, "
+        "in the same form. They are not sent. [default: your answers to the same question on this device]",
     )
     consent.add_argument(
         "--level",
-        type=_nats,
+        type=nats,
         metavar="NATS",
         help="with --prior: also declare a personal level below the campaign's, in nats (see docs/GLOSSARY.md)",
     )
@@ -308,10 +245,10 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     )
     answer.add_argument(
         "--slot",
-        type=_whole,
+        type=whole,
         metavar="N",
         help="slot of the answer in its period, from 0. The same slot with the same value gives the same report again; "
-        "without a slot, every call fills the next one",
+        "without a slot, each call fills the next one (with one answer per period, always slot 0)",
     )
     answer.add_argument(
         "--collect", action="store_true", help="draw and charge now, and sign later with: outbox bundle"
@@ -348,7 +285,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         )
     )
     addressed.add_argument("url", metavar="URL", nargs="?", help="the study's address for reports: https://HOST")
-    command("ledger", commands.ledger, "show the amounts reserved, spent and remaining, and all entries")
+    command("ledger", commands.ledger, "show the amounts reserved, spent and remaining, and all entries of the ledger")
     preview = campaign(
         command(
             "preview",
@@ -367,10 +304,11 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--prior",
         type=Path,
         metavar="CSV",
-        help="a file with value,count for each value: show the promise and the cost of declaring it as your prior",
+        help="a CSV file: the header value,count, then one row for each value. Show the promise and the cost of "
+        "declaring these counts as your prior",
     )
     preview.add_argument(
-        "--level", type=_nats, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
+        "--level", type=nats, metavar="NATS", help="with --prior: a personal level in nats (see docs/GLOSSARY.md)"
     )
     exposed = campaign(
         command(
@@ -386,7 +324,12 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         default=[],
         help="one value; - reads the value from standard input [default: the value with the highest bound]",
     )
-    audited = command("audit", commands.audit, "compute the levels of a campaign under every notion, from its integers")
+    audited = command(
+        "audit",
+        commands.audit,
+        "compute how much a report can reveal under each privacy notion (see docs/GLOSSARY.md), from the numbers in "
+        "the signed campaign",
+    )
     audited.add_argument("campaign", metavar="ID|FILE", help="the id of a joined campaign, or any campaign file")
     forget = command(
         "forget",
@@ -404,8 +347,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "show the caps, or lower them; the first lifetime cap replaces the default of 8 nats (units of the privacy "
         "level; see docs/GLOSSARY.md)",
     )
-    budget.add_argument("--lifetime", type=_nats, metavar="NATS", help="cap for all answers of this device")
-    budget.add_argument("--per-campaign", type=_nats, metavar="NATS", help="cap for one campaign")
+    budget.add_argument("--lifetime", type=nats, metavar="NATS", help="cap for all answers of this device")
+    budget.add_argument("--per-campaign", type=nats, metavar="NATS", help="cap for one campaign")
     budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="cap for any interval of SECONDS")
     command(
         "adopt",
@@ -425,29 +368,6 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "--check", action="store_true", help="show the unit's terms and plan, test its source, and join nothing"
     )
     return parser
-
-
-def _nats(text: str) -> float:
-    """Return a level; the error does not repeat it, because a personal level is the person's own."""
-    try:
-        return float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError("must be a number of nats, such as 0.5") from None
-
-
-def _whole(text: str) -> int:
-    """Return a whole number; the error does not repeat it, because it may be an answer."""
-    try:
-        return int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError("must be a whole number") from None
-
-
-def _json_anywhere() -> _Parser:
-    """Return a parser that accepts ``--json`` after the command as well as before it."""
-    parent = _Parser(add_help=False)
-    parent.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON, for scripts")
-    return parent
 
 
 if __name__ == "__main__":

@@ -61,8 +61,8 @@ class Device(Membership, Disclosures):
 
         Args:
             folder: a folder that only this store uses, or ":memory:" for a device that ends with the process.
-            trust: public keys of authors, 32 bytes each or with a name. Their campaigns may be joined until the device
-                is closed, in addition to those of the authors in the store (``trust_author``).
+            trust: public keys of authors, each as 32 bytes or as an ``AuthorKey`` with a name. Their campaigns may be
+                joined until the device is closed, in addition to those of the authors in the store (``trust_author``).
             budget: the owner's caps. They are stored, and can only be lowered later (``lower_caps``).
             key_store: stores the device's secret and the store's checkpoint. None for the key store that the store was
                 created with; a new store then uses files in its folder, and on Android the Keystore. A keyring is used
@@ -101,9 +101,10 @@ class Device(Membership, Disclosures):
     ) -> Self:
         """Continue with a store that was restored, copied or damaged; a store that can be opened is not changed.
 
-        All campaigns are forgotten: answers, history, memo, queue and consents. The reserved amount counts as spent; if
-        the store and its checkpoint differ, the higher amount counts. The caps stay. The keys stay too, unless the
-        secret was lost with another machine. Spending that cannot be attributed to a campaign counts in every campaign.
+        All campaigns are forgotten: answers, history, memo, queue and consents. Everything reserved counts as spent; if
+        the store and its checkpoint differ, the larger sum of spent and reserved counts. The caps stay. The keys stay
+        too, unless the secret was lost with another machine. Spending that cannot be attributed to a campaign counts in
+        every campaign.
 
         A damaged database is moved to ``quarantine-1`` (or the next free number) until a campaign is forgotten. Its
         record of used slots is lost, and the study refuses a report for a slot that it has seen. No other process may
@@ -133,7 +134,7 @@ class Device(Membership, Disclosures):
         """Lower the owner's caps. Of two caps of the same kind, the lower one applies.
 
         The first lifetime cap replaces the default of 8 nats, even if it is higher. A cap below the amount already
-        reserved takes effect at once: answers are refused until a campaign is forgotten.
+        spent or reserved takes effect at once: answers are refused until a campaign is forgotten.
 
         Args:
             policy: the new caps, in nats; rounded down to nanonats.
@@ -163,7 +164,7 @@ class Device(Membership, Disclosures):
 
         The same value in the same slot returns the same bytes; nothing is charged or queued. In another slot or period,
         the same value gives a new report of the same output, at no cost. In a campaign with transcripts
-        every answer is a fresh draw, at full cost.
+        every answer draws a fresh output, at full cost.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -171,7 +172,8 @@ class Device(Membership, Disclosures):
                 (``Terms.asked_names``) to answers.
             slot: the slot of the answer in its period, 0 .. answers_per_period - 1. Slots are filled in increasing
                 order: a skipped slot cannot be filled later. None for the next slot, which is always 0 if the campaign
-                has one answer per period. With transcripts it is 0 too, although the report has another slot.
+                has one answer per period, as with transcripts. (The ``slot`` of a transcript's report is the number of
+                earlier reports.)
         Returns:
             The signed report, its period and slot, and the amount charged now, in nats.
         Raises:
@@ -183,7 +185,8 @@ class Device(Membership, Disclosures):
             ConsentMissing: the person has not agreed to the campaign.
             QuotaReached: all slots of the period are used; or this slot was skipped, was filled with another value, or
                 waits to be bundled.
-            BudgetRefused: the owner lowered a cap below the amount reserved; this does not depend on the value.
+            BudgetRefused: the owner lowered a cap below the amount spent or reserved; this does not depend on the
+                value.
             OutboxFull: the queue is full; this does not depend on the value.
             StoreError: nothing was charged or sent.
             ValueError: no period has this slot.
@@ -193,7 +196,7 @@ class Device(Membership, Disclosures):
     def collect(self, campaign_id: bytes, value: Answer, slot: int | None = None) -> Collected:
         """Draw, charge and store one answer, in one transaction; ``bundle`` seals it later, together with others.
 
-        Arguments and errors are those of ``answer``, with these differences:
+        It also raises the errors of ``answer``.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -224,9 +227,9 @@ class Device(Membership, Disclosures):
         """Seal and queue a campaign's waiting readings in one transaction; readings in consecutive slots share a
         signature.
 
-        A report has at most 4,096 outputs, or fewer if the envelope is full before. The number and length of the
-        reports depend on which readings were collected, and not on the values. The campaign may have closed meanwhile:
-        studies accept reports for periods that are over.
+        A report has at most 4,096 outputs; long outputs fill its envelope earlier. The number and length of the reports
+        depend on which readings were collected, and not on the values. The campaign may have closed meanwhile: studies
+        accept reports for periods that are over.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
@@ -257,14 +260,14 @@ class Device(Membership, Disclosures):
         records, now = self.records, self._now()
         with self._store.transaction():
             for known in records.campaigns.ids() if campaign_id is None else [campaign_id]:
-                campaign = records.campaigns.number(known)
-                latest, worst_case = records.consents.worst_case(campaign, records.readings.used(campaign))
-                records.ledger.fold(campaign, max(now, latest), worst_case)
-                records.memo.forget(campaign)
-                records.readings.forget(campaign)
-                records.transcripts.forget(campaign)
-                records.outbox.forget(campaign)
-                records.consents.forget(campaign)
+                number = records.campaigns.number(known)
+                latest, worst_case = records.consents.worst_case(number, records.readings.used(number))
+                records.ledger.fold(number, max(now, latest), worst_case)
+                records.memo.forget(number)
+                records.readings.forget(number)
+                records.transcripts.forget(number)
+                records.outbox.forget(number)
+                records.consents.forget(number)
                 records.campaigns.forget(known)
         self._store.compact()
 

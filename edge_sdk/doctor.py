@@ -50,8 +50,8 @@ def _clock_behind(records: Records, now: int) -> dict[str, str]:
         consent = records.consents.find(records.campaigns.number(campaign_id))
         if consent is not None and now < (until := known_past(records, campaign_id)):
             found[f"clock in {_title(records, campaign_id)}"] = (
-                f"behind the latest reading: a unit answers again at {moment(until)}; if the clock is right now and "
-                "ran ahead before, run clock --set"
+                f"behind the latest recorded time: a unit answers again at {moment(until)}; if the clock is correct "
+                "now and was ahead before, run clock --set"
             )
     return found
 

@@ -199,15 +199,16 @@ def label_translations(device: Device, campaign_id: bytes, language: str | None 
 def kept_kind(device: Device, campaign_id: bytes) -> str:
     """Return the kind of the stored and reported answers of a joined campaign.
 
-    It is the kind of the campaign's domain, or "view" if this device's view coarsens the answer, so that a label is not
-    an answer.
+    It is the kind of the campaign's domain, or "view" if this device's view coarsens the answer; then the labels are
+    those of groups or districts, not of answers.
     """
     joined = device.records.campaigns.find(campaign_id)
     return joined.campaign.domain.kind if isinstance(joined.map, Identity | Questions) else "view"
 
 
-def fits_classes(device: Device, campaign_id: bytes) -> bool:
-    """Return whether ``Device.choose_class`` works for a joined campaign: it has classes, each with a prior."""
+def can_choose_class(device: Device, campaign_id: bytes) -> bool:
+    """Return whether ``Device.choose_class`` can choose in a joined campaign: the campaign has classes, each with a
+    prior."""
     try:
         return bool(priors_of(device.campaign(campaign_id)))
     except CampaignError:
@@ -217,9 +218,9 @@ def fits_classes(device: Device, campaign_id: bytes) -> bool:
 def given_answers(device: Device, campaign_id: bytes) -> list[GivenAnswer]:
     """Return the values that were answered in a joined campaign, the latest first. They never leave the device."""
     records = device.records
-    joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
-    queued = set(records.outbox.waiting(campaign))
-    values = [_given(joined, queued, *entry) for entry in records.memo.entries(campaign)]
+    joined, number = records.member(campaign_id), records.campaigns.number(campaign_id)
+    queued = set(records.outbox.waiting(number))
+    values = [_given(joined, queued, *entry) for entry in records.memo.entries(number)]
     return sorted(values, key=lambda one: (one.period, one.slot), reverse=True)
 
 
@@ -232,12 +233,13 @@ def _given(joined: Joined, queued: set[bytes], x: int, kept: MemoRow, times: int
 
 def answers_left(device: Device, campaign_id: bytes, period: int) -> int:
     """Return the number of answers that this device may still give in a period of a joined campaign."""
-    campaign = device.records.campaigns.number(campaign_id)
-    return device.campaign(campaign_id).answers_per_period - device.records.readings.next_slot(campaign, period)
+    number = device.records.campaigns.number(campaign_id)
+    return device.campaign(campaign_id).answers_per_period - device.records.readings.next_slot(number, period)
 
 
-def even_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
-    """Return the uniform prior of a joined campaign, which reveals nothing about the person."""
+def uniform_prior(device: Device, campaign_id: bytes) -> dict[str, int]:
+    """Return the uniform prior of a joined campaign, as a weight for each label; it reveals nothing about the
+    person."""
     domain = device.campaign(campaign_id).domain
     return {domain.label(x): 1 for x in range(domain.size)}
 

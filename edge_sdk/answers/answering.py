@@ -9,8 +9,8 @@ repeats its output. So an observer of all periods can detect a change, and a ret
 
 The time and the amount of sent data do not depend on the answer. The worst case was reserved at consent. The same
 number of random bytes is always drawn, before the value is used. The length of a report depends on its period, its slot
-and its number of outputs only. Every answer except a retry adds one output, even if the value is unchanged. A retry
-names the same slot of the period, and returns the same bytes.
+and its number of outputs only. Every answer except a retry adds one output, even if the value is unchanged. A retry is
+an answer with the same value for the same slot; it returns the same bytes.
 
 campaigns/joined draws and seals a report, slots stores which slots are filled, and conditions checks consent, caps and
 an early closing.
@@ -55,56 +55,57 @@ def give(
         The result of the answer; its envelope is b"" if it is collected.
     """
     joined = records.campaigns.find(campaign_id)
-    terms = joined.campaign
-    _require_slot(slot, terms.answers_per_period)
-    if collects and terms.transcript:
+    campaign = joined.campaign
+    _require_slot(slot, campaign.answers_per_period)
+    if collects and campaign.transcript:
         raise CampaignError(
-            f"the reports in {terms.title!r} depend on each other, so they cannot be bundled: answer without collecting"
+            f"the reports in {campaign.title!r} depend on each other, so they cannot be bundled: answer "
+            "without collecting"
         )
-    period = terms.period_at(now)
+    period = campaign.period_at(now)
     longest = joined.longest_report
     # The bytes are drawn before the value is used, and even if they are not needed, so that draws do not depend on it.
     rand = urandom(joined.rand_bytes)
     with records.store.transaction(answer=True):
         conditions = require_answerable(records, joined, now)
-        campaign, joined = conditions.campaign, conditions.joined
+        number, joined = conditions.number, conditions.joined
         if collects:
             records.readings.require_room()
         else:
             records.outbox.require_room(longest)
         x = joined.input(value, conditions.dither)
-        kept = records.memo.recall(campaign, x)
-        free = records.readings.next_slot(campaign, period)
-        place = slot if slot is not None else 0 if terms.answers_per_period == 1 else free
+        kept = records.memo.recall(number, x)
+        free = records.readings.next_slot(number, period)
+        place = slot if slot is not None else 0 if campaign.answers_per_period == 1 else free
         if place < free:
-            again = _again(records, joined, campaign, period, place, x, collects)
+            again = _again(records, joined, number, period, place, x, collects)
             if again is None:
-                raise _quota_reached(terms, period, place, free)
+                raise _quota_reached(campaign, period, place, free)
             slot, envelope = again
             return Receipt(campaign_id, period, slot, envelope, 0, repeated=True)
-        if place >= terms.answers_per_period:
-            raise _quota_reached(terms, period, place, free)
+        if place >= campaign.answers_per_period:
+            raise _quota_reached(campaign, period, place, free)
         slot = place
-        if terms.transcript:
-            earlier = records.transcripts.of(campaign)
+        if campaign.transcript:
+            earlier = records.transcripts.of(number)
             joined, slot, kept = for_report(joined, earlier, period), len(earlier), None
         # Reading the certificate audits the channel, so no output of an unaudited channel is reported.
         cost = 0 if kept else joined.certificate.cost
         drawn = joined.draw(x, rand)
         if cost:
-            records.ledger.add(campaign, EntryKind.CHARGE, now, cost)
-        records.consents.record_answer(campaign, now, terms.opens + period * terms.period_seconds)
+            records.ledger.add(number, EntryKind.CHARGE, now, cost)
+        records.consents.record_answer(number, now, campaign.opens + period * campaign.period_seconds)
         packed = kept.packed if kept else drawn
-        records.memo.keep(campaign, x, MemoRow(packed, period, slot))
-        if terms.transcript:
-            records.transcripts.add(campaign, period, packed)
-            records.readings.use_up_to(campaign, period, place)
+        records.memo.keep(number, x, MemoRow(packed, period, slot))
+        if campaign.transcript:
+            records.transcripts.add(number, period, packed)
+            records.readings.use_up_to(number, period, place)
         else:
-            records.readings.fill(campaign, period, place, x, waits=collects)
+            records.readings.fill(number, period, place, x, waits=collects)
         envelope = b""
         if not collects:
             envelope = joined.report(period, slot, packed)
-            records.outbox.enqueue(campaign, envelope)
+            records.outbox.enqueue(number, envelope)
     return Receipt(campaign_id, period, slot, envelope, cost, repeated=False)
 
 
@@ -113,8 +114,8 @@ def bundle(records: Records, campaign_id: bytes) -> int:
     joined = records.campaigns.find(campaign_id)
     sealed = 0
     with records.store.transaction():
-        campaign = records.campaigns.require_joined(campaign_id)
-        for run in records.readings.waiting_runs(campaign, joined.most_outputs):
+        number = records.campaigns.require_joined(campaign_id)
+        for run in records.readings.waiting_runs(number, joined.most_outputs):
             envelope = joined.report(run.period, run.slot, *run.packed)
             try:
                 records.outbox.require_room(len(envelope))
@@ -122,8 +123,8 @@ def bundle(records: Records, campaign_id: bytes) -> int:
                 if not sealed:
                     raise
                 break
-            records.outbox.enqueue(campaign, envelope)
-            records.readings.mark_sealed(campaign, run)
+            records.outbox.enqueue(number, envelope)
+            records.readings.mark_sealed(number, run)
             sealed += 1
     return sealed
 
@@ -135,8 +136,8 @@ def known_past(records: Records, campaign_id: bytes) -> int:
         UnknownCampaign
         ConsentMissing: the person has not agreed, or the campaign was forgotten.
     """
-    joined, campaign = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
-    consent = records.consents.find(campaign)
+    joined, number = records.campaigns.find(campaign_id), records.campaigns.number(campaign_id)
+    consent = records.consents.find(number)
     if consent is None:
         raise no_consent(joined)
     return consent.floor
@@ -147,14 +148,14 @@ def set_clock(records: Records, now: int) -> list[bytes]:
     with records.store.transaction():
         ahead, late = 0, []
         for campaign_id in records.campaigns.ids():
-            campaign = records.campaigns.number(campaign_id)
-            consent = records.consents.find(campaign)
+            number = records.campaigns.number(campaign_id)
+            consent = records.consents.find(number)
             if consent is None:
                 continue
-            terms = records.campaigns.find(campaign_id).campaign
-            period = (now - terms.opens) // terms.period_seconds
+            campaign = records.campaigns.find(campaign_id).campaign
+            period = (now - campaign.opens) // campaign.period_seconds
             cost = consent.commitment
-            ahead += cost.cost * min(cost.draws, records.readings.used(campaign, after=period))
+            ahead += cost.cost * min(cost.draws, records.readings.used(number, after=period))
             if consent.floor > now:
                 late.append(campaign_id)
         if late:
@@ -165,7 +166,7 @@ def set_clock(records: Records, now: int) -> list[bytes]:
 
 
 def _again(
-    records: Records, joined: Joined, campaign: int, period: int, place: int, x: int, collects: bool
+    records: Records, joined: Joined, number: int, period: int, place: int, x: int, collects: bool
 ) -> tuple[int, bytes] | None:
     """Return the report that filled the slot ``place`` with the same input.
 
@@ -174,11 +175,11 @@ def _again(
         another input, if neither the slot's content nor the memo shows its input, or if it waits to be bundled and
         ``collects`` is not set.
     """
-    filled = records.readings.find(campaign, period, place)
+    filled = records.readings.find(number, period, place)
     if filled is None:
-        # The content of an earlier period's slot was deleted, and a transcript's is never stored. With one answer per
-        # period, the input was in that slot if its latest report is of that period.
-        kept = records.memo.recall(campaign, x)
+        # The content of slots of earlier periods was deleted; with transcripts, no slot's content is ever stored. With
+        # one answer per period, the input was in that slot if its latest report is of that period.
+        kept = records.memo.recall(number, x)
         if joined.campaign.answers_per_period > 1 or kept is None or kept.period != period:
             return None
         return kept.slot, joined.report(period, kept.slot, kept.packed)
@@ -189,19 +190,19 @@ def _again(
         return None
     if filled.first is None:
         return place, b""
-    return place, joined.report(period, filled.first, *records.readings.outputs_of(campaign, period, filled.first))
+    return place, joined.report(period, filled.first, *records.readings.outputs_of(number, period, filled.first))
 
 
-def _quota_reached(terms: Campaign, period: int, place: int, free: int) -> QuotaReached:
+def _quota_reached(campaign: Campaign, period: int, place: int, free: int) -> QuotaReached:
     """Return the error for a slot that is used or beyond the quota; the message does not depend on the value."""
-    if free < terms.answers_per_period:
+    if free < campaign.answers_per_period:
         return QuotaReached(f"slot {place} of this period was already filled or skipped: the next one is {free}")
-    next_period = terms.opens + (period + 1) * terms.period_seconds
+    next_period = campaign.opens + (period + 1) * campaign.period_seconds
     again = (
-        f"the next period begins at {moment(next_period)}" if next_period < terms.closes else "it was the last period"
+        f"the next period begins at {moment(next_period)}" if next_period < campaign.closes else "it is the last period"
     )
-    most = "1 answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period} answers"
-    return QuotaReached(f"{terms.title!r} takes {most} a period, and this period is full: {again}")
+    most = "1 answer" if campaign.answers_per_period == 1 else f"{campaign.answers_per_period} answers"
+    return QuotaReached(f"{campaign.title!r} takes {most} a period, and this period is full: {again}")
 
 
 def _require_slot(slot: int | None, most: int) -> None:

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Conditions:
-    """A campaign that the person has agreed to, and that fits under the caps.
+    """The stored values that decide whether a campaign can be answered; ``require_answerable`` checks the caps.
 
     Attributes:
-        campaign: the store's number of the campaign.
+        number: the store's number of the campaign.
         joined: the campaign in the person's role.
         agreed: the time of the consent, UTC seconds.
         dither: the consent's secret bytes, which round numbers and choose items.
         closes: the time of the author's early closing, UTC seconds; None if the author has not closed it.
     """
 
-    campaign: int
+    number: int
     joined: Joined
     agreed: int
     dither: bytes = field(repr=False)
@@ -48,15 +48,18 @@ def require_answerable(records: Records, joined: Joined, now: int) -> Conditions
         ClosedEarly: its author has closed it.
         ConsentMissing
         OutsideSchedule: the clock shows a time before the consent.
-        BudgetRefused: a cap was lowered below the amount reserved.
+        BudgetRefused: a cap was lowered below the amount spent or reserved.
     """
     known: Conditions | None = records.store.cache.get(joined.signed.id)
     found = known or _read(records, joined, now)
     require_not_closed(joined, found.closes, now)
     if now < found.agreed:
-        raise OutsideSchedule("the clock shows a time before the consent: set it right, and answer again")
+        raise OutsideSchedule(
+            "the clock shows a time before the consent: correct the clock, and answer again; or, if it was ahead at "
+            "the consent, run clock --set"
+        )
     if known is None:
-        records.caps.require_kept(found.campaign)
+        records.caps.require_kept(found.number)
         records.store.cache[joined.signed.id] = found
     return found
 
@@ -67,10 +70,10 @@ def _read(records: Records, joined: Joined, now: int) -> Conditions:
     Raises:
         UnknownCampaign, ClosedEarly, ConsentMissing
     """
-    campaign, closes = records.campaigns.number_and_closing(joined)
+    number, closes = records.campaigns.number_and_closing(joined)
     # In a closed campaign, a missing consent does not matter, so the closing is checked first.
     require_not_closed(joined, closes, now)
-    consent = records.consents.find(campaign)
+    consent = records.consents.find(number)
     if consent is None:
         raise no_consent(joined)
-    return Conditions(campaign, joined.of(consent.role), consent.time, consent.dither, closes)
+    return Conditions(number, joined.of(consent.role), consent.time, consent.dither, closes)

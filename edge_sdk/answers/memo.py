@@ -1,9 +1,10 @@
-"""The memo: the output drawn for each value of a person, and the slot of its latest report.
+"""The memo: the output drawn for each input, and the slot of its latest report.
 
-Each value's output is drawn once per campaign and kept, so averaging repeated reports reveals nothing more. There is
-one row per value, even if the value is given often. Rows contain true answers and must stay secret.
+Each input's output is drawn once per campaign and kept, so averaging repeated reports reveals nothing more. Only in a
+campaign with transcripts is every answer a fresh draw; the row then has the latest output. There is one row per input,
+even if it is given often. Rows contain true answers and must stay secret.
 
-disclosure/posterior uses the counts of values as a prior.
+disclosure/posterior uses the counts of inputs as a prior.
 """
 
 from __future__ import annotations
@@ -23,37 +24,37 @@ class MemoRow:
 
 
 class Memo:
-    """The memo of one store. ``campaign`` is the store's number of a campaign; writes join the caller's transaction."""
+    """The memo of one store. ``number`` is the store's number of a campaign; writes join the caller's transaction."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def recall(self, campaign: int, x: int) -> MemoRow | None:
-        """Return the output drawn for ``x``; None before the first draw."""
-        row = self.store.row("SELECT y, period, slot FROM memo WHERE campaign = ? AND x = ?", campaign, x)
+    def recall(self, number: int, x: int) -> MemoRow | None:
+        """Return the row of input ``x``; None before the first draw."""
+        row = self.store.row("SELECT y, period, slot FROM memo WHERE campaign = ? AND x = ?", number, x)
         return None if row is None else MemoRow(*row)
 
-    def keep(self, campaign: int, x: int, kept: MemoRow) -> None:
+    def keep(self, number: int, x: int, kept: MemoRow) -> None:
         """Store the output of ``x`` and the slot of its report, and add one to the number of reports of ``x``."""
         self.store.execute(
             "INSERT INTO memo VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO UPDATE "
             "SET y = excluded.y, period = excluded.period, slot = excluded.slot, times = times + 1",
-            campaign,
+            number,
             x,
             kept.packed,
             kept.period,
             kept.slot,
         )
 
-    def entries(self, campaign: int) -> list[tuple[int, MemoRow, int]]:
-        """Return (input, output and slot, number of reports) for each value that was given."""
-        rows = self.store.rows("SELECT x, y, period, slot, times FROM memo WHERE campaign = ?", campaign)
+    def entries(self, number: int) -> list[tuple[int, MemoRow, int]]:
+        """Return (input, row, number of reports) for each input that was given."""
+        rows = self.store.rows("SELECT x, y, period, slot, times FROM memo WHERE campaign = ?", number)
         return [(int(x), MemoRow(bytes(packed), period, slot), int(times)) for x, packed, period, slot, times in rows]
 
-    def counts(self, campaign: int) -> dict[int, int]:
-        """Return the number of reports of each value that was given."""
-        return dict(self.store.rows("SELECT x, times FROM memo WHERE campaign = ?", campaign))
+    def counts(self, number: int) -> dict[int, int]:
+        """Return the number of reports of each input that was given."""
+        return dict(self.store.rows("SELECT x, times FROM memo WHERE campaign = ?", number))
 
-    def forget(self, campaign: int) -> None:
+    def forget(self, number: int) -> None:
         """Delete all rows of a campaign."""
-        self.store.execute("DELETE FROM memo WHERE campaign = ?", campaign)
+        self.store.execute("DELETE FROM memo WHERE campaign = ?", number)

@@ -1,6 +1,6 @@
 """The return values of ``Device.answer`` and ``Device.collect``.
 
-Levels in nanonats are exact; levels in nats are floats for display. The module answering makes these results, and
+Costs in nanonats are exact; costs in nats are floats for display. The module answering makes these results, and
 disclosure/preview predicts them.
 """
 

@@ -1,9 +1,9 @@
-"""The slots of each period that are filled, and the outputs that wait to be bundled.
+"""The slots of each period that are filled, and the outputs that wait to be sealed in a bundle.
 
-A reading fills one slot. A slot is filled once and never released, so the number of a device's reports reveals the
-number of readings, and nothing about the values. The inputs of the latest period's slots are stored, so that a retry
-returns the same bytes. Inputs of earlier periods are deleted once they are sealed, so the store stays small after a
-year of hourly readings.
+A reading fills one slot. A slot is filled once and never released, so the filled slots reveal the number of readings,
+and nothing about the values. The inputs of the latest period's slots are stored, so that a retry returns the same
+bytes. Inputs of earlier periods are deleted once they are sealed, so the store stays small after a year of hourly
+readings.
 
 The module memo stores the drawn outputs, and answering decides when a slot is filled and charges for it.
 """
@@ -49,60 +49,60 @@ class Run:
 
 
 class Readings:
-    """The readings of one store. ``campaign`` is the store's number of a campaign; writes join the caller's
+    """The readings of one store. ``number`` is the store's number of a campaign; writes join the caller's
     transaction."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def next_slot(self, campaign: int, period: int) -> int:
+    def next_slot(self, number: int, period: int) -> int:
         """Return the next free slot of a period; all lower slots are used."""
-        row = self.store.row("SELECT slots FROM used WHERE campaign = ? AND period = ?", campaign, period)
+        row = self.store.row("SELECT slots FROM used WHERE campaign = ? AND period = ?", number, period)
         return 0 if row is None else int(row[0])
 
-    def used(self, campaign: int, after: int = -1) -> int:
+    def used(self, number: int, after: int = -1) -> int:
         """Return the number of used slots in the periods after ``after``; this number is public."""
         query = "SELECT coalesce(sum(slots), 0) FROM used WHERE campaign = ? AND period > ?"
-        row = self.store.row(query, campaign, after)
+        row = self.store.row(query, number, after)
         return 0 if row is None else int(row[0])
 
-    def latest(self, campaign: int, most: int) -> tuple[int, int]:
+    def latest(self, number: int, most: int) -> tuple[int, int]:
         """Return (period, slot) of the latest used slot up to period ``most``; (0, -1) if no slot is used."""
         query = "SELECT period, slots FROM used WHERE campaign = ? AND period <= ? ORDER BY period DESC LIMIT 1"
-        row = self.store.row(query, campaign, most)
+        row = self.store.row(query, number, most)
         return (0, -1) if row is None else (int(row[0]), int(row[1]) - 1)
 
-    def find(self, campaign: int, period: int, slot: int) -> Filled | None:
+    def find(self, number: int, period: int, slot: int) -> Filled | None:
         """Return the content of a slot; None if it was never stored, or was deleted."""
         query = "SELECT x, sealed FROM reading WHERE campaign = ? AND period = ? AND slot = ?"
-        row = self.store.row(query, campaign, period, slot)
+        row = self.store.row(query, number, period, slot)
         return None if row is None else Filled(int(row[0]), None if row[1] == _WAITS else int(row[1]) - 1)
 
-    def use_up_to(self, campaign: int, period: int, slot: int) -> None:
+    def use_up_to(self, number: int, period: int, slot: int) -> None:
         """Mark a slot and all lower slots of its period as used."""
         self.store.execute(
             "INSERT INTO used VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET slots = excluded.slots",
-            campaign,
+            number,
             period,
             slot + 1,
         )
 
-    def fill(self, campaign: int, period: int, slot: int, x: int, *, waits: bool) -> None:
+    def fill(self, number: int, period: int, slot: int, x: int, *, waits: bool) -> None:
         """Mark a slot as used and store its content; delete the content of earlier periods, except for outputs that
         wait."""
-        self.use_up_to(campaign, period, slot)
+        self.use_up_to(number, period, slot)
         sealed = _WAITS if waits else slot + 1
-        self.store.execute("INSERT INTO reading VALUES (?, ?, ?, ?, ?)", campaign, period, slot, x, sealed)
+        self.store.execute("INSERT INTO reading VALUES (?, ?, ?, ?, ?)", number, period, slot, x, sealed)
         self.store.execute(
-            "DELETE FROM reading WHERE campaign = ? AND period < ? AND sealed <> ?", campaign, period, _WAITS
+            "DELETE FROM reading WHERE campaign = ? AND period < ? AND sealed <> ?", number, period, _WAITS
         )
 
-    def outputs_of(self, campaign: int, period: int, first: int) -> tuple[bytes, ...]:
+    def outputs_of(self, number: int, period: int, first: int) -> tuple[bytes, ...]:
         """Return the outputs of the report that begins at slot ``first``, in order."""
         rows = self.store.rows(
             "SELECT y FROM reading JOIN memo USING (campaign, x) "
             "WHERE campaign = ? AND reading.period = ? AND sealed = ? ORDER BY reading.slot",
-            campaign,
+            number,
             period,
             first + 1,
         )
@@ -110,10 +110,10 @@ class Readings:
 
     # Outputs that wait to be sealed
 
-    def waiting_count(self, campaign: int | None = None) -> int:
+    def waiting_count(self, number: int | None = None) -> int:
         """Return the number of outputs that wait to be sealed, of one campaign or of all campaigns."""
         query = "SELECT count(*) FROM reading WHERE sealed = ? AND campaign = coalesce(?, campaign)"
-        [[count]] = self.store.rows(query, _WAITS, campaign)
+        [[count]] = self.store.rows(query, _WAITS, number)
         return int(count)
 
     def require_room(self) -> None:
@@ -128,7 +128,7 @@ class Readings:
                 "bundle and send them first"
             )
 
-    def waiting_runs(self, campaign: int, most: int) -> list[Run]:
+    def waiting_runs(self, number: int, most: int) -> list[Run]:
         """Return the waiting outputs, in order, as runs of consecutive slots.
 
         Args:
@@ -137,7 +137,7 @@ class Readings:
         rows = self.store.rows(
             "SELECT reading.period, reading.slot, y FROM reading JOIN memo USING (campaign, x) "
             "WHERE campaign = ? AND sealed = ? ORDER BY reading.period, reading.slot",
-            campaign,
+            number,
             _WAITS,
         )
         begun: list[tuple[int, int, list[bytes]]] = []
@@ -150,17 +150,17 @@ class Readings:
             begun.append((int(period), int(slot), [bytes(packed)]))
         return [Run(period, slot, tuple(outputs)) for period, slot, outputs in begun]
 
-    def mark_sealed(self, campaign: int, run: Run) -> None:
+    def mark_sealed(self, number: int, run: Run) -> None:
         """Mark a run as sealed into one report."""
         self.store.execute(
             "UPDATE reading SET sealed = ? WHERE campaign = ? AND period = ? AND slot BETWEEN ? AND ?",
             run.slot + 1,
-            campaign,
+            number,
             run.period,
             run.slot,
             run.slot + len(run.packed) - 1,
         )
 
-    def forget(self, campaign: int) -> None:
+    def forget(self, number: int) -> None:
         """Delete the content of a campaign's slots and its waiting outputs; the slots stay used."""
-        self.store.execute("DELETE FROM reading WHERE campaign = ?", campaign)
+        self.store.execute("DELETE FROM reading WHERE campaign = ?", number)

@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 
 class Transcripts:
-    """The transcripts of one store. ``campaign`` is the store's number of a campaign; writes join the caller's
+    """The transcripts of one store. ``number`` is the store's number of a campaign; writes join the caller's
     transaction."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def of(self, campaign: int) -> list[tuple[int, bytes]]:
+    def of(self, number: int) -> list[tuple[int, bytes]]:
         """Return (period, packed output) of each report, in order."""
         query = "SELECT period, y FROM transcript WHERE campaign = ? ORDER BY period"
-        return [(int(period), bytes(packed)) for period, packed in self.store.rows(query, campaign)]
+        return [(int(period), bytes(packed)) for period, packed in self.store.rows(query, number)]
 
-    def add(self, campaign: int, period: int, packed: bytes) -> None:
+    def add(self, number: int, period: int, packed: bytes) -> None:
         """Append one report."""
-        self.store.execute("INSERT INTO transcript VALUES (?, ?, ?)", campaign, period, packed)
+        self.store.execute("INSERT INTO transcript VALUES (?, ?, ?)", number, period, packed)
 
-    def forget(self, campaign: int) -> None:
+    def forget(self, number: int) -> None:
         """Delete a campaign's transcript."""
-        self.store.execute("DELETE FROM transcript WHERE campaign = ?", campaign)
+        self.store.execute("DELETE FROM transcript WHERE campaign = ?", number)
 
 
 def for_report(joined: Joined, earlier: list[tuple[int, bytes]], period: int) -> Joined:
@@ -47,5 +47,8 @@ def for_report(joined: Joined, earlier: list[tuple[int, bytes]], period: int) ->
         OutsideSchedule: the latest report is for this period or a later one.
     """
     if earlier and earlier[-1][0] >= period:
-        raise OutsideSchedule("the clock shows a time before the latest report: set it right, and answer again")
+        raise OutsideSchedule(
+            "the clock shows a time before the latest report: correct the clock; or, if it was ahead at that report, "
+            "wait for the period after that report"
+        )
     return joined.for_report(earlier, period)

@@ -23,12 +23,13 @@ from edge_sdk.budget.policy import (
     Commitments,
     require_kept,
     require_room,
+    require_windows,
 )
 from edge_sdk.store.sqlite import Store
 
 
 class Caps:
-    """The caps of one store. ``campaign`` is the store's number of a campaign; writes join the caller's transaction."""
+    """The caps of one store. ``number`` is the store's number of a campaign; writes join the caller's transaction."""
 
     def __init__(self, store: Store, ledger: Ledger, consents: Consents) -> None:
         self.store = store
@@ -61,23 +62,23 @@ class Caps:
         spent = self._ledger.spent()
         return Budget(self.in_force(), spent, self._ledger.committed() - spent)
 
-    def require_room(self, campaign: int, worst_cases: Iterable[Commitment], now: int, choice: int = 0) -> None:
+    def require_room(self, number: int, worst_cases: Iterable[Commitment], now: int, choice: int = 0) -> None:
         """Refuse a campaign if one of its worst cases, added to all existing commitments, exceeds a cap.
 
         Args:
-            campaign: the campaign with these worst cases.
+            number: the campaign with these worst cases.
             worst_cases: the worst cases, one for each view; all of them must fit.
             now: UTC seconds.
             choice: nanonats charged for the random choice of a class or prior; 0 without a choice.
         Raises:
             BudgetRefused
         """
-        standing = Commitments(*self._ledger.committed_here(campaign), self._consents.commitments())
+        existing = Commitments(*self._ledger.committed_here(number), self._consents.commitments())
         if choice:
             chosen = Commitment.once(choice)
-            standing = Commitments(standing.committed + choice, standing.here + choice, [*standing.consented, chosen])
+            existing = Commitments(existing.committed + choice, existing.here + choice, [*existing.consented, chosen])
         for one in worst_cases:
-            require_room(self.in_force(), standing, self._ledger.carried(), one, now)
+            require_room(self.in_force(), existing, self._ledger.carried(), one, now)
 
     def require_windows(self, now: int, ahead: int) -> None:
         """Refuse if a window cap may be exceeded from ``now`` on.
@@ -91,12 +92,11 @@ class Caps:
         Raises:
             BudgetRefused
         """
-        standing = Commitments(0, 0, self._consents.commitments())
-        windows = [cap for cap in self.in_force() if cap.kind == WINDOW]
-        require_room(windows, standing, self._ledger.carried(), Commitment.once(ahead), now)
+        existing = Commitments(0, 0, self._consents.commitments())
+        require_windows(self.in_force(), existing, self._ledger.carried(), ahead, now)
 
-    def require_kept(self, campaign: int) -> None:
-        """Refuse an answer if a cap was lowered below the amount reserved.
+    def require_kept(self, number: int) -> None:
+        """Refuse an answer if a cap was lowered below the amount spent or reserved.
 
         Raises:
             BudgetRefused
@@ -107,4 +107,4 @@ class Caps:
             if cap.kind == WINDOW:
                 consented = self._consents.commitments()
                 break
-        require_kept(caps, Commitments(*self._ledger.committed_here(campaign), consented))
+        require_kept(caps, Commitments(*self._ledger.committed_here(number), consented))

@@ -22,7 +22,7 @@ class Consent:
         time: the time of the consent, UTC seconds.
         dither: secret random bytes that round numbers and choose items, the same for all answers in the campaign.
         role: the class or the declared prior under which the person answers.
-        commitment: the maximum cost.
+        commitment: the cost of one draw, the maximum number of draws, and the schedule.
         choice: nanonats charged for the random choice of the class or the prior.
         latest: the time of the latest answer; before the first answer, the time of the consent.
         floor: a lower bound of the current time: the time of the consent, or the start of the latest answer's period.
@@ -41,18 +41,18 @@ class Consent:
 class Consents:
     """The consents of one store, and the permanently declared priors.
 
-    ``campaign`` is the store's number of a campaign. Writes join the caller's transaction.
+    ``number`` is the store's number of a campaign. Writes join the caller's transaction.
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def find(self, campaign: int) -> Consent | None:
+    def find(self, number: int) -> Consent | None:
         """Return the consent to a campaign; None if the person has not agreed."""
         row = self.store.row(
             "SELECT cost, draws, answers, period_seconds, periods, time, dither, class_index, choice, latest, "
             "floor, prior FROM consent LEFT JOIN declared USING (campaign) WHERE campaign = ?",
-            campaign,
+            number,
         )
         if row is None:
             return None
@@ -66,12 +66,12 @@ class Consents:
         chosen = [Commitment.once(choice) for *_, choice in rows if choice]
         return [Commitment(*terms) for *terms, _ in rows] + chosen
 
-    def add(self, campaign: int, consent: Consent) -> None:
+    def add(self, number: int, consent: Consent) -> None:
         """Store a consent."""
         terms = consent.commitment
         self.store.execute(
             "INSERT INTO consent VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            campaign,
+            number,
             consent.time,
             consent.dither,
             terms.cost,
@@ -85,37 +85,37 @@ class Consents:
             consent.floor,
         )
 
-    def record_answer(self, campaign: int, now: int, began: int) -> None:
+    def record_answer(self, number: int, now: int, began: int) -> None:
         """Record that an answer is given at ``now``, in a period that began at ``began``."""
         self.store.execute(
-            "UPDATE consent SET latest = max(latest, ?), floor = max(floor, ?) WHERE campaign = ?", now, began, campaign
+            "UPDATE consent SET latest = max(latest, ?), floor = max(floor, ?) WHERE campaign = ?", now, began, number
         )
 
-    def set_clock(self, campaign: int, now: int) -> None:
+    def set_clock(self, number: int, now: int) -> None:
         """Lower the time of the consent and the floor to ``now`` if they are later; the latest answer's time stays."""
         self.store.execute(
-            "UPDATE consent SET time = min(time, ?), floor = min(floor, ?) WHERE campaign = ?", now, now, campaign
+            "UPDATE consent SET time = min(time, ?), floor = min(floor, ?) WHERE campaign = ?", now, now, number
         )
 
-    def worst_case(self, campaign: int, answers: int) -> tuple[int, int]:
+    def worst_case(self, number: int, answers: int) -> tuple[int, int]:
         """Return (time of the latest answer, nanonats that ``answers`` answers cost if all differ); (0, 0) without a
         consent."""
-        row = self.store.row("SELECT latest, choice, cost, draws FROM consent WHERE campaign = ?", campaign)
+        row = self.store.row("SELECT latest, choice, cost, draws FROM consent WHERE campaign = ?", number)
         if row is None:
             return 0, 0
         latest, choice, cost, draws = map(int, row)
         return latest, choice + cost * min(draws, answers)
 
-    def forget(self, campaign: int) -> None:
+    def forget(self, number: int) -> None:
         """Delete a consent; a declared prior stays."""
-        self.store.execute("DELETE FROM consent WHERE campaign = ?", campaign)
+        self.store.execute("DELETE FROM consent WHERE campaign = ?", number)
 
-    def declared_role(self, campaign: int) -> Role | None:
+    def declared_role(self, number: int) -> Role | None:
         """Return the role with the declared prior, even if the campaign was forgotten; None if none was declared."""
-        row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", campaign)
+        row = self.store.row("SELECT prior FROM declared WHERE campaign = ?", number)
         return None if row is None else Role(None, *_declaration(row[0]))
 
-    def with_declared(self, campaign: int, role: Role) -> Role:
+    def with_declared(self, number: int, role: Role) -> Role:
         """Return ``role`` with the prior and the level that were declared first, if there are any.
 
         The study stores the first declared prior, so it could not decode reports under another prior.
@@ -123,7 +123,7 @@ class Consents:
         Raises:
             CampaignError: another prior or level was declared before.
         """
-        known = self.declared_role(campaign)
+        known = self.declared_role(number)
         if known is None:
             return role
         if (role.prior or known.prior, role.level or known.level) != (known.prior, known.level):
@@ -132,7 +132,7 @@ class Consents:
             )
         return replace(known, class_index=role.class_index)
 
-    def declare(self, campaign: int, role: Role) -> Role:
+    def declare(self, number: int, role: Role) -> Role:
         """Store the prior of a role unless a prior is declared already; return the role with the declared prior.
 
         Raises:
@@ -140,10 +140,10 @@ class Consents:
         """
         from protocol import codec, personal
 
-        holds = self.with_declared(campaign, role)
+        holds = self.with_declared(number, role)
         if holds.prior is not None:
             written = codec.encode(personal.declaration_value(holds.prior, holds.level))
-            self.store.execute("INSERT OR IGNORE INTO declared VALUES (?, ?)", campaign, written)
+            self.store.execute("INSERT OR IGNORE INTO declared VALUES (?, ?)", number, written)
         return holds
 
 

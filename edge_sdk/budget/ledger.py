@@ -5,8 +5,8 @@ Entries are only added, and the amounts of the budget are sums of entries.
     committed = sum of reserve - sum of release
     spent     = sum of charge + sum of carry
 
-Forgetting is the one exception. The times of a campaign's charges show when an answer changed. So its charges are
-replaced by one ``carry`` entry, with the cost that its answers have if all of them differ.
+Forgetting, and adoption (rollback/recovery), are the exceptions. The times of a campaign's charges show when an answer
+changed. So its charges are replaced by one ``carry`` entry, with the cost that its answers have if all of them differ.
 
 The module policy decides about spending, and rollback/checkpointing detects an old copy of the ledger.
 """
@@ -31,7 +31,7 @@ class EntryKind(IntEnum):
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """An entry of the ledger: one row of its table. Its level is in nanonats."""
+    """An entry of the ledger: one row of its table. Its amount is in nanonats."""
 
     time: int
     campaign_id: bytes
@@ -40,19 +40,19 @@ class LedgerEntry:
 
     @property
     def nats(self) -> float:
-        """The level in nats, for display."""
+        """The amount in nats, for display."""
         return exact.nats(self.nanonats)
 
 
 class Ledger:
-    """The ledger of one store. ``campaign`` is the store's number of a campaign, or None for all campaigns."""
+    """The ledger of one store. ``number`` is the store's number of a campaign, or None for all campaigns."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
 
-    def add(self, campaign: int, kind: EntryKind, time: int, nanonats: int) -> None:
+    def add(self, number: int, kind: EntryKind, time: int, nanonats: int) -> None:
         """Add an entry; part of the caller's transaction."""
-        self.store.execute("INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)", time, campaign, kind, nanonats)
+        self.store.execute("INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)", time, number, kind, nanonats)
 
     def entries(self) -> list[LedgerEntry]:
         """Return all entries, oldest first."""
@@ -61,17 +61,17 @@ class Ledger:
         )
         return [LedgerEntry(time, campaign_id, EntryKind(kind), nanonats) for time, campaign_id, kind, nanonats in rows]
 
-    def spent(self, campaign: int | None = None) -> int:
+    def spent(self, number: int | None = None) -> int:
         """Return the nanonats charged or carried."""
-        return self._sum("SELECT sum(nanonats) FROM ledger WHERE kind IN (2, 4)", campaign)
+        return self._sum("SELECT sum(nanonats) FROM ledger WHERE kind IN (2, 4)", number)
 
-    def committed(self, campaign: int | None = None) -> int:
+    def committed(self, number: int | None = None) -> int:
         """Return the nanonats spent or reserved."""
         signed = "SELECT sum(CASE kind WHEN 1 THEN nanonats ELSE -nanonats END) FROM ledger WHERE kind IN (1, 3)"
-        return self._sum(signed, campaign)
+        return self._sum(signed, number)
 
-    def committed_here(self, campaign: int) -> tuple[int, int]:
-        """Return the nanonats spent or reserved: (by all campaigns, by ``campaign`` and unattributed).
+    def committed_here(self, number: int) -> tuple[int, int]:
+        """Return the nanonats spent or reserved: (by all campaigns, by ``number`` and unattributed).
 
         The store has an index for this sum.
         """
@@ -79,7 +79,7 @@ class Ledger:
             "WITH signed AS (SELECT campaign, CASE kind WHEN 1 THEN nanonats ELSE -nanonats END AS level FROM ledger "
             "WHERE kind IN (1, 3)) SELECT sum(level), sum(CASE WHEN campaign IN (?, ?) THEN level END) FROM signed"
         )
-        [[total, here]] = self.store.rows(query, campaign, UNATTRIBUTED)
+        [[total, here]] = self.store.rows(query, number, UNATTRIBUTED)
         return total or 0, here or 0
 
     def carried(self) -> list[tuple[int, int]]:
@@ -92,9 +92,9 @@ class Ledger:
     def forgotten(self) -> dict[int, int]:
         """Return an upper bound of the nanonats that each forgotten campaign has spent, by its number."""
         query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
-        return {int(campaign): int(spent) for campaign, spent in self.store.rows(query, EntryKind.CARRY)}
+        return {int(number): int(spent) for number, spent in self.store.rows(query, EntryKind.CARRY)}
 
-    def fold(self, campaign: int, time: int, worst_case: int) -> None:
+    def fold(self, number: int, time: int, worst_case: int) -> None:
         """Replace a campaign's charges by one carry entry and release its reserve; part of the caller's transaction.
 
         Args:
@@ -102,17 +102,17 @@ class Ledger:
             worst_case: nanonats that the answers would have cost if all values had been different. At least this much
                 is carried, so that the remaining budget does not reveal the number of different values.
         """
-        charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", campaign)
+        charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", number)
         carried = max(charged, worst_case)
-        unspent = self.committed(campaign) - self.spent(campaign) - (carried - charged)
-        self.store.execute("DELETE FROM ledger WHERE campaign = ? AND kind = ?", campaign, EntryKind.CHARGE)
+        unspent = self.committed(number) - self.spent(number) - (carried - charged)
+        self.store.execute("DELETE FROM ledger WHERE campaign = ? AND kind = ?", number, EntryKind.CHARGE)
         if carried:
-            self.add(campaign, EntryKind.CARRY, time, carried)
+            self.add(number, EntryKind.CARRY, time, carried)
         if unspent:
-            self.add(campaign, EntryKind.RELEASE, time, unspent)
+            self.add(number, EntryKind.RELEASE, time, unspent)
 
-    def _sum(self, query: str, campaign: int | None) -> int:
+    def _sum(self, query: str, number: int | None) -> int:
         # Spending that cannot be attributed to a campaign counts in each one.
-        one = () if campaign is None else (campaign, UNATTRIBUTED)
+        one = () if number is None else (number, UNATTRIBUTED)
         [[total]] = self.store.rows(query + (" AND campaign IN (?, ?)" if one else ""), *one)
         return total or 0

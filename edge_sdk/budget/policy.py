@@ -19,7 +19,7 @@ from protocol import exact
 DEFAULT_LIFETIME = 8 * exact.NANONATS
 """The lifetime cap of a device whose owner never set one: eight answers at 1 nat.
 
-Above about 8 nats an observer's odds can change by a factor of 3,000, so a lifetime bound protects little.
+At 8 nats an observer's odds can change by a factor of about 3,000; a higher cap protects little.
 """
 MOST_NATS = 10**6
 LIFETIME, PER_CAMPAIGN, WINDOW = "lifetime", "campaign", "window"
@@ -104,11 +104,11 @@ class Cap:
 
 @dataclass(frozen=True)
 class Commitment:
-    """The cost of a campaign, computed from its terms; levels in nanonats.
+    """The cost of a campaign, computed from its signed numbers; amounts in nanonats.
 
     Attributes:
-        cost: the cost of one fresh draw.
-        draws: maximum number of fresh draws; the number of values if each value is drawn once and there are fewer
+        cost: the cost of one fresh output.
+        draws: maximum number of fresh outputs; the number of values if each value is drawn once and there are fewer
             values than reports.
         answers_per_period, period_seconds, periods: the schedule.
     """
@@ -140,7 +140,7 @@ class Commitment:
 
 @dataclass(frozen=True)
 class Commitments:
-    """The sums of ledger and consents at one moment; levels in nanonats.
+    """The sums of ledger and consents at one moment; amounts in nanonats.
 
     Attributes:
         committed: the amount spent or reserved by all campaigns.
@@ -154,13 +154,12 @@ class Commitments:
 
 
 def require_room(
-    caps: Iterable[Cap], standing: Commitments, carried: Sequence[tuple[int, int]], commitment: Commitment, now: int
+    caps: Iterable[Cap], existing: Commitments, carried: Sequence[tuple[int, int]], commitment: Commitment, now: int
 ) -> None:
-    """Refuse a campaign if its ``commitment``, added to the existing commitments, exceeds a cap.
+    """Refuse a campaign if its ``commitment``, added to the ``existing`` commitments, exceeds a cap.
 
-    The spending of a forgotten campaign counts in a window as if it had happened at the time of forgetting, which errs
-    towards privacy. A draw is never made before its consent (see ``Device.answer``). So spending that is older than a
-    whole window at the consent shares no window with a draw.
+    A draw is never made before its consent (see ``Device.answer``). So spending that happened more than one window
+    before the consent shares no window with a draw.
 
     Args:
         carried: (time, nanonats spent) of forgotten campaigns.
@@ -168,22 +167,52 @@ def require_room(
         BudgetRefused
     """
     for cap in caps:
-        if cap.kind == WINDOW:
-            recent = sum(spent for time, spent in carried if time > now - cap.seconds)
-            already = recent + sum(other.worst_within(cap.seconds) for other in standing.consented)
-            wanted = commitment.worst_within(cap.seconds)
-        else:
-            already = standing.here if cap.kind == PER_CAMPAIGN else standing.committed
-            wanted = commitment.worst_case
-        if already + wanted > cap.nanonats:
+        wanted = commitment.worst_within(cap.seconds) if cap.kind == WINDOW else commitment.worst_case
+        left = cap.nanonats - _counted(cap, existing, carried, now)
+        if wanted > left:
             raise BudgetRefused(
-                f"the campaign may cost {exact.in_nats(wanted)} at worst, but {cap} leaves "
-                f"{exact.in_nats(max(0, cap.nanonats - already))} of {exact.in_nats(cap.nanonats)}: forget a campaign, "
-                "or refuse this one"
+                f"the campaign may cost {exact.in_nats(wanted)} at worst, but {_left_of(cap, left)}: forget a "
+                "campaign, or refuse this one"
             )
 
 
-def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
+def require_windows(
+    caps: Iterable[Cap], existing: Commitments, carried: Sequence[tuple[int, int]], ahead: int, now: int
+) -> None:
+    """Refuse the current time if the cap of a window may be exceeded from ``now`` on.
+
+    Args:
+        carried: (time, nanonats spent) of forgotten campaigns.
+        ahead: nanonats that answers with dates after ``now`` may have cost.
+    Raises:
+        BudgetRefused
+    """
+    for cap in caps:
+        left = cap.nanonats - _counted(cap, existing, carried, now)
+        if cap.kind == WINDOW and ahead > left:
+            raise BudgetRefused(
+                f"answers dated after the current time may have cost {exact.in_nats(ahead)}, but "
+                f"{_left_of(cap, left)}: wait, or forget a campaign"
+            )
+
+
+def _counted(cap: Cap, existing: Commitments, carried: Sequence[tuple[int, int]], now: int) -> int:
+    """Return the nanonats that count against a cap.
+
+    The spending of a forgotten campaign counts in a window as if it had happened at the time of forgetting, which errs
+    towards privacy.
+    """
+    if cap.kind != WINDOW:
+        return existing.here if cap.kind == PER_CAMPAIGN else existing.committed
+    recent = sum(spent for time, spent in carried if time > now - cap.seconds)
+    return recent + sum(other.worst_within(cap.seconds) for other in existing.consented)
+
+
+def _left_of(cap: Cap, left: int) -> str:
+    return f"{cap} leaves {exact.in_nats(max(0, left))} of {exact.in_nats(cap.nanonats)}"
+
+
+def require_kept(caps: Iterable[Cap], existing: Commitments) -> None:
     """Refuse an answer if a cap is below the existing commitments, because the owner lowered it later.
 
     The check uses consents and never answers, so it stops a device at the same moment for all answers.
@@ -192,14 +221,11 @@ def require_kept(caps: Iterable[Cap], standing: Commitments) -> None:
         BudgetRefused
     """
     for cap in caps:
-        if cap.kind == WINDOW:
-            committed = sum(other.worst_within(cap.seconds) for other in standing.consented)
-        else:
-            committed = standing.here if cap.kind == PER_CAMPAIGN else standing.committed
+        committed = _counted(cap, existing, (), 0)
         if committed > cap.nanonats:
             raise BudgetRefused(
-                f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, less than is spent or reserved, "
-                f"{exact.in_nats(committed)}: forget a campaign"
+                f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, but {exact.in_nats(committed)} is spent or "
+                "reserved: forget a campaign"
             )
 
 

@@ -49,8 +49,8 @@ class Agreements(Session):
                 ``choose_class`` chooses one at random by the person's history.
             prior: the weight of each value for the person, as whole numbers above zero, in a campaign for people's own
                 priors. Consent declares it publicly and permanently.
-            level: the person's own level in nats, at most the campaign's; only with a prior. It is declared with the
-                prior, so it must not depend on an answer.
+            level: a personal level in nats, at most the campaign's; only with a prior. It is declared with the prior,
+                so it must not depend on an answer.
         Raises:
             UnknownCampaign: this device has not joined it.
             ConsentMissing: the campaign asks for a class or a prior, and none is given.
@@ -71,7 +71,8 @@ class Agreements(Session):
         """Record the consent under a class chosen at random; the class whose prior is nearest to the person's history
         is the most likely.
 
-            P(nearest class) = e^level / (e^level + C - 1),   P(each other class) = 1 / (e^level + C - 1)
+            P(nearest class) = e^level / (e^level + C - 1),   P(each other class) = 1 / (e^level + C - 1),
+            C = number of classes
 
         The class is drawn once, and ``level`` is charged at once. The caps must leave room for this charge and for the
         most expensive class. A person who agreed before keeps their class. After forgetting, the class is drawn and
@@ -173,7 +174,7 @@ class Agreements(Session):
         """Store the code that admits this device to a campaign for enrolled devices; ``outbox.send`` redeems it.
 
         The first upload after consent redeems the code, together with the device's enrolment. The code is deleted once
-        the study has admitted the device. Another code replaces a code that the study refused.
+        the study has admitted the device. A later code replaces an earlier one, also one that the study refused.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.

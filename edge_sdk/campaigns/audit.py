@@ -54,7 +54,7 @@ def audit(campaign: Campaign, history: Mapping[str, int] | None = None, view: in
     # The person's class is not known here, so each class gets the same prior and the worst level is reported.
     prior = prior_of_counts(size, counts) * max(1, len(campaign.classes))
     channels = class_channels(channel, len(campaign.classes)) if campaign.classes else (channel,)
-    # The inputs of a view of districts have no distance.
+    # The inputs of a view that coarsens the answer have no distance.
     metric = Metric.of(domain) if domain.kind in METRICS and isinstance(coarsening, Identity) else None
     request = LevelsRequest(prior, (0, level // 2, level), metric=metric)
     found = levels.worst_table([structure_of(one, MOST_STEPS) for one in channels], request)

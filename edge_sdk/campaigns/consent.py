@@ -52,9 +52,9 @@ def agree(
     )
     dither = urandom(DITHER_BYTES)
     with records.store.transaction():
-        campaign = records.campaigns.require_joined(joined.signed.id)
-        role = records.consents.declare(campaign, named)
-        consent = records.consents.find(campaign)
+        number = records.campaigns.require_joined(joined.signed.id)
+        role = records.consents.declare(number, named)
+        consent = records.consents.find(number)
         if consent is not None:
             if named.class_index not in (None, consent.role.class_index):
                 raise CampaignError(
@@ -64,7 +64,7 @@ def agree(
             return
         if not joined.of(role).complete:
             raise incomplete(joined.campaign)
-        _agree(records, joined.of(role), campaign, now, dither)
+        _agree(records, joined.of(role), number, now, dither)
 
 
 def choose(
@@ -87,16 +87,16 @@ def choose(
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
-        campaign = records.campaigns.require_joined(joined.signed.id)
-        consent = records.consents.find(campaign)
+        number = records.campaigns.require_joined(joined.signed.id)
+        consent = records.consents.find(number)
         if consent is not None:
             return names[consent.role.class_index or 0]
         # A refusal must not depend on the draw, so room is needed for the choice and the most expensive class.
-        records.caps.require_room(campaign, joined.commitments, now, choice=nanonats)
-        _require_introduction(records, joined, campaign)
+        records.caps.require_room(number, joined.commitments, now, choice=nanonats)
+        _require_enrolment_room(records, joined, number)
         counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
         class_index = channel.sample(personal.nearest_prior(counts, priors), rand)
-        _agree(records, joined.of(Role(class_index)), campaign, now, dither, choice=nanonats)
+        _agree(records, joined.of(Role(class_index)), number, now, dither, choice=nanonats)
     return names[class_index]
 
 
@@ -120,17 +120,17 @@ def choose_prior(
     # The bytes are drawn before the history is read, so that the draw cannot depend on it.
     dither, rand = urandom(DITHER_BYTES), urandom(channel.rand_bytes)
     with records.store.transaction():
-        campaign = records.campaigns.require_joined(joined.signed.id)
-        role, charged = records.consents.declared_role(campaign), 0
+        number = records.campaigns.require_joined(joined.signed.id)
+        role, charged = records.consents.declared_role(number), 0
         if role is None:
             # A refusal must not depend on the draw, so room is needed for the choice and the most expensive prior.
-            records.caps.require_room(campaign, [most], now, choice=nanonats)
-            _require_introduction(records, joined, campaign)
+            records.caps.require_room(number, [most], now, choice=nanonats)
+            _require_enrolment_room(records, joined, number)
             counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
             role, charged = Role(prior=listed[channel.sample(personal.nearest_prior(counts, listed), rand)]), nanonats
-            records.consents.declare(campaign, role)
-        if records.consents.find(campaign) is None:
-            _agree(records, joined.of(role), campaign, now, dither, charged)
+            records.consents.declare(number, role)
+        if records.consents.find(number) is None:
+            _agree(records, joined.of(role), number, now, dither, charged)
     return role.prior or listed[0]
 
 
@@ -140,19 +140,19 @@ def present_code(records: Records, joined: Joined, code: str) -> None:
         raise CampaignError(
             f"{joined.campaign.title!r} takes reports from every device and needs no code: leave it out"
         )
-    # Imported here, because it loads hashlib, which a unit sets up first (unit/daemon).
+    # Imported here, because it loads hashlib, and a unit must first choose Python's built-in digests (unit/daemon).
     from protocol import link
 
     if not link.is_code(code):
         raise CampaignError(f"a code must have 1 to {link.MAX_CODE} letters, digits, - and _: copy the whole code")
     with records.store.transaction():
-        campaign = records.campaigns.require_joined(joined.signed.id)
-        if records.outbox.code(campaign) == code:
+        number = records.campaigns.require_joined(joined.signed.id)
+        if records.outbox.code(number) == code:
             return
-        if not records.outbox.code(campaign) and records.consents.find(campaign) is not None:
+        if not records.outbox.code(number) and records.consents.find(number) is not None:
             records.outbox.require_room(joined.longest_enrolment)
-            records.outbox.enqueue(campaign, records.member(joined.signed.id).enrolment())
-        records.outbox.set_code(campaign, code)
+            records.outbox.enqueue(number, records.member(joined.signed.id).enrolment())
+        records.outbox.set_code(number, code)
 
 
 def no_consent(joined: Joined) -> ConsentMissing:
@@ -160,33 +160,33 @@ def no_consent(joined: Joined) -> ConsentMissing:
     return ConsentMissing(f"the person has not agreed to {joined.campaign.title!r} yet: consent first")
 
 
-def _agree(records: Records, joined: Joined, campaign: int, now: int, dither: bytes, choice: int = 0) -> None:
+def _agree(records: Records, joined: Joined, number: int, now: int, dither: bytes, choice: int = 0) -> None:
     """Reserve the worst case, charge the choice of class or prior, and store the consent, in the caller's
     transaction."""
-    if joined.campaign.transcript and records.readings.used(campaign):
+    if joined.campaign.transcript and records.readings.used(number):
         raise CampaignError(
             f"{joined.campaign.title!r} was forgotten after an answer, which deleted its transcript: every later "
             "answer needs the transcript, so the campaign cannot be answered again"
         )
     commitment = joined.commitment
-    records.caps.require_room(campaign, joined.commitments, now, choice)
-    _require_introduction(records, joined, campaign)
-    records.ledger.add(campaign, EntryKind.RESERVE, now, commitment.worst_case + choice)
+    records.caps.require_room(number, joined.commitments, now, choice)
+    _require_enrolment_room(records, joined, number)
+    records.ledger.add(number, EntryKind.RESERVE, now, commitment.worst_case + choice)
     if choice:
-        records.ledger.add(campaign, EntryKind.CHARGE, now, choice)
-    records.consents.add(campaign, Consent(now, dither, joined.role, commitment, choice, now, now))
-    if introduces(records, joined, campaign):
-        records.outbox.enqueue(campaign, joined.enrolment())
+        records.ledger.add(number, EntryKind.CHARGE, now, choice)
+    records.consents.add(number, Consent(now, dither, joined.role, commitment, choice, now, now))
+    if enrols(records, joined, number):
+        records.outbox.enqueue(number, joined.enrolment())
 
 
-def introduces(records: Records, joined: Joined, campaign: int) -> bool:
+def enrols(records: Records, joined: Joined, number: int) -> bool:
     """Return whether the device sends its enrolment itself: the campaign is open, or the person has a code."""
-    return joined.campaign.enrolment == "open" or bool(records.outbox.code(campaign))
+    return joined.campaign.enrolment == "open" or bool(records.outbox.code(number))
 
 
-def _require_introduction(records: Records, joined: Joined, campaign: int) -> None:
+def _require_enrolment_room(records: Records, joined: Joined, number: int) -> None:
     """Refuse if the queue has no room for the enrolment, which has the same length in every class."""
-    if introduces(records, joined, campaign):
+    if enrols(records, joined, number):
         records.outbox.require_room(joined.longest_enrolment)
 
 

@@ -35,7 +35,7 @@ class Invitation:
         if campaign_id(self.data) != self.link.campaign_id:
             raise InvitationRefused(
                 f"{self.link.host} sent other bytes than the campaign that the link names: ask the person who gave you "
-                "the link"
+                "the link for a new one"
             )
 
 

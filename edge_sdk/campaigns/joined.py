@@ -40,8 +40,8 @@ class Joined:
         signed: the signed campaign.
         key: the device's key for this campaign.
         role: the class or the declared prior of the person.
-        expected: the posterior that the next report is designed for, in a campaign with transcripts; None before any
-            report, and in every other campaign.
+        expected: the prior that the next report's channel is designed for (the posterior after the earlier reports), in
+            a campaign with transcripts; None until ``for_report`` or ``as_drawn`` sets it, and in every other campaign.
     """
 
     signed: SignedCampaign
@@ -62,7 +62,7 @@ class Joined:
     @property
     def campaign(self) -> Campaign:
         """The verified campaign."""
-        return self.signed.terms
+        return self.signed.campaign
 
     def of(self, role: Role) -> Joined:
         """Return this campaign in another role."""
@@ -119,7 +119,7 @@ class Joined:
 
     @property
     def _derived(self) -> tuple[OwnPrior | TranscriptPrior, tuple[int, ...]] | None:
-        """The rule and the prior that determine this person's channel; None if it is the campaign's channel."""
+        """The notion and the prior that determine this person's channel; None if it is the campaign's channel."""
         notion = self.campaign.notion
         if isinstance(notion, OwnPrior) and self.role.prior is not None:
             return notion, self.role.prior

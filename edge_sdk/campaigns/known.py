@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Campaigns:
-    """The campaigns of one store. ``campaign`` is the store's number of a campaign; writes join the caller's
+    """The campaigns of one store. ``number`` is the store's number of a campaign; writes join the caller's
     transaction."""
 
     def __init__(self, store: Store) -> None:
@@ -43,9 +43,9 @@ class Campaigns:
             raise _unknown(campaign_id)
         return int(row[0])
 
-    def is_joined(self, campaign: int) -> bool:
+    def is_joined(self, number: int) -> bool:
         """Return whether a campaign is joined now."""
-        return self.store.row("SELECT 1 FROM joined WHERE campaign = ?", campaign) is not None
+        return self.store.row("SELECT 1 FROM joined WHERE campaign = ?", number) is not None
 
     def require_joined(self, campaign_id: bytes) -> int:
         """Return the number of a campaign that is joined now; refuse a campaign that another process has forgotten.
@@ -53,10 +53,10 @@ class Campaigns:
         Raises:
             UnknownCampaign
         """
-        campaign = self.number(campaign_id)
-        if not self.is_joined(campaign):
+        number = self.number(campaign_id)
+        if not self.is_joined(number):
             raise _unknown(campaign_id)
-        return campaign
+        return number
 
     def number_and_closing(self, joined: Joined) -> tuple[int, int | None]:
         """Return the number of a campaign that is joined now, and the time of its early closing.
@@ -104,7 +104,7 @@ class Campaigns:
         self.store.execute("INSERT OR IGNORE INTO known (id) VALUES (?)", campaign_id)
         return self.number(campaign_id)
 
-    def add(self, campaign: int, joined: Joined, given: str | None) -> None:
+    def add(self, number: int, joined: Joined, given: str | None) -> None:
         """Store a campaign that is not joined yet.
 
         Args:
@@ -114,36 +114,36 @@ class Campaigns:
         signed = joined.campaign.addresses
         self.store.execute(
             "INSERT INTO joined VALUES (?, ?, ?, ?, ?)",
-            campaign,
+            number,
             joined.signed.author,
             joined.signed.data,
             " ".join(signed or ([given] if given else [])),
             bool(signed),
         )
 
-    def addresses(self, campaign: int) -> tuple[str, ...]:
+    def addresses(self, number: int) -> tuple[str, ...]:
         """Return the addresses for a joined campaign's reports, in the order in which they are tried; () if there are
         none."""
-        row = self.store.row("SELECT addresses FROM joined WHERE campaign = ?", campaign)
+        row = self.store.row("SELECT addresses FROM joined WHERE campaign = ?", number)
         return () if row is None else tuple(row[0].split())
 
-    def signs_addresses(self, campaign: int) -> bool:
+    def signs_addresses(self, number: int) -> bool:
         """Return whether the addresses of a joined campaign are part of its signed bytes."""
-        row = self.store.row("SELECT signed FROM joined WHERE campaign = ?", campaign)
+        row = self.store.row("SELECT signed FROM joined WHERE campaign = ?", number)
         return row is not None and bool(row[0])
 
-    def set_address(self, campaign: int, given: str) -> None:
+    def set_address(self, number: int, given: str) -> None:
         """Store another address for a campaign that names no address."""
-        self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", given, campaign)
+        self.store.execute("UPDATE joined SET addresses = ? WHERE campaign = ?", given, number)
 
     def closed_early(self, campaign_id: bytes) -> int | None:
         """Return the time of a campaign's early closing, in UTC seconds; None if the device has no notice of it."""
         row = self.store.row("SELECT closes FROM closing JOIN known ON campaign = number WHERE id = ?", campaign_id)
         return None if row is None else int(row[0])
 
-    def close_early(self, campaign: int, closes: int) -> None:
+    def close_early(self, number: int, closes: int) -> None:
         """Store permanently that a campaign is closed from ``closes`` on."""
-        self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", campaign, closes)
+        self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", number, closes)
 
     def require_open(self, joined: Joined, now: int) -> None:
         """Refuse a campaign that is over, or that its author has closed early.

@@ -142,16 +142,16 @@ class Membership(Trust, Agreements):
         """
         campaigns, given = self.records.campaigns, address_of(address).text
         with self._store.transaction():
-            campaign = campaigns.require_joined(campaign_id)
-            if campaigns.signs_addresses(campaign):
-                signed = " or ".join(campaigns.addresses(campaign))
+            number = campaigns.require_joined(campaign_id)
+            if campaigns.signs_addresses(number):
+                signed = " or ".join(campaigns.addresses(number))
                 raise AddressRefused(
                     "the address cannot be set, because the campaign's author signed the addresses for its reports: "
                     f"{signed}"
                 )
-            if campaigns.addresses(campaign) != (given,):
-                campaigns.set_address(campaign, given)
-                self.outbox.restart_upload(campaign)
+            if campaigns.addresses(number) != (given,):
+                campaigns.set_address(number, given)
+                self.outbox.restart_upload(number)
 
     def close_early(self, data: bytes) -> Terms:
         """Close a joined campaign early, with its author's signed notice; return its terms.
@@ -207,12 +207,12 @@ class Membership(Trust, Agreements):
             )
         with self._store.transaction():
             campaigns.require_open(joined, now)
-            campaign = campaigns.numbered(joined.signed.id)
-            if not campaigns.is_joined(campaign):
-                self.records.caps.require_room(campaign, joined.commitments, now)
-                campaigns.add(campaign, joined, given)
-            elif given and not campaigns.signs_addresses(campaign):
-                self._keep_address(campaign, given)
+            number = campaigns.numbered(joined.signed.id)
+            if not campaigns.is_joined(number):
+                self.records.caps.require_room(number, joined.commitments, now)
+                campaigns.add(number, joined, given)
+            elif given and not campaigns.signs_addresses(number):
+                self._keep_address(number, given)
         campaigns.keep_open(joined)
         return self._terms_now(joined)
 
@@ -231,19 +231,19 @@ class Membership(Trust, Agreements):
             )
         return Joined.open(data, trusted, self._store.secret)
 
-    def _keep_address(self, campaign: int, given: str) -> None:
+    def _keep_address(self, number: int, given: str) -> None:
         """Store the address of a campaign that has none; part of the caller's transaction.
 
         Raises:
             AddressRefused: the campaign has another address.
         """
-        known = self.records.campaigns.addresses(campaign)
+        known = self.records.campaigns.addresses(number)
         if known and known != (given,):
             raise AddressRefused(
                 f"reports in this campaign are already sent to {known[0]}: leave the other address out, or set it first"
             )
         if not known:
-            self.records.campaigns.set_address(campaign, given)
+            self.records.campaigns.set_address(number, given)
 
     def _terms_now(self, joined: Joined, language: str | None = None) -> Terms:
         """Return the terms, completed with the store's facts that are not part of the signed campaign."""

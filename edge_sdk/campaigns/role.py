@@ -131,7 +131,7 @@ def priors_of(campaign: Campaign) -> list[Sequence[int]]:
 
 
 def incomplete(campaign: Campaign) -> ConsentMissing:
-    """Return the error that names the class or prior missing for consent."""
+    """Return the error for a consent without the class or the prior that the campaign asks for."""
     if campaign.classes:
         return ConsentMissing(
             f"{campaign.title!r} has classes of people: consent as one of {', '.join(campaign.classes)}"

@@ -1,10 +1,10 @@
 """Continue with the study's next campaign, if the unit's owner permitted it beforehand.
 
 The owner agreed to one campaign. The permission to follow covers a later campaign of the same author under three
-conditions. The fields in ``SAME``, which include the promise, and the maps and shares of the views are equal. It closes
-later. It costs no more, both for one answer and in the worst case. So only the title, the languages, the schedule, the
-minimum number of devices and the mechanism with its channels may differ. Any other campaign needs the owner's consent.
-The caps do not change.
+conditions. The fields in ``SAME`` are equal (they include the promise), and so are the map and the weight of each view.
+It closes later. It costs no more, both for one answer and in the worst case. So only the title, the languages, the
+schedule, the minimum number of devices and the mechanism with its channels may differ. Any other campaign needs the
+owner's consent. The caps do not change.
 
 unit/agent decides when to ask for the next campaign, and transport/download fetches it.
 """

@@ -34,7 +34,7 @@ class ClassTerms:
         name: the class's name, as an argument of ``Device.consent``.
         shown: the class's name in the language of the terms.
         level: the level declared for the class, in nats.
-        cost: the cost of one fresh answer, in nats.
+        cost: the cost of one fresh output, in nats.
         worst_case: the cost of all answers together, in nats.
     """
 
@@ -93,7 +93,7 @@ class Terms:
         coded: whether a code admits this device; the issuer of the code could learn which reports are this device's.
         level: the declared level in nats: the campaign's, the level of the person's class once it is chosen, or a
             personal level once it is declared.
-        cost: the cost in nats of one fresh answer, for the most expensive view.
+        cost: the cost in nats of one fresh output, for the most expensive view.
         cost_nanonats: this cost in nanonats, exactly.
         worst_case: the cost in nats of all answers together, for the most expensive view; consent reserves the cost for
             this device's view.
@@ -157,7 +157,7 @@ class Terms:
 
     @property
     def cost(self) -> float:
-        """The cost of one fresh answer in nats."""
+        """The cost of one fresh output in nats."""
         return exact.nats(self.cost_nanonats)
 
     @property
@@ -257,7 +257,7 @@ class Terms:
         Returns:
             The terms in that language, if the campaign has it.
         """
-        campaign = signed.terms
+        campaign = signed.campaign
         cost, worst, map_ = certificate.cost, certificate.cost * campaign.most_draws, None
         if not is_plain(campaign.views):
             whole, map_ = campaign.certificate, campaign.views[view].map

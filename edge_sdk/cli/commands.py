@@ -32,17 +32,24 @@ if TYPE_CHECKING:
 
 def consent(options: argparse.Namespace) -> Printed:
     """``consent ID``: agree to a campaign; return the amounts reserved and remaining."""
+    chooses = options.choose_class is not None or options.choose_prior is not None
+    if chooses and (options.prior is not None or options.level is not None):
+        raise Usage(
+            "the device chooses, so --prior and --level have no effect: leave them out; --history names the counts"
+        )
+    if options.history is not None and not chooses:
+        raise Usage("--history needs --choose-class or --choose-prior: only then does the device use the counts")
     with Device.open(options.store) as device:
         campaign_id = find(device, options.id)
-        counts = None if options.prior is None else _counts(options.prior)
+        prior, history = (None if file is None else _counts(file) for file in (options.prior, options.history))
         chosen = None
         try:
             if options.choose_class is not None:
-                device.choose_class(campaign_id, options.choose_class, counts)
+                device.choose_class(campaign_id, options.choose_class, history)
             elif options.choose_prior is not None:
-                chosen = device.choose_prior(campaign_id, options.choose_prior, counts)
+                chosen = device.choose_prior(campaign_id, options.choose_prior, history)
             else:
-                device.consent(campaign_id, as_class=options.as_class, prior=counts, level=options.level)
+                device.consent(campaign_id, as_class=options.as_class, prior=prior, level=options.level)
         except ValueError as error:
             raise error if isinstance(error, HalftruthError) else Usage(f"invalid level: {error}") from None
         terms, budget = device.terms(campaign_id), device.budget
@@ -178,7 +185,7 @@ def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
         whole: whether to return all counts.
     Raises:
         Incomplete: an attempt is not due yet, an attempt failed, the study refused an envelope or does not have its
-            campaign, or an envelope has no address.
+            campaign, an envelope has no address, or no envelope is for the named address.
     """
     from edge_sdk.transport.upload import Outcome
 
@@ -278,7 +285,8 @@ def _declaration(device: Device, campaign_id: bytes, options: argparse.Namespace
         raise error if isinstance(error, HalftruthError) else Usage(f"invalid level: {error}") from None
     return {
         "campaign": campaign_id.hex(),
-        "public": "the shares below, permanently, to everybody who can read the study's keys",
+        "public": "the probabilities in the column 'before' become public permanently, for everybody who can read the "
+        "study's keys",
         "declared_before": declared.declared_before,
         "level": declared.level,
         "cost": declared.cost,

@@ -125,7 +125,10 @@ def _trusted(device: Device, beginning: str) -> bytes:
     found = [author.public for author in device.trusted if beginning and author.fingerprint.startswith(beginning)]
     if len(found) != 1:
         which = "more than one trusted key begins" if found else "no trusted key begins"
-        raise Usage(f"the fingerprint of {which} with the given characters: the command trust lists the fingerprints")
+        raise Usage(
+            f"the fingerprint of {which} with the given characters: give more or other characters; the command 'trust' "
+            "lists the fingerprints"
+        )
     return found[0]
 
 
@@ -190,12 +193,14 @@ def find(device: Device, beginning: str) -> bytes:
     """
     if not beginning:
         raise UnknownCampaign(
-            "the id is empty: name the campaign by the beginning of its id, as the ledger command lists it"
+            "the id is empty: name the campaign by the beginning of its id, as the command 'ledger' lists it"
         )
     found = [campaign_id for campaign_id in device.campaigns if campaign_id.hex().startswith(beginning.lower())]
     if len(found) != 1:
         which = "more than one joined campaign begins" if found else "no joined campaign begins"
-        raise UnknownCampaign(f"the id of {which} with the given digits: the ledger command lists the ids")
+        raise UnknownCampaign(
+            f"the id of {which} with the given digits: give more or other digits; the command 'ledger' lists the ids"
+        )
     return found[0]
 
 

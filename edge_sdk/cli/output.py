@@ -1,6 +1,6 @@
 """Format the result of a command as names and values for people.
 
-Scripts get the names and values unchanged. For people, this module formats nats, times and shares.
+Scripts get the names and values unchanged. For people, this module formats nats, times and probabilities.
 
 The modules commands, joining and upkeep return the results; exit_codes lists the exit codes.
 """
@@ -16,7 +16,7 @@ from protocol import exact
 from protocol.errors import HalftruthError
 
 Printed: TypeAlias = dict[str, object]
-"""The result of a command, by name."""
+"""The result of a command: values by name."""
 
 NATS = {
     "cost", "level", "worst_case", "spent", "reserved", "remaining", "nats", "declared", "audited", "epsilon",
@@ -24,11 +24,12 @@ NATS = {
 }  # fmt: skip
 TIMES = {"opens", "closes", "closed_early", "time", "next_attempt", "known_past"}
 SHARES = {"fits_true", "probability_before", "probability_after", "before", "most_after"}
-"""Shares that are rounded up, so that no disclosure is understated."""
+"""Probabilities that are rounded up, so that no disclosure is understated."""
 DELTAS = {"ldp", "lip"}
 """Bounds on delta at a level, rounded up for the same reason."""
 LOW_SHARES = {"fits_other", "least_after"}
-"""Shares that are rounded down, for the same reason: a report that also fits other answers protects the person."""
+"""Probabilities that are rounded down, for the same reason: a report that also fits other answers protects the
+person."""
 
 
 class Usage(HalftruthError):

@@ -45,7 +45,7 @@ class Declaration:
         declared_before: whether this prior was declared before; a declared prior is permanent and cannot be replaced.
         level_nanonats: the level of protection.
         own_level: whether this is a personal level, and not the campaign's.
-        cost_nanonats: the cost of one fresh answer under this prior.
+        cost_nanonats: the cost of one fresh output under this prior.
         worst_case_nanonats: the cost of all answers together.
         candidates: number of priors in the public list from which ``Device.choose_prior`` chooses.
         chosen_worst_case_nanonats: the cost of all answers together under the most expensive prior of this list,
@@ -68,7 +68,7 @@ class Declaration:
 
     @property
     def cost(self) -> float:
-        """The cost of one fresh answer in nats."""
+        """The cost of one fresh output in nats."""
         return exact.nats(self.cost_nanonats)
 
     @property

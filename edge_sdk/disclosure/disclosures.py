@@ -70,7 +70,8 @@ class Disclosures(Session):
     def history(self, campaign_id: bytes) -> dict[str, int]:
         """Return the number of reports of each value: the person's history, which never leaves the device.
 
-        If this device's view has districts, the history counts districts; finer values were never stored.
+        If this device's view coarsens the answer, the history counts its groups or districts; finer values were never
+        stored.
 
         Args:
             campaign_id: id of a joined campaign, 16 bytes.

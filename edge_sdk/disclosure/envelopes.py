@@ -43,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True)
 class OutputMeaning:
-    """The answers that an output fits: no other output is more likely if one of them is the true answer.
+    """The answers that an output fits: for each of these answers, no other output is more likely.
 
     A vector of independent bits fits the answers whose bit is set.
 
@@ -96,7 +96,7 @@ def waiting_envelopes(device: Device, campaign_id: bytes | None = None) -> tuple
         WaitingEnvelope(one.campaign_id, decode(envelope).kind.name.lower(), envelope, parts(envelope))
         for one in device.outbox.destinations()
         if campaign_id in (None, one.campaign_id)
-        for envelope in device.outbox.waiting(one.campaign)
+        for envelope in device.outbox.waiting(one.number)
     )
 
 

@@ -79,8 +79,8 @@ class CampaignExposure:
         campaign_id, title: the campaign's id and title.
         domain: the domain of the values.
         draws: number of outputs drawn from each channel.
-        extra: nanonats from other sources: the choice of a class, and draws before the campaign was forgotten and
-            joined again. None if there is no bound.
+        extra: nanonats from other sources: the random choice of a class or prior, and draws before the campaign was
+            forgotten and joined again. None if there is no bound.
         budgets: the budgets of the values, if the campaign's notion has budgets and bounds all pairs.
     """
 
@@ -151,8 +151,8 @@ class Exposure:
         return Level(0 if x == other else self._sum([x], [other]), x, other)
 
     def value(self, x: int) -> Level:
-        """Return the largest ``pair(x, other)`` over all inputs ``other``; or, without an ``other``, an upper bound of
-        it."""
+        """Return the largest ``pair(x, other)`` over all inputs ``other``; a result whose ``other`` is None is an upper
+        bound of it."""
         return self._worst([x])
 
     @cached_property

@@ -73,7 +73,8 @@ def bounded(before: Fraction, level: int | None) -> Fraction:
 
 
 def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
-    """Return the probability that a report fits input ``x`` if x is the answer, and a lower bound for any other answer.
+    """Return the probability that a report fits input ``x`` if x is the answer, and a lower bound of this probability
+    if any other input is the answer.
 
     A report fits an input if no other output is more likely for this input. A vector of independent bits fits the
     inputs whose bit is set.
@@ -83,7 +84,7 @@ def fits(channel: Channel, x: int) -> tuple[Fraction, Fraction]:
 
 
 def prior_of_counts(size: int, counts: Mapping[int, int]) -> list[int]:
-    """Return the prior of a history over ``size`` values: the counts, plus one for each value."""
+    """Return the prior of a history over ``size`` values as weights: the counts, plus one for each value."""
     weights = [1] * size
     for value, times in counts.items():
         weights[value] += times

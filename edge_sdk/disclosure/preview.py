@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.consent import introduces, no_consent
+from edge_sdk.campaigns.consent import enrols, no_consent
 from edge_sdk.disclosure.exposure import CampaignExposure, Exposure, ViewChannel
 from edge_sdk.disclosure.posterior import Posterior, bounded, fits, posterior_of
 from protocol import exact
@@ -34,8 +34,8 @@ class Preview:
 
     Attributes:
         report_bytes: maximum length of the report, the same for every answer; early reports are a few bytes shorter.
-        waiting_bytes: length of the campaign's waiting envelopes; before consent, length of the enrolment if the device
-            sends one.
+        waiting_bytes: length of the campaign's waiting envelopes; before consent, maximum length of the enrolment if
+            the device sends one.
         upload_bytes: total length of the campaign's next upload.
         fits_true: probability that a report fits the answer if the answer is true (see ``posterior.fits``). If no
             answer is given, it is for the most exposed answer in the audit. In a campaign with views, "the answer"
@@ -44,7 +44,7 @@ class Preview:
         fits_other: a lower bound of the probability that a report fits this answer if another answer is true. The
             disclosure follows from ``fits_true`` and ``fits_other`` together.
         posterior: the probabilities of the answer for an observer whose prior is this person's history.
-        cost_nanonats: the charge for this answer; if no answer is given, the charge for a fresh answer.
+        cost_nanonats: the charge for this answer; if no answer is given, the charge for a fresh output.
     """
 
     report_bytes: int
@@ -79,28 +79,28 @@ class Transcript:
 def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int) -> Preview:
     """Implement ``Device.preview``."""
     joined = records.member(campaign_id)
-    campaign = records.campaigns.number(campaign_id)
-    if isinstance(joined.campaign.domain, Form) and records.consents.find(campaign) is None:
+    number = records.campaigns.number(campaign_id)
+    if isinstance(joined.campaign.domain, Form) and records.consents.find(number) is None:
         if value is not None:
             # The numbers would reveal which questions this device is asked.
             raise no_consent(joined)
-        return _of_every_view(joined, introduces(records, joined, campaign))
-    earlier, period = records.transcripts.of(campaign), _period_near(joined.campaign, now)
+        return _of_every_view(joined, enrols(records, joined, number))
+    earlier, period = records.transcripts.of(number), _period_near(joined.campaign, now)
     if earlier:
         joined = joined.for_report(earlier, max(period, earlier[-1][0] + 1))
     channel, certificate = joined.channel, joined.certificate
     x = cost = None
     again = False
     if value is not None:
-        x = joined.input(value, _dither(records, campaign))
-        kept = records.memo.recall(campaign, x)
+        x = joined.input(value, _dither(records, number))
+        kept = records.memo.recall(number, x)
         again = kept is not None and kept.period == period
         cost = 0 if kept is not None and (joined.campaign.transcript is None or again) else certificate.cost
     # With one answer per period, the same answer in this period gives the same report and adds nothing to the queue.
     waits = again and joined.campaign.answers_per_period == 1
-    waiting_bytes = sum(map(len, records.outbox.waiting(campaign)))
-    introduced = introduces(records, joined, campaign)
-    if introduced and records.consents.find(campaign) is None:
+    waiting_bytes = sum(map(len, records.outbox.waiting(number)))
+    sends_enrolment = enrols(records, joined, number)
+    if sends_enrolment and records.consents.find(number) is None:
         waiting_bytes += joined.longest_enrolment
     exposed = certificate.witness.x if x is None else x
     return Preview(
@@ -108,20 +108,20 @@ def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int
         waiting_bytes,
         waiting_bytes + (0 if waits else joined.longest_report),
         *fits(channel, exposed),
-        posterior_of(channel, certificate.ldp, records.memo.counts(campaign), x),
+        posterior_of(channel, certificate.ldp, records.memo.counts(number), x),
         certificate.cost if cost is None else cost,
     )
 
 
-def _of_every_view(joined: Joined, introduced: bool) -> Preview:
+def _of_every_view(joined: Joined, sends_enrolment: bool) -> Preview:
     """Return the preview for the view and class in which a report reveals most; before consent it is the same for every
     device.
 
     Args:
-        introduced: whether the device will send an enrolment as well.
+        sends_enrolment: whether the device will send an enrolment as well.
     """
     campaign = joined.campaign
-    waiting_bytes = joined.longest_enrolment if introduced else 0
+    waiting_bytes = joined.longest_enrolment if sends_enrolment else 0
     class_indexes = range(max(1, len(campaign.classes)))
     certificates: dict[Channel, Certificate] = {
         campaign.channel_of(class_index, view): campaign.certificate_of(class_index, view)
@@ -155,7 +155,7 @@ def exposure(records: Records, campaign_id: bytes) -> Exposure:
     alike = [known for known in campaigns.ids() if campaigns.find(known).campaign.domain == domain]
     forgotten = records.ledger.forgotten()
     revealed = tuple(_of_campaign(records, known, forgotten.pop(campaigns.number(known), 0)) for known in alike)
-    gone = sum(spent for campaign, spent in forgotten.items() if not campaigns.is_joined(campaign))
+    gone = sum(spent for number, spent in forgotten.items() if not campaigns.is_joined(number))
     return Exposure(domain, _dither(records, campaigns.number(campaign_id)), revealed, gone, joined.map)
 
 
@@ -169,7 +169,8 @@ def transcript(records: Records, campaign_id: bytes) -> Transcript:
     return Transcript(
         tuple(period for period, _ in earlier),
         len(earlier) * joined.certificate.cost,
-        # The channels of transcripts are responses, whose levels are finite; the condition is for the type checker.
+        # The channels of transcripts are randomised responses, whose levels are finite; the condition is for the type
+        # checker.
         sum(level for level in ldp if level is not None),
     )
 
@@ -180,31 +181,31 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     Args:
         carried: nanonats charged for draws before the campaign was forgotten and joined again.
     """
-    joined, campaign = records.member(campaign_id), records.campaigns.number(campaign_id)
-    terms = joined.campaign
+    joined, number = records.member(campaign_id), records.campaigns.number(campaign_id)
+    campaign = joined.campaign
     draws: Counter[ViewChannel] = Counter()
-    if terms.transcript:
+    if campaign.transcript:
         draws.update(
-            ViewChannel(joined.map, drawn.channel) for drawn in joined.as_drawn(records.transcripts.of(campaign))
+            ViewChannel(joined.map, drawn.channel) for drawn in joined.as_drawn(records.transcripts.of(number))
         )
         # An LDP level is at most twice the LIP level that was charged.
         carried *= 2
     else:
-        draws[ViewChannel(joined.map, joined.channel)] = len(records.memo.counts(campaign))
-    consent = records.consents.find(campaign)
+        draws[ViewChannel(joined.map, joined.channel)] = len(records.memo.counts(number))
+    consent = records.consents.find(number)
     extra = carried + (0 if consent is None else consent.choice)
     # If a level is infinite, the charge for a draw bounds only some pairs.
-    unbounded = carried and any(certificate.ldp is None for certificate in terms.certificates)
-    notion = terms.notion if isinstance(terms.notion, MinId) and not terms.notion.unbounded else None
-    return CampaignExposure(campaign_id, terms.title, terms.domain, draws, None if unbounded else extra, notion)
+    unbounded = carried and any(certificate.ldp is None for certificate in campaign.certificates)
+    notion = campaign.notion if isinstance(campaign.notion, MinId) and not campaign.notion.unbounded else None
+    return CampaignExposure(campaign_id, campaign.title, campaign.domain, draws, None if unbounded else extra, notion)
 
 
-def _dither(records: Records, campaign: int) -> bytes:
+def _dither(records: Records, number: int) -> bytes:
     """Return the person's dither; before consent an arbitrary one, since nothing is stored."""
-    consent = records.consents.find(campaign)
+    consent = records.consents.find(number)
     return bytes(DITHER_BYTES) if consent is None else consent.dither
 
 
-def _period_near(terms: Campaign, now: int) -> int:
+def _period_near(campaign: Campaign, now: int) -> int:
     """Return the current period; before the opening the first, after the closing the last."""
-    return min(max(0, (now - terms.opens) // terms.period_seconds), terms.periods - 1)
+    return min(max(0, (now - campaign.opens) // campaign.period_seconds), campaign.periods - 1)

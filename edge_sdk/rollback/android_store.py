@@ -1,14 +1,14 @@
 """The Android key store: the secret in a file that only a key in this phone's Keystore can decrypt.
 
 The key that wraps the secret cannot leave the phone and is in no backup, so on another phone a restored folder cannot
-be decrypted. The key is also replaced when the checkpoint advances, so a folder restored on the same phone cannot be
-decrypted either.
+be decrypted. The key is also replaced with the first change of the ledger after each opening, so most folders restored
+on the same phone cannot be decrypted either.
 
-The key is replaced with the first change of the ledger after each opening, and not with every answer. The Keystore's
-chip may need a tenth of a second or more for a new key; a signature and a commit take a hundredth. So a restored copy
-is detected if the store was opened and its ledger changed after the copy was made. Suppose that a copy is made after
-the first change of one opening, and restored before the first change of the next opening. It is detected only if the
-file system distinguishes a file from its copy (host_identity).
+The key is not replaced with every answer. The Keystore's chip may need a tenth of a second or more for a new key; a
+signature and a commit take a hundredth. So a restored copy is detected if the store was opened and its ledger changed
+after the copy was made. Suppose that a copy is made after the first change of one opening, and restored before the
+first change of the next opening. It is detected only if the file system distinguishes a file from its copy
+(host_identity).
 
 This module is written for pyjnius and the documented Keystore of Android 6 (API 23) and later. It was tested with a
 Keystore in memory that has the same methods, and has not been run on a phone.
@@ -36,6 +36,7 @@ KEY_BITS, TAG_BITS, VECTOR_BYTES = 256, 128, 12
 # The header contains the magic bytes, the key's name, the key's number, and the initialisation vector.
 _HEADER = struct.Struct(f">4s8sI{VECTOR_BYTES}s")
 _MAGIC = b"htw1"
+_ELSEWHERE = "the folder comes from another phone or from a backup"
 
 
 class AndroidKeyStore(FileKeyStore):
@@ -63,11 +64,13 @@ class AndroidKeyStore(FileKeyStore):
         stem, number, vector, wrapped = self._parts()
         key = _keystore().getKey(_alias(stem, number), None)
         if key is None:
-            raise self._restored("the key that opens it is not in this phone's Keystore")
+            raise self._restored(f"the key that opens it is not in this phone's Keystore; {_ELSEWHERE}")
         try:
             self._secret = _cipher(DECRYPT, key, vector)[1](wrapped)
         except _jnius().JavaException:
-            raise self._restored("the key in this phone's Keystore does not open it") from None
+            raise self._restored(
+                f"the key in this phone's Keystore does not open it; it is damaged, or {_ELSEWHERE}"
+            ) from None
         return self._secret
 
     def keep_secret(self, secret: bytes) -> None:
@@ -132,8 +135,8 @@ class AndroidKeyStore(FileKeyStore):
 
     def _restored(self, why: str) -> StoreRestored:
         return StoreRestored(
-            f"{self._path} cannot be opened, because {why}: the folder comes from another phone or from a backup; "
-            "adopt it, to continue with new keys and the recorded spending"
+            f"{self._path} cannot be opened, because {why}: adopt the folder, to continue with new keys and the "
+            "recorded spending"
         )
 
 

@@ -1,4 +1,4 @@
-"""The checkpoint: a small record of the ledger's length and sums, kept outside the database.
+"""The checkpoint: the ledger's number of changes, hash and sums, in a small record outside the database.
 
 An old copy of a database is a valid database, so nothing inside it shows that it is old. Therefore a record outside the
 database, which only advances, is compared with it whenever the store is opened.
@@ -50,7 +50,7 @@ _SIGNS: dict[int, tuple[int, int]] = {
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The length, hash and sums of one store's ledger; levels are in nanonats.
+    """The number of changes, the hash and the sums of one store's ledger, and its caps; amounts are in nanonats.
 
     Attributes:
         store: a fingerprint of the device's secret, 32 bytes; it distinguishes the checkpoints of two stores.
@@ -147,7 +147,7 @@ def _chained(head: bytes, committed: int, spent: int, rows: Iterable[Row]) -> tu
             committed += reserved * row[3]
             spent += paid * row[3]
     except (struct.error, TypeError, KeyError) as error:
-        raise ValueError("a ledger row must have a time, a campaign's number, a kind and a level") from error
+        raise ValueError("a ledger row must have a time, a campaign's number, a kind and an amount") from error
     return head, committed, spent
 
 

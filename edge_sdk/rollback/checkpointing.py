@@ -55,8 +55,8 @@ class CheckpointWriter:
             store.on_change("cap", event, "OLD.kind", self._capped.add)
 
     def _add(self, *row: int) -> None:
-        time, campaign, kind, nanonats = row
-        self._added.append((time, campaign, kind, nanonats))
+        time, number, kind, nanonats = row
+        self._added.append((time, number, kind, nanonats))
 
     def before_commit(self) -> None:
         """Write the checkpoint with the transaction's changes of ledger and caps, as part of the transaction.
@@ -149,7 +149,8 @@ class CheckpointWriter:
             "checkpoint": places + (f"; behind, because {self.trouble}" if self.trouble else ""),
             "machine": "identified: a store copied to another machine is refused"
             if instance.identifies_machine
-            else "not identified: a store copied to another machine is refused only if its files show the copy",
+            else "not identified: a store copied to another machine is refused only if copies of its files are "
+            "detected",
             "copies of the files": "detected: a folder copied, or restored as new files, is refused"
             if instance.detects_copies
             else "not detected in this file system: a folder copied together with its checkpoint is accepted",

@@ -24,7 +24,8 @@ class FileKeyStore(KeyStore):
     elsewhere.
 
         folder/device.secret       32 bytes
-        folder/device.checkpoint   two copies of 4,096 bytes, written in turn, so a torn write leaves one
+        folder/device.checkpoint   two records of 4,096 bytes, the last two checkpoints, written in turn, so a
+                                   torn write leaves one
 
     The length of a checkpoint's file never changes, so a full disk does not stop a write (except on btrfs and zfs,
     where every write takes new space).

@@ -35,7 +35,8 @@ _UNKNOWN = bytes(PART_BYTES)
 
 @dataclass(frozen=True)
 class HostIdentity:
-    """The location of a store: the fingerprints of its machine and its files, 16 bytes each; zero bytes if unknown."""
+    """The host identity of a store: the fingerprints of its machine and of its files, 16 bytes each; 16 zero bytes if
+    unknown."""
 
     machine: bytes = _UNKNOWN
     copy: bytes = _UNKNOWN

@@ -61,7 +61,8 @@ class KeyringKeyStore(KeyStore):
         return {f"the keyring's entry {self._checkpoint}": None if found is None else Checkpoint.decode(found)}
 
     def keep_checkpoint(self, checkpoint: Checkpoint, erase_earlier: bool = False) -> None:
-        """Write the second entry. A keyring gives no access to earlier values, so none must be erased."""
+        """Write the second entry. A keyring gives no access to earlier values, so ``erase_earlier`` erases nothing
+        here."""
         for where, kept in self.checkpoints().items():
             require_later(checkpoint, kept, where, erase_earlier)
         self._write(self._checkpoint, checkpoint.record)

@@ -1,8 +1,9 @@
 """Adoption: continue with a store that was restored, copied or damaged.
 
-Spending that is unknown is assumed to have happened. The larger of the amounts reserved in the database and in the
-checkpoint counts as spent, and all joined campaigns are forgotten. A store with neither a readable database nor a
-checkpoint is not adopted. So adoption never lowers the amount spent, even if it is interrupted or repeated.
+Spending that is unknown is assumed to have happened. The amount spent or reserved counts as spent; if the database and
+the checkpoint differ, the larger amount counts. All joined campaigns are forgotten. A store with neither a readable
+database nor a checkpoint is not adopted. So adoption never lowers the amount spent, even if it is interrupted or
+repeated.
 
 The module store_identity refuses a store, and checkpoint defines checkpoints.
 """
@@ -24,7 +25,7 @@ from edge_sdk.rollback.checkpointing import computed_checkpoint
 from edge_sdk.rollback.host_identity import Machine
 from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
-from edge_sdk.rollback.store_identity import checked, fingerprint, instance_of, key_store_given, settle
+from edge_sdk.rollback.store_identity import checked, fingerprint, host_identity_of, key_store_given, settle
 from edge_sdk.store.files import sync
 from edge_sdk.store.sqlite import DATABASE_FILE, QUARANTINE, SECRET_BYTES, UNATTRIBUTED, Store
 from edge_sdk.store.sqlite_errors import explained, ledger_mismatch, wrong_secret
@@ -74,7 +75,7 @@ def _adopt(
             # A crash after this write leaves a store that is behind its checkpoint, and a crash after the commit leaves
             # a store without its secret. Both stores can be adopted again.
             key_store.keep_checkpoint(checkpoint, erase_earlier=True)
-            settle(store, secret, checkpoint, key_store, instance_of(folder, secret, key_store, machine))
+            settle(store, secret, checkpoint, key_store, host_identity_of(folder, secret, key_store, machine))
         if found is None:
             with explained(folder):
                 key_store.keep_secret(secret)
@@ -84,12 +85,13 @@ def _adopt(
 
 
 def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | None, now: int) -> Checkpoint:
-    """Delete all campaign data, and count the larger of the amounts reserved in database and checkpoint as spent.
+    """Delete all campaign data, and count as spent the larger of the amounts committed in the database and in the
+    checkpoint.
 
     Returns:
         The checkpoint of the new ledger.
     Raises:
-        StoreError: neither a database nor a checkpoint contains the reserved amount.
+        StoreError: neither a database nor a checkpoint contains the amount committed.
         StoreDamaged: the database is damaged.
     """
     known: bytes | None = store.setting("secret") or (None if secret is None else fingerprint(secret))
@@ -115,9 +117,9 @@ def _take_over(store: Store, made: bool, key_store: KeyStore, secret: bytes | No
     )
     add = "INSERT INTO ledger VALUES (NULL, ?, ?, ?, ?)"
     store.execute("DELETE FROM ledger WHERE kind = ?", EntryKind.CHARGE)
-    for campaign, uncarried in totals:
+    for number, uncarried in totals:
         if uncarried:
-            store.execute(add, time, campaign, EntryKind.CARRY, uncarried)
+            store.execute(add, time, number, EntryKind.CARRY, uncarried)
     lost = max(checkpoint.committed for checkpoint in checkpoints) - here
     if lost:
         store.execute("INSERT OR IGNORE INTO known VALUES (?, zeroblob(32))", UNATTRIBUTED)
@@ -154,9 +156,9 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
 
 
 def _set_aside(folder: Path, given: KeyStore | None) -> None:
-    """Move a damaged database away, after the key store's checkpoint has the amounts of both checkpoints.
+    """Write the larger committed amount into the key store's checkpoint, as spent, then move the damaged database away.
 
-    The checkpoint in the database counts if it can be read. Of two amounts the larger one is kept, as spent.
+    The checkpoint in the database counts if it can be read.
 
     Raises:
         StoreError: the amount spent cannot be read anywhere; nothing was moved.

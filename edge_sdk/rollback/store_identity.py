@@ -1,11 +1,12 @@
 """Open a store's folder, and refuse an old state, a copy, or another device's store.
 
-A store is identified by its secret, its checkpoint and its location. Each of the three is compared with its recorded
-value. Files outside the database are written after all checks, so that a refused store stays unchanged. They are
-written before the database's commit, so that no store expects a checkpoint that a crash prevented.
+A store is identified by its secret, its checkpoint and its host identity. Each of the three is compared with its
+recorded value. Files outside the database are written after all checks, so that a refused store stays unchanged. They
+are written before the database's commit, so after a crash the database never expects a checkpoint file that was not
+written.
 
-The module checkpointing updates the checkpoint, host_identity identifies locations, and recovery continues with a
-refused store.
+The module checkpointing updates the checkpoint, host_identity identifies the machine and the files, and recovery
+continues with a refused store.
 """
 
 from __future__ import annotations
@@ -92,11 +93,12 @@ def _identify(
         key_store.keep_checkpoint(checkpoint, erase_earlier=None in checkpoints.values())
     if secret != found:
         key_store.keep_secret(secret)
-    settle(store, secret, checkpoint, key_store, here or instance_of(folder, secret, key_store, machine))
+    settle(store, secret, checkpoint, key_store, here or host_identity_of(folder, secret, key_store, machine))
 
 
 def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeyStore, instance: HostIdentity) -> None:
-    """Record the store's owner, location and checkpoint if they changed, and update the checkpoint from now on."""
+    """Record the secret's fingerprint, the key store's location, the checkpoint and the host identity if they changed,
+    and update the checkpoint from now on."""
     settled: dict[str, bytes | str] = {
         "secret": checkpoint.store,
         "key_store": key_store.location,
@@ -131,8 +133,8 @@ def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeySt
     return key_store_of(location, folder) if given.location == FileKeyStore.name else given
 
 
-def instance_of(folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None) -> HostIdentity:
-    """Return the store's current location."""
+def host_identity_of(folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None) -> HostIdentity:
+    """Return the store's current host identity."""
     return HostIdentity.of(secret, folder / DATABASE_FILE, key_store.files, machine or this_machine)
 
 
@@ -200,12 +202,12 @@ def _require_current(
 def _require_here(
     store: Store, folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None
 ) -> HostIdentity:
-    """Refuse a store that was moved to another machine or copied; return its location.
+    """Refuse a store that was moved to another machine or copied; return its host identity.
 
     Raises:
         StoreRestored
     """
-    now, found = instance_of(folder, secret, key_store, machine), store.setting("instance")
+    now, found = host_identity_of(folder, secret, key_store, machine), store.setting("instance")
     if found is None or HostIdentity.decode(found).moved_to(now):
         raise StoreRestored(
             f"the store in {folder} was restored, or copied from another machine or another folder: continue with "

@@ -325,7 +325,8 @@ class Store:
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        # Count the tables before reading the two numbers: another process may commit tables and numbers in between.
+        # Count the tables before reading user_version and application_id: another process may commit all three in
+        # between.
         [[tables]] = run("SELECT count(*) FROM sqlite_master").fetchall()
         [[version]], [[application]] = run("PRAGMA user_version").fetchall(), run("PRAGMA application_id").fetchall()
         if tables and application != APPLICATION:

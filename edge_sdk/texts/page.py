@@ -25,15 +25,16 @@ ONLY = {
     "classes": ("consent.class", "consent.class_how", "consent.class_cost"),
     "own": ("consent.prior",),
     "transcript": ("terms.cost_each",),
-    "enrolled": ("consent.enrol", "page.enrolment"),
+    "enrolled": ("consent.enrol", "page.enrolment", "page.enrolment_how"),
 }  # fmt: skip
-"""The texts that a page needs only for a feature of its campaign, by feature: keys, or sections that end in a point."""
+"""The texts that a page needs only if its campaign has a feature, by feature: keys, or names of sections with a dot at
+the end."""
 
 _LISTS = {"values": {"list"}, "ordered": {"list"}, "items": {"list", "items"}, "date": {"list", "date"}}
 """Features by kind of domain. A domain of another kind has its kind as its feature; buckets count as numbers."""
 
 
-def texts_of_page(terms: Campaign) -> dict[str, dict[str, Any]]:
+def texts_of_page(campaign: Campaign) -> dict[str, dict[str, Any]]:
     """Return the texts of a campaign's page in every language, without texts for features that the campaign does not
     have.
 
@@ -41,31 +42,33 @@ def texts_of_page(terms: Campaign) -> dict[str, dict[str, Any]]:
         The texts by language, in the form that the page's script reads; ``promise`` contains the sentences for the
             campaign's notions.
     """
-    has = _features(terms)
+    has = _features(campaign)
     left = tuple(key for feature, keys in ONLY.items() if feature not in has for key in keys)
-    kinds = {terms.notion.name}
-    if isinstance(terms.notion, Classes):
-        kinds |= {one.name for one in terms.notion.notions} | {"class"}
+    kinds = {campaign.notion.name}
+    if isinstance(campaign.notion, Classes):
+        kinds |= {one.name for one in campaign.notion.notions} | {"class"}
     named = kinds | {"ball", "everybody"} | ({"pairwise"} if kinds & {"minid", "avgid"} else set())
     return {language: _said(language, left) | {"promise": _promises(language, named)} for language in LANGUAGES}
 
 
-def _features(terms: Campaign) -> set[str]:
-    form = isinstance(terms.domain, Form)
-    domains = [one.domain for one in terms.domain.questions] if isinstance(terms.domain, Form) else [terms.domain]
+def _features(campaign: Campaign) -> set[str]:
+    form = isinstance(campaign.domain, Form)
+    domains = (
+        [one.domain for one in campaign.domain.questions] if isinstance(campaign.domain, Form) else [campaign.domain]
+    )
     kinds = {"number" if domain.kind == "buckets" else domain.kind for domain in domains}
     found = {feature for kind in kinds for feature in _LISTS.get(kind, {kind})}
-    others = {"classes": terms.classes, "own": isinstance(terms.notion, OwnPrior), "form": form, "one": not form}
-    others |= {"enrolled": terms.enrolment == "enrolled", "transcript": terms.transcript is not None}
+    others = {"classes": campaign.classes, "own": isinstance(campaign.notion, OwnPrior), "form": form, "one": not form}
+    others |= {"enrolled": campaign.enrolment == "enrolled", "transcript": campaign.transcript is not None}
     return found | {feature for feature, present in others.items() if present}
 
 
-def _said(language: str, left: tuple[str, ...]) -> dict[str, Any]:
-    """Return the texts of a language without the keys and sections ``left``."""
+def _said(language: str, omitted: tuple[str, ...]) -> dict[str, Any]:
+    """Return the texts of a language without the keys and sections ``omitted``."""
     sections = {
-        section: {key: text for key, text in texts.items() if f"{section}.{key}" not in left}
+        section: {key: text for key, text in texts.items() if f"{section}.{key}" not in omitted}
         for section, texts in texts_in(language).items()
-        if f"{section}." not in left
+        if f"{section}." not in omitted
     }
     return {section: texts for section, texts in sections.items() if texts}
 

@@ -235,15 +235,15 @@ def _exchange(to: Address, body: bytes | None, most: int, opener: Opener | None)
         NoResponse
     """
     try:
-        answer, said = ask(to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, most + 1)
+        response, said = ask(to, opener or connect, body, {} if body is None else {"Content-Type": BATCH}, most + 1)
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError):
-        raise NoResponse(f"no answer from {to.host}: check the address and the network") from None
-    if answer.status != http.client.OK:
-        error = NoCampaign if answer.status == http.client.NOT_FOUND else NoResponse
-        raise error(f"{to.host} answered with status {answer.status}, not 200: check the address, or try later")
+        raise NoResponse(f"no response from {to.host}: check the address and the network") from None
+    if response.status != http.client.OK:
+        error = NoCampaign if response.status == http.client.NOT_FOUND else NoResponse
+        raise error(f"{to.host} responded with status {response.status}, not 200: check the address, or try later")
     if len(said) > most:
-        raise NoResponse(f"{to.host} answered with more than {most} bytes, which no study does: check the address")
+        raise NoResponse(f"{to.host} responded with more than {most} bytes, which no study does: check the address")
     return said
 
 

@@ -1,8 +1,8 @@
 """The outbox, which sends or exports the envelopes in the queue.
 
 Exporting and sending remove an envelope only once its file is on the disk, or the acknowledgement of its upload has
-arrived. After a crash in between it is sent twice, and the study counts it once. A file or an upload has the envelopes
-of one campaign only, so that no study receives the reports of another study.
+arrived. After a crash before the removal, the envelope is exported or sent twice, and the study counts it once. A file
+or an upload has the envelopes of one campaign only, so that no study receives the reports of another study.
 
 The module queue stores the envelopes, and upload sends them on a schedule. The owner takes an exported file to the
 study.
@@ -54,14 +54,16 @@ class Outbox(UploadQueue):
             waiting = [one for one in self.destinations() if campaign_id in (None, one.campaign_id)]
             if not waiting:
                 whose = "" if campaign_id is None else " of this campaign"
-                raise NothingQueued(f"no envelope{whose} waits in the outbox: answer the campaign first")
+                raise NothingQueued(
+                    f"no envelope{whose} waits in the outbox: answer a campaign, or bundle its collected readings"
+                )
             if len(waiting) > 1:
                 raise UnknownCampaign(
                     f"envelopes of {len(waiting)} campaigns wait, but a file is for one study: name the campaign, one "
                     f"of {', '.join(one.campaign_id.hex() for one in waiting)}"
                 )
             [one] = waiting
-            envelopes = self.waiting(one.campaign)
+            envelopes = self.waiting(one.number)
             if target.exists():
                 raise StoreError(f"{target} exists and is not overwritten: name another file")
             try:
@@ -70,7 +72,7 @@ class Outbox(UploadQueue):
                 raise StoreError(
                     f"cannot write {target}: {error.strerror or error}; the envelopes are still queued"
                 ) from None
-            self.forget(one.campaign)
+            self.forget(one.number)
         return len(envelopes)
 
     def send(
@@ -85,8 +87,8 @@ class Outbox(UploadQueue):
         """Upload the envelopes that are due, each campaign to its own study; remove acknowledged envelopes from the
         queue.
 
-        A campaign's addresses are tried in order until the first acknowledgement. A call before the time of the next
-        attempt sends nothing.
+        A campaign's addresses are tried in order until all its envelopes are accepted. A call before the time of the
+        next attempt sends nothing.
 
         Args:
             url: send only envelopes for this address; the result lists the others. None sends all.
@@ -103,5 +105,5 @@ class Outbox(UploadQueue):
         """
         from edge_sdk.transport.upload import send
 
-        campaign = None if campaign_id is None else Campaigns(self.store).number(campaign_id)
-        return send(self, url, campaign, self._clock() if now is None else now, urandom or self._urandom, opener)
+        number = None if campaign_id is None else Campaigns(self.store).number(campaign_id)
+        return send(self, url, number, self._clock() if now is None else now, urandom or self._urandom, opener)

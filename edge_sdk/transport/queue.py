@@ -38,7 +38,7 @@ class Trouble(IntEnum):
     NONE = 0
     """No attempt was made, or the study gave no reason."""
     REFUSED = 1
-    """The study answered that it can never accept these bytes; they are not sent again."""
+    """The study responded that it can never accept these bytes; they are not sent again."""
     UNKNOWN_CAMPAIGN = 2
     """The study does not have the campaign; the study may import the campaign later."""
 
@@ -48,7 +48,7 @@ class Upload:
     """One campaign's upload: the same bytes until they are acknowledged.
 
     Attributes:
-        campaign: the store's number of the campaign.
+        number: the store's number of the campaign.
         campaign_id: the campaign's id, 16 bytes.
         sealed: the envelopes in the order in which they were queued.
         failures: number of attempts that were not acknowledged.
@@ -57,7 +57,7 @@ class Upload:
         code: the code that admits the device; "" if the study has admitted it, or needs no code.
     """
 
-    campaign: int
+    number: int
     campaign_id: bytes
     sealed: tuple[Sealed, ...]
     failures: int = 0
@@ -77,24 +77,24 @@ class Upload:
 
 
 @dataclass(frozen=True)
-class UploadAddress:
-    """The destination of one campaign's envelopes.
+class UploadDestination:
+    """The destination of one campaign's envelopes: its study's addresses.
 
     Attributes:
-        campaign: the store's number of the campaign.
+        number: the store's number of the campaign.
         campaign_id: the campaign's id, 16 bytes.
         addresses: the addresses of its study, tried in this order; empty if there are none.
         envelopes: number of waiting envelopes.
     """
 
-    campaign: int
+    number: int
     campaign_id: bytes
     addresses: tuple[str, ...]
     envelopes: int
 
 
 class UploadQueue:
-    """The queue of one store. ``campaign`` is the store's number of a campaign."""
+    """The queue of one store. ``number`` is the store's number of a campaign."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -127,10 +127,10 @@ class UploadQueue:
                 f"envelopes with {MOST_BYTES} bytes: nothing was drawn or charged; send or export them first"
             )
 
-    def enqueue(self, campaign: int, envelope: Sealed) -> None:
+    def enqueue(self, number: int, envelope: Sealed) -> None:
         """Add an envelope at the end; part of the caller's transaction, which has called ``require_room`` before."""
         count, total = self._size_now()
-        self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", campaign, envelope)
+        self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", number, envelope)
         self.store.cache[UploadQueue] = count + 1, total + len(envelope)
 
     def _size_now(self) -> tuple[int, int]:
@@ -140,43 +140,44 @@ class UploadQueue:
             size = self.store.cache[UploadQueue] = self._size()
         return size
 
-    def forget(self, campaign: int) -> None:
+    def forget(self, number: int) -> None:
         """Delete a campaign's waiting envelopes, its upload and its code; part of the caller's transaction."""
-        self.store.execute("DELETE FROM outbox WHERE campaign = ?", campaign)
-        self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
-        self.store.execute("DELETE FROM code WHERE campaign = ?", campaign)
+        self.store.execute("DELETE FROM outbox WHERE campaign = ?", number)
+        self.store.execute("DELETE FROM upload WHERE campaign = ?", number)
+        self.store.execute("DELETE FROM code WHERE campaign = ?", number)
 
-    def code(self, campaign: int) -> str:
+    def code(self, number: int) -> str:
         """Return the code that the next upload redeems; "" if there is none."""
-        row = self.store.row("SELECT code FROM code WHERE campaign = ?", campaign)
+        row = self.store.row("SELECT code FROM code WHERE campaign = ?", number)
         return "" if row is None else str(row[0])
 
-    def set_code(self, campaign: int, code: str) -> None:
+    def set_code(self, number: int, code: str) -> None:
         """Store the code that the next upload redeems; part of the caller's transaction."""
-        self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", campaign, code)
-        self.restart_upload(campaign)
+        self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", number, code)
+        self.restart_upload(number)
 
-    def waiting(self, campaign: int, most: int = MOST_ENVELOPES) -> list[Sealed]:
+    def waiting(self, number: int, most: int = MOST_ENVELOPES) -> list[Sealed]:
         """Return the first ``most`` waiting envelopes of a campaign, in order."""
         query = "SELECT envelope FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
-        rows = self.store.rows(query, campaign, most)
+        rows = self.store.rows(query, number, most)
         return [Sealed(envelope) for (envelope,) in rows]
 
     # Uploads
 
-    def destinations(self) -> list[UploadAddress]:
-        """Return the addresses of all campaigns with waiting envelopes, in the order of their oldest envelope."""
+    def destinations(self) -> list[UploadDestination]:
+        """Return the destination of each campaign with waiting envelopes, in the order of its oldest envelope."""
         rows = self.store.rows(
             "SELECT outbox.campaign, id, addresses, count(*) FROM outbox JOIN joined USING (campaign) "
             "JOIN known ON known.number = outbox.campaign GROUP BY outbox.campaign ORDER BY min(outbox.number)"
         )
         return [
-            UploadAddress(int(campaign), bytes(campaign_id), tuple(addresses.split()), int(count))
-            for campaign, campaign_id, addresses, count in rows
+            UploadDestination(int(number), bytes(campaign_id), tuple(addresses.split()), int(count))
+            for number, campaign_id, addresses, count in rows
         ]
 
-    def begin(self, campaign: int, judge: Callable[[Upload], int | None]) -> tuple[Upload, bool] | None:
-        """Record an attempt as failed before it is made; return the campaign's upload and whether it is due.
+    def begin(self, number: int, judge: Callable[[Upload], int | None]) -> tuple[Upload, bool] | None:
+        """Return the campaign's upload and whether it is due; if it is due, record its attempt as failed before it is
+        made.
 
         Args:
             judge: function of the upload that returns the time of the next attempt if this attempt fails, or None to
@@ -185,7 +186,7 @@ class UploadQueue:
             (upload, whether it is due); None if no envelope waits.
         """
         with self.store.transaction():
-            upload = self.upload(campaign)
+            upload = self.upload(number)
             if upload is None:
                 return None
             following = judge(upload)
@@ -194,34 +195,34 @@ class UploadQueue:
             self.store.execute(
                 "INSERT INTO upload VALUES (?, ?, ?, ?, 0) ON CONFLICT DO UPDATE "
                 "SET failures = excluded.failures, next_attempt = excluded.next_attempt",
-                campaign,
+                number,
                 upload.envelopes,
                 upload.failures + 1,
                 following,
             )
         return upload, True
 
-    def acknowledged(self, sent: Upload, refused: Sequence[int] = ()) -> Upload:
-        """Remove the envelopes that the study accepted from the queue, if they are still there.
+    def acknowledged(self, sent: Upload, not_accepted: Sequence[int] = ()) -> Upload:
+        """Remove from the queue the envelopes that the study accepted, if they are still there.
 
         Args:
-            refused: positions in the upload of the envelopes that the study refused.
+            not_accepted: positions in the upload of the envelopes that the study did not accept.
         Returns:
-            The upload of the refused envelopes.
+            The upload of the envelopes that the study did not accept.
         """
-        left = replace(sent, sealed=tuple(sent.sealed[place] for place in refused))
+        left = replace(sent, sealed=tuple(sent.sealed[place] for place in not_accepted))
         with self._unchanged(sent) as same:
             if same:
                 numbers = self._numbers(sent)
-                for place in set(range(sent.envelopes)) - set(refused):
+                for place in set(range(sent.envelopes)) - set(not_accepted):
                     self.store.execute("DELETE FROM outbox WHERE number = ?", numbers[place])
-                if refused:
+                if not_accepted:
                     self.store.execute(
-                        "UPDATE upload SET envelopes = ? WHERE campaign = ?", left.envelopes, sent.campaign
+                        "UPDATE upload SET envelopes = ? WHERE campaign = ?", left.envelopes, sent.number
                     )
                 else:
-                    self.store.execute("DELETE FROM upload WHERE campaign = ?", sent.campaign)
-                    self.store.execute("DELETE FROM code WHERE campaign = ? AND code = ?", sent.campaign, sent.code)
+                    self.store.execute("DELETE FROM upload WHERE campaign = ?", sent.number)
+                    self.store.execute("DELETE FROM code WHERE campaign = ? AND code = ?", sent.number, sent.code)
         return left
 
     def postpone(self, sent: Upload, until: int, unknown_campaign: bool) -> int:
@@ -236,45 +237,43 @@ class UploadQueue:
                     "UPDATE upload SET next_attempt = max(next_attempt, ?), trouble = ? WHERE campaign = ?",
                     until,
                     Trouble.UNKNOWN_CAMPAIGN if unknown_campaign else Trouble.NONE,
-                    sent.campaign,
+                    sent.number,
                 )
-            row = self.store.row("SELECT next_attempt FROM upload WHERE campaign = ?", sent.campaign)
+            row = self.store.row("SELECT next_attempt FROM upload WHERE campaign = ?", sent.number)
         return until if row is None else int(row[0])
 
-    def restart_upload(self, campaign: int) -> None:
+    def restart_upload(self, number: int) -> None:
         """Delete the record of failures after the address or the code changed; part of the caller's transaction."""
-        self.store.execute("DELETE FROM upload WHERE campaign = ?", campaign)
+        self.store.execute("DELETE FROM upload WHERE campaign = ?", number)
 
     def refuse(self, sent: Upload) -> None:
         """Mark an upload as refused: its envelopes stay in the queue, and are not sent before a new address or code."""
         with self._unchanged(sent) as same:
             if same:
-                self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.REFUSED, sent.campaign)
+                self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.REFUSED, sent.number)
 
     @contextlib.contextmanager
     def _unchanged(self, sent: Upload) -> Iterator[bool]:
         """Context manager: begin a transaction, and return whether the queue still has the envelopes of an upload.
 
-        Equal numbers are not enough, because numbers are reused.
+        The bytes are compared, and not the row numbers, because row numbers are reused.
         """
         with self.store.transaction():
-            current = self.upload(sent.campaign)
+            current = self.upload(sent.number)
             yield current is not None and current.failures > 0 and current.body == sent.body
 
-    def upload(self, campaign: int) -> Upload | None:
+    def upload(self, number: int) -> Upload | None:
         """Return the upload that was begun, or else an upload of all waiting envelopes; None if no envelope waits."""
-        row = self.store.row(
-            "SELECT envelopes, failures, next_attempt, trouble FROM upload WHERE campaign = ?", campaign
-        )
+        row = self.store.row("SELECT envelopes, failures, next_attempt, trouble FROM upload WHERE campaign = ?", number)
         count, failures, next_attempt, trouble = row or (MOST_ENVELOPES, 0, 0, Trouble.NONE)
-        waiting = self.waiting(campaign, count)
+        waiting = self.waiting(number, count)
         if not waiting:
             return None
-        [campaign_id] = self.store.row("SELECT id FROM known WHERE number = ?", campaign) or [b""]
+        [campaign_id] = self.store.row("SELECT id FROM known WHERE number = ?", number) or [b""]
         state = int(failures), int(next_attempt), Trouble(trouble)
-        return Upload(campaign, campaign_id, tuple(waiting), *state, self.code(campaign))
+        return Upload(number, campaign_id, tuple(waiting), *state, self.code(number))
 
     def _numbers(self, upload: Upload) -> list[int]:
         """Return the numbers of an upload's envelopes in the queue, in order."""
         query = "SELECT number FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
-        return [int(number) for (number,) in self.store.rows(query, upload.campaign, upload.envelopes)]
+        return [int(number) for (number,) in self.store.rows(query, upload.number, upload.envelopes)]

@@ -2,10 +2,11 @@
 
 A campaign's envelopes go to its addresses, in order, and nowhere else. An upload removes them from the queue only after
 an acknowledgement. An acknowledgement is a response with status 200 that contains the SHA-256 of the bytes sent. It
-lists the envelopes that the study refused because it does not have their campaign. Refused envelopes stay, and without
-an acknowledgement all envelopes stay. The same bytes are sent again later, and the study counts them once. After
-failure number f + 1, the time of the next attempt is drawn uniformly from the following min(24 h, 2^f minutes) ("full
-jitter"). So devices that failed at the same time do not all return at the same time.
+lists the envelopes that the study did not accept because it does not have their campaign. Envelopes that were not
+accepted stay, and without an acknowledgement all envelopes stay. The same bytes are sent again later, and the study
+counts them once. After a failure, the time of the next attempt is drawn uniformly from an interval that begins now
+("full jitter"): 1 minute after the first failure, twice as long after each further failure, at most 24 hours. So
+devices that failed at the same time do not all return at the same time.
 
 The time and the amount of sent data depend on the number of waiting reports, the network and chance, never on an
 answer. Campaigns are uploaded one by one, so that a study cannot link the reports of one device in two campaigns. An
@@ -27,7 +28,7 @@ from enum import Enum
 
 from edge_sdk.transport.address import Address, address
 from edge_sdk.transport.exchange import Opener, ask, connect
-from edge_sdk.transport.queue import Randomness, Trouble, Upload, UploadAddress, UploadQueue
+from edge_sdk.transport.queue import Randomness, Trouble, Upload, UploadDestination, UploadQueue
 
 FIRST_SECONDS, MOST_SECONDS = 60, 24 * 3600
 """Maximum of the first delay, and of every delay."""
@@ -117,7 +118,7 @@ class _Refused(Exception):
 def send(
     queue: UploadQueue,
     url: str | None,
-    campaign: int | None,
+    number: int | None,
     now: float,
     urandom: Randomness,
     opener: Opener | None = None,
@@ -126,13 +127,18 @@ def send(
     only = None if url is None else address(url)
     attempts: list[Attempt] = []
     for waiting in queue.destinations():
-        if campaign in (None, waiting.campaign):
+        if number in (None, waiting.number):
             attempts += _send_campaign(queue, waiting, only, now, urandom, opener or connect)
     return Sent(tuple(attempts))
 
 
 def _send_campaign(
-    queue: UploadQueue, waiting: UploadAddress, only: Address | None, now: float, urandom: Randomness, opener: Opener
+    queue: UploadQueue,
+    waiting: UploadDestination,
+    only: Address | None,
+    now: float,
+    urandom: Randomness,
+    opener: Opener,
 ) -> Iterator[Attempt]:
     """Upload one campaign's envelopes until no envelope waits, or an attempt failed or is not due; yield the
     results."""
@@ -145,12 +151,12 @@ def _send_campaign(
     def judge(upload: Upload) -> int | None:
         return math.ceil(now) + delay(upload.failures, urandom) if _due(upload, now) else None
 
-    while begun := queue.begin(waiting.campaign, judge):
+    while begun := queue.begin(waiting.number, judge):
         upload, tried = begun
         if not tried:
             yield _put_off(upload)
             return
-        left, attempt = _offer(queue, upload, to, opener, now)
+        left, attempt = _try_addresses(queue, upload, to, opener, now)
         if taken := upload.envelopes - left:
             yield Attempt(upload.campaign_id, taken, Outcome.SENT)
         if attempt is not None:
@@ -158,10 +164,10 @@ def _send_campaign(
             return
 
 
-def _offer(
+def _try_addresses(
     queue: UploadQueue, upload: Upload, to: Iterable[Address], opener: Opener, now: float
 ) -> tuple[int, Attempt | None]:
-    """Send an upload to each address in turn until all its envelopes are acknowledged.
+    """Send an upload to each address in turn until all its envelopes are accepted.
 
     Returns:
         (number of envelopes left, the attempt that failed); the attempt is None if no envelope is left.
@@ -170,14 +176,14 @@ def _offer(
     said, wait, unknown_campaign, permanent = [], 0, False, True
     for where in to:
         try:
-            refused = _exchange(where, left, opener, now)
+            not_accepted = _exchange(where, left, opener, now)
         except _Refused as error:
             said.append(str(error))
         except _Failed as error:
             said.append(str(error))
             wait, permanent = max(wait, error.wait), False
         else:
-            left = queue.acknowledged(left, refused)
+            left = queue.acknowledged(left, not_accepted)
             if not left.envelopes:
                 return 0, None
             said.append(f"the study at {where.host} does not have this campaign")
@@ -245,33 +251,34 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     or set by the owner.
 
     Returns:
-        The positions of the envelopes that the study refused because it does not have their campaign.
+        The positions of the envelopes that the study did not accept because it does not have their campaign.
     Raises:
         _Failed, _Refused
     """
     headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
-        answer, said = ask(to, opener, upload.body, headers, MOST_ANSWER_BYTES)
+        response, said = ask(to, opener, upload.body, headers, MOST_ANSWER_BYTES)
     # A UnicodeError means that the host name is invalid.
     except (OSError, http.client.HTTPException, UnicodeError) as error:
-        raise _Failed(f"no answer from {to.host}: {_why(error)}") from None
-    status, stated = answer.status, _stated(said)
+        raise _Failed(f"no response from {to.host}: {_why(error)}") from None
+    status, stated = response.status, _stated(said)
     if status == http.client.OK:
-        refused = _refused(stated, upload)
-        if refused is None:
+        not_accepted = _not_accepted(stated, upload)
+        if not_accepted is None:
             raise _Failed(f"{to.host} did not acknowledge this upload")
-        return refused
+        return not_accepted
     if status == http.client.BAD_REQUEST and stated.get("stage") in PERMANENT_STAGES:
         raise _Refused(
-            f"{to.host} answered that these bytes are not reports or enrolments; they are kept and not sent again"
+            f"{to.host} responded that these bytes are not reports or enrolments; they are kept and not sent again"
         )
     if status == http.client.FORBIDDEN and stated.get("stage") == "code" and upload.code:
         raise _Refused(f"{to.host} {_CODE_REFUSED}; everything is kept until another code is given")
-    raise _Failed(f"{to.host} answered with status {status}", retry_after(answer.getheader("Retry-After"), now))
+    raise _Failed(f"{to.host} responded with status {status}", retry_after(response.getheader("Retry-After"), now))
 
 
-def _refused(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | None:
-    """Return the positions that an acknowledgement lists as refused; None if it does not acknowledge this upload."""
+def _not_accepted(stated: dict[str, object], upload: Upload) -> tuple[int, ...] | None:
+    """Return the positions of the envelopes that the study did not accept; None if the response does not acknowledge
+    this upload."""
     refused = stated.get("refused")
     if stated.get("digest") != hashlib.sha256(upload.body).hexdigest() or not isinstance(refused, list):
         return None

@@ -22,8 +22,8 @@ class Waiting:
         addressable: whether the owner may set the address, because the campaign names none.
         failures: number of attempts that were not acknowledged.
         next_attempt: the earliest time of the next attempt, UTC seconds; 0 before the first.
-        refused: whether the study answered that it can never accept these bytes.
-        unknown_campaign: whether the study answered that it does not have this campaign; the study may import the
+        refused: whether the study responded that it can never accept these bytes.
+        unknown_campaign: whether the study responded that it does not have this campaign; the study may import the
             campaign later.
     """
 
@@ -41,7 +41,7 @@ class Waiting:
     def reason(self) -> str:
         """The reason why the envelopes wait, in English."""
         if not self.addresses:
-            return "no address: set one with the command address"
+            return "no address: set one with the command 'address ID URL'"
         if self.refused:
             return "refused: the study can never accept these bytes"
         if self.unknown_campaign:
@@ -53,7 +53,7 @@ def waiting(queue: UploadQueue) -> list[Waiting]:
     """Return the waiting envelopes by campaign, in the order of their oldest envelope. Nothing is sent."""
     campaigns, found = Campaigns(queue.store), []
     for one in queue.destinations():
-        sealed, upload = queue.waiting(one.campaign), queue.upload(one.campaign)
+        sealed, upload = queue.waiting(one.number), queue.upload(one.number)
         if upload is not None:
             found.append(
                 Waiting(
@@ -61,7 +61,7 @@ def waiting(queue: UploadQueue) -> list[Waiting]:
                     len(sealed),
                     sum(map(len, sealed)),
                     one.addresses,
-                    not campaigns.signs_addresses(one.campaign),
+                    not campaigns.signs_addresses(one.number),
                     upload.failures,
                     upload.next_attempt,
                     upload.trouble is Trouble.REFUSED,

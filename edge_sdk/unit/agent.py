@@ -100,7 +100,7 @@ class Unit:
         self._now = clock()
         self._data = campaign_file(configuration)
         self.campaign_id = self.agreed_to = campaign_id(self._data)
-        self._terms: Campaign | None = None
+        self._campaign: Campaign | None = None
         self._asked: tuple[SourcedQuestion, ...] = ()
         self._number = self._every = self._phase = 0
         self._leaves = False
@@ -113,7 +113,7 @@ class Unit:
         self._sending: Child | None = None
         self._said: dict[str, str] = {}
         # The whole step uses one clock reading: if a period ends during the step, no reading may count for the wrong
-        # one.
+        # period.
         self._device = Device.open(
             configuration.store, trusted(configuration), configuration.budget, clock=lambda: self._now, urandom=urandom
         )
@@ -146,32 +146,36 @@ class Unit:
         self._now = self._clock()
         self._finish_sending()
         if self._now < self._past:
-            before = "the clock shows a time before the configuration was written"
+            before = "the clock shows a time before the configuration or the campaign file was written"
             self._warn("clock", f"{before}: waiting until the clock is set")
             return CLOCK_SECONDS
-        terms = self._terms or self._agree()
+        campaign = self._campaign or self._agree()
         try:
             until = known_past(self._device.records, self.campaign_id)
             if self._now < until:
                 # The caps of windows assume that the clock never goes back, so the unit waits. Used slots prevent
                 # double answers anyway.
-                before = "the clock shows a time before the latest reading"
+                before = "the clock shows a time before the latest recorded time"
                 self._warn("clock", f"{before}: waiting until {moment(until)}, or until the clock is set")
                 return CLOCK_SECONDS
             self._solved("clock", "the clock is set")
-            if self._now < terms.opens:
-                self._warn("opening", f"{terms.title!r} has not opened yet", NOTICE)
-                return min(terms.opens - self._now, OPENING_SECONDS)
-            self._bundle(terms)
+            if self._now < campaign.opens:
+                self._warn("opening", f"{campaign.title!r} has not opened yet", NOTICE)
+                return min(campaign.opens - self._now, OPENING_SECONDS)
+            self._bundle(campaign)
             self._leave()
-            self._read_what_is_due(terms)
-            self._bundle(terms)
+            self._read_what_is_due(campaign)
+            self._bundle(campaign)
         except (UnknownCampaign, ConsentMissing):
-            self._say(WARNING, "the campaign was forgotten: nothing more is answered; take it out of the configuration")
+            self._say(
+                WARNING,
+                "the campaign was forgotten, so the unit stops: name another campaign in the configuration before the "
+                "next start, because the unit would join this one again",
+            )
             return None
-        if self._is_over(terms):
+        if self._is_over(campaign):
             return self._follow() if self._configuration.follow and self._leaves else None
-        return max(0.0, min(self._moments(terms)) - self._clock())
+        return max(0.0, min(self._moments(campaign)) - self._clock())
 
     # Joining and consent
 
@@ -189,16 +193,16 @@ class Unit:
             if campaign_id not in device.campaigns or not device.consented(campaign_id):
                 raise
             schedule = fit(self._configuration, device.campaign(campaign_id))
-        terms = device.campaign(campaign_id)
-        self._direct(terms.addresses)
+        campaign = device.campaign(campaign_id)
+        self._direct(campaign.addresses)
         self._every, self._timeout = schedule.every, schedule.timeout
-        self._asked = schedule.asked(device.records.campaigns.find(campaign_id).map, terms.domain)
+        self._asked = schedule.asked(device.records.campaigns.find(campaign_id).map, campaign.domain)
         self._number = device.records.campaigns.number(campaign_id)
         self._leaves = self._configuration.export is not None or bool(device.addresses(campaign_id))
         self._phase = self._drawn_phase()
-        self._say(NOTICE, f"answering {terms.title!r}: a reading every {in_seconds(self._every)}")
-        self._terms = terms
-        return terms
+        self._say(NOTICE, f"answering {campaign.title!r}: a reading every {in_seconds(self._every)}")
+        self._campaign = campaign
+        return campaign
 
     def _go_on(self) -> bool:
         """Switch to the next campaign if the unit has agreed to one; return whether it has."""
@@ -207,7 +211,7 @@ class Unit:
             return False
         self.campaign_id = following
         self._data = self._device.records.campaigns.find(following).signed.data
-        self._terms = self._tried = None
+        self._campaign = self._tried = None
         return True
 
     def _follow(self) -> float:
@@ -243,36 +247,37 @@ class Unit:
             self._device.set_address(self.campaign_id, self._configuration.url)
 
     def _drawn_phase(self) -> int:
-        """Return the delay in seconds after each multiple of the sending interval, which is drawn once per store."""
+        """Return the delay in seconds after each multiple of the sending interval; the delay is drawn once per
+        store."""
         phase = self._device.records.store.stored_random("phase", PHASE_BYTES, self._urandom)
         return int.from_bytes(phase, "big") * self._configuration.send_every >> 8 * PHASE_BYTES
 
     # Readings
 
-    def _latest(self, terms: Campaign) -> tuple[int, int]:
+    def _latest(self, campaign: Campaign) -> tuple[int, int]:
         """Return (period, slot) of the latest reading; (0, -1) before the first.
 
         Readings made in a later period, while the clock was ahead, do not count until that period has come.
         """
-        period = (int(self._now) - terms.opens) // terms.period_seconds
+        period = (int(self._now) - campaign.opens) // campaign.period_seconds
         return self._device.records.readings.latest(self._number, period)
 
-    def _closes(self, terms: Campaign) -> int:
+    def _closes(self, campaign: Campaign) -> int:
         """Return the time at which the campaign closes, in UTC seconds: its end, or the time of its early closing."""
         early = self._device.records.campaigns.closed_early(self.campaign_id)
-        return terms.closes if early is None else min(early, terms.closes)
+        return campaign.closes if early is None else min(early, campaign.closes)
 
-    def _place(self, terms: Campaign) -> tuple[int, int] | None:
+    def _place(self, campaign: Campaign) -> tuple[int, int] | None:
         """Return the (period, slot) that is due; None after the last slot of a period or the end of the campaign."""
-        if self._now >= self._closes(terms):
+        if self._now >= self._closes(campaign):
             return None
-        period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
+        period, into = divmod(int(self._now) - campaign.opens, campaign.period_seconds)
         slot = into // self._every
-        return (period, slot) if slot < terms.answers_per_period else None
+        return (period, slot) if slot < campaign.answers_per_period else None
 
-    def _read_what_is_due(self, terms: Campaign) -> None:
-        place = self._place(terms)
-        if place is None or place == self._tried or place <= self._latest(terms):
+    def _read_what_is_due(self, campaign: Campaign) -> None:
+        place = self._place(campaign)
+        if place is None or place == self._tried or place <= self._latest(campaign):
             return
         # The duration of a reading may depend on its value. So the time at which it began is its time, and nothing is
         # sent before the latest time at which it could end.
@@ -283,7 +288,7 @@ class Unit:
             self._warn("source", f"{reason}: the reading is skipped")
             return
         self._solved("source", "the source gives readings again")
-        give = self._device.answer if terms.transcript else self._device.collect
+        give = self._device.answer if campaign.transcript else self._device.collect
         try:
             give(self.campaign_id, answer, place[1])
         except (UnknownCampaign, ConsentMissing, StoreRestored, StoreDamaged):
@@ -296,13 +301,13 @@ class Unit:
         else:
             self._solved("store", "the store takes readings again")
 
-    def _bundle(self, terms: Campaign) -> None:
+    def _bundle(self, campaign: Campaign) -> None:
         """Seal the collected readings if their period is over or full."""
         if not self._device.collected(self.campaign_id):
             return
-        period, slot = self._latest(terms)
-        over = self._now >= min(self._closes(terms), terms.opens + (period + 1) * terms.period_seconds)
-        if not over and slot + 1 < terms.answers_per_period:
+        period, slot = self._latest(campaign)
+        over = self._now >= min(self._closes(campaign), campaign.opens + (period + 1) * campaign.period_seconds)
+        if not over and slot + 1 < campaign.answers_per_period:
             return
         try:
             self._device.bundle(self.campaign_id)
@@ -358,7 +363,10 @@ class Unit:
             self._warn("following", said, NOTICE)
         elif more:
             what = "the request for the next campaign" if asking else "the upload"
-            self._warn("leaving", f"{what} was stopped after {SEND_SECONDS} seconds; a later one is tried")
+            self._warn(
+                "leaving",
+                f"{what} was stopped after {SEND_SECONDS} seconds; it is tried again at the next sending time",
+            )
         elif code:
             what = "the next campaign was not joined" if asking else "not everything was sent"
             self._warn("leaving", f"{what}: {said}")
@@ -373,16 +381,16 @@ class Unit:
         """The time by which the latest reading must have ended, in UTC seconds."""
         return self._begun + self._timeout + SETTLE_SECONDS
 
-    def _moments(self, terms: Campaign) -> list[float]:
+    def _moments(self, campaign: Campaign) -> list[float]:
         """Return the next times, in UTC seconds, of a reading, a bundle, an upload and the end of the longest pause."""
         moments = [self._now + MOST_PAUSE]
-        if self._now < self._closes(terms):
-            period, into = divmod(int(self._now) - terms.opens, terms.period_seconds)
-            begins, slot = terms.opens + period * terms.period_seconds, into // self._every + 1
-            following = begins + terms.period_seconds
-            if slot < terms.answers_per_period:
+        if self._now < self._closes(campaign):
+            period, into = divmod(int(self._now) - campaign.opens, campaign.period_seconds)
+            begins, slot = campaign.opens + period * campaign.period_seconds, into // self._every + 1
+            following = begins + campaign.period_seconds
+            if slot < campaign.answers_per_period:
                 following = min(following, begins + slot * self._every)
-            moments.append(min(self._closes(terms), following))
+            moments.append(min(self._closes(campaign), following))
         if self._leaves:
             turn = (int(self._now) - self._phase) // self._configuration.send_every
             following = self._phase + (turn + 1) * self._configuration.send_every
@@ -394,14 +402,14 @@ class Unit:
         """True if envelopes of the campaign wait to be sent."""
         return bool(self._device.outbox.waiting(self._number, 1))
 
-    def _is_over(self, terms: Campaign) -> bool:
+    def _is_over(self, campaign: Campaign) -> bool:
         """Return whether the campaign is over and nothing of it is left to seal or send; log it then."""
-        if self._now < self._closes(terms) or self._sending is not None or self._device.collected(self.campaign_id):
+        if self._now < self._closes(campaign) or self._sending is not None or self._device.collected(self.campaign_id):
             return False
         if self._leaves and self._waits:
             return False
-        early = " early, by its author" if self._now < terms.closes else ""
-        self._warn("over", f"{terms.title!r} is over{early}", NOTICE)
+        early = " early, by its author" if self._now < campaign.closes else ""
+        self._warn("over", f"{campaign.title!r} is over{early}", NOTICE)
         return True
 
     # The log

@@ -6,7 +6,7 @@
     consent = true                          # the owner read its terms (run CONFIG --check) and agrees
     follow = false                          # true: also agree to the study's next campaign (see succession)
 
-    [budget]                                # caps; they are stored; then lowered only
+    [budget]                                # caps; once stored, they can only be lowered
     lifetime = 8.0                          # nats
     per_campaign = 4.0                      # nats
     window = [86400, 1.0]                   # cap for any interval: seconds, nats
@@ -18,7 +18,7 @@
     [schedule]
     every = 900                             # seconds; default: period_seconds / answers_per_period
 
-    [send]                                  # without any address, reports wait for the command outbox export
+    [send]                                  # without any address, reports wait for the command 'outbox export'
     url = "https://study.example"           # only if the signed campaign names no address; or: export = "folder"
     every = 3600                            # seconds
 
@@ -65,8 +65,8 @@ class Source:
         stdin: whether the next line of standard input is read.
         timeout: seconds to wait for a program or a line; None for ``DEFAULT_TIMEOUT`` or half of the time between two
             readings, whichever is less. The questions of one answer share this default.
-        field: the place of the reading in the last line. A number is the index of a word; -1 is the last word. A text
-            is a path in a JSON value (the whole text or its last line), with names separated by dots. None means the
+        field: the place of the reading in the last line. A number is the index of a word; -1 is the last word. A string
+            is a path in a JSON value (the whole output, or its last line): names separated by dots. None means the
             whole line.
         separator: the separator of words; None for blanks.
         scale: the factor by which numbers are multiplied, in a campaign that asks for a number.
@@ -99,7 +99,7 @@ class Configuration:
             the name "".
         every: seconds between two readings; None for the campaign's schedule.
         url, export: address or folder for sealed envelopes; at most one of them is given. If both are None, the
-            campaign's addresses are used; without any, envelopes wait for the command outbox export.
+            campaign's addresses are used; without any, envelopes wait for the command 'outbox export'.
         send_every: seconds between two uploads or exports.
         follow: whether the owner also agrees to the study's next campaign (see succession).
     """

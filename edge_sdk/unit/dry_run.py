@@ -39,12 +39,12 @@ MOST_SHOWN = 200
 
 _VIEWS = (
     "The unit reports one of {views} views of its reading. The unit's key selects the view; no reading influences the "
-    "choice. Once the unit runs, the command terms shows the view."
+    "choice. Once the unit runs, the command 'terms' shows the view."
 )
 
 _FORM_VIEWS = (
     "The unit is asked one or two of these questions and reads only their sources. The unit's key selects the "
-    "questions; no reading influences the choice. Once the unit runs, the command terms shows them."
+    "questions; no reading influences the choice. Once the unit runs, the command 'terms' shows them."
 )
 
 
@@ -121,7 +121,7 @@ def plan(configuration: Configuration) -> dict[str, object]:
         **({"view_description": about} if about else {}),
         "store": str(configuration.store),
         "readings": f"one every {in_seconds(every)}, {readings} in a period of {in_seconds(terms.period_seconds)}",
-        "leaves": f"{to}, every {in_seconds(configuration.send_every)}" if to else "only by the command outbox export",
+        "leaves": f"{to}, every {in_seconds(configuration.send_every)}" if to else "only by 'outbox export'",
     }
 
 
@@ -136,8 +136,8 @@ def tried(configuration: Configuration) -> dict[str, object]:
     """
     from protocol.campaign import open_campaign
 
-    terms = open_campaign(campaign_file(configuration), [one.public for one in trusted(configuration)]).terms
-    questions = fit(configuration, terms).questions
+    campaign = open_campaign(campaign_file(configuration), [one.public for one in trusted(configuration)]).campaign
+    questions = fit(configuration, campaign).questions
     if "" not in configuration.sources:
         return {"sources": [_tried_of_form(one) for one in questions]}
     [question] = questions

@@ -94,24 +94,25 @@ class UnitSchedule:
         return tuple(one for one in self.questions if one.name in names)
 
 
-def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
+def fit(configuration: Configuration, campaign: Campaign) -> UnitSchedule:
     """Return the schedule of a unit for a campaign.
 
     Raises:
         ConfigurationRefused: the sources do not match the questions, a key does not apply to this campaign, or the
             times do not fit its schedule.
     """
-    _require_same(configuration.sources, terms.domain)
-    every = configuration.every or max(1, terms.period_seconds // terms.answers_per_period)
-    if every > terms.period_seconds:
+    _require_same(configuration.sources, campaign.domain)
+    every = configuration.every or max(1, campaign.period_seconds // campaign.answers_per_period)
+    if every > campaign.period_seconds:
         raise ConfigurationRefused(
-            f"[schedule] every must be at most the campaign's period of {in_seconds(terms.period_seconds)}, not {every}"
+            f"[schedule] every must be at most the campaign's period of {in_seconds(campaign.period_seconds)}, "
+            f"not {every}"
         )
-    together = [_names(view.map, terms.domain) for view in terms.views]
+    together = [_names(view.map, campaign.domain) for view in campaign.views]
     share = min(DEFAULT_TIMEOUT, every / 2) / max(map(len, together))
     questions = tuple(
         _sourced(name, domain, skippable, configuration.sources[name], share)
-        for name, domain, skippable in _parts(terms.domain)
+        for name, domain, skippable in _parts(campaign.domain)
     )
     seconds = {one.name: one.timeout for one in questions}
     longest = max(together, key=lambda names: sum(seconds[name] for name in names))
@@ -120,8 +121,8 @@ def fit(configuration: Configuration, terms: Campaign) -> UnitSchedule:
         keys = " and ".join(f"{_table(name)} timeout" for name in longest)
         must = "must be" if len(longest) == 1 else "must together be"
         raise ConfigurationRefused(
-            f"{keys} {must} below the {in_seconds(every)} between two readings, minus {SETTLE_SECONDS} to store the "
-            f"reading; {timeout:g} is too long"
+            f"{keys} {must} more than {in_seconds(SETTLE_SECONDS)} below the {in_seconds(every)} between two readings, "
+            f"so that there is time to store the reading; {timeout:g} is too long"
         )
     return UnitSchedule(every, timeout, questions)
 

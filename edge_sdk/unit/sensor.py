@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from protocol.domain import Answer, Domain, Grid, Number
 
 MOST_BYTES = 64 * 1024
-"""A program's output must have fewer bytes; of a file, at most this number is read."""
+"""Limit in bytes: a program's output must be shorter, and at most this many bytes of a file are read."""
 
 STDIN = 0
 

@@ -80,8 +80,8 @@ export function consentOf(joined, { consent }) {
 }
 
 /**
- * The slot of the report that filled a slot with the same input; null if the slot was skipped, had another input, or if
- * this is no longer known.
+ * The slot of the report with input `x` at `place`; null if `place` was skipped or had another input, or if its input is
+ * not known any more.
  * @param {boolean} transcript @param {Kept} kept @param {number} period @param {number} place @param {number} x
  * @param {number} most
  */
@@ -102,6 +102,6 @@ function quotaReached({ campaign, title }, period, place, free) {
     return new QuotaReached(`slot ${place} of this period was already filled or skipped: the next one is ${free}`);
   const next = campaign.opens + (period + 1) * campaign.periodSeconds;
   const moment = `${new Date(next * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`;
-  const when = next < campaign.closes ? `the next period begins at ${moment}` : "it was the last period";
+  const when = next < campaign.closes ? `the next period begins at ${moment}` : "it is the last period";
   return new QuotaReached(`"${title}" takes ${most === 1 ? "1 answer" : `${most} answers`} a period, and this period is full: ${when}`);
 }

@@ -25,8 +25,8 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * @property {Certificate} certificate
  * @property {number[]} questions for a form, the indices of the questions that it is asked; else empty
  * @property {number} inputs number of inputs of the view
- * @property {bigint} draws maximum number of fresh draws
- * @property {bigint} cost nanonats of one fresh answer, in the most expensive class
+ * @property {bigint} draws maximum number of fresh outputs
+ * @property {bigint} cost nanonats of one fresh output, in the most expensive class
  * @property {number} randomBytes number of random bytes drawn for an answer; it does not depend on role or answer
  * @property {(facts?: ChannelFacts) => PricedChannel} priced the channel and the cost of an answer
  * @property {(answer: any, dither: Uint8Array, classIndex?: number) => Promise<number>} toInput the channel's input for
@@ -48,7 +48,7 @@ import { certificatesOf, viewIndex, requireFit, viewsFrom } from "./views.js";
  * The channel of a person's answers, and its cost.
  * @typedef {object} PricedChannel
  * @property {import("./channels/channel.js").Channel} channel
- * @property {bigint} cost nanonats of one fresh draw
+ * @property {bigint} cost nanonats of one fresh output
  * @property {bigint} worstCase nanonats of all draws that the device can make
  * @property {(x: number, rand: Uint8Array) => number | bigint} draw draws an output with the view's `randomBytes` bytes
  */
@@ -127,10 +127,10 @@ export class Campaign {
       labels: [...this.domain.named, ...this.views.flatMap(({ map }) => map.named ?? [])],
       classes: this.classes,
     });
-    if (!this.ownTexts.organisation) throw new CampaignError("the campaign names no organisation: the person must see it before consent");
+    if (!this.ownTexts.organisation) throw new CampaignError("the campaign names no organisation, which the person must see before consent");
     this.translations = translationsFrom(fields.translations, this.ownTexts);
-    // A translation without labels has the names of the original, which are checked already. So it is checked only for
-    // a form, whose questions it translates: otherwise a long list would be checked again for up to 32 languages.
+    // Skip a translation without labels: its names are those of the original, which are checked already, and checking a
+    // long list for up to 32 languages would take long. A form is checked, because its translation has other questions.
     this.translations
       .filter(({ labels }) => labels.length || this.domain instanceof Form)
       .forEach(({ language }) => this.requireNames(language));
@@ -139,18 +139,18 @@ export class Campaign {
     /** The certificate of each view. */
     this.viewCertificates = certificates;
     const most = (/** @type {"audited" | "ldp"} */ name) => certificates.map((one) => one[name]).reduce(larger);
-    /** The largest levels of any view. */
+    /** The largest audited level and the largest LDP level among the views. */
     this.audited = most("audited") ?? 0n;
     this.ldp = most("ldp");
     /**
-     * For each class, the cost of one fresh answer and the worst case, each in the most expensive view. Without classes
+     * For each class, the cost of one fresh output and the worst case, each in the most expensive view. Without classes
      * the list has one element.
      */
     this.costs = (this.classes.length ? this.classes : [""]).map((_, classIndex) => ({
       cost: largest(this.views.map((_, view) => this.certificateOf(view, classIndex).cost)),
       worstCase: largest(this.views.map((_, view) => this.certificateOf(view, classIndex).cost * this.drawsOf(view))),
     }));
-    /** The cost of one fresh answer and the worst case in the most expensive class. */
+    /** The cost of one fresh output and the worst case in the most expensive class. */
     this.cost = largest(this.costs.map(({ cost }) => cost));
     this.worstCase = largest(this.costs.map(({ worstCase }) => worstCase));
     /** Bits of one output on the wire, the same in every view. */
@@ -202,7 +202,7 @@ export class Campaign {
     }
   }
 
-  /** Maximum number of fresh draws of a device with a view. @param {number} view its index @returns {bigint} */
+  /** Maximum number of fresh outputs of a device with a view. @param {number} view its index @returns {bigint} */
   drawsOf(view) {
     if (this.transcript) return BigInt(this.periods);
     return BigInt(Math.min(this.views[view].map.inputs(this.domain), this.periods * this.answersPerPeriod));
@@ -221,8 +221,7 @@ export class Campaign {
   }
 
   /**
-   * The number of slots from which a report of a period may take its slots; with transcripts, they are counted over all
-   * periods.
+   * The number of slots that a report of a period may use; with transcripts, counted from the first period on.
    * @param {number} period
    */
   slots(period) {

@@ -16,8 +16,8 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 /**
  * The cost of a campaign, computed from its terms.
  * @typedef {object} Commitment
- * @property {bigint} cost nanonats of one fresh draw
- * @property {bigint} draws maximum number of fresh draws
+ * @property {bigint} cost nanonats of one fresh output
+ * @property {bigint} draws maximum number of fresh outputs
  * @property {number} answersPerPeriod
  * @property {number} periodSeconds
  * @property {number} periods
@@ -32,7 +32,7 @@ export const DEFAULT_LIFETIME = 8n * NANONATS;
 const once = (cost) => ({ cost, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
 
 /**
- * The maximum cost of a number of answers: each is charged, up to the maximum number of fresh draws.
+ * The maximum cost of a number of answers: each is charged, up to the maximum number of fresh outputs.
  * @param {Commitment} commitment @param {number} answers
  * @returns {bigint}
  */
@@ -144,7 +144,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(nanonats)}, less than is spent or reserved, ${natsText(held)}: forget a campaign`,
+        `${nameOf(cap)} was lowered to ${natsText(nanonats)}, but ${natsText(held)} is spent or reserved: forget a campaign`,
       );
   }
 }

@@ -144,7 +144,7 @@ export function decode(data, limit = 2 ** 20) {
   if (data.length > limit) throw new CodecError(`the value has ${data.length} bytes, and at most ${limit} are allowed`);
   const reader = new Reader(data);
   const value = reader.value(MAX_DEPTH);
-  if (reader.at !== data.length) throw new CodecError(`the value ends at byte ${reader.at} of ${data.length}`);
+  if (reader.at !== data.length) throw new CodecError(`there are bytes after the value at byte ${reader.at}`);
   return value;
 }
 
@@ -284,7 +284,7 @@ export const trimmed = (text) => text.replace(BLANKS, "");
 export function array(value, what, error, count) {
   if (!Array.isArray(value)) throw new error(`${what} must be an array, not ${typeof value}`);
   if (count !== undefined && value.length !== count)
-    throw new error(`${what} must be an array of ${count} fields, not ${value.length}`);
+    throw new error(`${what} must be an array of ${count} fields, not of ${value.length}`);
   return value;
 }
 
@@ -303,7 +303,7 @@ export const integer = (value, what, error, low, high) => Number(big(value, what
  */
 export function big(value, what, error, low = 0, high = 2n ** 64n - 1n) {
   if (typeof value !== "number" && typeof value !== "bigint") throw new error(`${what} must be an integer, not ${typeof value}`);
-  if (value < low || value > high) throw new error(`${what} must lie in ${low} .. ${high}, not ${value}`);
+  if (value < low || value > high) throw new error(`${what} must lie in ${low} .. ${high}`);
   return BigInt(value);
 }
 

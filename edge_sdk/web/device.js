@@ -278,9 +278,9 @@ export class Device {
   /**
    * The size and the cost of an answer; nothing is drawn, charged or stored.
    * @param {Uint8Array} id @param {Answer} [value] the answer that the person considers
-   * @returns {Promise<{reportBytes: number, waitingBytes: number, cost: bigint}>} the maximum length of the report, the
-   *   total length of the envelopes that wait before it (before consent also of the enrolment, unless it declares a
-   *   prior), and the cost in nanonats
+   * @returns {Promise<{reportBytes: number, waitingBytes: number, cost: bigint}>} the maximum length of the report in
+   *   bytes, the total length of the envelopes that are sent before the report (before consent, this includes the
+   *   enrolment, unless the enrolment declares a prior), and the cost in nanonats
    */
   async preview(id, value) {
     const [joined, kept] = await this.found(id);

@@ -1,8 +1,8 @@
 /**
  * The possible disclosure of an answer by one report, for the person alone; nothing is drawn, charged or stored.
  *
- * All numbers are computed in integers and are never too low. A channel too large for the exact number gets an upper
- * bound from its level.
+ * All numbers are computed in integers, and never understate the disclosure. A channel too large for the exact number
+ * gets an upper bound from its level.
  */
 
 import { Channel } from "./channels/channel.js";

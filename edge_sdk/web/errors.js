@@ -1,6 +1,6 @@
 /**
- * The errors for invalid bytes, claims and values from outside, named by the stages of SPEC.md, and those that only a
- * device raises. No error text contains a person's value, prior or key.
+ * The errors for invalid bytes, declarations and values from outside, named by the stages of SPEC.md, and those that
+ * only a device raises. No error text contains a person's value, prior or key.
  */
 
 /** The base class of all errors; the text names the fault, and the remedy if it is not obvious. */

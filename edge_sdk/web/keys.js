@@ -1,6 +1,6 @@
 /**
- * Ed25519 keys and signatures (SPEC 2). WebCrypto computes on the curve; checks before it make the verdict the same in
- * every library.
+ * Ed25519 keys and signatures (SPEC 2). WebCrypto computes on the curve; checks here make every library verify
+ * alike.
  */
 
 import { concat, toBig } from "./codec.js";
@@ -43,7 +43,7 @@ async function supported(promise) {
 function requirePoint(encoded, what, error) {
   const y = toBig(encoded.slice().reverse()) & (2n ** 255n - 1n);
   if (y >= FIELD) throw new error(`${what} is not canonical: its y must be below 2^255 - 19`);
-  if (SMALL.includes(y)) throw new error(`${what} is a point of small order, under which forgeries verify`);
+  if (SMALL.includes(y)) throw new error(`${what} must not be a point of small order`);
 }
 
 /**

@@ -2,8 +2,8 @@
  * The memo: the output drawn for each value of a person, and the filled slots of each period.
  *
  * Without transcripts, each value's output is drawn once per campaign and kept, so averaging repeated reports reveals
- * nothing more. With transcripts, each report is a fresh draw, and only the latest output of a value is kept. A slot is
- * filled once and never released, so the number of a device's reports reveals the number of readings, and nothing about
+ * nothing more. With transcripts, each report is a fresh output, and the memo keeps a value's latest output. A slot is
+ * filled once and never released, so the number of a device's reports reveals the number of answers, and nothing about
  * the values. The contents of memo and slots are the person's secrets.
  */
 

@@ -60,7 +60,7 @@ export const unchanged = (kept, sent) =>
   kept.upload.failures > 0 && same(concat(...inFlight(kept)), concat(...sent));
 
 /**
- * Remove the envelopes that the study accepted from the queue.
+ * Remove envelopes from the queue, except the refused ones.
  * @param {Kept} kept @param {Uint8Array[]} sent @param {number[]} refused positions of the envelopes that it refused
  */
 export function acknowledge(kept, sent, refused) {

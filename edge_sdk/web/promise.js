@@ -8,8 +8,8 @@ const LN_10 = 2_302_585_092n;
 const LARGEST_POWER = 15n;
 
 /**
- * e^(level / 10^9) for display, rounded up to two significant digits. Below 2 these are the digits of its excess over
- * 1; above 10^15 it is rounded up to a power of ten.
+ * e^(level / 10^9) for display, rounded up to two significant digits. A factor below 2 gets two significant digits
+ * after subtracting 1; a factor above 10^15 is rounded up to a power of ten.
  * @param {bigint} level nanonats, not negative; of any size
  * @returns {string} digits with a point, or "10^" and digits
  */

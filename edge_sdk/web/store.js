@@ -39,8 +39,8 @@ import { importDeviceSecret } from "./keys.js";
  * @property {import("./caps.js").Commitment} commitment the maximum cost
  * @property {bigint} choice nanonats charged for the random choice of the class or prior
  * @property {number} latest time of the latest answer; before the first answer, of the consent
- * @property {number} floor a time that is past unless the clock ran ahead: that of the consent, or the start of the
- *   period of the latest answer
+ * @property {number} floor the time of the consent or, if later, the start of the period of the latest answer; if the
+ *   clock is earlier now, it ran ahead before
  * @typedef {{number: number, time: number, kind: "reserve" | "charge" | "release" | "carry", nanonats: bigint}} Entry
  * @typedef {{output: number | bigint, period: number, slot: number, times: number}} MemoRow
  * @typedef {object} Upload
@@ -73,7 +73,7 @@ function storeError(error) {
   const gone = error?.name === "InvalidStateError";
   return new StoreError(
     full
-      ? "there is no room left in this browser: nothing was charged or sent; delete site data, and try again"
+      ? "this browser has no room left: nothing was charged or sent; delete other sites' data, and try again"
       : gone
         ? "the browser closed this page's store, perhaps because site data were deleted: open the page again"
         : `this browser does not let the page store anything (${error?.name ?? error}): nothing was charged or sent; allow site data for this page`,

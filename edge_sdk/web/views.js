@@ -189,7 +189,7 @@ export function viewsFrom(wire) {
     map: mapFrom(row[1]),
     channel: channels[places[j]],
   }));
-  if (isPlain(views)) throw new ViewError("a single view does not coarsen the answer: write its channel alone");
+  if (isPlain(views)) throw new ViewError("the only view does not coarsen the answer: write its channel alone");
   const weights = views.map(({ weight }) => BigInt(weight));
   const whole = total(weights);
   if (whole > 2n ** 32n) throw new ViewError(`the weights of the views must sum to at most ${2 ** 32}, not ${whole}`);

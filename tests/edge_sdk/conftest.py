@@ -43,7 +43,7 @@ def campaign(
 ) -> bytes:
     """Return a signed campaign of randomised response, with a view for each map; all views are equally likely."""
     domain = domain or Values(LABELS)
-    terms = Campaign(
+    campaign = Campaign(
         title,
         "What is the highest level of education you have completed?",
         "Plan evening classes.",
@@ -60,7 +60,7 @@ def campaign(
         enrolment,
         addresses=addresses,
     )
-    return seal_campaign(terms, author)
+    return seal_campaign(campaign, author)
 
 
 def agreed(device: Device, data: bytes, *address: str, **role: object) -> bytes:

@@ -93,8 +93,8 @@ def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
         reported |= {divmod(at - OPENS, PERIOD) for at in times}
         now = max([now, *times])
     reported = {(period, into // EVERY) for period, into in reported}
-    terms = open_campaign(data, [AUTHOR.public]).terms
-    with Device.open(folder / "store", clock=lambda: terms.closes) as device:
+    opened = open_campaign(data, [AUTHOR.public]).campaign
+    with Device.open(folder / "store", clock=lambda: opened.closes) as device:
         [campaign_id] = device.campaigns
         device.bundle(campaign_id)
         if len(device.outbox):
@@ -107,7 +107,7 @@ def run(runs: int, seed: int, folder: Path) -> dict[str, int]:
         for item in envelope.read_batch(path.read_bytes()):
             if item.kind is Kind.REPORT:
                 report = Report.decode(item.unverified)
-                for offset, output in enumerate(report.outputs(terms)):
+                for offset, output in enumerate(report.outputs(opened)):
                     place = report.period, report.slot + offset
                     left[place] += 1
                     outputs.setdefault(place, set()).add(bytes([output]))

@@ -40,8 +40,8 @@ def test_an_answer_is_the_draw_of_the_channel_from_the_given_bytes(open_device, 
         receipt = device.answer(agreed(device, data), label)
         report = Report.decode(envelope.decode(receipt.envelope).unverified)
         secret, dither, rand = dice.given
-        assert (len(secret), len(dither), len(rand)) == (32, DITHER_BYTES, signed.terms.channel.rand_bytes)
-        assert report.outputs(signed.terms) == (signed.terms.channel.sample(x, rand),)
+        assert (len(secret), len(dither), len(rand)) == (32, DITHER_BYTES, signed.campaign.channel.rand_bytes)
+        assert report.outputs(signed.campaign) == (signed.campaign.channel.sample(x, rand),)
         device.close()
 
 
@@ -95,12 +95,12 @@ def test_200_readings_of_one_answer_cost_one_charge(open_device, clock):
     """Every reading of an unchanged answer gives a separate report; all reports have one output and cost one charge."""
     device = open_device()
     data = campaign(answers=200, enrolment="enrolled")
-    terms = open_campaign(data, [AUTHOR.public]).terms
+    opened = open_campaign(data, [AUTHOR.public]).campaign
     campaign_id = agreed(device, data)
     receipts = [device.answer(campaign_id, "master") for _ in range(200)]
     reports = [Report.decode(envelope.decode(receipt.envelope).unverified) for receipt in receipts]
     assert [report.slot for report in reports] == list(range(200))
-    assert len({report.outputs(terms) for report in reports}) == 1
+    assert len({report.outputs(opened) for report in reports}) == 1
     assert [receipt.cost for receipt in receipts] == [1.0] + [0.0] * 199
     assert not any(receipt.repeated for receipt in receipts)
     assert len(device.outbox) == 200
@@ -110,14 +110,14 @@ def test_an_unchanged_answer_repeats_its_output_across_periods(open_device, cloc
     """In 200 periods an unchanged answer has one output and one charge."""
     device = open_device()
     data = campaign(periods=200, period_seconds=60, enrolment="enrolled")
-    terms = open_campaign(data, [AUTHOR.public]).terms
+    opened = open_campaign(data, [AUTHOR.public]).campaign
     campaign_id = agreed(device, data)
     outputs = set()
     for period in range(200):
         clock.now = OPENS + 60 * period
         report = Report.decode(envelope.decode(device.answer(campaign_id, "none").envelope).unverified)
         assert report.period == period
-        outputs |= set(report.outputs(terms))
+        outputs |= set(report.outputs(opened))
     assert len(outputs) == 1
     assert device.budget.spent == 1.0
 

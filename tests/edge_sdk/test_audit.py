@@ -36,13 +36,13 @@ def test_without_a_history_the_prior_is_uniform():
 def test_a_history_is_the_prior():
     """With a history, levels are computed under the history's counts plus one, and the posterior equals the
     preview's."""
-    terms = unverified_campaign(campaign())
-    found = audit(terms, {"bachelor": 7, "none": 1})
+    opened = unverified_campaign(campaign())
+    found = audit(opened, {"bachelor": 7, "none": 1})
     assert found.own
     prior = [2, 1, 1, 8, 1, 1]
-    expected = levels.information(levels.structure_of(terms.channel), prior)
+    expected = levels.information(levels.structure_of(opened.channel), prior)
     assert found.table.levels["lip"] == expected
-    preview = posterior_of(terms.channel, 10**9, {3: 7, 0: 1})
+    preview = posterior_of(opened.channel, 10**9, {3: 7, 0: 1})
     assert found.table.posterior is not None
     assert tuple(map(float, found.table.posterior)) == pytest.approx((preview.before, preview.after))
 

@@ -79,7 +79,7 @@ def test_every_mechanism_is_measured() -> None:
     assert set(QUESTIONS) == {mechanism.name for mechanism in CATALOGUE}
 
 
-def emitted(terms: Campaign, x: int, draws: int, view: int = 0) -> Counter[int]:
+def emitted(campaign: Campaign, x: int, draws: int, view: int = 0) -> Counter[int]:
     """Return the outputs in the signed reports of ``draws`` devices that answer ``x``, with the operating system's
     randomness.
 
@@ -88,14 +88,14 @@ def emitted(terms: Campaign, x: int, draws: int, view: int = 0) -> Counter[int]:
     One store is used for all devices: between two answers the memo, the used slots and the queue are emptied, as in a
     new device. All other steps are the device's real path.
     """
-    data = seal_campaign(terms, AUTHOR)
-    opened = open_campaign(data, [AUTHOR.public]).terms
-    answer = terms.domain.parse(terms.domain.label(x))
+    data = seal_campaign(campaign, AUTHOR)
+    opened = open_campaign(data, [AUTHOR.public]).campaign
+    answer = campaign.domain.parse(campaign.domain.label(x))
     outputs: Counter[int] = Counter()
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=1000), clock=lambda: OPENS) as device:
         campaign_id = device.join(data).campaign_id
         if device.records.campaigns.find(campaign_id).view != view:
-            return emitted(terms, x, draws, view)
+            return emitted(campaign, x, draws, view)
         device.consent(campaign_id)
         for _ in range(draws):
             sealed = device.answer(campaign_id, answer).envelope
@@ -106,7 +106,7 @@ def emitted(terms: Campaign, x: int, draws: int, view: int = 0) -> Counter[int]:
     return outputs
 
 
-def campaign(name: str) -> Campaign:
+def unsigned_campaign(name: str) -> Campaign:
     question = QUESTIONS[name]
     name, channel = chosen(name, question)
     return Campaign(
@@ -115,13 +115,13 @@ def campaign(name: str) -> Campaign:
     )  # fmt: skip
 
 
-def exposed(terms: Campaign) -> tuple[int, int]:
+def exposed(campaign: Campaign) -> tuple[int, int]:
     """Return the two inputs that the audit found easiest to distinguish; under a prior, the pair of the LDP level."""
-    witness = terms.certificate.witness
+    witness = campaign.certificate.witness
     if witness.other is not None:
         return witness.x, witness.other
-    everything = range(terms.channel.inputs)
-    found = terms.channel.loss(everything, everything)
+    everything = range(campaign.channel.inputs)
+    found = campaign.channel.loss(everything, everything)
     assert found.other is not None
     return found.x, found.other
 
@@ -141,8 +141,8 @@ def lower_bound(one: Counter[int], other: Counter[int], draws: int) -> float:
     return most
 
 
-def measured(terms: Campaign, pair: tuple[int, int], draws: int) -> float:
-    first, second = (emitted(terms, x, draws) for x in pair)
+def measured(campaign: Campaign, pair: tuple[int, int], draws: int) -> float:
+    first, second = (emitted(campaign, x, draws) for x in pair)
     return lower_bound(first, second, draws)
 
 
@@ -161,9 +161,9 @@ def test_the_measured_level_never_exceeds_the_declared_one(name: str) -> None:
     n: 600 reports of each of two inputs; alpha = 1e-6. A higher bound would mean that the device leaks more than it
     declares. The long test also checks that the device adds no unnecessary noise, which takes more reports.
     """
-    terms = campaign(name)
-    pair = exposed(terms)
-    assert measured(terms, pair, 600) <= declared(terms.channel, pair)
+    campaign = unsigned_campaign(name)
+    pair = exposed(campaign)
+    assert measured(campaign, pair, 600) <= declared(campaign.channel, pair)
 
 
 RESOLUTIONS = tuple(
@@ -177,12 +177,12 @@ def test_the_measured_level_of_a_view_is_at_most_the_stated_one(view: int, draws
     """The lower confidence bound on the level of two cells, from reports of devices of one view, is at most the level
     of their images in this view, which is 0 for two cells of one district.
 
-    n: 600 reports of each of four cells, and 40,000 in the long form; alpha = 1e-6 for each pair.
+    n: 600 reports of each of four cells, and 40,000 in the long test; alpha = 1e-6 for each pair.
     """
-    terms = Campaign(
+    campaign = Campaign(
         "t", "q", "p", "o", SQUARE, Ldp(NAT), "randomized-response", RESOLUTIONS, OPENS, OPENS + 9, 9, 1, 1, "enrolled",
     )  # fmt: skip
-    channel, counts = RESOLUTIONS[view].channel, [emitted(terms, x, draws, view) for x in range(4)]
+    channel, counts = RESOLUTIONS[view].channel, [emitted(campaign, x, draws, view) for x in range(4)]
     for x, other in permutations(range(4), 2):
         inputs = tuple(RESOLUTIONS[view].map.input(SQUARE, one) for one in (x, other))
         limit = declared(channel, inputs)
@@ -198,19 +198,19 @@ def test_the_measured_level_is_near_the_declared_one(name: str) -> None:
     n: 40,000 reports of each of two inputs; alpha = 1e-6. For a correct device, the expected bound is five standard
     errors above the lower limit of the test.
     """
-    terms = campaign(name)
-    pair = exposed(terms)
-    found, limit = measured(terms, pair, 40_000), declared(terms.channel, pair)
+    campaign = unsigned_campaign(name)
+    pair = exposed(campaign)
+    found, limit = measured(campaign, pair, 40_000), declared(campaign.channel, pair)
     assert 0.8 * limit - 0.05 <= found <= limit
 
 
 @pytest.mark.long
-def test_a_million_reports_of_a_tight_mechanism() -> None:
+def test_the_bound_from_a_million_reports_is_within_5_percent_of_the_level() -> None:
     """With 500,000 reports of each of two inputs and alpha = 1e-6, the bound for randomised response is within 5% of
     the declared level."""
-    terms = campaign("randomized-response")
-    pair = exposed(terms)
-    found, limit = measured(terms, pair, 500_000), declared(terms.channel, pair)
+    campaign = unsigned_campaign("randomized-response")
+    pair = exposed(campaign)
+    found, limit = measured(campaign, pair, 500_000), declared(campaign.channel, pair)
     assert 0.95 * limit <= found <= limit
 
 

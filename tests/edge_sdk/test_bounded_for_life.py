@@ -158,7 +158,7 @@ class BudgetMachine(RuleBasedStateMachine):
 def test_the_sum_of_charges_stays_within_every_cap(examples, steps):
     """For every interleaving of answers, campaigns, restarts, clock jumps and forgetting, no cap is ever exceeded.
 
-    The test has 30 lives of up to 50 steps, the same in each run; the long form has 1,000 lives of up to 100 steps.
+    The test has 30 lives of up to 50 steps, the same in each run; the long test has 1,000 lives of up to 100 steps.
     """
     run_state_machine_as_test(
         BudgetMachine,

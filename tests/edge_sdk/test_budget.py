@@ -15,7 +15,7 @@ from tests.edge_sdk.conftest import OPENS, WEEK, agreed, campaign
 
 @pytest.mark.parametrize("wrong", [-1, math.nan, math.inf, "much", 10**7, True])
 def test_a_cap_must_be_a_privacy_level(wrong):
-    """The constructor of a policy refuses a cap that is no privacy level."""
+    """The constructor of a policy refuses a cap that is not a valid privacy level."""
     for policy in ({"lifetime": wrong}, {"per_campaign": wrong}, {"window": (60, wrong)}):
         with pytest.raises(ValueError, match=r"number|cap"):
             BudgetPolicy(**policy)
@@ -119,7 +119,7 @@ def test_spending_of_forgotten_campaigns_counts_in_the_window(open_device, clock
 
 
 def test_a_carry_has_the_time_of_the_latest_charge(open_device, clock):
-    """The spending of a forgotten campaign has the time of its latest charge, also if the clock is set back before the
+    """The spending of a forgotten campaign has the time of its latest charge, even if the clock is set back before the
     campaign is forgotten."""
     device = open_device(budget=BudgetPolicy(1000, window=(WEEK, 2)))
     campaign_id = agreed(device, campaign(periods=100))

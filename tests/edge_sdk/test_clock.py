@@ -60,7 +60,8 @@ def test_the_clock_is_not_set_if_a_window_cap_has_no_room(open_device, clock):
     device.answer(joined, "none")
     clock.now = OPENS + WEEK
     floor = known_past(device.records, joined)
-    with pytest.raises(BudgetRefused):
+    later = "answers dated after the current time may have cost 1 nat, but the window cap of 604800 s leaves "
+    with pytest.raises(BudgetRefused, match=f"{later}.* of 2 nats: wait, or forget a campaign"):
         device.set_clock()
     assert known_past(device.records, joined) == floor
     clock.now = OPENS + 5 * WEEK

@@ -73,8 +73,8 @@ def test_a_closed_campaign_refuses_consent_and_joining(open_device, clock, place
     ("data", "stage"),
     [
         (notice(SOON, SigningKey(bytes(32))), "envelope"),
-        (notice(SIGNED.terms.closes), "campaign"),
-        (notice(SIGNED.terms.closes + WEEK), "campaign"),
+        (notice(SIGNED.campaign.closes), "campaign"),
+        (notice(SIGNED.campaign.closes + WEEK), "campaign"),
         (envelope.seal(Kind.REPORT, AUTHOR, Closing(ID, SOON).encode()), "campaign"),
         (notice(SOON)[:-1] + bytes([notice(SOON)[-1] ^ 1]), "signature"),
         (DATA, "campaign"),
@@ -82,8 +82,8 @@ def test_a_closed_campaign_refuses_consent_and_joining(open_device, clock, place
     ],
 )
 def test_a_forged_foreign_or_extending_notice_is_refused(device, clock, data, stage):
-    """Bytes that are no closing notice of the campaign's author, and a time that is not earlier than the end, are
-    refused and change nothing."""
+    """Bytes that are not a closing notice of the campaign's author, and a notice for a time that is not before the end,
+    are refused and change nothing."""
     with pytest.raises(BadData) as refused:
         device.close_early(data)
     assert refused.value.stage == stage

@@ -14,7 +14,8 @@ import time
 import pytest
 
 from edge_sdk import Device
-from edge_sdk.__main__ import COMMANDS, _command_in, _parser, main
+from edge_sdk.__main__ import COMMANDS, _parser, main
+from edge_sdk.cli.arguments import command_in
 from protocol import envelope
 from protocol.campaign import campaign_id
 from protocol.envelope import Kind, seal
@@ -111,7 +112,7 @@ def test_a_script_can_run_a_complete_session(run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_session_for_people(run_apart):
+def test_results_are_printed_in_lines_without_json(run_apart):
     """Without ``--json`` the results are printed in lines for people; each command is a separate process, as people run
     them."""
     run = run_apart
@@ -127,8 +128,8 @@ def test_a_session_for_people(run_apart):
 
 
 def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
-    """A refused command exits with 1 (refused), 2 (usage), 65 (bad data) or 75 (not yet). Its error does not contain
-    the value, and is one line unless it is about usage."""
+    """A refused command ends with exit code 1 (refused), 2 (usage), 65 (bad data) or 75 (not yet). Its error does not
+    contain the value, and is one line unless it is about usage."""
     trust = "--trust", "analyst.pub"
     assert run("join", "c.campaign", *trust)[0] == 0
     assert run("join", "later.campaign", *trust)[0] == 0
@@ -291,4 +292,4 @@ def test_a_single_parser_has_the_help_of_the_full_parser():
 def test_the_command_is_found_after_the_options(arguments, word):
     """Only a word that argparse would parse as the command is used as the command; in doubtful cases, the parsers of
     all commands are built."""
-    assert _command_in(arguments) == word
+    assert command_in(arguments) == word

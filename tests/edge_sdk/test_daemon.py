@@ -51,7 +51,7 @@ UNITS = Path(edge_sdk.__file__).parent / "units"
 EDGES = Buckets.of([0, 0.25, 0.5, 1, 2, 4, 8])
 EVERY, READINGS = 900, 4
 PATIENCE = 300
-"""Maximum seconds that a test waits for a process or an event; only a defect lets this time run out."""
+"""Maximum seconds that a test waits for a process or an event. A test that waits this long has found a defect."""
 PERIOD = EVERY * READINGS
 
 PLAIN = """
@@ -84,8 +84,8 @@ def load_average(**changes: object) -> bytes:
 
 
 class World:
-    """A unit whose clock, source and dice the test controls. ``log`` has its log lines, and ``asked`` the times of its
-    readings."""
+    """A unit whose clock, source and random bytes the test controls. ``log`` has its log lines, and ``asked`` the times
+    of its readings."""
 
     def __init__(self, file: Path, readings: object = "0.3", seed: int = 1) -> None:
         self.configuration: Configuration = load(file)
@@ -266,7 +266,12 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
         ('file = "reading"', 'file = "reading"\n[send]\nurl = "http://study.example"', 1, "use https"),
         ('file = "reading"', f'file = "reading"\n[schedule]\nevery = {PERIOD + 1}', 2, "every must be at most"),
         ('file = "reading"', 'file = "reading"\ninstead = "unknown"', 2, "instead is not an answer"),
-        ('file = "reading"', f"stdin = true\ntimeout = {EVERY}", 2, f"timeout must be below the {EVERY} seconds"),
+        (
+            'file = "reading"',
+            f"stdin = true\ntimeout = {EVERY}",
+            2,
+            f"0.25 seconds below the {EVERY} seconds",
+        ),
         ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, "author.pub: this is not a campaign file"),
         ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: No such file"),
         ('campaign = "c.campaign"', 'campagin = "c.campaign"', 2, "unknown key campagin"),
@@ -275,7 +280,7 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
 def test_an_invalid_configuration_is_refused_before_a_unit_starts(tmp_path, capsys, monkeypatch, old, new, code, says):
     """A campaign above the caps, an unencrypted address and an unknown key are each refused with one line and an exit
     code."""
-    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit began"))
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit started although its configuration is invalid"))
     file = written(tmp_path / "unit", PLAIN.replace(old, new))
     assert main(["run", str(file)]) == code
     out, err = capsys.readouterr()
@@ -413,8 +418,8 @@ def test_a_file_is_read_from_its_end(reader, tmp_path):
 
 
 def test_each_reading_takes_one_line_of_standard_input(reader, monkeypatch):
-    """Lines are read in order, one for each reading; a late line is no reading, and a last line without a line end
-    counts."""
+    """Lines are read in order, one for each reading; a late line is not used as a reading; a last line without a line
+    end is used."""
     reading, writing = os.pipe()
     monkeypatch.setattr(sources, "STDIN", reading)
     one = reader(stdin=True, timeout=0.05)
@@ -429,8 +434,9 @@ def test_each_reading_takes_one_line_of_standard_input(reader, monkeypatch):
 
 
 def test_every_number_is_reported_by_default():
-    """By default every number, position and day has an answer: outside the question's range, the nearest one inside.
-    With ``outside = "skip"``, one outside the range has no answer. A text of another form never has one."""
+    """By default every number, position and day gives an answer; for a reading outside the question's range it is the
+    nearest value inside. With ``outside = "skip"``, a reading outside the range gives no answer. Any other text never
+    gives an answer."""
     for number in ("-1e300", "-0.001", "0", "3.3", "8", "8.0001", "1e300"):
         answer = answer_of(EDGES, number, Source())
         assert answer is not None
@@ -481,8 +487,8 @@ def test_after_an_outage_only_the_current_slot_is_filled(world):
 
 
 def test_a_frequent_schedule_does_not_exceed_the_quota(world):
-    """If readings are scheduled more often than the campaign takes them, the unit reads until the period is full, then
-    waits."""
+    """If more readings are scheduled in a period than the campaign allows answers, the unit reads until the period is
+    full and then waits for the next period."""
     one = world(PLAIN + "[schedule]\nevery = 60\n")
     one.until(OPENS + PERIOD + 61)
     expected = [0, 60, 120, 180, PERIOD, PERIOD + 60]
@@ -508,9 +514,9 @@ def test_a_bundle_is_made_when_its_period_is_full_or_over(world):
 
 
 def test_times_and_logs_of_a_unit_do_not_depend_on_the_readings(tmp_path, world):
-    """Two units have the same dice and schedule; one reads one value, the other reads many values, some outside the
-    range. Both have the same moments and the same log, draw the same number of random bytes, and write envelopes of the
-    same number and lengths to the same files."""
+    """Two units have the same random bytes and schedule; one reads one value, the other reads many values, some outside
+    the range. Both take their steps at the same times, write the same log, draw the same number of random bytes, and
+    write the same number of envelopes, of the same lengths, to the same files."""
     text = PLAIN + '[send]\nexport = "out"\nevery = 5000\n'
     values = ["0.3", "7.9", "-5", "1e9", "0.26", "3", "0", "8"]
     worlds = [
@@ -625,7 +631,8 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     assert one.device.campaigns == []
     one.until(OPENS + PERIOD + 10)
     assert one.log == [
-        "the clock shows a time before the configuration was written: waiting until the clock is set",
+        "the clock shows a time before the configuration or the campaign file was written: waiting until the clock is "
+        "set",
         f"answering 'Load': a reading every {EVERY} seconds",
         "the clock is set",
     ]
@@ -636,12 +643,10 @@ def test_a_clock_that_is_not_set_yet_is_waited_for(world):
     one.again()
     assert one.unit.step() == CLOCK_SECONDS
     assert len(one.asked) == asked
-    assert (
-        one.log.count("the clock shows a time before the configuration was written: waiting until the clock is set")
-        == 2
-    )
+    written = "the clock shows a time before the configuration or the campaign file was written"
+    assert one.log.count(f"{written}: waiting until the clock is set") == 2
     silent = f"waiting until {moment(OPENS + PERIOD)}, or until the clock is set"
-    assert one.log.count(f"the clock shows a time before the latest reading: {silent}") == 1
+    assert one.log.count(f"the clock shows a time before the latest recorded time: {silent}") == 1
     advice = one.device.doctor()["clock in 'Load'"]
     assert f"a unit answers again at {moment(OPENS + PERIOD)}; " in advice
     assert advice.endswith("clock --set"), "the advice does not end with the command"
@@ -673,8 +678,8 @@ def test_a_unit_reads_nothing_before_the_campaign_opens(world):
 
 
 def test_a_unit_sends_its_last_bundle_after_the_closing_and_ends(world):
-    """The last bundle is sealed at the closing and sent at its moment; then there is no next step, also after a
-    restart. A unit that never joined is refused after the end."""
+    """The last bundle is sealed when the campaign closes and sent at the next random sending time; then the unit ends,
+    and after a restart it ends at once. A unit that never joined is refused after the end."""
     one = world(PLAIN + '[send]\nexport = "out"\nevery = 70000\n', load_average(periods=1))
     assert one.until(OPENS + PERIOD + 1)
     assert len(one.reports()) == 1
@@ -765,14 +770,14 @@ def test_a_failed_upload_is_logged_and_readings_continue(world):
     assert select.select([sending], [], [], PATIENCE)[0]
     while one.unit.waits_for:
         one.unit.step()
-    assert one.log[-1].startswith("not everything was sent: no answer from 127.0.0.1")
+    assert one.log[-1].startswith("not everything was sent: no response from 127.0.0.1")
     assert "1 queued" in one.log[-1]
     assert len(one.device.outbox) == 1
 
 
 def test_an_upload_that_hangs_is_killed(world, monkeypatch):
-    """The process of a hanging upload is killed after a timeout, and the next moment tries again. When the unit ends, a
-    running upload is killed too."""
+    """The process of a hanging upload is killed after a timeout, and the unit tries again at the next sending time.
+    When the unit ends, a running upload is killed too."""
     monkeypatch.setattr("edge_sdk.unit.agent.SEND_SECONDS", 0)
     one = world(PLAIN + '[send]\nurl = "http://127.0.0.1:9"\nevery = 1000\n')
     one.unit.step()
@@ -784,7 +789,7 @@ def test_an_upload_that_hangs_is_killed(world, monkeypatch):
         assert one.unit.waits_for == []
         with pytest.raises(ProcessLookupError):
             os.kill(child.pid, 0)
-    assert one.log[1:] == ["the upload was stopped after 0 seconds; a later one is tried"]
+    assert one.log[1:] == ["the upload was stopped after 0 seconds; it is tried again at the next sending time"]
 
 
 def test_a_lowered_cap_and_forgetting_stop_a_unit(world, tmp_path):
@@ -963,8 +968,8 @@ def test_a_study_counts_every_reading_of_a_unit_once(tmp_path, world):
     done = ingest(study, inbox.waiting(study.path), now=int(one.now), threads=1)
     assert not any(done.rejected.values())
     assert done.outputs == 72
-    terms = dataclasses.replace(signed.terms, minimum_reports=1)
-    assert [estimate(terms, study.tally(signed, period)).reports for period in range(3)] == [24] * 3
+    relaxed = dataclasses.replace(signed.campaign, minimum_reports=1)
+    assert [estimate(relaxed, study.tally(signed, period)).reports for period in range(3)] == [24] * 3
 
 
 def test_a_unit_runs_from_the_opening_to_the_end(tmp_path):

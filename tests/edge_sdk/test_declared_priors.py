@@ -118,8 +118,8 @@ def test_a_personal_level_is_declared_and_cannot_change(open_device, place, data
 
 
 def test_a_personal_level_is_at_most_the_level_of_the_campaign(open_device) -> None:
-    """A person's own level must not be above the campaign's: a higher or a too small level, and a level without a
-    prior, are refused. A level equal to the campaign's is not declared."""
+    """A personal level above the campaign's or below the protocol's minimum is refused, and so is a level without a
+    prior. A level equal to the campaign's is not declared."""
     device = open_device(lifetime=100)
     joined = device.join(of_own()).campaign_id
     assert device.declaration(joined, PRIOR, 1.0) == device.declaration(joined, PRIOR)
@@ -160,7 +160,7 @@ def test_the_costliest_prior_of_a_list_is_no_cheaper_than_any(channel) -> None:
     assert len({certify(personal.lip_response(prior, NAT), Information(NAT, prior)).cost for prior in some}) == 1
 
 
-def test_the_choice_of_a_prior_is_charged_once_and_for_good(open_device, place) -> None:
+def test_the_choice_of_a_prior_is_charged_once_and_cannot_be_changed(open_device, place) -> None:
     """Level and worst case are reserved, and the level is charged; after forgetting the prior stays and no other is
     drawn."""
     data = of_own()
@@ -216,7 +216,7 @@ def test_the_choice_of_a_prior_depends_on_earlier_answers(open_device) -> None:
 def test_a_refusal_does_not_depend_on_the_drawn_prior(open_device, data: bytes) -> None:
     """Before the draw, the budget must have room for the choice and the costliest prior of the list; a refusal charges
     nothing."""
-    channel = open_campaign(data, [AUTHOR.public]).terms.channel
+    channel = open_campaign(data, [AUTHOR.public]).campaign.channel
     most = 6 * NOTION.most_cost(LISTED, channel)
     for seed in range(5):
         device = open_device(lifetime=(most + NAT - 1) / NAT, urandom=Dice(seed))
@@ -270,7 +270,7 @@ def test_the_command_line_shows_a_declaration_and_chooses_one(tmp_path, capsys) 
     assert json.loads(capsys.readouterr().out)["posteriors"][0]["most_after"] < 0.4 * 1.65
     assert run("preview", own, "--prior", tmp_path / "prior.csv", "--level", "nan") == 2
     capsys.readouterr()
-    assert run("consent", own, "--choose-prior", 0.5, "--prior", tmp_path / "prior.csv", "--json") == 0
+    assert run("consent", own, "--choose-prior", 0.5, "--history", tmp_path / "prior.csv", "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert {f"{label}: {weight}" for label, weight in weights_of(LISTED[0]).items()} & set(printed["prior"])
     assert run("preview", own, "--prior", tmp_path / "prior.csv") == 65

@@ -92,9 +92,9 @@ def test_the_bound_on_the_odds_is_never_exceeded_and_is_reached(drawn) -> None:
 @settings(max_examples=40)
 @given(st.lists(tables(), min_size=1, max_size=2))
 def test_two_courses_of_answers_differ_by_the_sum_of_the_worst_pairs(drawn) -> None:
-    """Over all outputs and all pairs of answer sequences, with an answer for each report, the odds change by at most
-    the sum that is compared with the caps, and by as much up to a nanonat for each report. So a bound for pairs of
-    constant answers cannot replace a cap; it is at most that sum."""
+    """For two sequences of answers, with an answer for each report, no outputs change the odds by more than the sum
+    that is compared with the caps. The largest change is at most one nanonat for each report below that sum. So a bound
+    for pairs of constant answers cannot replace a cap; it is at most that sum."""
     found = together(*((table, 1) for table in drawn))
     worst, infinite = Fraction(0), False
     for course, other in product(product(range(3), repeat=len(drawn)), repeat=2):
@@ -215,11 +215,11 @@ def test_43750_values_are_bounded_without_comparing_all_pairs() -> None:
 
 
 def signed(title, notion, channel, answers=1, **changes):
-    terms = Campaign(
+    campaign = Campaign(
         title, "Which?", "", "Town", Values(LABELS), notion, "any", plain_views(channel), OPENS, OPENS + 10 * WEEK,
         WEEK, answers, 1, "enrolled", **changes,
     )  # fmt: skip
-    return seal_campaign(terms, AUTHOR)
+    return seal_campaign(campaign, AUTHOR)
 
 
 def test_draws_count_and_repetitions_do_not(open_device, clock):
@@ -240,7 +240,7 @@ def test_draws_count_and_repetitions_do_not(open_device, clock):
         (plain, "Plain", 2),
         (lip, "LIP", 1),
     ]
-    channel = open_campaign(device.records.campaigns.find(lip).signed.data, [AUTHOR.public]).terms.channel
+    channel = open_campaign(device.records.campaigns.find(lip).signed.data, [AUTHOR.public]).campaign.channel
     for x, label in enumerate(LABELS):
         levels = [2 * NAT + channel.loss([x], [y]).level for y in range(K) if y != x]
         assert found.about(label).nanonats == max(levels)
@@ -315,7 +315,7 @@ def test_an_exposure_shows_no_dither(open_device, clock):
     assert device.exposure(campaign_id).dither == dither
 
 
-def test_exposure_on_the_command_line(tmp_path, capsys):
+def test_the_command_prints_the_exposure_without_repeating_the_value(tmp_path, capsys):
     """The command prints, for scripts and for people, the exposure of the worst value or of a given one, which it never
     repeats."""
     (tmp_path / "author.pub").write_text(public_line(AUTHOR.public))

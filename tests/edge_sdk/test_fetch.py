@@ -37,7 +37,7 @@ LISTED = {"id": "0f" * 16, "title": "Education", "opens": 1, "closes": 2, "enrol
 
 
 class DownloadNetwork(FakeConnection):
-    """A replacement for a connection that records the requests and returns prepared answers."""
+    """A replacement for a connection that records the requests and returns prepared responses."""
 
     def __init__(self, prepared: object = b"", status: int = 200) -> None:
         self.prepared = prepared if isinstance(prepared, bytes | Exception) else json.dumps(prepared).encode()
@@ -119,7 +119,7 @@ def test_no_request_goes_to_an_insecure_address(url):
 
 
 def test_other_bytes_than_were_asked_for_are_refused():
-    """A campaign whose hash is not the requested id is refused, also if a trusted author signed it."""
+    """A campaign whose hash is not the requested id is refused, even if a trusted author signed it."""
     with pytest.raises(CampaignError, match="other bytes"):
         download.fetch_campaign(URL, campaign_id(FIRST), DownloadNetwork(SECOND))
     with pytest.raises(NoResponse, match="more than"):
@@ -160,8 +160,8 @@ def test_a_list_with_an_invalid_entry_is_refused(said):
 
 
 @pytest.mark.parametrize("said", [{}, {"counted": True}, {"counted": []}, {"counted": [1]}, {"counted": [True, True]}])
-def test_an_answer_without_a_verdict_for_each_report_is_refused(said):
-    """An answer that is not one truth value for each report is refused."""
+def test_a_response_without_a_verdict_for_each_report_is_refused(said):
+    """A response that is not a list of one truth value for each report is refused."""
     with pytest.raises(NoResponse):
         counted(URL, [b"report"], DownloadNetwork(said))
 
@@ -179,7 +179,7 @@ def test_a_network_error_does_not_quote_any_data(trouble):
 
 
 @pytest.mark.parametrize("status", [204, 302, 404, 500, 503])
-def test_only_200_is_an_answer(status):
+def test_only_status_200_is_accepted(status):
     """Every status except 200 is refused and no redirect is followed; the error names the status."""
     network = DownloadNetwork({"campaigns": []}, status)
     with pytest.raises(NoResponse, match=str(status)):

@@ -26,7 +26,7 @@ each = pytest.mark.parametrize(("view", "place"), list(itertools.product(range(l
 
 def together(*levels: int) -> bytes:
     """Return the form with the given levels for members and guests."""
-    alone = (open_campaign(form_campaign(level=level), [AUTHOR.public]).terms for level in levels)
+    alone = (open_campaign(form_campaign(level=level), [AUTHOR.public]).campaign for level in levels)
     return seal_campaign(in_classes(*alone), AUTHOR)
 
 
@@ -42,7 +42,7 @@ def answers_in(view: int, whole: dict[str, object]) -> dict[str, object]:
 def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device, view: int, place: int) -> None:
     """Each answer to the asked questions is drawn from Q_j at the input c k_j + f_j(x). Every class and answer uses the
     same number of random bytes, and every output belongs to the class."""
-    channel, inputs = SIGNED.terms.views[view].channel, MAPS[view].inputs(FORM)
+    channel, inputs = SIGNED.campaign.views[view].channel, MAPS[view].inputs(FORM)
     lengths, drawn = set(), set()
     for z in range(inputs):
         whole = FORM.parse(FORM.label(MAPS[view].first(FORM, z)))
@@ -50,11 +50,11 @@ def test_the_report_is_drawn_from_the_channel_of_the_class_and_view(open_device,
         device = open_device(urandom=dice)
         campaign_id = agreed(device, DATA, as_class=CLASSES[place])
         sealed = device.answer(campaign_id, answers_in(view, whole)).envelope
-        [y] = Report.decode(envelope.decode(sealed).unverified).outputs(SIGNED.terms, view)
+        [y] = Report.decode(envelope.decode(sealed).unverified).outputs(SIGNED.campaign, view)
         assert y == channel.sample(place * inputs + z, dice.given[-1])
         assert isinstance(channel, Blocks)
         first = channel.offsets[place + 1]
-        assert first <= y < first + SIGNED.terms.channel_of(place, view).outputs
+        assert first <= y < first + SIGNED.campaign.channel_of(place, view).outputs
         lengths.add(len(sealed))
         drawn.add(len(dice.given[-1]))
         [one] = given_answers(device, campaign_id)
@@ -73,16 +73,16 @@ def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, vie
     periods is charged once, the cost of a draw."""
     device = open_device(urandom=dice_of(DATA, view))
     campaign_id = agreed(device, DATA, as_class=CLASSES[place])
-    cost = SIGNED.terms.certificate_of(place, view).cost
+    cost = SIGNED.campaign.certificate_of(place, view).cost
     assert cost <= LEVELS[place]
-    assert device.budget.reserved_nanonats == cost * SIGNED.terms.draws_of(view)
+    assert device.budget.reserved_nanonats == cost * SIGNED.campaign.draws_of(view)
     answer = answers_in(view, WHOLE)
     sent = []
     for period in range(4):
         clock.now = OPENS + period * WEEK
         sent.append(device.answer(campaign_id, answer))
     assert [one.cost_nanonats for one in sent] == [cost, 0, 0, 0]
-    outputs = [Report.decode(envelope.decode(one.envelope).unverified).outputs(SIGNED.terms, view) for one in sent]
+    outputs = [Report.decode(envelope.decode(one.envelope).unverified).outputs(SIGNED.campaign, view) for one in sent]
     assert len(set(map(tuple, outputs))) == 1
     assert device.budget.spent_nanonats == cost
     exposure = device.exposure(campaign_id)
@@ -95,7 +95,7 @@ def test_the_charge_is_the_cost_of_the_class_in_the_view(open_device, clock, vie
 
 def test_the_room_for_consent_does_not_depend_on_the_view(open_device) -> None:
     """The person's class, and not the device's view, decides if the budget has room for the consent."""
-    most, least = (exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2))
+    most, least = (exact.nats(SIGNED.campaign.worst_case_of(place)) for place in range(2))
     assert least < most
     for view, (level, refused) in itertools.product(range(len(MAPS)), ((NAT, CLASSES[:1]), (22 * NAT // 10, CLASSES))):
         device = open_device(urandom=dice_of(DATA, view), budget=BudgetPolicy(lifetime=most))
@@ -124,12 +124,12 @@ def test_terms_before_consent_do_not_depend_on_the_view(open_device) -> None:
         assert (terms.map, terms.asked_names) == (None, ())
         assert [one.name for one in terms.classes] == list(CLASSES)
         assert [one.worst_case for one in terms.classes] == [
-            exact.nats(SIGNED.terms.worst_case_of(place)) for place in range(2)
+            exact.nats(SIGNED.campaign.worst_case_of(place)) for place in range(2)
         ]
-        assert terms.worst_case_nanonats == SIGNED.terms.worst_case
+        assert terms.worst_case_nanonats == SIGNED.campaign.worst_case
     assert shown[0] == shown[1] == shown[2]
     assert previews[0] == previews[1] == previews[2]
-    assert previews[0].cost_nanonats == SIGNED.terms.cost_of(0)
+    assert previews[0].cost_nanonats == SIGNED.campaign.cost_of(0)
 
 
 @each
@@ -143,9 +143,9 @@ def test_the_promise_is_that_of_the_class(open_device, view: int, place: int) ->
     assert terms.promise.of_class
     assert terms.level == LEVELS[place] / NAT
     assert terms.asked_names == NAMES[view]
-    assert terms.cost_nanonats == SIGNED.terms.cost_of(place)
-    assert terms.worst_case_nanonats == SIGNED.terms.worst_case_of(place)
+    assert terms.cost_nanonats == SIGNED.campaign.cost_of(place)
+    assert terms.worst_case_nanonats == SIGNED.campaign.worst_case_of(place)
     preview = device.preview(campaign_id, answers_in(view, WHOLE))
-    assert preview.cost_nanonats == SIGNED.terms.certificate_of(place, view).cost
-    odds = exact.factor_above(SIGNED.terms.certificate_of(place, view).audited)
+    assert preview.cost_nanonats == SIGNED.campaign.certificate_of(place, view).cost
+    odds = exact.factor_above(SIGNED.campaign.certificate_of(place, view).audited)
     assert preview.fits_true <= odds * preview.fits_other

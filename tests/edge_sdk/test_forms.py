@@ -47,7 +47,7 @@ def form_campaign(**changes) -> bytes:
 
 def in_german(**changes) -> bytes:
     """Return the same campaign with its questions, labels and unit in German."""
-    own = open_campaign(form_campaign(**changes), [AUTHOR.public]).terms
+    own = open_campaign(form_campaign(**changes), [AUTHOR.public]).campaign
     return seal_campaign(replace(own, language="en", translations=(GERMAN,)), AUTHOR)
 
 
@@ -70,8 +70,8 @@ def test_the_report_depends_only_on_the_asked_answers(member, view):
     """For each answer to the asked questions the report contains the output that Q_j draws for f_j(x), where x is any
     complete answer that agrees with them: for each key the channel is Q_j o f_j."""
     data = form_campaign()
-    terms = open_campaign(data, [AUTHOR.public]).terms
-    view_channel = terms.views[view]
+    campaign = open_campaign(data, [AUTHOR.public]).campaign
+    view_channel = campaign.views[view]
     places = MAPS[view].places
     for x in range(FORM.size):
         if any(FORM.split(x)[place] for place in range(3) if place not in places):
@@ -81,7 +81,7 @@ def test_the_report_depends_only_on_the_asked_answers(member, view):
         device, campaign_id, dice = member(data, view)
         sealed = device.answer(campaign_id, {name: whole[name] for name in NAMES[view]}).envelope
         [y] = Report.decode(envelope.decode(sealed).unverified).outputs(
-            open_campaign(data, [AUTHOR.public]).terms, view
+            open_campaign(data, [AUTHOR.public]).campaign, view
         )
         assert y == view_channel.channel.sample(MAPS[view].input(FORM, x), dice.given[-1])
         [one] = given_answers(device, campaign_id)
@@ -242,7 +242,7 @@ def test_an_app_gets_the_parts_of_every_question(open_device):
     assert FORM.questions[2].domain.parse(home.cell(0, 1)) == (0.5, 1.5)
 
 
-def test_a_form_on_the_command_line(tmp_path, monkeypatch, capsys):
+def test_the_command_answer_takes_one_argument_for_each_asked_question(tmp_path, monkeypatch, capsys):
     """The command `answer` takes one argument for each asked question. An invalid one is refused with its question and
     the exit code of bad data; several arguments for a single answer are wrong usage."""
     monkeypatch.chdir(tmp_path)

@@ -36,8 +36,9 @@ def link_to(data, address=HERE, author=AUTHOR.public, **parts):
     return Link(address, campaign_id(data), fingerprint(author), **parts)
 
 
-class Answering(FakeConnection):
-    """A study that answers each path with a status and bytes; 404 elsewhere. ``asked`` has the requested paths."""
+class RespondingStudy(FakeConnection):
+    """A study that responds to each path with a status and bytes, and to all other paths with 404. ``asked`` has the
+    requested paths."""
 
     def __init__(self, data, author=AUTHOR.public, below="/a"):
         path = f"{below}/v1/campaigns/{campaign_id(data).hex()}"
@@ -60,7 +61,7 @@ def device(open_device):
 @pytest.mark.parametrize("for_app", [False, True])
 def test_a_device_without_trusted_authors_joins_by_link(device, data, for_app):
     """A device without trusted authors joins by link: the author is trusted for that campaign only."""
-    study = Answering(data)
+    study = RespondingStudy(data)
     terms = device.accept(fetch_invited(link_to(data, for_app=for_app), study))
     assert {host for host, _ in study.asked} == {"study.example"}
     assert (terms.author, terms.author_name, terms.addresses) == (AUTHOR.public, "", (HERE,))
@@ -100,13 +101,13 @@ def failing(link, study):
         (other_key, InvitationRefused, "another author's key than the link names"),
         (short_key, KeyRefused, "32 bytes"),
         (unknown, NoCampaign, "no such campaign"),
-        (failing, NoResponse, "answered with status 500"),
+        (failing, NoResponse, "responded with status 500"),
     ],
 )
 def test_a_study_that_differs_from_the_link_is_refused(device, spoil, error, why):
     """Another campaign, another or a short key, and a study that fails or lacks the campaign are each refused by an
     error of one line, and nothing is stored."""
-    link, study = link_to(DATA), Answering(DATA)
+    link, study = link_to(DATA), RespondingStudy(DATA)
     spoil(link, study)
     with pytest.raises(error, match=why) as refused:
         fetch_invited(link, study)
@@ -116,14 +117,14 @@ def test_a_study_that_differs_from_the_link_is_refused(device, spoil, error, why
 
 def test_the_error_for_an_offline_study_names_the_host():
     """If no server listens at the address of a link, the error names the host."""
-    with pytest.raises(NoResponse, match="no answer from 127"):
+    with pytest.raises(NoResponse, match="no response from 127"):
         fetch_invited(link_to(DATA, "http://127.0.0.1:9"))
 
 
 def test_a_link_whose_key_did_not_sign_is_refused(device):
     """A stranger's link to the library's campaign with the stranger's own key is refused, because the signature
     decides."""
-    invitation = fetch_invited(link_to(DATA, author=STRANGER.public), Answering(DATA, STRANGER.public))
+    invitation = fetch_invited(link_to(DATA, author=STRANGER.public), RespondingStudy(DATA, STRANGER.public))
     with pytest.raises(CampaignError):
         device.accept(invitation)
     assert device.campaigns == []
@@ -133,11 +134,11 @@ def test_an_address_that_the_author_did_not_sign_is_refused(device):
     """If a campaign names the addresses for its reports, a link to another server does not join it."""
     link = replace(link_to(SIGNED), address="https://mirror.example/a")
     with pytest.raises(InvitationRefused, match="signed another address"):
-        device.accept(fetch_invited(link, Answering(SIGNED)))
+        device.accept(fetch_invited(link, RespondingStudy(SIGNED)))
     assert device.campaigns == []
-    device.accept(fetch_invited(link_to(SIGNED), Answering(SIGNED)))
+    device.accept(fetch_invited(link_to(SIGNED), RespondingStudy(SIGNED)))
     with pytest.raises(InvitationRefused):
-        device.accept(fetch_invited(link, Answering(SIGNED)))
+        device.accept(fetch_invited(link, RespondingStudy(SIGNED)))
 
 
 def test_an_invitation_that_differs_from_its_link_is_refused():
@@ -152,10 +153,12 @@ def test_caps_and_schedule_hold_for_links_too(open_device):
     now = OPENS + 20 * 7 * 86_400
     late = open_device(trust=(), clock=lambda: now)
     with pytest.raises(OutsideSchedule):
-        late.accept(fetch_invited(link_to(DATA), Answering(DATA)))
+        late.accept(fetch_invited(link_to(DATA), RespondingStudy(DATA)))
     dear = campaign("Dear", level=15 * 10**9)
     with pytest.raises(BudgetRefused):
-        open_device(trust=(), budget=BudgetPolicy(lifetime=1.0)).accept(fetch_invited(link_to(dear), Answering(dear)))
+        open_device(trust=(), budget=BudgetPolicy(lifetime=1.0)).accept(
+            fetch_invited(link_to(dear), RespondingStudy(dear))
+        )
 
 
 # Names
@@ -236,7 +239,10 @@ def run(tmp_path, capsys, monkeypatch):
 
 def test_join_asks_before_the_first_request(study, run, monkeypatch):
     """Host and fingerprint are shown first; unless the person confirms, no request is sent and nothing is stored."""
-    monkeypatch.setattr("edge_sdk.transport.download._exchange", lambda *_: pytest.fail("a request"))
+    monkeypatch.setattr(
+        "edge_sdk.transport.download._exchange",
+        lambda *_: pytest.fail("a request was sent before the person confirmed"),
+    )
     for stdin, code in ((None, 2), ("n\n", 1), ("\n", 1)):
         found, out, err = run("join", study, stdin=stdin)
         assert (found, out) == (code, "")

@@ -47,7 +47,7 @@ def test_the_terms_contain_addresses_and_contact(open_device, clock):
     device = open_device()
     data = described_campaign()
     terms = device.join(data)
-    signed = open_campaign(data, [AUTHOR.public]).terms
+    signed = open_campaign(data, [AUTHOR.public]).campaign
     assert terms.addresses == signed.addresses
     assert terms.hosts == ("study.library.example", "127.0.0.1:8000")
     assert (terms.contact, terms.retention, terms.notice) == (signed.contact, signed.retention, signed.notice)
@@ -165,7 +165,7 @@ def test_a_campaign_that_was_not_stored_is_not_joined(open_device, monkeypatch):
 
 @pytest.mark.parametrize("data", [b"", b"\x95", b"not a campaign", bytes(1000)])
 def test_bytes_without_a_campaign_are_refused(open_device, clock, data):
-    """Bytes that are no campaign are refused as bad data."""
+    """Bytes that are not a campaign are refused as bad data."""
     with pytest.raises(BadData):
         open_device().join(data)
 

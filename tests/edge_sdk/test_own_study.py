@@ -1,4 +1,4 @@
-"""Destinations: a report goes only to its own study, for every response of that study."""
+"""Destinations: a report goes only to its own study, whatever that study responds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.edge_sdk.test_send import (
     DATA,
     PERIOD,
     SECOND,
-    Reply,
+    FakeResponse,
     UploadNetwork,
     acknowledgement,
     agreed,
@@ -150,7 +150,7 @@ def test_addresses_are_tried_in_order_and_the_first_acknowledgement_ends_it(stud
     # No study of these addresses has the campaign.
     assert outcomes(sent) == [Outcome.UNKNOWN_CAMPAIGN]
     reason = sent.attempts[0].reason
-    assert (reason.count("no answer from 127.0.0.1"), reason.count("does not have this campaign")) == (2, 2)
+    assert (reason.count("no response from 127.0.0.1"), reason.count("does not have this campaign")) == (2, 2)
     both = open_device()
     both.answer(agreed(both, DATA, here), "none")
     both._store.execute("UPDATE joined SET addresses = ?", " ".join(signed))
@@ -173,7 +173,7 @@ def test_a_campaign_without_an_address_keeps_its_envelopes_and_is_named(open_dev
     device.join(DATA, "https://study.example")
     with pytest.raises(AddressRefused, match=r"study\.example"):
         device.join(DATA, ELSEWHERE)
-    assert outcomes(device.outbox.send(now=OPENS, opener=UploadNetwork(Reply(503)))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(now=OPENS, opener=UploadNetwork(FakeResponse(503)))) == [Outcome.FAILED]
     device.set_address(joined, ELSEWHERE)
     assert device.outbox.send(now=OPENS, opener=network).envelopes == 1, "another address must be tried at once"
 
@@ -220,7 +220,7 @@ def test_an_invalid_acknowledgement_counts_as_a_failed_attempt(open_device, refu
     said = json.loads(acknowledgement(b"".join(before)))
     said["refused"] = refused
     for wrong in (said, {**said, "refused": [], "envelopes": 3}, {**said, "refused": [], "digest": "00"}):
-        network = UploadNetwork(Reply(200, json.dumps(wrong).encode()))
+        network = UploadNetwork(FakeResponse(200, json.dumps(wrong).encode()))
         assert outcomes(device.outbox.send(now=OPENS + MOST_SECONDS, opener=network)) == [Outcome.FAILED]
         assert waiting(device) == before
         device._store.execute("DELETE FROM upload")
@@ -235,7 +235,9 @@ def test_only_refused_envelopes_stay_and_are_sent_again(open_device, place, cloc
         clock.now = OPENS + PERIOD * period
         device.answer(joined, LABELS[period])
     everything = waiting(device)
-    sent = device.outbox.send(now=OPENS, opener=UploadNetwork(Reply(200, acknowledgement(b"".join(everything), 1, 4))))
+    sent = device.outbox.send(
+        now=OPENS, opener=UploadNetwork(FakeResponse(200, acknowledgement(b"".join(everything), 1, 4)))
+    )
     assert [(one.outcome, one.envelopes) for one in sent.attempts] == [(Outcome.SENT, 3), (Outcome.UNKNOWN_CAMPAIGN, 2)]
     clock.now += PERIOD
     device.answer(joined, LABELS[5])
@@ -247,7 +249,7 @@ def test_only_refused_envelopes_stay_and_are_sent_again(open_device, place, cloc
 
 
 class Crash(BaseException):
-    """Raised where the process of a test ends."""
+    """Raised where the device's process would die."""
 
 
 class Studies(UploadNetwork):
@@ -261,18 +263,18 @@ class Studies(UploadNetwork):
         self.host = to.host
         return self
 
-    def getresponse(self) -> Reply:
+    def getresponse(self) -> FakeResponse:
         body = self.bodies[-1]
         sealed = [one.encode() for one in read_batch(body)]
         refused = [at for at in range(len(sealed)) if self.behaviour != "accepts" and self.world.dice.random() < 0.4]
-        if self.behaviour == "false answer":
-            return Reply(200, acknowledgement(body, len(sealed)))
+        if self.behaviour == "false response":
+            return FakeResponse(200, acknowledgement(body, len(sealed)))
         self.world.received[self.host] += [one for at, one in enumerate(sealed) if at not in refused]
-        if self.behaviour == "lost answer":
+        if self.behaviour == "lost response":
             raise ConnectionResetError
         if self.behaviour == "crash":
             raise Crash
-        return Reply(200, acknowledgement(body, *refused))
+        return FakeResponse(200, acknowledgement(body, *refused))
 
 
 class TwoStudies(RuleBasedStateMachine):
@@ -301,13 +303,14 @@ class TwoStudies(RuleBasedStateMachine):
             self.sealed[host].append(self.device.answer(campaign_id, label).envelope)
 
     @rule(
-        behaviour=st.sampled_from(["accepts", "refuses", "lost answer", "false answer", "crash"]),
+        behaviour=st.sampled_from(["accepts", "refuses", "lost response", "false response", "crash"]),
         wait=st.booleans(),
     )
     def send(self, behaviour: str, wait: bool) -> None:
-        """Call ``send`` once, after every planned attempt if ``wait``, else at the time of the clock.
+        """Call ``send`` once: if ``wait``, at a time after all planned attempts, otherwise at the time of the clock.
 
-        Each study stores any of its envelopes, and its answer may be lost, false, or missing.
+        Each study stores a random part of its envelopes. Its response may be lost or wrong, or the device may crash
+        before it reads the response.
         """
         now = max(self.latest, self.clock.now) + MOST_SECONDS * 2 if wait else self.clock.now
         self.latest = max(self.latest, now)
@@ -316,7 +319,7 @@ class TwoStudies(RuleBasedStateMachine):
             self.device.outbox.send(now=now, opener=Studies(self, behaviour))
 
     @invariant()
-    def nothing_is_lost_or_astray(self) -> None:
+    def nothing_is_lost_or_sent_to_the_other_study(self) -> None:
         """Check that each envelope still waits, or was received by its own study only."""
         if not hasattr(self, "device"):
             return
@@ -332,7 +335,7 @@ class TwoStudies(RuleBasedStateMachine):
                 self.send("accepts", wait=True)
                 self.clock.now += PERIOD
             assert len(self.device.outbox) == 0
-            self.nothing_is_lost_or_astray()
+            self.nothing_is_lost_or_sent_to_the_other_study()
             self.device.close()
 
 
@@ -357,7 +360,7 @@ def test_a_crash_after_an_acknowledgement_keeps_every_envelope(open_device, plac
     with monkeypatch.context() as patch:
         patch.setattr(Outbox, "acknowledged", crash)
         with pytest.raises(KeyboardInterrupt):
-            device.outbox.send(now=OPENS, opener=UploadNetwork(Reply(200, acknowledgement(b"".join(before), 0))))
+            device.outbox.send(now=OPENS, opener=UploadNetwork(FakeResponse(200, acknowledgement(b"".join(before), 0))))
     assert waiting(device) == before
 
 
@@ -381,7 +384,9 @@ def test_the_commands_name_the_envelopes_that_stay(tmp_path, capsys):
         capsys.readouterr()
     assert main([*store, "outbox", "send", "--campaign", ids[1]]) == 1
     assert "no address" in capsys.readouterr().err
-    assert main([*store, "outbox", "send", "https://study.example"]) == 1, "no envelope belongs to this address"
+    assert main([*store, "outbox", "send", "https://study.example"]) == 1, (
+        "no envelope is for this address, so sending must fail"
+    )
     assert main([*store, "outbox", "export", str(tmp_path / "out.htr")]) == 1
     assert ids[1] in capsys.readouterr().err
     assert main([*store, "outbox", "--json"]) == 0

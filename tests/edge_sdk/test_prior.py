@@ -67,11 +67,11 @@ def test_a_preview_enumerates_no_outputs(name):
     channel = LARGE[name]
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
     notion = Ldp(20 * exact.NANONATS)
-    terms = Campaign(
+    campaign = Campaign(
         "t", "q", "p", "o", domain, notion, "by hand", plain_views(channel), OPENS, OPENS + 9, 9, 1, 1, "open"
     )
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=1000), clock=lambda: OPENS) as device:
-        joined = agreed(device, seal_campaign(terms, AUTHOR))
+        joined = agreed(device, seal_campaign(campaign, AUTHOR))
         device.answer(joined, "v0")
         preview = device.preview(joined, "v0")
     assert (preview.fits_true, preview.fits_other) == fits(channel, 0)
@@ -95,8 +95,9 @@ def test_the_posterior_after_bits_is_that_after_a_single_bit(name):
 
 @pytest.mark.parametrize("name", [*LARGE, "sensitive"])
 def test_draws_fit_with_the_probability_in_the_preview(name):
-    """In n = 4,000 draws of one value, the share of its likeliest outputs, or of words with its bit, is the stated one,
-    within six standard errors, alpha = 2 * 10^-9. A failure would mean that the preview describes another channel."""
+    """Of n = 4,000 draws for one value, the fraction that are its most likely outputs, or words with its bit set, is
+    the stated probability within six standard errors, alpha = 2 * 10^-9. A failure would mean that the preview
+    describes another channel."""
     channel = LARGE.get(name, SENSITIVE)
     dice = random.Random(5)
     x, draws = channel.inputs - 1, 4000
@@ -104,8 +105,8 @@ def test_draws_fit_with_the_probability_in_the_preview(name):
     if isinstance(channel, Bits):
         hits = sum(1 for y in outputs if y & channel.single_bit(x))
     else:
-        likeliest = max(channel.weight(x, y) for y in set(outputs))
-        hits = sum(channel.weight(x, y) == likeliest for y in outputs)
+        most_likely = max(channel.weight(x, y) for y in set(outputs))
+        hits = sum(channel.weight(x, y) == most_likely for y in outputs)
     said = float(fits(channel, x)[0])
     assert 0.1 < said < 0.9
     assert abs(hits / draws - said) < 6 * math.sqrt(said * (1 - said) / draws)

@@ -43,11 +43,11 @@ def wide(k: int, answers: int, title: str = "Wide") -> bytes:
     channel = Bits.over([(3 << 30, 1 << 30)] * k)
     level = channel.loss(range(k), range(k)).level
     domain = Values(tuple(f"v{x}" for x in range(k)))
-    terms = Campaign(
+    campaign = Campaign(
         title, "Which?", "", "Town", domain, Ldp(level), "rappor", plain_views(channel), OPENS, OPENS + DAY, DAY,
         answers, 1, "enrolled",
     )  # fmt: skip
-    return seal_campaign(terms, AUTHOR)
+    return seal_campaign(campaign, AUTHOR)
 
 
 def exported(device, folder):
@@ -197,12 +197,12 @@ def test_forgetting_deletes_readings_and_keeps_slots_used(open_device, clock, pl
 def test_a_transcript_has_one_reading_for_each_period(open_device, clock):
     """With transcripts, a period has one reading, and each report is sent separately."""
     notion = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
-    terms = Campaign(
+    campaign = Campaign(
         "Mood", "How?", "", "Town", Values(LABELS), notion, "lip-response",
         plain_views(notion.channel_of(notion.prior)), OPENS, OPENS + 5 * WEEK, WEEK, 1, 1, "enrolled",
     )  # fmt: skip
     device = open_device()
-    campaign_id = agreed(device, seal_campaign(terms, AUTHOR))
+    campaign_id = agreed(device, seal_campaign(campaign, AUTHOR))
     first = device.answer(campaign_id, "none", 0)
     assert device.answer(campaign_id, "none").envelope == first.envelope
     clock.now += 2 * WEEK
@@ -218,10 +218,10 @@ def test_a_transcript_has_one_reading_for_each_period(open_device, clock):
 
 @pytest.mark.parametrize("values", [("none",) * 5, ("none", "primary", "none", "doctorate", "master")])
 def test_a_bundle_has_the_outputs_of_single_reports(open_device, clock, tmp_path, values):
-    """With the same dice, one bundle contains the outputs of the corresponding single reports, at the same cost, in one
-    envelope."""
+    """With the same random bytes, one bundle contains the outputs of the corresponding single reports, at the same
+    cost, in one envelope."""
     data = hourly()
-    terms = open_campaign(data, [AUTHOR.public]).terms
+    campaign = open_campaign(data, [AUTHOR.public]).campaign
     single, bundling = open_device(urandom=Dice(4)), open_device(urandom=Dice(4))
     campaign_id = agreed(single, data)
     agreed(bundling, data)
@@ -237,7 +237,7 @@ def test_a_bundle_has_the_outputs_of_single_reports(open_device, clock, tmp_path
     [report] = exported(bundling, tmp_path)
     assert (report.period, report.slot, report.count) == (0, 0, 5)
     separate = exported(single, tmp_path)
-    assert report.outputs(terms) == tuple(output for one in separate for output in one.outputs(terms))
+    assert report.outputs(campaign) == tuple(output for one in separate for output in one.outputs(campaign))
 
 
 def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_path):
@@ -262,8 +262,8 @@ def test_only_neighbours_in_a_period_share_a_signature(open_device, clock, tmp_p
 
 @pytest.mark.parametrize("values", [*itertools.product(("none", "master"), repeat=3)])
 def test_the_manner_of_collecting_is_the_same_for_every_value(open_device, tmp_path, values):
-    """All values use the same number of random bytes, and have the same slots, refusals and lengths of bundles (promise
-    9)."""
+    """For every value the device draws the same number of random bytes, fills the same slots, gives the same refusals
+    and seals bundles of the same length."""
     dice, clock = Dice(), Clock()
     device = open_device(urandom=dice, clock=clock)
     campaign_id = agreed(device, hourly(3))
@@ -377,7 +377,7 @@ def test_a_bundle_of_4096_readings_is_one_report(open_device, clock, tmp_path):
 def test_bundles_are_split_at_the_envelope_limit(open_device, clock, tmp_path):
     """The longest payload of a bundle is within the protocol's limit, and with one more output it would not be."""
     data = wide(4000, 150)
-    terms = open_campaign(data, [AUTHOR.public]).terms
+    campaign = open_campaign(data, [AUTHOR.public]).campaign
     device = open_device(lifetime=10**6)
     campaign_id = agreed(device, data)
     for _ in range(150):
@@ -386,7 +386,7 @@ def test_bundles_are_split_at_the_envelope_limit(open_device, clock, tmp_path):
     first, second = exported(device, tmp_path)
     assert (first.slot, second.slot, first.count + second.count) == (0, first.count, 150)
     assert len(first.encode()) <= MAX_PAYLOAD[Kind.REPORT] < len(first.encode()) + 500
-    assert {*first.outputs(terms), *second.outputs(terms)} == {first.outputs(terms)[0]}
+    assert {*first.outputs(campaign), *second.outputs(campaign)} == {first.outputs(campaign)[0]}
 
 
 def test_readings_stay_collected_if_the_outbox_is_full(open_device, clock, tmp_path):
@@ -467,7 +467,7 @@ def test_the_repr_of_a_receipt_does_not_contain_the_value(open_device, clock):
 # On the command line
 
 
-def test_readings_on_the_command_line(tmp_path, capsys):
+def test_a_script_can_collect_retry_and_bundle_readings(tmp_path, capsys):
     """A script can read the output of collecting, retrying, and bundling one campaign or all; a reading out of range is
     a usage error."""
     now = int(time.time())

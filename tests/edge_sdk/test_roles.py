@@ -64,12 +64,12 @@ def of_own(**changes) -> bytes:
 
 
 def outputs(data: bytes, reports: list[bytes]) -> list[int]:
-    terms = open_campaign(data, [AUTHOR.public]).terms
-    return [Report.decode(envelope.decode(report).unverified).outputs(terms)[0] for report in reports]
+    campaign = open_campaign(data, [AUTHOR.public]).campaign
+    return [Report.decode(envelope.decode(report).unverified).outputs(campaign)[0] for report in reports]
 
 
 def nanonats(data: bytes, place: int) -> int:
-    return open_campaign(data, [AUTHOR.public]).terms.certificates[place].cost
+    return open_campaign(data, [AUTHOR.public]).campaign.certificates[place].cost
 
 
 # Classes
@@ -366,7 +366,7 @@ def test_a_prior_is_stored_only_with_a_consent(open_device) -> None:
 
 
 def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
-    """Two rounds of one question cost the sum of their LDP levels in one ledger, also if the second one declares
+    """Two rounds of one question cost the sum of their LDP levels in one ledger, even if the second one declares
     LIP."""
     first = campaign()
     notion = Information(NAT, (70, 10, 8, 7, 3, 2))
@@ -388,8 +388,8 @@ def test_a_second_round_adds_to_the_first(open_device, clock) -> None:
 
 
 def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
-    """The options --class, --choose-class and --prior of consent have the same effect as the device's methods; a
-    missing option is named."""
+    """The options --class, --choose-class, --history and --prior of consent have the same effect as the device's
+    methods; a missing option is named."""
     now = {"opens": 0, "closes": 2**39, "period_seconds": 2**38}
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public) + "\n")
     (tmp_path / "prior.csv").write_text("value,count\n" + "".join(f"{label},{n}\n" for label, n in PRIOR.items()))
@@ -407,7 +407,12 @@ def test_the_command_line_names_a_class(tmp_path, capsys) -> None:
     assert run("consent", joined) == 1
     assert "workers, students, others" in capsys.readouterr().err
     assert run("consent", joined, "--choose-class", "nan") == 2
-    assert run("consent", joined, "--choose-class", 1, "--prior", tmp_path / "prior.csv", "--json") == 0
+    for option in ("--prior", "--history"):
+        # A public prior and a secret history are never mistaken for each other.
+        choice = ("--choose-class", 1) if option == "--prior" else ("--class", "students")
+        assert run("consent", joined, *choice, option, tmp_path / "prior.csv") == 2
+        assert "--history" in capsys.readouterr().err
+    assert run("consent", joined, "--choose-class", 1, "--history", tmp_path / "prior.csv", "--json") == 0
     assert '"class": "' in capsys.readouterr().out
     assert run("forget", joined) == 0
     assert run("join", tmp_path / "classes", "--trust", tmp_path / "author.pub") == 0

@@ -43,11 +43,11 @@ URL = "http://127.0.0.1:9"
 
 
 class UploadNetwork:
-    """A replacement for a connection that records the sent bytes and returns the prepared replies; by default an
+    """A replacement for a connection that records the sent bytes and returns the prepared responses; by default an
     acknowledgement."""
 
-    def __init__(self, *replies: object) -> None:
-        self.replies = list(replies)
+    def __init__(self, *responses: object) -> None:
+        self.responses = list(responses)
         self.bodies: list[bytes] = []
 
     def __call__(self, to: object) -> UploadNetwork:
@@ -57,17 +57,17 @@ class UploadNetwork:
         assert (method, path, headers) == ("POST", "/v1/reports", {"Content-Type": "application/octet-stream"})
         self.bodies.append(body)
 
-    def getresponse(self) -> Reply:
-        reply = self.replies.pop(0) if self.replies else Reply(200, acknowledgement(self.bodies[-1]))
-        if isinstance(reply, BaseException):
-            raise reply
-        return reply
+    def getresponse(self) -> FakeResponse:
+        response = self.responses.pop(0) if self.responses else FakeResponse(200, acknowledgement(self.bodies[-1]))
+        if isinstance(response, BaseException):
+            raise response
+        return response
 
     def close(self) -> None:
         pass
 
 
-class Reply:
+class FakeResponse:
     """A response of a study's server."""
 
     def __init__(self, status: int, said: bytes = b"", after: str | None = None) -> None:
@@ -203,7 +203,8 @@ def test_every_report_counts_once_under_each_network_fault(study, open_device, c
     """Under each fault, and under a mixture of all, while people continue to answer, the study counts each report
     exactly once and refuses nothing.
 
-    After a lost answer a campaign's second upload is the same file, so no report is refused as replayed either.
+    If the response is lost, a campaign's second upload has the same bytes, so the study stores it once and refuses no
+    report as replayed.
     """
     dice = random.Random(1)
     kinds = [fault] if fault else [kind for kind in Fault if kind is not Fault.NONE]
@@ -285,7 +286,10 @@ def test_a_failed_upload_is_repeated_with_the_same_bytes(open_device, clock, pla
     first = agreed(device := open_device(place))
     device.answer(first, "none")
     network = UploadNetwork(
-        ConnectionResetError(), Reply(503), Reply(200, b'{"digest": "00"}'), http.client.IncompleteRead(b"")
+        ConnectionResetError(),
+        FakeResponse(503),
+        FakeResponse(200, b'{"digest": "00"}'),
+        http.client.IncompleteRead(b""),
     )
     body, now = b"".join(waiting(device)), float(OPENS)
     for failures in range(1, 5):
@@ -324,7 +328,7 @@ def test_a_clock_that_went_back_does_not_stop_sending(open_device):
     now."""
     device = open_device(urandom=lambda n: b"\xff" * n)
     agreed(device)
-    device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=UploadNetwork(Reply(500)))
+    device.outbox.send(URL, now=OPENS + 10 * MOST_SECONDS, opener=UploadNetwork(FakeResponse(500)))
     assert device.outbox.send(URL, now=OPENS, opener=UploadNetwork()).envelopes == 1
 
 
@@ -337,7 +341,7 @@ def test_a_device_obeys_retry_after_up_to_a_day(open_device, asked, waits):
     for status in (429, 503, 507, 302, 404, 413, 408):
         device = open_device(urandom=lambda n: b"\xff" * n)
         agreed(device)
-        sent = device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Reply(status, b"", asked)))
+        sent = device.outbox.send(URL, now=OPENS, opener=UploadNetwork(FakeResponse(status, b"", asked)))
         assert (outcomes(sent), sent.next_attempt) == ([Outcome.FAILED], OPENS + waits)
         assert str(status) in sent.attempts[0].reason
 
@@ -351,7 +355,8 @@ def test_retry_after_may_be_a_date():
 
 @pytest.mark.parametrize("failures", [0, 1, 5, 10, 11, 12, 5000])
 def test_the_delay_is_uniform_up_to_a_minute_doubled_with_each_failure_and_a_day_at_most(failures):
-    """Each second of 0 .. min(24 h, 2^f min) has the same number of the 2^64 draws, up to one."""
+    """After f failures the delay is uniform: each second from 0 to 2^f minutes, or to 24 hours if that is less, is
+    given by the same number of the 2^64 draws, up to one."""
     window = min(86_400, 60 * 2**failures)
     firsts = [-(-(second << 64) // (window + 1)) for second in range(window + 2)]
     for second in range(0, window + 1, max(1, window // 500)):
@@ -372,7 +377,7 @@ def test_times_and_lengths_of_uploads_do_not_depend_on_the_answer(open_device, c
         clock.now = OPENS
         device = open_device(urandom=(dice := Dice(7)))
         joined = agreed(device)
-        network = UploadNetwork(*(Reply(503) for _ in range(4)))
+        network = UploadNetwork(*(FakeResponse(503) for _ in range(4)))
         seen = []
         for period in range(20):
             clock.now = OPENS + PERIOD * period
@@ -393,7 +398,7 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
     first = agreed(device)
     agreed(device, SECOND)
     mine = waiting(device)[0]
-    network = UploadNetwork(Reply(400, b'{"error": "no", "stage": "envelope"}'))
+    network = UploadNetwork(FakeResponse(400, b'{"error": "no", "stage": "envelope"}'))
     assert outcomes(device.outbox.send(URL, now=OPENS, opener=network)) == [Outcome.REFUSED, Outcome.SENT]
     device.answer(first, "none")
     with open_device(place) as again:
@@ -405,19 +410,22 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
-        Reply(200), Reply(200, b"{}"), Reply(200, b"[]"), Reply(200, b"[" * 4000), Reply(200, b"\xff"),
-        Reply(201, b"{}"), Reply(400, b'{"stage": "size"}'), Reply(400, b'{"stage": ["codec"]}'), Reply(400),
-        http.client.BadStatusLine("x"), OSError("x"), UnicodeError("x"),
+        *(FakeResponse(200, body) for body in (b"", b"{}", b"[]", b"[" * 4000, b"\xff")),
+        FakeResponse(201, b"{}"),
+        *(FakeResponse(400, body) for body in (b"", b'{"stage": "size"}', b'{"stage": ["codec"]}')),
+        http.client.BadStatusLine("x"),
+        OSError("x"),
+        UnicodeError("x"),
     ],
-)  # fmt: skip
-def test_only_an_acknowledgement_removes_envelopes_from_the_queue(open_device, answer):
-    """After any answer except an acknowledgement, everything stays queued and is sent again."""
+)
+def test_only_an_acknowledgement_removes_envelopes_from_the_queue(open_device, response):
+    """After any response except an acknowledgement, everything stays queued and is sent again."""
     device = open_device()
     agreed(device)
     before = waiting(device)
-    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(answer))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(response))) == [Outcome.FAILED]
     assert waiting(device) == before
     assert device.outbox.send(URL, now=OPENS + MOST_SECONDS, opener=UploadNetwork()).envelopes == 1
 
@@ -427,7 +435,9 @@ def test_a_response_longer_than_an_acknowledgement_is_a_failed_attempt(open_devi
     device = open_device()
     agreed(device)
     long = json.dumps({"x": "y" * 5000, **json.loads(acknowledgement(b"".join(waiting(device))))}).encode()
-    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(Reply(200, long)))) == [Outcome.FAILED]
+    assert outcomes(device.outbox.send(URL, now=OPENS, opener=UploadNetwork(FakeResponse(200, long)))) == [
+        Outcome.FAILED
+    ]
 
 
 @pytest.mark.parametrize("meanwhile", ["send", "send and try again", "export", "forget"])
@@ -437,7 +447,7 @@ def test_an_acknowledgement_removes_only_sent_reports(open_device, tmp_path, mea
     joined = agreed(device)
 
     class Busy(UploadNetwork):
-        def getresponse(self) -> Reply:
+        def getresponse(self) -> FakeResponse:
             if len(self.bodies) == 1:
                 if meanwhile.startswith("send"):
                     upload, tried = device.outbox.begin(1, lambda upload: 0)
@@ -452,7 +462,7 @@ def test_an_acknowledgement_removes_only_sent_reports(open_device, tmp_path, mea
                     device.outbox.begin(1, lambda upload: 0)
             return super().getresponse()
 
-    network = Busy(Reply(200, acknowledgement(waiting(device)[0])), Reply(503))
+    network = Busy(FakeResponse(200, acknowledgement(waiting(device)[0])), FakeResponse(503))
     device.outbox.send(URL, now=OPENS, opener=network)
     assert len(device.outbox) == (2 if meanwhile == "forget" else 1)
 
@@ -463,7 +473,7 @@ def test_a_second_process_does_not_start_an_attempt(open_device, place):
     agreed(device)
 
     class SlowNetwork(UploadNetwork):
-        def getresponse(self) -> Reply:
+        def getresponse(self) -> FakeResponse:
             assert outcomes(other.outbox.send(URL, now=OPENS, opener=never)) == [Outcome.WAITING]
             return super().getresponse()
 

@@ -8,13 +8,13 @@ from edge_sdk.presentation import (
     AnswerChoices,
     answers_left,
     author_key,
-    even_prior,
+    can_choose_class,
     fingerprint_of,
-    fits_classes,
     given_answers,
     named_author,
     questions,
     signer,
+    uniform_prior,
 )
 from edge_sdk.transport.waiting import waiting
 from protocol.domain import Buckets, Dates, Grid, Items, NumberRange, OrderedValues
@@ -173,10 +173,10 @@ def test_a_promise_is_of_the_persons_class(open_device):
 
 @pytest.mark.parametrize(("data", "fits"), [(of_classes(), True), (of_levels(), False), (of_own(), False)])
 def test_a_class_can_be_chosen_if_each_class_has_a_prior(open_device, data, fits):
-    """An app offers the choice exactly where the device can make it."""
+    """An app offers the choice if and only if the device can make it."""
     device = open_device()
     joined = device.join(data).campaign_id
-    assert fits_classes(device, joined) == fits
+    assert can_choose_class(device, joined) == fits
     if not fits:
         with pytest.raises(CampaignError, match="no classes with priors"):
             device.choose_class(joined, 1.0)
@@ -186,7 +186,7 @@ def test_the_uniform_prior_can_be_declared(open_device):
     """A campaign for people's own priors accepts the uniform prior that the app offers."""
     device = open_device()
     joined = device.join(of_own()).campaign_id
-    device.consent(joined, prior=even_prior(device, joined))
+    device.consent(joined, prior=uniform_prior(device, joined))
     assert device.consented(joined)
 
 

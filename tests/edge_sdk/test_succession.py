@@ -119,7 +119,7 @@ def test_a_unit_follows_its_study_by_itself(world, tmp_path):
                 assert select.select([sending], [], [], PATIENCE)[0]
                 pause = 0
             one.now += pause
-            if one.unit.campaign_id == campaign_id(second) and one.unit._terms is not None:
+            if one.unit.campaign_id == campaign_id(second) and one.unit._campaign is not None:
                 break
         assert one.unit.campaign_id == campaign_id(second)
         one.again()
@@ -136,5 +136,7 @@ def test_a_failed_request_for_the_next_campaign_is_not_called_an_upload(world, m
     while one.unit.waits_for:
         assert not seconds or select.select(one.unit.waits_for, [], [], PATIENCE)[0]
         one.unit._finish_sending()
-    stopped = "the request for the next campaign was stopped after 0 seconds; a later one is tried"
+    stopped = (
+        "the request for the next campaign was stopped after 0 seconds; it is tried again at the next sending time"
+    )
     assert one.log == ["the next campaign was not joined: no room" if seconds else stopped]

@@ -139,16 +139,16 @@ def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
         (
             tables(**FILES | dict.fromkeys(("vote", "age"), f'command = ["a"]\ntimeout = {EVERY // 2}')),
             form(),
-            f"[source.vote] timeout and [source.age] timeout must together be below the {EVERY} seconds",
+            f"[source.vote] timeout and [source.age] timeout must together be more than 0.25 seconds below the {EVERY}",
         ),
     ],
 )
 def test_sources_that_do_not_fit_the_questions_are_refused_before_a_unit_begins(
     tmp_path, capsys, monkeypatch, text, data, says
 ):
-    """A question without a source, a source without a question, and a mixture of both forms are each refused with one
-    line, and no store is made."""
-    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit began"))
+    """A question without a source, a source without a question, and a [source] table that has both keys of its own and
+    tables of questions are each refused with one line, and no store is made."""
+    monkeypatch.setattr(os, "execv", lambda *_: pytest.fail("a unit started although its configuration is invalid"))
     file = written(tmp_path / "unit", text, data)
     for words in ([], ["--check"]):
         assert main(["run", str(file), *words]) == 2
@@ -162,13 +162,13 @@ def test_two_sources_share_the_timeout_of_one(tmp_path):
     """Sources without a timeout share the timeout of a single source. A unit plans for the pair that may take longest,
     independently of its view; files take no time."""
     command = 'command = ["a"]'
-    terms = open_campaign(form(), [AUTHOR.public]).terms
-    single = fit(load(written(tmp_path / "a")), open_campaign(load_average(), [AUTHOR.public]).terms)
-    several = fit(load(written(tmp_path / "b", tables(**dict.fromkeys(FILES, command)))), terms)
+    campaign = open_campaign(form(), [AUTHOR.public]).campaign
+    single = fit(load(written(tmp_path / "a")), open_campaign(load_average(), [AUTHOR.public]).campaign)
+    several = fit(load(written(tmp_path / "b", tables(**dict.fromkeys(FILES, command)))), campaign)
     assert [one.timeout for one in several.questions] == [5, 5, 5]
     assert (several.timeout, several.every, single.timeout) == (10, single.every, 0)
     mixed = {"vote": command + "\ntimeout = 3", "age": FILES["age"], "home": command + "\ntimeout = 7"}
-    assert fit(load(written(tmp_path / "c", tables(**mixed))), terms).timeout == 7
+    assert fit(load(written(tmp_path / "c", tables(**mixed))), campaign).timeout == 7
 
 
 # The check before a start
@@ -295,11 +295,11 @@ def test_as_many_programs_run_as_questions_are_asked(world, tmp_path, monkeypatc
     os.close(stop)
     os.close(wake)
     assert (tmp_path / "runs").read_text().split() == list(NAMES[view]) * 4
-    terms = open_campaign(form(answers=2, periods=2), [AUTHOR.public]).terms
+    campaign = open_campaign(form(answers=2, periods=2), [AUTHOR.public]).campaign
     left = b"".join(path.read_bytes() for path in sorted((tmp_path / f"unit{view}" / "out").iterdir()))
     found = [Report.decode(item.unverified) for item in read_batch(left) if item.kind is Kind.REPORT]
     assert sorted((each.period, each.slot, each.count) for each in found) == [(0, 0, 2), (1, 0, 2)]
-    assert all(len(each.outputs(terms, view)) == 2 for each in found)
+    assert all(len(each.outputs(campaign, view)) == 2 for each in found)
 
 
 def test_the_process_answers_a_form(tmp_path):

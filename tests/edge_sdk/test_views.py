@@ -28,7 +28,7 @@ NAT = 10**9
 MAPS = (Identity(), Coarse(2), Districts(((0, 1), (1, 2), (0, 1), (1, 2)), ("ends", "middle")))
 each_view = pytest.mark.parametrize("view", range(len(MAPS)))
 SECRETS = {}
-"""A seed of the dice, for each campaign and view, whose device has that view."""
+"""For each campaign and view, a seed of ``Dice`` that gives a device this view."""
 
 
 def campaign_with_views(**changes) -> bytes:
@@ -65,8 +65,8 @@ def member(open_device):
 
 
 def output(data: bytes, sealed: bytes, view: int) -> int:
-    terms = open_campaign(data, [AUTHOR.public]).terms
-    [y] = Report.decode(envelope.decode(sealed).unverified).outputs(terms, view)
+    campaign = open_campaign(data, [AUTHOR.public]).campaign
+    [y] = Report.decode(envelope.decode(sealed).unverified).outputs(campaign, view)
     return y
 
 
@@ -75,14 +75,16 @@ def test_the_channel_of_a_key_is_that_of_its_view_after_its_map(member, view):
     """For every answer, the report contains exactly the output that Q_j draws for f_j(x) from the random bytes that
     the device was given: for each key the channel is Q_j o f_j."""
     data = campaign_with_views()
-    terms = open_campaign(data, [AUTHOR.public]).terms
-    view_channel = terms.views[view]
+    campaign = open_campaign(data, [AUTHOR.public]).campaign
+    view_channel = campaign.views[view]
     for x, label in enumerate(LABELS):
         device, campaign_id, dice = member(data, view)
         report = device.answer(campaign_id, label).envelope
         rand = dice.given[-1]
         assert len(rand) == view_channel.channel.rand_bytes
-        assert output(data, report, view) == view_channel.channel.sample(view_channel.map.input(terms.domain, x), rand)
+        assert output(data, report, view) == view_channel.channel.sample(
+            view_channel.map.input(campaign.domain, x), rand
+        )
         device.close()
 
 
@@ -111,19 +113,19 @@ def test_all_answers_of_a_district_have_one_output(member, clock, view):
     the same output. The cost is that of the view, and the memo stores only the view's inputs."""
     data = campaign_with_views(periods=40)
     device, campaign_id, _ = member(data, view)
-    terms = open_campaign(data, [AUTHOR.public]).terms
+    campaign = open_campaign(data, [AUTHOR.public]).campaign
     outputs: dict[int, set[int]] = {}
     costs = []
     for x, label in [*enumerate(LABELS)] * 3:
         receipt = device.answer(campaign_id, label)
-        outputs.setdefault(MAPS[view].input(terms.domain, x), set()).add(output(data, receipt.envelope, view))
+        outputs.setdefault(MAPS[view].input(campaign.domain, x), set()).add(output(data, receipt.envelope, view))
         costs.append(receipt.cost_nanonats)
         clock.now += WEEK
-    asked = terms.views[view].channel.inputs
+    asked = campaign.views[view].channel.inputs
     assert {len(ys) for ys in outputs.values()} == {1}
     assert [cost for cost in costs if cost] == [NAT] * asked
     assert costs[len(LABELS) :] == [0] * 2 * len(LABELS)
-    assert sorted(device.history(campaign_id)) == sorted(MAPS[view].label(terms.domain, z) for z in range(asked))
+    assert sorted(device.history(campaign_id)) == sorted(MAPS[view].label(campaign.domain, z) for z in range(asked))
 
 
 @each_view
@@ -228,7 +230,7 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
     data = campaign_with_views()
     for view, sentence in enumerate(expected):
         device, campaign_id, _ = member(data, view)
-        terms, view_channel = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).terms.views[view]
+        terms, view_channel = device.terms(campaign_id), open_campaign(data, [AUTHOR.public]).campaign.views[view]
         assert terms.view_description.startswith(sentence)
         assert terms.as_json()["view_description"] == terms.view_description
         # The person still answers the whole question.
@@ -289,13 +291,13 @@ def test_readings_of_a_view_are_bundled(member, tmp_path, view):
     """Collected readings are sent in one report, in the width of the widest view, with one charge for each district."""
     data = campaign_with_views(answers=12)
     device, campaign_id, _ = member(data, view)
-    terms = open_campaign(data, [AUTHOR.public]).terms
+    campaign = open_campaign(data, [AUTHOR.public]).campaign
     for label in LABELS * 2:
         device.collect(campaign_id, label)
     assert device.bundle(campaign_id) == 1
     [envelope_] = waiting_envelopes(device, campaign_id)
     report = Report.decode(envelope.decode(envelope_.data).unverified)
-    outputs = report.outputs(terms, view)
+    outputs = report.outputs(campaign, view)
     assert len(outputs) == 12
     assert outputs[:6] == outputs[6:]
     assert len(report.packed) == 12 * 3 // 8 + 1
@@ -350,7 +352,7 @@ def test_a_single_coarse_view_mentions_no_other_view(open_device):
     assert terms.worst_case == 3.0
 
 
-def test_a_session_with_views_on_the_command_line(tmp_path, monkeypatch, capsys):
+def test_terms_preview_and_audit_print_the_question_of_this_device(tmp_path, monkeypatch, capsys):
     """The commands terms, preview and audit state this device's question; consent prints the reserved amount."""
     monkeypatch.chdir(tmp_path)
     data = campaign_with_views(opens=int(time.time()) - 60)

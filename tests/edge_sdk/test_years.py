@@ -44,11 +44,11 @@ PRIOR = (50, 20, 10, 10, 5, 5)
 
 def signed(title: str, notion, channel, period_seconds: int, answers: int = 1, opens: int = OPENS, **changes) -> bytes:
     """Return a campaign of about three years."""
-    terms = Campaign(
+    campaign = Campaign(
         title, "Which?", "", "Town library", Values(LABELS), notion, "any", plain_views(channel), opens,
         opens + 3 * YEAR, period_seconds, answers, 1, "open", **changes,
     )  # fmt: skip
-    return seal_campaign(terms, AUTHOR)
+    return seal_campaign(campaign, AUTHOR)
 
 
 GRADED = Graded.over([NAT // 4] * 2 + [NAT // 2] * 4)
@@ -142,12 +142,12 @@ class ObservedDevice:
         for item in (item for batch in self.exports for item in batch if item.kind is envelope.Kind.REPORT):
             report = Report.decode(item.unverified)
             name = NAMES[report.campaign_id]
-            terms = SIGNED[name].terms
-            for slot, y in enumerate(report.outputs(terms), report.slot):
+            campaign = SIGNED[name].campaign
+            for slot, y in enumerate(report.outputs(campaign), report.slot):
                 place = name, report.period, slot
                 assert place not in filled
                 filled[place] = y
-                if not terms.transcript:
+                if not campaign.transcript:
                     outputs.setdefault((name, *self.given[place]), set()).add(y)
         assert all(len(found) == 1 for found in outputs.values())
         charged = Counter(name for _, name, _ in self.charges)
@@ -231,7 +231,7 @@ class Years(RuleBasedStateMachine):
         handle=st.integers(0, 1),
     )
     def give(self, name: str, values: tuple[int, int], reading: int | None, collects: bool, handle: int) -> None:
-        if reading is not None and reading >= SIGNED[name].terms.answers_per_period:
+        if reading is not None and reading >= SIGNED[name].campaign.answers_per_period:
             reading = None
         self.both(lambda life, number: life.give(handle, name, values[number], reading, collects))
 
@@ -379,12 +379,12 @@ def test_two_people_cannot_be_distinguished_in_three_years(folder):
 def test_answers_of_years_take_little_space():
     """After its upload, a repeated answer takes less than 64 bytes of the store, and a new answer less than 400."""
     clock, values = Clock(), tuple(f"v{x}" for x in range(900))
-    terms = Campaign(
+    campaign = Campaign(
         "Daily", "Which?", "", "Town", Values(values), Ldp(NAT // 100), "any", plain_views(response(900, NAT // 100)),
         OPENS, OPENS + 5 * YEAR, DAY, 1, 1, "enrolled",
     )  # fmt: skip
     with Device.open(":memory:", [AUTHOR.public], BudgetPolicy(lifetime=10), clock=clock) as device:
-        campaign_id = agreed(device, seal_campaign(terms, AUTHOR))
+        campaign_id = agreed(device, seal_campaign(campaign, AUTHOR))
 
         def grown(answers: list[str]) -> float:
             sizes = []

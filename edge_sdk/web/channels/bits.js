@@ -21,7 +21,7 @@ export class Bits extends Channel {
     super(wire, k, 2 ** k, 32 * k, 4 * k);
     const classes = new Set(classOf).size;
     if (own.length !== classes || other.length !== classes)
-      throw new ChannelError(`each class of a bits channel must have one probability of each kind: ${classes}, not ${own.length} and ${other.length}`);
+      throw new ChannelError(`each class of a bits channel must have one probability a and one b: ${classes} of each, not ${own.length} and ${other.length}`);
     own.forEach((a, c) => {
       if (a <= other[c]) throw new ChannelError(`the probabilities of a class of bits must satisfy 0 <= b < a <= 2^32, not b = ${other[c]} and a = ${a}`);
     });

@@ -85,7 +85,7 @@ export class Channel {
 
   /**
    * The probabilities that an output fits input x, as [truth, wrong, whole]: truth / whole if x is the answer, and at
-   * least wrong / whole if another input is. Channels that are not unary visit every cell.
+   * least wrong / whole if another input is the answer. Except for unary channels, this reads every cell.
    * @param {number} x @returns {[bigint, bigint, bigint]}
    */
   fits(x) {

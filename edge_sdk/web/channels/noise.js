@@ -151,7 +151,7 @@ export class Noise extends Channel {
    */
   shiftLoss(down, across, near) {
     const worst = new Worst();
-    // Floats skip ratios that cannot be the worst; the bigints decide.
+    // Compare as floats first, and skip ratios that cannot be the worst; compare the others exactly, as bigints.
     let best = 0;
     const back = down * this.wide + across;
     // The first and the last step to a point of the given kind, from an x for which x + shift is also on the axis.

@@ -10,11 +10,15 @@ import { Circle, POINTS, Coverage } from "./circle.js";
 /** @typedef {{x: number, own: bigint, other: bigint}} Single */
 /** @typedef {{span: number, inside: bigint, outside: bigint, low: bigint, heavy: bigint[]}} Type */
 
-// The kinds of inputs: LOW for a single, RARE for an input with an arc, and for a heavy input its index among them.
+// The kinds of inputs: LOW for a single, RARE for an input with an arc; the kind of a heavy input is its index among
+// the heavy inputs.
 const LOW = -2;
 const RARE = -1;
 
-/** A windows channel: its outputs are the singles, one output for the rest, and the windows on the circle by type. */
+/**
+ * A windows channel: its outputs are the singles, the output `rest` with the remaining probability, and the windows on
+ * the circle by type.
+ */
 export class Windows extends Channel {
   /** @param {any[]} wire */
   constructor(wire) {
@@ -133,7 +137,7 @@ export class Windows extends Channel {
     return own - other;
   }
 
-  /** The weight over 2^64 of the output that takes the remaining probability. @param {number} x */
+  /** The weight over 2^64 of the output `rest` for an input. @param {number} x */
   rest(x) {
     return this.restOf(this.kindOf(x)) - this.bonus(x);
   }
@@ -245,7 +249,8 @@ export class Windows extends Channel {
     for (let order = 0; this.types.length && order < this.orders; order++) {
       const masses = this.circle.masses(order, prior);
       const coverage = new Coverage(this.circle, order, null);
-      // Floats skip masses that can be neither the least nor the most; the bigints decide.
+      // Compare as floats first, and skip masses that can be neither the least nor the largest; compare the others
+      // exactly, as bigints.
       const rough = Float64Array.from(masses, Number);
       const near = rough[2 * this.cells] * 2 ** -50;
       for (const type of this.types) {

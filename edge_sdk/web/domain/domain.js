@@ -51,7 +51,7 @@ export function labelsFrom(value) {
  */
 export function numberOf(answer) {
   const found = ["string", "number", "bigint"].includes(typeof answer) ? rational(trimmed(String(answer))) : null;
-  if (!found) throw new NotInDomain("a finite decimal number is expected, and this is not one");
+  if (!found) throw new NotInDomain("the answer is not a finite decimal number, such as 12.5");
   return found;
 }
 
@@ -87,7 +87,7 @@ export class Values {
   async indexOf(answer) {
     const x = this.places.get(answer);
     if (x === undefined)
-      throw new NotInDomain(`the answer is not one of the campaign's ${this.size} values, which the terms list`);
+      throw new NotInDomain(`the answer is not one of the campaign's ${this.size} values: choose one of them`);
     return x;
   }
 

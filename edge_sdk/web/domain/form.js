@@ -54,7 +54,7 @@ export class Form {
     const given = typeof answer === "string" ? this.parse(answer) : new Map(Object.entries(answer));
     const names = asked.map((place) => this.questions[place].name);
     for (const name of given.keys())
-      if (!names.includes(name)) throw new NotInDomain("this device is not asked a question of this answer: leave it out");
+      if (!names.includes(name)) throw new NotInDomain("one answer is to a question not asked here: leave it out");
     const found = this.questions.map(() => 0);
     for (const place of asked) {
       const { name, domain, skippable } = this.questions[place];

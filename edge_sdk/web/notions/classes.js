@@ -47,7 +47,7 @@ export class Classes extends Notion {
       channel.runs.length !== count ||
       channel.runs.some(([block, length], i) => block !== i + 1 || length !== size)
     )
-      throw new Uncertified(`the channel is not ${count} blocks of equal size in order, as ${count} classes need`);
+      throw new Uncertified(`the channel must be ${count} blocks of equal size, in the order of the classes`);
     return channel.inner.map((inner, c) => [inner, this.notions[c]]);
   }
 

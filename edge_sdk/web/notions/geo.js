@@ -22,7 +22,7 @@ function axisFrom(value) {
   const found = [0n];
   for (let i = 0; i < flat.length; i += 2) {
     const count = Number(flat[i + 1] ?? MOST_POINTS);
-    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring entries have the same gap: write them as one entry with their count");
+    if (flat[i] === flat[i - 2]) throw new NotionError("neighbouring entries have the same gap: write them as one entry with the sum of their counts");
     if (found.length + count > MOST_POINTS + 1) throw new NotionError(`an axis must have at most ${MOST_POINTS} gaps`);
     for (let j = 0; j < count; j++) found.push(found[found.length - 1] + flat[i]);
   }
@@ -120,7 +120,7 @@ export class Geo extends Notion {
     for (let x = 0; x < rows.length; x++)
       for (let other = 0; other < rows.length; other++) {
         if (x === other) continue;
-        // Floats skip ratios that cannot be the worst; the bigints decide.
+        // Compare as floats first, and skip ratios that cannot be the worst; compare the others exactly, as bigints.
         let [n, d, best] = [0n, 1n, 0];
         for (let y = 0; y < channel.outputs; y++) {
           const ratio = rough[x][y] / rough[other][y];

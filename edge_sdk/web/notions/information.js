@@ -208,13 +208,13 @@ export class OwnPrior extends Notion {
   audit(channel) {
     if (this.isRule(channel)) return requireKept(channel.lossAgainstPrior(this.uniform), this.level);
     if (channel.unary || channel.outputs < this.size || channel.outputs > 4 * this.size)
-      throw new Uncertified("this channel cannot be used with people's own priors: it must be the response to the uniform prior, or an LDP channel of k to 4k outputs that are not sets of bits");
+      throw new Uncertified("the channel for people's own priors must be the rule's response for the uniform prior, or an LDP channel of k to 4k outputs that are not bit vectors");
     return ldp(["ldp", this.level]).audit(channel);
   }
 }
 
 /**
- * An upper bound of the cost of one fresh answer under any of these declared priors: the largest cost of the rule's
+ * An upper bound of the cost of one fresh output under any of these declared priors: the largest cost of the rule's
  * channel for each of them and of the campaign's channel. The rule treats all values alike, so priors that differ only
  * in the order of their weights cost the same.
  * @param {OwnPrior} notion @param {number[][]} priors @param {Channel} campaigns @returns {bigint} nanonats

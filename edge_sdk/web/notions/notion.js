@@ -14,7 +14,7 @@ import { big } from "../codec.js";
  * @property {bigint} declared the declared level of the notion
  * @property {bigint} audited the smallest level that the channel provably keeps under its notion
  * @property {bigint | null} ldp the LDP level of the channel; null if it is infinite
- * @property {bigint} cost nanonats charged for one fresh answer
+ * @property {bigint} cost nanonats charged for one fresh output
  * @property {bigint | null} ball the level for any prior within a declared radius; null if none is declared
  * @property {Certificate[]} classes the certificate of each class, if the notion is one of classes
  */
@@ -75,7 +75,7 @@ export class Notion {
     return null;
   }
 
-  /** The cost of one fresh answer, nanonats. @param {bigint} audited @param {bigint | null} ldp @returns {bigint} */
+  /** The cost of one fresh output, nanonats. @param {bigint} audited @param {bigint | null} ldp @returns {bigint} */
   cost(audited, ldp) {
     return ldp ?? audited;
   }

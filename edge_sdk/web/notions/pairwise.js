@@ -165,7 +165,7 @@ export function graded(wire) {
     const [c, d] = [flat[i], flat[i + 1]];
     if (c > d || d >= classes.length)
       throw new NotionError(`a pair without a bound must be two classes c <= d below ${classes.length}, not ${c} and ${d}`);
-    if (c === d && classes[c].length < 2) throw new NotionError(`class ${c} has a single input, so it has no pair to leave without a bound`);
+    if (c === d && classes[c].length < 2) throw new NotionError(`class ${c} has a single input, so it has no pair of inputs`);
     listed.push(64 * c + d);
     open.add(64 * c + d).add(64 * d + c);
   }

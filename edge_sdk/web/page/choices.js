@@ -1,4 +1,7 @@
-/** The input elements for a question: list, set, number, day, map. Each passes on an answer that `answer` accepts. */
+/**
+ * The input elements for a question: list, set, number, day, map. Each passes on an answer in a form that Device.answer
+ * accepts.
+ */
 
 import { el } from "./dom.js";
 import { date, number, say, typed } from "./say.js";

@@ -1,7 +1,7 @@
 /**
- * The page of a survey: terms, consent, questions, sending, and the person's own screen.
+ * The page of a campaign: terms, consent, questions, sending, and the person's own screen.
  *
- * It reads the survey's data from the document, opens this browser's device, and shows one screen at a time.
+ * It reads the campaign's data from the document, opens this browser's device, and shows one screen at a time.
  */
 
 import { hex } from "../codec.js";
@@ -19,7 +19,7 @@ import { terms } from "./terms.js";
 import { WrongLink, trouble } from "./trouble.js";
 
 /**
- * The survey's data in the document.
+ * The campaign's data in the document.
  * @typedef {object} PageData
  * @property {string} campaign base64 of the signed bytes
  * @property {string} author hex of its author's public key
@@ -112,7 +112,7 @@ export class Visit {
     return screen();
   }
 
-  /** The waiting envelopes; none if no report is among them, because an enrolment leaves with the first report. */
+  /** The waiting envelopes; none if no report is among them, because an enrolment is sent together with the first report. */
   async waits() {
     const waiting = await this.device.waiting(this.id);
     return waiting.some((one) => decodeEnvelope(one).kind === REPORT) ? waiting : [];
@@ -147,7 +147,7 @@ export class Visit {
     await this.next();
   }
 
-  /** Forget the survey; its spending stays counted. */
+  /** Forget the campaign; its spending stays counted. */
   async forget() {
     await this.device.forget(this.id);
     this.consented = false;
@@ -185,7 +185,7 @@ export class Visit {
 
   /**
    * Show a screen in place of the previous one.
-   * @param {string} title @param {any[]} parts @param {string} [lang] of the title, if it is the survey's
+   * @param {string} title @param {any[]} parts @param {string} [lang] of the title, if the title is the campaign's
    */
   show(title, parts, lang) {
     stop();

@@ -1,4 +1,7 @@
-/** The person's own screen: the state of the survey, their answers, their budget, the ledger, and a button to forget. */
+/**
+ * The person's own screen: the state of the campaign, the person's answers and budget, the ledger, and a button to
+ * forget the campaign.
+ */
 
 import { hex } from "../codec.js";
 import { above, below, day, language, number, say } from "./say.js";
@@ -9,7 +12,7 @@ import { questionsOf } from "./question.js";
 import { spelled } from "./review.js";
 
 /**
- * The state of a survey, in one sentence; an end is shown as the last open day.
+ * The state of a campaign, in one sentence; an end is shown as the last open day.
  * @param {any} campaign @returns {string}
  */
 export function stateOf({ opens, closes, closedEarly, left, nextPeriod }) {

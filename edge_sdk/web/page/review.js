@@ -11,7 +11,8 @@ import { reveals } from "./reveals.js";
 
 /**
  * An answer as text for a person.
- * @param {any} value an argument of `answer` @param {any} domain @param {any} shown the domain in the person's language
+ * @param {any} value in a form that Device.answer accepts @param {any} domain
+ * @param {any} shown the domain in the person's language
  * @returns {string}
  */
 export function spelled(value, domain, shown) {
@@ -26,7 +27,7 @@ export function spelled(value, domain, shown) {
 
 /**
  * Show the screen before an answer is sent.
- * @param {import("./main.js").Visit} visit @param {any} value an argument of `answer`
+ * @param {import("./main.js").Visit} visit @param {any} value in a form that Device.answer accepts
  * @param {{[name: string]: any}} answers the same, by question
  */
 export async function review(visit, value, answers) {

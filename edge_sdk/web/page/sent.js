@@ -1,4 +1,4 @@
-/** The screen after an attempt to send. Only acknowledged envelopes are called sent; waiting ones are sent again. */
+/** The screen after an attempt to send. Only acknowledged envelopes are called sent; unless the study refused the others, they are tried again. */
 
 import { concat } from "../codec.js";
 import { above, below, clock, day, say } from "./say.js";
@@ -25,14 +25,13 @@ export async function sending(visit) {
     p(say("gauge.spent", { nats: above(budget.spent) })),
     p(say("gauge.remaining", { nats: below(budget.remaining), cap: below(budget.lifetime) })),
   );
-  const toOwn = button(say("page.own"), () => visit.do(() => visit.own()), "plain");
   if (!(await device.waiting(id)).length) {
     const all = attempts.reduce((sum, one) => sum + (one?.outcome === "sent" ? one.envelopes : 0), 0);
     return visit.show(say("page.done"), [
       el("div.card.good", {}, p(say("delivered.all", { count: all || count })), campaign.nextPeriod !== null && !campaign.left && p(say("page.again", { day: day(campaign.nextPeriod) }))),
       spent,
       campaign.enrolled && !campaign.coded && (await enrolment(visit)),
-      el("div.actions", {}, campaign.left > 0 && button(say("terms.answer"), () => visit.do(() => visit.question())), toOwn),
+      campaign.left > 0 && el("div.actions", {}, button(say("terms.answer"), () => visit.do(() => visit.question()))),
     ]);
   }
   const refused = last?.outcome === "refused";
@@ -50,7 +49,7 @@ export async function sending(visit) {
     spent,
     await file(visit),
     more(say("review.title"), el("div", {}, ...(await envelopeBytes(visit)))),
-    el("div.actions", {}, !refused && button(say("page.retry"), retry), toOwn),
+    !refused && el("div.actions", {}, button(say("page.retry"), retry)),
   ]);
   if (refused) return;
   const wait = Math.max(1, again - Date.now() / 1000 + 1);
@@ -73,5 +72,8 @@ async function file(visit) {
 }
 
 /** The card that saves the enrolment, in a campaign for enrolled devices. @param {import("./main.js").Visit} visit */
-export const enrolment = async (visit) =>
-  card("", p(say("consent.enrol")), download(say("page.enrolment"), "device.enrolment", [await visit.device.enrolment(visit.id)]));
+export async function enrolment(visit) {
+  const { organisation } = (await visit.terms()).texts;
+  const link = download(say("page.enrolment"), "device.enrolment", [await visit.device.enrolment(visit.id)]);
+  return card("", link, p(say("page.enrolment_how", { organisation }), "small"));
+}

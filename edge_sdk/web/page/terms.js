@@ -46,7 +46,7 @@ export async function terms(visit) {
     card(say("page.limits"), el("ul", {}, list("page.limits_how").map((one) => el("li", {}, one)), !visit.data.served && el("li", {}, say("page.file")))),
     more(say("terms.signed"), visit.data.authorName && p(visit.data.authorName), el("p.code", {}, hex(visit.author)), p(say(visit.named ? "page.matches" : "page.unnamed"), "small")),
     campaign.needsPrior && p(say("consent.prior"), "card"),
-    campaign.enrolled && p(say(campaign.coded ? "consent.code" : "consent.enrol"), "card"),
+    campaign.enrolled && p(campaign.coded ? say("consent.code") : say("consent.enrol", { place: say("page.own") }), "card"),
     !campaign.consented &&
       classes.length > 0 &&
       el(
