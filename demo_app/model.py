@@ -254,7 +254,7 @@ class Model:
         return Agreement.of(self._device, campaign_id, self._now())
 
     def statement(self, campaign_id: bytes, prior: Mapping[str, int], level: float | None = None) -> Statement:
-        """Return the exposure and the cost of declaring weights and a personal level publicly; nothing is declared yet.
+        """Return the statement that these weights and a personal level would declare, with its posteriors and cost.
 
         Raises:
             CampaignError, ReportError
@@ -423,6 +423,24 @@ class Model:
             NothingQueued, StoreError
         """
         return self._device.outbox.export(Path(path).expanduser(), campaign_id)
+
+    def save_enrolment(self, path: str | os.PathLike[str], campaign_id: bytes) -> None:
+        """Write this device's enrolment in a campaign to a new file.
+
+        Raises:
+            UnknownCampaign, ConsentMissing
+            StoreError: the file exists or cannot be written.
+        """
+        from edge_sdk.errors import StoreError
+
+        data, target = self._device.enrolment(campaign_id), Path(path).expanduser()
+        try:
+            with target.open("xb") as file:
+                file.write(data)
+        except FileExistsError:
+            raise StoreError(f"{target} exists and is not overwritten: name another file") from None
+        except OSError as error:
+            raise StoreError(f"cannot write {target}: {error.strerror or error}") from None
 
     def doctor(self) -> dict[str, str | int | float]:
         """Return technical information about the store."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, fields
 TOUCH = 48
 """dp: minimum width and height of everything that can be touched."""
 
-HAIR, TIGHT, SPACE, WIDE, BROAD = 4, 8, 16, 24, 32
-"""dp: the distances: inside a line, between lines, between things, between groups, around everything."""
+HAIR, TIGHT, SPACE, WIDE = 4, 8, 16, 24
+"""dp: the distances: HAIR between a text and the text below it, WIDE from the edge of a dialog to its content."""
 
 RADIUS = 16
 """dp: the corner of a card."""

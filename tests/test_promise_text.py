@@ -134,14 +134,14 @@ def test_every_stated_bound_is_the_exact_one_rounded_up(kind: str) -> None:
             continue
         notion, channel = made(kind, level)
         names = ("first", "second") if kind == "classes" else ()
-        terms = Campaign(
+        campaign = Campaign(
             "T", "Q?", "", "Library", Values(tuple("abcd")), notion, "by hand", plain_views(channel), 0, 9, 9, 1, 1,
             "open", names,
         )  # fmt: skip
-        signed = SignedCampaign(terms, bytes(16), bytes(32), b"")
-        desk = listing._promises(terms)
-        page = str("".join(promise_section(Audit(terms, None, None, None, None))))
-        for place, certificate in enumerate(terms.certificates):
+        signed = SignedCampaign(campaign, bytes(16), bytes(32), b"")
+        desk = listing._promises(campaign)
+        page = str("".join(promise_section(Audit(campaign, None, None, None, None))))
+        for place, certificate in enumerate(campaign.certificates):
             inner = notion.notions[place] if isinstance(notion, notions.Classes) else notion
             levels = expected(inner, certificate)
             terms = Terms.of(signed, certificate, place if names else None, 0)

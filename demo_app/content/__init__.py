@@ -2,7 +2,7 @@
 
     authors  the trusted authors, and the content of a link
     budget   the gauge
-    campaign a campaign in a list, its terms, its question; a class or statement that the phone can choose
+    campaign a campaign in a list, its terms, its question; a class or statement that the device can choose
     declaration  the public statement on how likely each answer is for the person
     answer   the envelopes for an answer, the earlier answers, and the ledger
     exposure the information that all reports about the same question reveal together

@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # imported at run time only with the first campaign
 NEW, UPCOMING, OPEN, ANSWERED, OVER = "new", "upcoming", "open", "answered", "over"
 
 LEVELS = (0.5, 1.0, 2.0)
-"""Levels at which the phone can choose a class or statement, in nats, increasing; each bounds the disclosure."""
+"""Levels at which the device can choose a class or statement, in nats, increasing; each bounds the disclosure by the
+choice."""
 
 
 @dataclass(frozen=True)
@@ -151,10 +152,10 @@ class Strength:
 
 @dataclass(frozen=True)
 class Fitting:
-    """The choice of a person's class or statement by the phone.
+    """The random choice that the device can make of a person's class or statement.
 
     Attributes:
-        known: number of the person's earlier answers to the same question that the phone uses.
+        known: number of the person's earlier answers to the same question that the device uses.
         strengths: the levels whose cost is within the budget, the lowest first.
     """
 
@@ -164,7 +165,7 @@ class Fitting:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes) -> Fitting | None:
         """Return the possible choices in a joined campaign; None if there is nothing to choose."""
-        from edge_sdk.presentation import fits_classes
+        from edge_sdk.presentation import can_choose_class
 
         terms, remaining = device.terms(campaign_id), device.budget.remaining
         if terms.declares_prior:
@@ -172,7 +173,7 @@ class Fitting:
             if declared.declared_before:
                 return None
             others, worst = declared.candidates - 1, declared.chosen_worst_case
-        elif fits_classes(device, campaign_id):
+        elif can_choose_class(device, campaign_id):
             others, worst = len(terms.classes) - 1, terms.worst_case
         else:
             return None
@@ -201,7 +202,7 @@ class Agreement:
         trusted: True if the person accepts all campaigns of this author.
         gauge: the budget before consent.
         fits: True if the worst case fits under the lifetime cap.
-        fitting: the choice of a class or statement by the phone; None if there is nothing to choose.
+        fitting: the random choice that the device can make of a class or statement; None if there is nothing to choose.
         statement: the public statement on how likely each answer is; None if the campaign does not ask for it.
     """
 

@@ -80,7 +80,7 @@ class Statement:
         Without weights, this is the statement that was declared before, or else the uniform prior at the campaign's
         level.
         """
-        from edge_sdk.presentation import even_prior
+        from edge_sdk.presentation import uniform_prior
 
         found = device.declaration(campaign_id, prior, level)
         terms = device.terms(campaign_id, language())
@@ -88,7 +88,7 @@ class Statement:
         remaining = device.budget.remaining
         return cls(
             tuple(StatedValue(names[one.label], one.before, one.least, one.most) for one in found.values),
-            None if found.declared_before else prior or even_prior(device, campaign_id),
+            None if found.declared_before else prior or uniform_prior(device, campaign_id),
             found.declared_before,
             found.level,
             found.own_level,

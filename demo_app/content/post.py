@@ -46,11 +46,18 @@ class WaitingUpload:
 
 @dataclass(frozen=True)
 class OutboxContent:
-    """The waiting envelopes of all campaigns."""
+    """The waiting envelopes of all campaigns, and the enrolments that the person can hand over.
+
+    Attributes:
+        enrolments: (id, title) of the campaigns with consent that accept enrolled devices only and are not over, except
+            those whose code waits to be redeemed. The device deletes a redeemed code, so a campaign may be among them
+            although the code admitted this device.
+    """
 
     uploads: tuple[WaitingUpload, ...]
     envelopes: int
     size: int
+    enrolments: tuple[tuple[bytes, str], ...] = ()
 
     @classmethod
     def of(cls, device: Device, now: float) -> OutboxContent:
@@ -74,7 +81,13 @@ class OutboxContent:
             )
             for one in waiting(device.outbox)
         )
-        return cls(uploads, len(device.outbox), device.outbox.bytes)
+        joined = [device.terms(one, language()) for one in device.campaigns if device.consented(one)]
+        enrolments = tuple(
+            (terms.campaign_id, terms.title)
+            for terms in joined
+            if terms.enrolment == "enrolled" and not terms.coded and now < terms.closes
+        )
+        return cls(uploads, len(device.outbox), device.outbox.bytes, enrolments)
 
 
 def _kinds(waits: Sequence[WaitingEnvelope]) -> tuple[tuple[str, int, int], ...]:

@@ -6,7 +6,7 @@
     terms      organisation, question, purpose, schedule, promise and cost of a campaign
     consent    the consequences of consent, and the person's class or statement if the campaign asks for one
     declaration  the typed statement on how likely each answer is for the person
-    selection  the questions of a form that this phone is asked, and the reason for the choice
+    selection  the questions of a form that this device is asked, and the reason for the selection
     question   the questions, one a page, with the widget for the domain of each
     review     the envelopes for an answer: the probabilities before, the bytes after
     delivered  the result of an attempt to send

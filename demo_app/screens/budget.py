@@ -1,4 +1,4 @@
-"""The screen of the budget: the spent, the reserved and the remaining part, and caps that can be lowered.
+"""The screen of the budget: the spent, the reserved and the remaining part, and fields for caps.
 
 A cap that was set can only be lowered, so somebody who uses the phone for a minute cannot weaken the owner's decision.
 """
@@ -18,6 +18,9 @@ from demo_app.widgets.gauge import Gauge
 
 MOST_DAYS, MOST_NATS = 36_500, 10**6
 
+ROUNDED = 1e-8
+"""Nats; more than a cap can lose when it is rounded down to nanonats."""
+
 
 class BudgetView(PageView):
     """The screen with the gauge and the caps."""
@@ -28,7 +31,7 @@ class BudgetView(PageView):
         self.app.do(lambda model: model.gauge(), self.show)
 
     def show(self, gauge: BudgetContent) -> None:
-        """Fill the screen with the budget and the fields for lower caps."""
+        """Fill the screen with the budget and the fields for caps."""
         self._lifetime = Field(name="lifetime", label=say("budget.lifetime", cap=gauge.cap), number=True)
         campaign = say("budget.none") if gauge.per_campaign is None else number(gauge.per_campaign)
         self._campaign = Field(name="campaign", label=say("budget.campaign", cap=campaign), number=True)
@@ -73,12 +76,25 @@ class BudgetView(PageView):
             say("budget.sure"),
             say("budget.sure_how"),
             say("budget.lower_do"),
-            lambda: self.app.do(lambda model: model.lower_caps(lifetime, campaign, window), self._lowered),
+            lambda: self.app.do(
+                lambda model: model.lower_caps(lifetime, campaign, window),
+                lambda gauge: self._lowered(gauge, lifetime, campaign, window),
+            ),
         )
 
-    def _lowered(self, gauge: BudgetContent) -> None:
+    def _lowered(
+        self, gauge: BudgetContent, lifetime: float | None, campaign: float | None, window: tuple[int, float] | None
+    ) -> None:
+        """Show the caps in force, and at its field each typed cap that changes nothing because a lower one was set."""
         self.show(gauge)
-        show_notice(say("budget.lowered"), "good")
+        seconds, nats = window or (None, None)
+        window_cap = gauge.window[1] if gauge.window and gauge.window[0] == seconds else None
+        typed = (self._lifetime, lifetime, gauge.cap), (self._campaign, campaign, gauge.per_campaign)
+        for field, wanted, cap in (*typed, (self._window, nats, window_cap)):
+            if wanted is not None and cap is not None and wanted - cap > ROUNDED:
+                field.error = say("budget.kept", cap=cap)
+        if not any(field.error for field in (self._lifetime, self._campaign, self._window)):
+            show_notice(say("budget.lowered"), "good")
 
     def _cap(self, field: Field) -> float | None:
         text = field.text.strip().replace(",", ".")

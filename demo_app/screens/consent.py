@@ -1,7 +1,7 @@
 """The screen of consent: its consequences, and the person's class or statement if the campaign asks for one.
 
-The person consents with one deliberate touch after a few binding sentences. The person states their class publicly, or
-has the phone choose a class at random, which has a cost; each button shows its cost. If the campaign asks how likely
+The person consents with one touch, below sentences on the consequences. The person states their class publicly, or has
+the device choose a class at random, which has a cost; each button shows its cost. If the campaign asks how likely
 each answer is, this screen shows the person's statement and the resulting posteriors; the person types the statement on
 another screen.
 """
@@ -9,6 +9,7 @@ another screen.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from kivy.uix.widget import Widget
 
@@ -19,6 +20,9 @@ from demo_app.screens.terms import stated
 from demo_app.screens.view import Choice, PageView, action, card, words
 from demo_app.texts import above, below, day, say
 from demo_app.widgets.dialogs import show_notice
+
+if TYPE_CHECKING:
+    from edge_sdk.campaigns.terms import Terms
 
 
 class ConsentView(PageView):
@@ -43,7 +47,7 @@ class ConsentView(PageView):
             words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),
             words(say("consent.irreversible")),
-            words(say("consent.code" if terms.coded else "consent.enrol")) if terms.enrolment == "enrolled" else None,
+            _enrolment(terms) if terms.enrolment == "enrolled" else None,
         )
         if statement is not None:
             yield from self._statement(statement)
@@ -98,7 +102,7 @@ class ConsentView(PageView):
         ]
 
         levels: list[float | None] = [one.level for one in fitting.strengths]
-        # The first entry is for no choice by the phone: then the prior stated above is used.
+        # With the first entry, the device does not choose: the statement above is used.
         if prior:
             names, levels = [say("consent.fit_none"), *names], [None, *levels]
 
@@ -138,3 +142,10 @@ class ConsentView(PageView):
             self.app.go(answering(asked.card), asked.card.campaign_id, fresh=True)
         else:
             self.app.home()
+
+
+def _enrolment(terms: Terms) -> Widget:
+    """Return the text on how the organisation admits this device."""
+    if terms.coded:
+        return words(say("consent.code"), name="enrolment")
+    return words(say("consent.enrol", place=say("place.outbox")), name="enrolment")

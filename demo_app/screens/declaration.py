@@ -1,6 +1,6 @@
-"""The screen of the declaration: the person's public statement on how likely each of their possible answers is.
+"""The screen for typing the person's public statement on how likely each of their possible answers is.
 
-Nothing is declared on this screen: the typed shares are passed to the consent screen, which shows their exposure and
+Nothing is declared on this screen: the typed shares are passed to the consent screen, which shows their effect and
 cost.
 """
 

@@ -1,7 +1,7 @@
 """The screen after an attempt to send.
 
 An envelope counts as sent only if the study acknowledged it. For all other envelopes the screen shows the time of the
-next attempt.
+next attempt, if there is one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The screen of the outbox: the waiting envelopes, and buttons to send them or to save them in a file.
 
 An envelope waits unchanged until the study acknowledges it, or the person saves it in a file or forgets its campaign.
+The screen also saves this device's enrolment in a file, for campaigns that accept enrolled devices only.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from demo_app.content.post import OutboxContent, WaitingUpload
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.boxes import Card
-from demo_app.widgets.dialogs import show_notice
+from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 
 
@@ -28,13 +29,21 @@ class OutboxView(PageView):
     def show(self, queue: OutboxContent) -> None:
         """Fill the screen with the waiting envelopes."""
         self._file = Field(name="file", label=say("outbox.file"))
+        self._enrolment = Field(name="enrolment file", label=say("outbox.file"))
         self.fill(self._parts(queue))
 
     def _parts(self, queue: OutboxContent) -> Iterator[Widget]:
-        if not queue.envelopes:
+        if queue.envelopes:
+            yield from self._waiting(queue)
+        else:
             empty = words(say("outbox.empty"), "title", name="empty")
             yield card(empty, words(say("outbox.empty_how"), colour="muted"))
-            return
+        if queue.enrolments:
+            how = words(say("outbox.enrolments_how"), colour="muted")
+            saves = [self._enrolling(campaign_id, title) for campaign_id, title in queue.enrolments]
+            yield card(words(say("outbox.enrolments"), "title"), how, self._enrolment, *saves)
+
+    def _waiting(self, queue: OutboxContent) -> Iterator[Widget]:
         for upload in queue.uploads:
             yield self._card(upload)
         yield card(
@@ -42,11 +51,20 @@ class OutboxView(PageView):
             action("send", say("outbox.send"), self._send),
         )
         exports = [self._exporting(upload) for upload in queue.uploads]
-        yield card(words(say("outbox.by_hand"), "title"), self._file, *exports)
+        how = words(say("outbox.by_hand_how"), colour="muted", name="by hand")
+        yield card(words(say("outbox.by_hand"), "title"), how, self._file, *exports)
+
+    def _enrolling(self, campaign_id: bytes, title: str) -> Widget:
+        text = say("outbox.enrol", title=title)
+        return action(f"enrolment:{title}", text, lambda: self._save_enrolment(campaign_id), "outlined")
 
     def _exporting(self, upload: WaitingUpload) -> Widget:
         text = say("outbox.export", title=upload.title)
-        return action(f"export:{upload.title}", text, lambda: self._export(upload.campaign_id), "outlined")
+        return action(f"export:{upload.title}", text, lambda: self._ask_export(upload), "outlined")
+
+    def _ask_export(self, upload: WaitingUpload) -> None:
+        title, how = say("outbox.export", title=upload.title), say("outbox.by_hand_how")
+        ask(title, how, say("outbox.export_do"), lambda: self._export(upload.campaign_id))
 
     def _card(self, upload: WaitingUpload) -> Card:
         made = card(words(upload.title, "title"), *self._standing(upload))
@@ -97,3 +115,11 @@ class OutboxView(PageView):
             self.open()
 
         self.app.do(lambda model: model.export(path, campaign_id), exported)
+
+    def _save_enrolment(self, campaign_id: bytes) -> None:
+        path = self._enrolment.text.strip()
+
+        def saved(_: None) -> None:
+            show_notice(say("outbox.enrolled"), "good")
+
+        self.app.do(lambda model: model.save_enrolment(path, campaign_id), saved)

@@ -1,7 +1,7 @@
 """The questions, one a page, each with the widget for its domain: a list, a number, a day, a map, or a set.
 
-A form has one page for each question that this phone is asked. The answers stay on this screen and the next one as text
-that the device parses, and are stored nowhere else.
+A form has one page for each question that this device is asked. The answers stay on this screen and the next one as
+text that the device parses, and are stored nowhere else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The screen of the questions of a form that this phone is asked, and the reason for the choice.
+"""The screen of the questions of a form that this device is asked, and the reason for the selection.
 
 It is shown only after consent, because a refusal that depends on the questions would reveal them.
 """
@@ -28,7 +28,7 @@ class SelectionView(PageView):
             self.open(campaign_id)
 
     def show(self, content: QuestionContent) -> None:
-        """Fill the screen with the questions that this phone is asked."""
+        """Fill the screen with the questions that this device is asked."""
         self._content = content
         self.fill(self._parts(content))
 
@@ -38,7 +38,7 @@ class SelectionView(PageView):
         yield words(say("terms.why", purpose=content.purpose), colour="muted") if content.purpose else None
         yield card(
             words(
-                say("selection.asked", count=len(asked), total=len(one.questions)), "title", name="asked of this phone"
+                say("selection.asked", count=len(asked), total=len(one.questions)), "title", name="asked of this device"
             ),
             *(
                 part

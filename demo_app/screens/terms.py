@@ -100,7 +100,7 @@ class TermsView(PageView):
         if agreement.statement is not None and agreement.statement.holds:
             yield card(words(say("consent.prior_held"), "title"), *stated(agreement.statement))
         yield card(
-            words(say("terms.signed"), "small", "muted"),
+            words(say("terms.short_key"), "small", "muted"),
             words(terms.author_name, name="author") if terms.author_name else None,
             Mono(text=spaced(agreement.author), role="small"),
             None if agreement.trusted else words(say("terms.this_only"), "small", "muted", name="this only"),

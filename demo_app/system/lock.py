@@ -28,7 +28,7 @@ def unlock(title: str, done: Callable[[bool], object]) -> None:
     Args:
         title: the reason, shown to the person.
         done: called with True if the person unlocked the phone, else with False; possibly in a thread of Android. If
-            the phone has no lock, it is called at once.
+            the phone has no lock, it is called with True at once.
     """
     keeper = _keeper()
     asking = None if keeper is None else keeper.createConfirmDeviceCredentialIntent(title, "")

@@ -96,7 +96,7 @@ def above(nats: float) -> str:
     """Return nats that are spent, reserved or possibly revealed, in the style of ``number``, rounded up.
 
     Args:
-        nats: a whole number of nanonats; a float of this size represents it exactly.
+        nats: an amount in nats, rounded to whole nanonats.
     """
     return _decimal(-_thousandths(-round(nats * NANONATS)))
 
@@ -107,8 +107,8 @@ def below(nats: float) -> str:
 
 
 def _thousandths(nanonats: int) -> int:
-    """Return a number of thousandths of a nat, rounded down: below 1 nat to thousandths, from 1 nat on to three
-    significant digits, and from 100 nats on to whole nats."""
+    """Return nanonats in thousandths of a nat, rounded down: below 1 nat to a thousandth, below 100 nats to three
+    significant digits, else to a whole nat."""
     whole = abs(nanonats) // NANONATS
     unit = 10 ** min(3, len(str(whole))) if whole else 1
     return nanonats // (unit * NANONATS // 1000) * unit
@@ -125,10 +125,10 @@ def _decimal(thousandths: int) -> str:
 
 
 def times(nats: float) -> str:
-    """Return e^nats with few digits, rounded up.
+    """Return e^nats in the style of the language, with few digits, rounded up.
 
     Args:
-        nats: a whole number of nanonats; a float of this size represents it exactly.
+        nats: an amount in nats, rounded to whole nanonats.
     """
     from edge_sdk.budget.policy import factor
 

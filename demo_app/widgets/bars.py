@@ -131,8 +131,8 @@ class Destination(Pressed, BoxLayout):
         self._fit()
 
     def _fit(self, *_: object) -> None:
-        """Shrink the name so that it stays on one line at any text size, because people find a destination by its
-        position."""
+        """Shrink the name so that it stays on one line at any text size; small letters do little harm, because
+        people find a destination by its position."""
         size = min(look.letters("small"), dp(20))
         line = Measure(font_size=size, bold=True)
         line.resolve_font_name()

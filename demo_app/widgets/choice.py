@@ -2,8 +2,6 @@
 
 Only visible rows exist, so 500 values scroll as smoothly as five. A list of more than ``SEARCHED`` values has a search
 field. A row is as high as its text, and marked by a shape, not by colour alone.
-
-The list is independent of the meaning of the values and the use of the choice.
 """
 
 from __future__ import annotations
@@ -36,7 +34,8 @@ SEARCHED = 12
 """Lists longer than this have a search field."""
 
 FIRST = 3
-"""Number of rows of a new list; few, because a row takes as long as the rest of the screen."""
+"""Number of rows that a new list shows in its first frame; few, because making one row takes as long as making the rest
+of the screen."""
 
 Builder.load_string("""
 #:import look demo_app.widgets.look.look

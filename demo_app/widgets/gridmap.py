@@ -110,7 +110,7 @@ class GridMap(BoxLayout):
 
     @property
     def rows(self) -> int:
-        """Number of rows of cells, from south to north; the last row may extend beyond the box."""
+        """Number of rows of cells, from south to north."""
         return int(-(-(self.north - self.south) // self.step))
 
     @property

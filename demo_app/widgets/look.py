@@ -71,10 +71,6 @@ class Look(EventDispatcher):
         return float(dp(theme.WIDE))
 
     @property
-    def broad(self) -> float:
-        return float(dp(theme.BROAD))
-
-    @property
     def radius(self) -> float:
         return float(dp(theme.RADIUS))
 

@@ -3,8 +3,9 @@
 The typed text is the answer, exactly as typed. Moving the cursor writes a number in round steps, which are the
 campaign's steps if it has any. There is no answer until the person has typed or dragged a number.
 
-If the device rounds to the nearest step, or moves a number outside to the nearer end, the widget shows the resulting
-number. If the device rounds at random, it shows nothing, because the question asks for the person's own number.
+If the device rounds to the nearest step, or moves a number outside the limits to the nearer one, the widget shows the
+resulting number. If the device rounds at random, the widget shows no resulting number, because the question asks for
+the person's own number.
 """
 
 from __future__ import annotations

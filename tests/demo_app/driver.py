@@ -1,8 +1,8 @@
 """The driver inside a program on a screen: it plays touches and keys, and reports the visible widgets.
 
 Requests are lines of JSON on standard input. A generator plays each on the program's own thread and yields once for
-every frame that it waits; its answer is written as a line of JSON. Touches are Kivy motion events in the event loop, so
-they pass through window, screens, stencils and widgets as a finger's do.
+every frame that it waits; its response is written as a line of JSON. Touches are Kivy motion events in the event loop,
+so they pass through window, screens, stencils and widgets as a finger's do.
 
 python -m tests.demo_app.driver WIDTH HEIGHT MODULE [ARGUMENTS]
 
@@ -398,10 +398,10 @@ class Driver:
             self._busiest = max(self._busiest, worked - self._worked)
         self._last, self._worked = now, worked
 
-    # Requests from the test, and answers
+    # Requests from the test, and responses
 
     def play(self, number: int, verb: str, arguments: dict[str, Any]) -> None:
-        """Begin a request on the program's thread; the answer follows some frames later."""
+        """Begin a request on the program's thread; the response follows some frames later."""
         steps: Play = getattr(self, verb)(**arguments)
         self._pace.hurry()
 
@@ -409,16 +409,16 @@ class Driver:
             try:
                 next(steps)
             except StopIteration as done:
-                self._answer(number, "", done.value)
+                self._respond(number, "", done.value)
             # Every error must reach the test.
             except Exception as error:
-                self._answer(number, f"{type(error).__name__}: {error}", None)
+                self._respond(number, f"{type(error).__name__}: {error}", None)
             else:
                 Clock.schedule_once(step, 0)
 
         Clock.schedule_once(step, 0)
 
-    def _answer(self, number: int, trouble: str, value: Any) -> None:
+    def _respond(self, number: int, trouble: str, value: Any) -> None:
         self._pace.rest()
         self._out.write(json.dumps([number, trouble, value]) + "\n")
         self._out.flush()
@@ -516,7 +516,7 @@ def stop() -> None:
 
 def main() -> None:
     width, height, module = sys.argv[1:4]
-    # The program's output goes to stderr, so that it does not mix with the answers.
+    # The program's output goes to stderr, so that it does not mix with the responses.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     Config.set("graphics", "width", width)

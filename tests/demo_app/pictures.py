@@ -61,7 +61,7 @@ def poster(folder: Path) -> None:
     """Draw the invitation to the campaign of ``make demo``, as it is printed."""
     (folder / "education.toml").write_text(draft("Highest education", "ldp", *DAYS, False).replace("enrolled", "open"))
     signed = open_campaign(seal_campaign(read_draft(folder / "education.toml"), AUTHOR), [AUTHOR.public])
-    drawn = draw_poster(PosterContent.of(signed, invite(signed, signed.terms.opens)), "png")
+    drawn = draw_poster(PosterContent.of(signed, invite(signed, signed.campaign.opens)), "png")
     page = Image.open(io.BytesIO(drawn)).convert("RGB")
     page.resize((page.width // 2, page.height // 2)).quantize(COLOURS).save(PICTURES / "poster.png", optimize=True)
 

@@ -38,7 +38,7 @@ SHOTS = ROOT / "build" / "screens"
 PHONE, DESKTOP = (360, 740), (1100, 750)
 NEEDED = "apt-get install xvfb libgl1 libgl1-mesa-dri libmtdev1"
 PATIENCE = 120.0
-"""Maximum seconds that a test waits for the answer to a request; only a defect lets this time run out."""
+"""Maximum seconds that a test waits for the response to a request. A test that waits this long has found a defect."""
 
 
 class ScreenError(AssertionError):
@@ -295,9 +295,9 @@ class Screen:
         except BrokenPipeError:
             line = ""
         if not line:
-            raise ScreenError(f"the program stopped answering at {verb} {arguments}; it wrote:\n{self.log()}")
+            raise ScreenError(f"the program stopped responding at {verb} {arguments}; it wrote:\n{self.log()}")
         number, trouble, value = json.loads(line)
-        assert number == self._asked, "the answer belongs to another request"
+        assert number == self._asked, "the response belongs to another request"
         if trouble:
             raise ScreenError(f"{verb} {arguments}: {trouble}\n{self.log()}")
         return value

@@ -26,7 +26,7 @@ from demo_app.model import Model
 from demo_app.screens.spelling import answered, form_text, spelled
 from demo_app.settings import FILE, Settings
 from demo_app.worker import Worker
-from edge_sdk.errors import StoreDamaged, StoreRestored
+from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
 from edge_sdk.store.sqlite import DATABASE_FILE
 from protocol import personal
 from protocol.campaign import campaign_id, open_campaign, seal_campaign
@@ -196,7 +196,7 @@ def test_a_form_is_shown_in_the_persons_language_if_it_is_translated(model, tmp_
 
 def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
     """The question and the history show the unit in the person's language."""
-    own = open_campaign(campaign(domain=NumberRange.of(17, 90, unit="years")), [AUTHOR.public]).terms
+    own = open_campaign(campaign(domain=NumberRange.of(17, 90, unit="years")), [AUTHOR.public]).campaign
     german = Texts("de", "Alter", "Wie alt sind Sie?", labels=("Jahre",))
     terms = joined(model, tmp_path, seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR))
     model.consent(of(terms))
@@ -217,7 +217,7 @@ def test_a_number_has_its_unit_in_the_persons_language(model, tmp_path):
 )
 def test_groups_of_values_are_named_in_the_persons_language(model, tmp_path, map_, names, kept):
     """If a view asks for a group of values or a district, the history shows its translated name."""
-    own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(map_,)), [AUTHOR.public]).terms
+    own = open_campaign(campaign(domain=Values(("a", "b", "c", "d", "e")), maps=(map_,)), [AUTHOR.public]).campaign
     german = Texts("de", "T", "F?", labels=("Ah", "Be", "Ce", "De", "Eh", *names))
     terms = joined(model, tmp_path, seal_campaign(replace(own, language="en", translations=(german,)), AUTHOR))
     model.consent(of(terms))
@@ -238,7 +238,7 @@ def joined_as_signed(model, tmp_path, data):
     return model.read(tmp_path / "signed.campaign")
 
 
-def test_a_session_from_an_address_to_forgetting(model, study):
+def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     """In every step of a session (offered, read, agreed, answered, sent, counted, forgotten), the model shows the
     device's state."""
     [offer] = model.offers(URL)
@@ -514,7 +514,7 @@ def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
 
 def test_the_choice_of_a_prior_shows_the_earlier_answers_it_uses(model, tmp_path):
     """The choice of a prior is offered with the number of earlier answers on which it depends and the probability of
-    the nearest class; it charges the shown level at once."""
+    the nearest prior; it charges the shown level at once."""
     other = of(joined(model, tmp_path, campaign("The same, asked by others")))
     model.consent(other)
     model.answer(other, "none")
@@ -595,7 +595,7 @@ def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path
 
 
 def test_only_choices_under_the_caps_are_offered(model, tmp_path):
-    """Only those strengths of the choice are offered that fit under the caps; if none fits, none is offered."""
+    """Of the levels at which a class can be chosen, only those that fit under the caps are offered."""
     terms = joined(model, tmp_path, of_classes())
     model.lower_caps(lifetime=terms.terms.worst_case + 1.2)
     assert [one.level for one in model.agreement(of(terms)).fitting.strengths] == [0.5, 1.0]
@@ -615,8 +615,8 @@ def test_no_class_is_chosen_without_priors(model, tmp_path, data):
 
 @pytest.mark.parametrize(("data", "each"), [(DATA, False), (of_transcripts(), True)], ids=["memo", "transcript"])
 def test_the_terms_say_whether_the_same_answer_costs_again(model, tmp_path, clock, data, each):
-    """The terms say that every report is charged exactly if the same answer costs again in the next period. Otherwise
-    the output is repeated, and the exposure says that another output shows a change."""
+    """The terms say that every report is charged if and only if the same answer costs again in the next period.
+    Otherwise the output is repeated, and the exposure says that another output shows a change."""
     terms = joined(model, tmp_path, data)
     assert terms.each_costs is each
     model.consent(of(terms))
@@ -754,6 +754,27 @@ def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
     assert model.export(tmp_path / "out.htr", of(second)) == 1
 
 
+def test_an_enrolment_is_saved_as_a_new_file(model, tmp_path, clock):
+    """The outbox offers the enrolment of every campaign for enrolled devices, from consent until its end and unless a
+    code waits to be redeemed. The file contains the enrolment, and no existing file is overwritten."""
+    members = of(joined(model, tmp_path, campaign("Members", enrolment="enrolled")))
+    coded = of(joined(model, tmp_path, campaign("Card", enrolment="enrolled")))
+    assert model.queue().enrolments == ()
+    model._device.present_code(coded, "x7Kq")
+    for one in (of(joined(model, tmp_path)), members, coded):
+        model.consent(one)
+    assert model.queue().enrolments == ((members, "Members"),)
+    model.save_enrolment(tmp_path / "device.enrolment", members)
+    [enrolment] = read_batch((tmp_path / "device.enrolment").read_bytes())
+    assert enrolment.kind is Kind.ENROLMENT
+    assert model._device.enrolment(members) == enrolment.encode()
+    for place, why in (("device.enrolment", "is not overwritten"), ("missing/device.enrolment", "cannot write")):
+        with pytest.raises(StoreError, match=why):
+            model.save_enrolment(tmp_path / place, members)
+    clock.now = OPENS + 10 * WEEK
+    assert model.queue().enrolments == ()
+
+
 def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):
     """Without its author's key a campaign is refused, and the key's id is shown; once the person adds the key, it can
     be joined, and it stays joined if the author is removed."""
@@ -837,13 +858,13 @@ def test_the_key_in_the_app_is_trusted_and_cannot_be_removed(tmp_path, clock):
 
 @pytest.mark.parametrize("name", ["", "missing.campaign", "a\0b", "."])
 def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
-    """A path of no readable file gives a notice to the person."""
+    """If a path does not lead to a readable file, the person gets a notice."""
     with pytest.raises(NotAFile) as refused:
         model.read(tmp_path / name)
     assert notice_of(refused.value).key == "file"
 
 
-def test_other_bytes_are_no_campaign(model, tmp_path):
+def test_a_file_that_is_not_a_campaign_is_refused(model, tmp_path):
     """A file with other content, or a campaign with one bit flipped, is refused as bad data."""
     for data in (b"", b"hello", DATA[:-1] + bytes([DATA[-1] ^ 1])):
         with pytest.raises(BadData) as refused:
@@ -921,8 +942,8 @@ def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, st
 
 
 def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
-    """A file that is no database is refused with an offer to continue; continuing begins without campaigns and spends
-    nothing."""
+    """A file that is not a database is refused with an offer to continue; continuing begins without campaigns and
+    spends nothing."""
     model = Model(tmp_path / "store", [LINE], clock=clock)
     model.open()
     joined(model, tmp_path)

@@ -346,7 +346,7 @@ def test_escape_leads_to_the_first_screen_and_then_ends_the_app(number, folder):
         screen.key("escape")
         settle(screen)
         assert screen.call("app.root.ids.screens.current") == "campaigns"
-        with pytest.raises(ScreenError, match="the program stopped answering"):
+        with pytest.raises(ScreenError, match="the program stopped responding"):
             screen.key("escape")
         assert screen.process.wait(PATIENCE) == 0
 
@@ -438,7 +438,8 @@ def test_unsent_envelopes_wait_and_the_screen_shows_the_next_attempt(number, fol
 
 
 def test_caps_are_lowered_by_touch(number, folder):
-    """A lower cap is typed, confirmed, and holds; a word in its place is refused with a message."""
+    """A cap is typed, confirmed, and holds. A word is refused with a message; a cap above one that was set changes
+    nothing, and the field says so. The first lifetime cap may be above the default."""
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
         screen.wait("campaigns:page")
         tap(screen, "place:budget")
@@ -449,6 +450,17 @@ def test_caps_are_lowered_by_touch(number, folder):
         tap(screen, "lower")
         tap(screen, "agree")
         assert screen.read("lifetime", "label") == "For all surveys together; now 23.5"
+        for caps in ({"campaign": "3", "window": "2", "days": "7"}, {"lifetime": "24", "campaign": "4"}):
+            tap(screen, "dismiss")
+            for name, cap in caps.items():
+                screen.fill(name, cap)
+            tap(screen, "lower")
+            tap(screen, "agree")
+        kept = "This limit stays {}: a limit that you have set cannot be raised."
+        assert screen.read("lifetime", "error") == kept.format("23.5")
+        assert screen.read("campaign", "error") == kept.format("3")
+        assert screen.read("window", "error") == ""
+        assert screen.read("window", "label").endswith("; now 2 within any 7 days")
 
 
 def test_language_and_look_change_at_once_and_are_kept(number, folder):
@@ -505,6 +517,48 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
         file.unlink()
 
 
+@pytest.mark.parametrize("language", ["en", pytest.param("de", marks=pytest.mark.long)])
+def test_messages_and_an_enrolment_are_saved_as_files(number, tmp_path, language):
+    """The consent screen says where the enrolment is saved, and the outbox saves it. Messages are saved only after a
+    question which says that the app then does not send them."""
+    place, saved = tmp_path / "phone", tmp_path / "saved.htr"
+    with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=24.0)) as device:
+        open_id = device.join(one("Everybody"), "https://study.example").campaign_id
+        device.consent(open_id)
+        device.join(one("Members", enrolment="enrolled"))
+    how = {"en": "does not send saved messages", "de": "sendet diese App nicht mehr"}[language]
+    with Screen(number, "demo_app", "--store", place, "--language", language, size=PHONE, shots=SHOTS) as screen:
+        screen.wait("campaigns:page")
+        tap(screen, "campaign:Members")
+        fits(screen)
+        screen.shot(f"terms-enrolled-{language}")
+        tap(screen, "join")
+        assert screen.read("place:outbox", "text") in screen.read("enrolment", "text")
+        fits(screen)
+        screen.shot(f"consent-enrolled-{language}")
+        tap(screen, "agree")
+        tap(screen, "place:outbox")
+        assert how in screen.read("by hand", "text")
+        screen.shot(f"outbox-waiting-{language}")
+        screen.fill("file", str(saved))
+        tap(screen, "export:Everybody")
+        assert any(how in text for text in screen.texts())
+        screen.shot(f"outbox-ask-{language}")
+        tap(screen, "refuse")
+        assert not saved.exists()
+        tap(screen, "export:Everybody")
+        tap(screen, "agree")
+        screen.wait("empty")
+        assert saved.stat().st_size
+        tap(screen, "dismiss")
+        screen.fill("enrolment file", str(tmp_path / "device.enrolment"))
+        fits(screen)
+        screen.shot(f"outbox-enrolment-{language}")
+        tap(screen, "enrolment:Members")
+        assert (tmp_path / "device.enrolment").stat().st_size
+        assert "demo_app" not in screen.log()
+
+
 def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
     """For a damaged store the app shows the problem below the names of the screens; trying again changes nothing;
     continuing requires a confirmation and begins with an empty store."""
@@ -514,7 +568,8 @@ def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
         screen.wait("trouble:damaged")
         settle(screen)
         assert screen.small() == []
-        # The places cannot be opened, but can be read: no text of the app has Kivy's own pale grey.
+        # The names of the screens cannot be touched, but must be readable: they have the app's muted colour and not
+        # Kivy's pale grey.
         muted = screen.call("__import__('demo_app.widgets.look').widgets.look.look.muted")
         assert screen.read("History", "disabled")
         assert screen.read("History", "disabled_color") == muted

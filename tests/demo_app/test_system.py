@@ -115,7 +115,7 @@ def test_a_link_from_another_program_is_handed_over(phone: Phone) -> None:
 
 
 def test_a_phone_in_night_mode_is_dark(phone: Phone) -> None:
-    """The app is dark exactly if the phone is in night mode."""
+    """The app is dark if and only if the phone is in night mode."""
     assert is_dark()
     phone.mode = 0x11
     assert not is_dark()
@@ -123,7 +123,8 @@ def test_a_phone_in_night_mode_is_dark(phone: Phone) -> None:
 
 @pytest.mark.parametrize(("shown", "dark"), [(True, True), (False, False), (None, False)])
 def test_a_desktop_in_dark_mode_is_dark(monkeypatch: pytest.MonkeyPatch, shown: bool | None, dark: bool) -> None:
-    """On a desktop the app is dark exactly if darkdetect reports a dark system; it returns None for an unknown one."""
+    """On a desktop the app is dark if and only if darkdetect reports a dark system; it returns None for an unknown
+    one."""
     monkeypatch.setitem(sys.modules, "darkdetect", types.SimpleNamespace(isDark=lambda: shown))
     assert is_dark() is dark
 

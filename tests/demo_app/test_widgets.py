@@ -216,7 +216,8 @@ def test_a_number_keeps_the_campaigns_steps(gallery: Screen) -> None:
 
 
 def test_a_day_is_typed(gallery: Screen) -> None:
-    """A day of the calendar between the ends is the answer; any other text is reported, and is no answer."""
+    """A day of the calendar between the ends is the answer; any other text is reported as invalid, and is not used as
+    an answer."""
     show(gallery, "number")
     assert gallery.read("day:caption", "text") == "Choose a day"
     gallery.fill("day:typed", "2026-03-05")

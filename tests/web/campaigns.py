@@ -1,4 +1,4 @@
-"""Campaigns with every form of question, open now, for tests of the page."""
+"""Campaigns with every kind of question, open now, for tests of the page."""
 
 from __future__ import annotations
 

@@ -39,8 +39,8 @@ class ReceivedUploads:
         paths: the path to which each upload of ``received`` was posted.
         stored: the stored envelopes, in the order of the uploads; an envelope that was stored twice is listed twice.
         reported: the envelopes that a page reported, with any outcome.
-        faults: the faults of the next uploads, in order: "500", "busy" (status 503), "drop" (stored without an
-            answer), "digest" (an acknowledgement for other bytes), "unknown_campaign", or "refused" (permanently); ""
+        faults: the faults of the next uploads, in order: "500", "busy" (status 503), "drop" (stored without a
+            response), "digest" (an acknowledgement for other bytes), "unknown_campaign", or "refused" (permanently); ""
             for none.
     """
 
@@ -51,8 +51,8 @@ class ReceivedUploads:
         self.reported: list[bytes] = []
         self.faults: list[str] = []
 
-    def answer(self, body: bytes) -> tuple[int, dict[str, Any]] | None:
-        """Return status and JSON for a received upload; None for no answer."""
+    def respond(self, body: bytes) -> tuple[int, dict[str, Any]] | None:
+        """Return status and JSON of the response to an upload; None for no response."""
         self.received.append(body)
         fault = self.faults.pop(0) if self.faults else ""
         found = parse_upload(body)
@@ -95,7 +95,7 @@ class Files(SimpleHTTPRequestHandler):
         uploads = self.path.endswith("/v1/reports")
         if uploads:
             self.study.paths.append(self.path)
-        said = self.study.answer(body) if uploads else (200, {})
+        said = self.study.respond(body) if uploads else (200, {})
         if said is None:
             self.close_connection = True
             return

@@ -29,7 +29,8 @@ const BESIDE = { chooseClass, choosePrior, setClock, lowerCaps };
 
 /**
  * Run steps one after another, each at its time; a refused step gives the name of its error. If steps have `rand`, each
- * draw of a step takes its first bytes; those of the first step are the device's secret.
+ * draw of random bytes in a step takes the first bytes of the step's `rand`. The `rand` of the first step gives the
+ * device's secret.
  */
 export async function run({ name, trust, ...rest }, [first, ...steps]) {
   let at = first;

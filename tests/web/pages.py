@@ -49,8 +49,8 @@ class Visitor:
 
     def open(self, document: str, fragment: str = "", path: str = "/s/study") -> Visitor:
         """Follow the link to the page of a document."""
-        terms = open_campaign(EDUCATION, [AUTHOR.public]).terms
-        headers = {"Content-Security-Policy": policy(terms, page_code(), served=True)}
+        campaign = open_campaign(EDUCATION, [AUTHOR.public]).campaign
+        headers = {"Content-Security-Policy": policy(campaign, page_code(), served=True)}
         self.page.route(
             f"**{path}", lambda route: route.fulfill(body=document, content_type="text/html", headers=headers)
         )

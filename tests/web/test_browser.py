@@ -112,7 +112,7 @@ def test_a_killed_tab_has_charged_every_reported_answer(browser: Chromium, tab: 
     """If a tab is closed at a random moment or crashes, its reported answers are charged and reach the study with the
     same bytes.
 
-    The tab answers one new value after another and sends. Each charge reaches the study once. In the short form 12 tabs
+    The tab answers one new value after another and sends. Each charge reaches the study once. In the short test 12 tabs
     are killed, every fourth by a crash; after each crash, all is compared.
     """
     chance = random.Random(3)
@@ -255,8 +255,8 @@ def test_uploads_wait_and_are_the_same_bytes(browser: Chromium, tab: Tab) -> Non
     """After a failed upload everything stays in the queue and the same bytes are sent again; the study has each
     envelope once.
 
-    The failures are: offline, 500, 503, a lost answer, an acknowledgement for other bytes, and a study without the
-    campaign.
+    The failures are: no network, status 500, status 503, a lost response, an acknowledgement for other bytes, and a
+    study without the campaign.
     """
     data = campaign(answers=9, periods=2, period_seconds=10**8, addresses=(browser.origin,))
     study, day = browser.study, 86_400
@@ -302,11 +302,11 @@ def test_reports_of_browsers_are_counted(browser: Chromium, tmp_path: Path, peop
     data = campaign()
     signed = open_campaign(data, [AUTHOR.public])
     truth = Truth(LABELS, tuple(people * share // 100 for share in (5, 10, 35, 30, 15, 5)))
-    expected = b"".join(part.reports for part in population(signed.terms, signed.id, truth, 0, seed=1))
+    expected = b"".join(part.reports for part in population(signed.campaign, signed.id, truth, 0, seed=1))
     persons = []
     for number, group in enumerate(shuffled(truth, seed=1).tolist()):
         draw = dice(1, number)
-        rands = [draw(count).hex() for count in (32, 8, signed.terms.channel.rand_bytes)]
+        rands = [draw(count).hex() for count in (32, 8, signed.campaign.channel.rand_bytes)]
         persons.append({"name": f"person {number}", "value": LABELS[group], "rands": rands})
     page = browser.page()
     sent = b""

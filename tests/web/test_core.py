@@ -93,7 +93,7 @@ def wycheproof() -> list[Case]:
     ]
 
 
-def test_wycheproof() -> None:
+def test_webcrypto_gives_the_verdict_of_every_wycheproof_case() -> None:
     """WebCrypto after the byte checks of SPEC 2.1 gives Wycheproof's verdict on all its 151 Ed25519 cases."""
     cases = wycheproof()
     assert len(cases) == 151

@@ -75,11 +75,13 @@ def compare_edited(count: int, seed: int, topics: Sequence[Case] = TOPICS, field
         data = envelope.seal(Kind.CAMPAIGN, generate.ANALYST, edited(chance.choice(payloads), chance, fields))
         case: dict[str, Any] = {"campaign": data.hex()}
         try:
-            terms = open_campaign(data, [generate.ANALYST.public]).terms
-            found = terms.certificate
-            case |= {"audited": found.audited, "ldp": found.ldp, "worst_case": str(terms.worst_case)}
-            case["bits"] = terms.output_bits
-            case["names"] = {one.language: list(terms.domain_in(one.language).named) for one in terms.translations}
+            campaign = open_campaign(data, [generate.ANALYST.public]).campaign
+            found = campaign.certificate
+            case |= {"audited": found.audited, "ldp": found.ldp, "worst_case": str(campaign.worst_case)}
+            case["bits"] = campaign.output_bits
+            case["names"] = {
+                one.language: list(campaign.domain_in(one.language).named) for one in campaign.translations
+            }
         except BadData as error:
             case["stage"] = error.stage
         cases.append(case)

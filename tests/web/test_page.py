@@ -6,12 +6,14 @@ import base64
 import datetime
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+from protocol.envelope import Kind, read_batch
 from tests.edge_sdk.conftest import AUTHOR
 from tests.web import campaigns
 from tests.web.chromium import CHROMIUM, Chromium
@@ -56,7 +58,7 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     visitor.open(document(campaigns.WEEKLY), f"#k={PRINT}")
     for words in (
         "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "each new answer: 1",
-        "privacy@library.example", "deleted after one year", "127.0.0.1", "Clearing site data deletes the ledger",
+        "privacy@library.example", "deleted after one year", "127.0.0.1", "Clearing site data deletes this count",
         "100 people with this answer, 36 send", "at least 12 also send", "36%",
     ):  # fmt: skip
         assert words in visitor.text
@@ -92,6 +94,21 @@ def test_the_terms_say_whether_the_same_answer_costs_again(
     assert others not in visitor.text
 
 
+def test_an_enrolment_is_saved_from_the_place_that_the_terms_name(visitor: Visitor) -> None:
+    """In a campaign for enrolled devices the terms name the page that saves the enrolment, and there it is saved."""
+    visitor.open(document(campaigns.ENROLLED))
+    visitor.heading("Town library asks")
+    assert "save this device's enrolment as a file, under “History and budget”," in visitor.text
+    visitor.touch("I agree")
+    visitor.touch("History and budget")
+    visitor.page.get_by_role("heading", name="Privacy budget").wait_for()
+    assert "Give the file to Town library, which accepts reports only from enrolled devices." in visitor.text
+    with visitor.page.expect_download() as saving:
+        visitor.page.get_by_role("link", name="Save this device's enrolment as a file").click()
+    [envelope] = read_batch(Path(saving.value.path()).read_bytes())
+    assert envelope.kind is Kind.ENROLMENT
+
+
 def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> None:
     """On request the report is made, and every byte is shown before it is sent, including the enrolment of the
     device."""
@@ -115,13 +132,13 @@ def test_a_form_is_answered_page_by_page(visitor: Visitor, form: bytes, touches:
     """The page shows this device's questions after the consent is stored, one question a page.
 
     Two questions take six touches in all, and the choice of a class takes one more.
-    The short form uses the form with classes, which includes the other form.
+    The short test uses the form with classes, which includes the other form.
     """
     visitor.open(document(form))
     assert "Then you see the one or two questions that this device is asked." in visitor.text
     assert "questions are for you" not in visitor.text
     if form == campaigns.FORM_CLASSES:
-        visitor.touch("open (units of your budget: at most 2)")
+        visitor.touch("open (units of your privacy budget: at most 2)")
     visitor.touch("I agree")
     visitor.page.get_by_text("2 of the 3 questions are for you").wait_for()
     assert "no answer changes the selection" in visitor.text
@@ -189,17 +206,17 @@ def quick(names: Iterable[str]) -> list[Any]:
 
 
 @pytest.mark.parametrize("form", quick(FORMS))
-def test_each_form_of_question_is_answered(visitor: Visitor, form: str) -> None:
+def test_each_kind_of_question_is_answered(visitor: Visitor, form: str) -> None:
     """Each kind of question is answered by a search, a field, a slider, the keyboard or a touch; the history shows the
     counted value.
 
-    The short form has the two kinds that need most of the page's own code; ``test_a_form_is_answered_page_by_page``
+    The short test has the two kinds that need most of the page's own code; ``test_a_form_is_answered_page_by_page``
     covers a field and buttons.
     """
     data, answer, counted = FORMS[form]
     visitor.open(document(data))
     if form == "class":
-        visitor.touch("open (units of your budget: at most 2)")
+        visitor.touch("open (units of your privacy budget: at most 2)")
     visitor.touch("I agree")
     visitor.page.wait_for_selector(".stay")
     answer(visitor)
@@ -224,7 +241,7 @@ SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
 };"""
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "forged": (edited(campaigns.EDUCATION), {}, "The signature is not valid."),
-    "false promise": (campaigns.FALSE_PROMISE, {}, "This survey does not keep its promise."),
+    "false promise": (campaigns.FALSE_PROMISE, {}, "This survey's promise is not confirmed."),
     "no campaign": (b"nothing", {}, "This survey cannot be trusted."),
     "wrong link": (campaigns.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),
     "over": (campaigns.OVER, {}, "This survey is not open at this time."),
@@ -461,7 +478,7 @@ def test_the_page_is_accessible(browser: Chromium, look: str) -> None:
     """On the terms, the questions, the preview and the last screens, axe reports no problem and no element is wider
     than the window.
 
-    The short form tests two campaigns at 320 px, in dark colours and with text of twice the size.
+    The short test has two campaigns at 320 px, in dark colours and with text of twice the size.
     """
     for data in (campaigns.EDUCATION, campaigns.HOME) if look == SHORT else ALL:
         with browser.private(**LOOKS[look]) as within:

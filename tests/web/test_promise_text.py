@@ -74,12 +74,12 @@ def test_the_page_states_the_same_promise_as_the_device(page: Page) -> None:
     found = ask(page, "promises", CAMPAIGNS + NOTIONS, TRUST, texts)
     expected, kinds = [], set()
     for data in CAMPAIGNS + NOTIONS:
-        terms = signed(data).terms
-        kinds.add(terms.notion.name)
-        whole = terms.view_certificates[0]
-        for place in (None, *range(len(terms.classes))):
+        campaign = signed(data).campaign
+        kinds.add(campaign.notion.name)
+        whole = campaign.view_certificates[0]
+        for place in (None, *range(len(campaign.classes))):
             proved = whole if place is None else whole.classes[place]
-            expected.append([Promise.of(terms.notion, proved, place).text(language) for language in LANGUAGES])
+            expected.append([Promise.of(campaign.notion, proved, place).text(language) for language in LANGUAGES])
     assert found == expected
     assert kinds == set(KINDS)
 
@@ -87,11 +87,11 @@ def test_the_page_states_the_same_promise_as_the_device(page: Page) -> None:
 def test_a_page_has_each_sentence_of_its_promise() -> None:
     """The document of a campaign contains all sentences of its promise, for every class."""
     for data in CAMPAIGNS:
-        terms = signed(data).terms
-        whole = terms.view_certificates[0]
-        for language, texts in texts_of_page(terms).items():
-            for place in (None, *range(len(terms.classes))):
-                promise = Promise.of(terms.notion, whole if place is None else whole.classes[place], place)
+        campaign = signed(data).campaign
+        whole = campaign.view_certificates[0]
+        for language, texts in texts_of_page(campaign).items():
+            for place in (None, *range(len(campaign.classes))):
+                promise = Promise.of(campaign.notion, whole if place is None else whole.classes[place], place)
                 words = [
                     text if isinstance(text, str) else text[promise.sensitive != 1]
                     for text in texts["promise"].values()
@@ -121,10 +121,10 @@ def test_the_exposure_on_the_page_is_never_below_the_exact_one(page: Page) -> No
     equal, words = 0, set()
     for counts in ((), ((0, 3), (1, 1))):
         for data, revealed in zip(CAMPAIGNS, ask(page, "revelations", CAMPAIGNS, TRUST, list(counts)), strict=True):
-            terms = signed(data).terms
-            channel, proved = terms.views[0].channel, terms.view_certificates[0]
-            if terms.classes:
-                channel, proved = class_channels(channel, len(terms.classes))[0], proved.classes[0]
+            campaign = signed(data).campaign
+            channel, proved = campaign.views[0].channel, campaign.view_certificates[0]
+            if campaign.classes:
+                channel, proved = class_channels(channel, len(campaign.classes))[0], proved.classes[0]
             for x, numbers in zip((None, *range(8)), revealed, strict=False):
                 before, after, truth, wrong = (one and Fraction(int(one[0]), int(one[1])) for one in numbers)
                 exactly = posterior_of(channel, proved.ldp, dict(counts), x)

@@ -38,12 +38,12 @@ def test_draws_lengths_and_refusals_do_not_depend_on_the_answers(page: Page) -> 
     """
     people = []
     for number, one in enumerate(twin.CAMPAIGNS):
-        terms = open_campaign(one.data, twin.TRUST).terms
+        campaign = open_campaign(one.data, twin.TRUST).campaign
         # The values depend on the view.
-        if isinstance(terms.domain, Form):
+        if isinstance(campaign.domain, Form):
             continue
         values = list(dict.fromkeys(one.answers))[:2]
-        times = [terms.opens + period * terms.period_seconds for period in range(min(3, terms.periods))]
+        times = [campaign.opens + period * campaign.period_seconds for period in range(min(3, campaign.periods))]
         options = {"trust": TRUST, "data": one.data.hex(), "role": one.role, "times": times, "secret": f"{number:064x}"}
         for place, (first, second) in enumerate(itertools.product(values, repeat=2)):
             given = [first, second, first][: len(times)]
@@ -57,7 +57,7 @@ def test_draws_lengths_and_refusals_do_not_depend_on_the_answers(page: Page) -> 
     for shapes in alike:
         assert shapes == shapes[:1] * len(shapes)
         _, became, _ = shapes[0]
-        assert became[-1] == "BudgetRefused", "the lowered cap did not refuse"
+        assert became[-1] == "BudgetRefused", "the answer after lowering the cap was not refused"
     assert sum("answered" in shapes[0][1] for shapes in alike) > 12
 
 
@@ -66,13 +66,13 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> Non
     used."""
     for data in (
         campaign(answers=3),
-        next(one.data for one in twin.CAMPAIGNS if open_campaign(one.data, twin.TRUST).terms.transcript),
+        next(one.data for one in twin.CAMPAIGNS if open_campaign(one.data, twin.TRUST).campaign.transcript),
     ):
-        terms, known = open_campaign(data, twin.TRUST).terms, {"bytes": campaign_id(data).hex()}
-        name = f"forgetting {terms.title}"
-        values = [terms.domain.label(x) for x in (0, 1)]
+        opened, known = open_campaign(data, twin.TRUST).campaign, {"bytes": campaign_id(data).hex()}
+        name = f"forgetting {opened.title}"
+        values = [opened.domain.label(x) for x in (0, 1)]
         at = [
-            {"now": terms.opens + place * terms.period_seconds, "what": "answer", "given": [known, value]}
+            {"now": opened.opens + place * opened.period_seconds, "what": "answer", "given": [known, value]}
             for place, value in enumerate(values)
         ]
         begin = [
@@ -81,7 +81,7 @@ def test_a_forgotten_campaign_leaves_no_answer_in_the_records(page: Page) -> Non
             {"what": "consent", "given": [known]},
         ]
         options = {"name": name, "trust": TRUST}
-        now = {"now": terms.opens}
+        now = {"now": opened.opens}
         answered, _ = call(page, "run", options, [now, *({**now, **step} for step in begin), *at])
         assert [receipt["repeated"] for receipt in answered[-2:]] == [False, False]
         [before, signed] = call(page, "records", name, known["bytes"])

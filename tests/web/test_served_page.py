@@ -36,8 +36,8 @@ NOW = int(time.time())
 
 def campaign_open_now(**changes: Any) -> SignedCampaign:
     """Return a campaign that is open now and takes any key."""
-    terms = open_campaign(campaign(opens=NOW - 100), [AUTHOR.public]).terms
-    return open_campaign(seal_campaign(replace(terms, **changes), AUTHOR), [AUTHOR.public])
+    opened = open_campaign(campaign(opens=NOW - 100), [AUTHOR.public]).campaign
+    return open_campaign(seal_campaign(replace(opened, **changes), AUTHOR), [AUTHOR.public])
 
 
 class Service:
@@ -244,7 +244,7 @@ def test_a_code_admits_one_browser(browser: Chromium, service: Service) -> None:
             tab.goto("about:blank")
             # The second visit has the same code.
             tab.goto(link)
-            tab.get_by_role("heading", name=signed.terms.title, exact=True).wait_for()
+            tab.get_by_role("heading", name=signed.campaign.title, exact=True).wait_for()
     [admitted] = inbox.admitted(service.study.path)
     service.study.enrol(admitted.read_bytes())
     assert service.counted() == (1, {})

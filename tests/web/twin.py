@@ -61,12 +61,12 @@ def _answerable() -> list[AnswerableCampaign]:
     found = {}
     for case in json.loads((VECTORS / "answer.json").read_text(encoding="utf-8"))["cases"]:
         data = bytes.fromhex(case["campaign"])
-        terms = open_campaign(data, TRUST).terms
+        campaign = open_campaign(data, TRUST).campaign
         role: dict[str, Any] = {}
         if case["class"] is not None:
-            role["asClass"] = terms.classes[case["class"]]
+            role["asClass"] = campaign.classes[case["class"]]
         if case["prior"] is not None:
-            role["prior"] = {terms.domain.label(x): weight for x, weight in enumerate(case["prior"])}
+            role["prior"] = {campaign.domain.label(x): weight for x, weight in enumerate(case["prior"])}
             if case["level"]:
                 role["level"] = case["level"]
         answers = tuple(answer["answer"] for answer in case["answers"])
@@ -141,17 +141,17 @@ def steps(seed: int, length: int = 40) -> list[Step]:
     chance = random.Random(seed)
     chooses = seed % 3 == 0
     some = [CHOOSING[2 + seed // 3 % 3], chance.choice(CHOOSING[:2])] if chooses else chance.sample(CAMPAIGNS, 2)
-    terms = {one.id: open_campaign(one.data, TRUST).terms for one in some}
+    campaigns = {one.id: open_campaign(one.data, TRUST).campaign for one in some}
     caps = {"lifetime": 500 * exact.NANONATS} if seed % 6 == 0 else _caps(chance)
     found = [Step(OPENS, "lower_caps", None, (caps,), b"")]
     for place, (what, one, given) in enumerate(_first(some, chooses)):
         # If the same value comes again, it is in the next period.
-        now = terms[one.id].opens + terms[one.id].period_seconds * (place // 6)
+        now = campaigns[one.id].opens + campaigns[one.id].period_seconds * (place // 6)
         found.append(Step(now, what, one, given, chance.randbytes(CHANCE)))
     periods = {one.id: 0 for one in some}
     for _ in range(length):
         one = chance.choice(some)
-        about = terms[one.id]
+        about = campaigns[one.id]
         periods[one.id] = min(about.periods, max(-1, periods[one.id] + chance.choice((0, 0, 0, 1, 1, 1, -1))))
         now = about.opens + about.period_seconds * periods[one.id] + chance.randrange(about.period_seconds)
         doing = {"answer": 14, "consent": 2, "join": 2, "forget": 0.4, "budget": 1, "set_clock": 1, "lower_caps": 0.2}
@@ -212,7 +212,7 @@ class Twin:
     def answer(self, asked: AnswerableCampaign, text: str, reading: int | None) -> dict[str, Any]:
         value: Any = text
         if text in asked.answers:
-            value = open_campaign(asked.data, TRUST).terms.domain.parse(text)
+            value = open_campaign(asked.data, TRUST).campaign.domain.parse(text)
         receipt = self.device.answer(asked.id, value, reading)
         return {
             "period": receipt.period,
@@ -265,9 +265,9 @@ class Twin:
 
 def alike(what: str, given: Any) -> Any:
     """Return the part of a step's result that both devices have in common: no terms, and the text of a refusal only if
-    a cap refused it."""
+    a cap refused a campaign or an answer."""
     if isinstance(given, dict) and "refused" in given:
-        said = given["message"] if given["refused"] == "BudgetRefused" else ""
+        said = given["message"] if given["refused"] == "BudgetRefused" and what != "set_clock" else ""
         return {"refused": given["refused"], "said": said}
     if what == "answer":
         return {name: given[name] for name in ("period", "slot", "envelope", "cost", "repeated")}
