@@ -28,7 +28,7 @@ from protocol.spelling import repeated
 
 
 class ReleaseError(BadData):
-    """The table cannot be read, or a named column is missing."""
+    """k-anonymity or l-diversity cannot be computed; the text names the reason."""
 
     stage = "release"
 
@@ -41,11 +41,12 @@ class Release:
         rows: the number of rows or reports.
         equivalence_classes: the number of equivalence classes.
         k: the number of rows of the smallest equivalence class; 0 without rows.
-        smallest: the known columns of a smallest equivalence class; empty without rows.
+        smallest: the values that define a smallest equivalence class, by known column, or for reports by "output" and
+            (with several views) "view"; empty without rows.
         l: the smallest number of different sensitive values in an equivalence class; 0 without rows, None without a
             sensitive column.
-        least_diverse: the known columns of an equivalence class with ``l`` sensitive values; empty if ``l`` is 0 or
-            None.
+        least_diverse: the values that define an equivalence class with ``l`` sensitive values, as in ``smallest``;
+            empty if ``l`` is 0 or None.
     """
 
     rows: int
@@ -164,8 +165,11 @@ def _read(path: Path, columns: Sequence[str]) -> pa.Table:
             return parquet.read_table(path, columns=list(columns))
         text = csv.ConvertOptions(column_types={name: pa.string() for name in columns}, strings_can_be_null=False)
         table = csv.read_csv(path, parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=text)
-    except pa.ArrowException as error:
-        raise ReleaseError(f"{path.name} is neither CSV nor Parquet: {str(error).splitlines()[0][:200]}") from None
+    except pa.ArrowException:  # its text quotes a row
+        raise ReleaseError(
+            f"{path.name} cannot be read: name a Parquet file, or a CSV file in UTF-8 in which every row has as many "
+            "cells as the header"
+        ) from None
     _require(path, columns, table.column_names)
     return table.select(list(columns))
 
@@ -173,9 +177,11 @@ def _read(path: Path, columns: Sequence[str]) -> pa.Table:
 def _require(path: Path, columns: Sequence[str], present: Sequence[str]) -> None:
     for name in columns:
         if present.count(name) != 1:
+            # The columns are not listed, because the first row of a CSV file without a header is a person's.
+            found = "no" if name not in present else "more than one"
             raise ReleaseError(
-                f"{path.name} has {'no' if name not in present else 'more than one'} column {name[:40]!r}; it has "
-                + ", ".join(repr(column[:40]) for column in present[:20])
+                f"{path.name} has {found} column {name[:40]!r}: name a column of its header, which is the first row of "
+                "a CSV file"
             )
 
 
@@ -185,7 +191,7 @@ def anonymity_of_views(channels: Sequence[Channel], tallies: Sequence[Tally]) ->
     A device's key reveals its view, so an equivalence class consists of the reports with the same view and output.
 
     Args:
-        channels, tallies: one of each for each view.
+        channels, tallies: the channel and the tally of each view.
     Raises:
         ReleaseError: as in ``anonymity_of_reports``.
     """

@@ -24,27 +24,27 @@ MOST = 10**15
 """Maximum of a class's people, and of the absolute value of its weight and its offset."""
 
 
-def read_coefficients(path: Path, terms: Campaign) -> tuple[Coefficients, ...]:
+def read_coefficients(path: Path, campaign: Campaign) -> tuple[Coefficients, ...]:
     """Return the coefficients in a file, one for each class in the campaign's order.
 
     Raises:
         DraftError: the campaign has no classes; or the file is invalid, and then the text names the file and the entry.
     """
-    if not terms.classes:
+    if not campaign.classes:
         raise DraftError(
-            f"{terms.title!r} has no classes, and coefficients are by class: give weights of values with --weights"
+            f"{campaign.title!r} has no classes, and coefficients are by class: give weights of values with --weights"
         )
     document = read_toml(path)
     try:
         for name in document:
-            if name not in terms.classes:
+            if name not in campaign.classes:
                 raise DraftError(
                     f"the campaign has no class {shown(name)}"
-                    f"{suggestion(name, terms.classes) or '; its classes are: ' + ', '.join(terms.classes)}"
+                    f"{suggestion(name, campaign.classes) or '; its classes are: ' + ', '.join(campaign.classes)}"
                 )
-        if missing := [name for name in terms.classes if name not in document]:
+        if missing := [name for name in campaign.classes if name not in document]:
             raise DraftError(f"[{missing[0]}] is missing: give each class a weight, 0 if it adds nothing")
-        return tuple(_of_class(Section(name, document[name])) for name in terms.classes)
+        return tuple(_of_class(Section(name, document[name])) for name in campaign.classes)
     except DraftError as error:
         raise DraftError(f"{path.name}: {error}") from None
 

@@ -65,32 +65,32 @@ class Counting:
 
     Attributes:
         study: provides the registered keys and the counts of refused envelopes.
-        campaign: the campaign whose reports are counted.
+        signed: the campaign whose reports are counted.
         table: a snapshot of the report table, or a part of one.
     """
 
     study: Holdings
-    campaign: SignedCampaign
+    signed: SignedCampaign
     table: DeltaTable
 
     @property
-    def terms(self) -> Campaign:
-        """The terms of the campaign."""
-        return self.campaign.terms
+    def campaign(self) -> Campaign:
+        """The campaign, without its signature."""
+        return self.signed.campaign
 
     @property
     def id(self) -> str:
         """The campaign's id in hex."""
-        return self.campaign.id.hex()
+        return self.signed.id.hex()
 
     def tally(self, period: int | None) -> Tally:
         """Compute the tally that ``Study.tally`` returns."""
-        if self.terms.transcript:
+        if self.campaign.transcript:
             return self._transcripts(period)
         counted = periods(self.table, self.id)
         if period is None and len(counted) == 1:
             (period,) = counted
-        return self._tally(self._chosen(period), grouped=self.terms.answers_per_period > 1)
+        return self._tally(self._chosen(period), grouped=self.campaign.answers_per_period > 1)
 
     def spans(self, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
         """Compute the tallies that ``Study.spans`` yields.
@@ -98,7 +98,7 @@ class Counting:
         Raises:
             StudyError: a span of several periods, with transcripts.
         """
-        if self.terms.transcript:
+        if self.campaign.transcript:
             if any(first != last for first, last in spans):
                 raise StudyError(
                     "reports of several periods cannot be counted together in a campaign with transcripts: select "
@@ -139,12 +139,12 @@ class Counting:
 
     def _tally(self, rows: str, *, grouped: bool) -> Tally:
         """Return the tally of the rows that the query part ``rows`` chooses."""
-        if isinstance(self.terms.notion, OwnPrior):
+        if isinstance(self.campaign.notion, OwnPrior):
             found = self._personal(rows)
             return replace(found, groups=self._personal_groups(rows, found)) if grouped else found
         counts, reports = self._counted(rows)
         groups = self._groups(rows, reports) if grouped else [None] * len(counts)
-        version, rejected = self.table.version(), MappingProxyType(self.study.rejected(self.campaign))
+        version, rejected = self.table.version(), MappingProxyType(self.study.rejected(self.signed))
         parts = [
             Tally(one, int(n), rejected, version, groups=group)
             for one, n, group in zip(counts, reports, groups, strict=True)
@@ -154,7 +154,7 @@ class Counting:
     @property
     def _channels(self) -> list[Channel]:
         """The channel of each view."""
-        return [view.channel for view in self.terms.views]
+        return [view.channel for view in self.campaign.views]
 
     def _numbers(self, rows: str, select: str) -> Iterator[tuple[int, pa.Table]]:
         """Yield the result of a query on outputs that are numbers, by view.
@@ -179,7 +179,7 @@ class Counting:
             yield from _by_view(pa.table(batch))
 
     def _counted(self, rows: str) -> tuple[list[Integers], Integers]:
-        """Return the counts of the features of each view, and the number of reports of each view, (J,)."""
+        """Return the counts of the features of each view, and the number of outputs of each view, (J,)."""
         counts = [np.zeros(channel.features, dtype=np.int64) for channel in self._channels]
         reports = np.zeros(len(counts), dtype=np.int64)
         for view, found in self._numbers(rows, _OUTPUTS):
@@ -194,7 +194,7 @@ class Counting:
         """Return the counts of each view by group of devices.
 
         Args:
-            reports: (J,) the number of rows of each view.
+            reports: (J,) the number of outputs of each view.
         """
         from aggregator.estimate.groups import GROUPS, Groups  # imported here because an ingest needs no estimators
 
@@ -224,12 +224,12 @@ class Counting:
         return groups
 
     def _devices(self, rows: str, reports: Integers) -> tuple[Integers, Integers]:
-        """Return the number of devices of each view, (J,), and the largest number of rows of one device, (J,).
+        """Return the number of devices of each view, (J,), and the largest number of outputs of one device, (J,).
 
         Args:
-            reports: (J,) the number of rows of each view.
+            reports: (J,) the number of outputs of each view.
         """
-        if self.terms.answers_per_period == 1:
+        if self.campaign.answers_per_period == 1:
             return reports, np.minimum(reports, 1)
         devices, most = np.zeros_like(reports), np.zeros_like(reports)
         for row in tables.query(self.table, f"{rows} {_SIZES}").to_pylist():
@@ -246,8 +246,8 @@ class Counting:
         key, output, times = (found[name].to_numpy() for name in ("key", "output", "n"))
         places = {tuple(one): place for place, one in enumerate(tally.declared.tolist())}
         which = np.array([places[one] for one in self._declared(key)], dtype=np.int64)
-        kept = possible(self.terms, tally.declared)[which, output]
-        at = which * self.terms.channel.outputs + output
+        kept = possible(self.campaign, tally.declared)[which, output]
+        at = which * self.campaign.channel.outputs + output
         return Groups.of((key & (GROUPS - 1))[kept], at[kept], times[kept], int(devices[0]), int(most[0]))
 
     def _declared(self, key: Integers) -> list[tuple[int, ...]]:
@@ -260,7 +260,7 @@ class Counting:
 
     def _row_of(self, written: bytes) -> tuple[int, ...]:
         prior, level = enrolments.declaration_of(written)
-        return (level or self.terms.notion.level, *prior)
+        return (level or self.campaign.notion.level, *prior)
 
     def _transcripts(self, only: int | None, *, grouped: bool = False) -> TranscriptTally:
         """Return the number of devices by transcript. All reports are read, because a report is decoded after the
@@ -270,10 +270,10 @@ class Counting:
 
         found = tables.query(self.table, _ALL.format(campaign=self.id))
         rows = [found[name].to_numpy().astype(np.int64) for name in ("key", "period", "slot", "output")]
-        keys, devices, lost = transcripts(rows[0], rows[1], rows[2], rows[3], self.terms.periods, only)
+        keys, devices, lost = transcripts(rows[0], rows[1], rows[2], rows[3], self.campaign.periods, only)
         chains, which, counts = np.unique(devices, axis=0, return_inverse=True, return_counts=True)
         groups = Groups.of(keys & (GROUPS - 1), which, np.ones_like(keys), len(keys), 1) if grouped else None
-        rejected = MappingProxyType(self.study.rejected(self.campaign))
+        rejected = MappingProxyType(self.study.rejected(self.signed))
         return TranscriptTally(counts, len(keys), rejected, self.table.version(), chains, lost, only, groups=groups)
 
     def _personal(self, rows: str) -> PersonalTally:
@@ -294,12 +294,12 @@ class Counting:
         # The order of rows is not fixed, so the declared priors are sorted.
         places = {written: place for place, written in enumerate(sorted(set(declared)))}
         which = np.array([places[written] for written in declared], dtype=np.int64)
-        size = self.terms.domain.size
+        size = self.campaign.domain.size
         rows_of = np.array([self._row_of(written) for written in places], dtype=np.int64).reshape(-1, 1 + size)
-        counts = np.zeros((len(rows_of), self.terms.channel.outputs), dtype=np.int64)
+        counts = np.zeros((len(rows_of), self.campaign.channel.outputs), dtype=np.int64)
         np.add.at(counts, (which, found["output"].to_numpy()), found["n"].to_numpy())
-        allowed = possible(self.terms, rows_of)
-        rejected = Counter(self.study.rejected(self.campaign))
+        allowed = possible(self.campaign, rows_of)
+        rejected = Counter(self.study.rejected(self.signed))
         if bad := int(counts[~allowed].sum()):
             rejected["bad-output"] += bad
             counts[~allowed] = 0
@@ -318,10 +318,10 @@ def periods(table: DeltaTable, campaign: str) -> dict[int, int]:
     return dict(zip(rows["period"].to_pylist(), rows["n"].to_pylist(), strict=True))
 
 
-def devices_by_view(table: DeltaTable, campaign: SignedCampaign) -> Integers:
+def devices_by_view(table: DeltaTable, signed: SignedCampaign) -> Integers:
     """Return the number of devices with counted reports for each view of a campaign, (J,)."""
-    devices = np.zeros(len(campaign.terms.views), dtype=np.int64)
-    rows = tables.query(table, _VIEWS.format(campaign=campaign.id.hex()))
+    devices = np.zeros(len(signed.campaign.views), dtype=np.int64)
+    rows = tables.query(table, _VIEWS.format(campaign=signed.id.hex()))
     devices[rows["view"].to_numpy()] = rows["n"].to_numpy()
     return devices
 

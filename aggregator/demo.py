@@ -51,10 +51,11 @@ FROM_AFAR = {"enrolment": "enrolled", "address": "https://study.example"}
 """The draft's enrolment, and the address to which devices send."""
 
 FEW = 40
-"""Number by which the data set's counts are divided to get the people who answer before the page is opened."""
+"""Divisor of the data set's counts. The quotients are the numbers of simulated people who answer before the page is
+opened."""
 
 ATTACKS = 400
-"""Number of forged reports of each sort."""
+"""Number of items of each kind in the attacker's batch."""
 
 EDUCATION = "What is the highest level of education you have completed?"
 AGE = "How old are you?"
@@ -126,9 +127,9 @@ class Attack:
     """The files of an attacker.
 
     Attributes:
-        batch: the forged reports.
+        batch: copies of reports, bytes that are no report, and altered and forged reports, in turn.
         enrolments: enrolments of the attacker's own devices; the organisation registers them in good faith.
-        expected: the number of forged reports by the reason for which the ingest must refuse them.
+        expected: the number of items by the reason for which the ingest must refuse them.
     """
 
     batch: bytes
@@ -151,8 +152,8 @@ def attack(signed: SignedCampaign, honest: bytes) -> Attack:
         ("malformed", lambda i: b"\xc0 no report " + os.urandom(20).hex().encode()),
         ("bad-signature", lambda i: _altered(overheard[ATTACKS + i])),
         ("unknown-key", lambda i: _report(signed, 0, 0).seal(SigningKey(os.urandom(SECRET_BYTES)))),
-        ("late", lambda i: _report(signed, signed.terms.periods, 0).seal(own[i])),
-        ("over-quota", lambda i: _report(signed, 0, signed.terms.answers_per_period).seal(own[i])),
+        ("late", lambda i: _report(signed, signed.campaign.periods, 0).seal(own[i])),
+        ("over-quota", lambda i: _report(signed, 0, signed.campaign.answers_per_period).seal(own[i])),
     ]
     batch = b"".join(forge(i) for i in range(ATTACKS) for _, forge in forged)
     enrolments = b"".join(Enrolment(signed.id, key.public).seal(key) for key in own)
@@ -160,7 +161,7 @@ def attack(signed: SignedCampaign, honest: bytes) -> Attack:
 
 
 def _report(signed: SignedCampaign, period: int, slot: int) -> Report:
-    return Report(signed.id, period, slot, 1, pack([0], signed.terms.output_bits))
+    return Report(signed.id, period, slot, 1, pack([0], signed.campaign.output_bits))
 
 
 def _altered(data: bytes) -> bytes:

@@ -19,6 +19,7 @@ import nacl.bindings
 import numpy as np
 import pyarrow as pa
 
+from aggregator.quantity import quantity
 from protocol import keys
 from protocol.errors import SignatureRefused
 
@@ -46,8 +47,8 @@ def _findings() -> Iterator[CheckResult]:
         ("libraries", lambda: ", ".join(f"{name} {metadata.version(name)}" for name in LIBRARIES)),
         ("signatures", _signatures_agree),
         ("storage", _storage_commits),
-        ("randomness", lambda: f"operating system, {len(os.urandom(32))} bytes drawn"),
-        ("cores", lambda: f"{os.cpu_count()} to verify signatures"),
+        ("randomness", lambda: f"the operating system gave {len(os.urandom(32))} random bytes"),
+        ("cores", lambda: f"{quantity(os.cpu_count() or 1, 'processor')} can verify signatures"),
         ("dask", _dask),
         ("s3", _object_stores),
         ("room", _room),

@@ -39,14 +39,14 @@ class Estimates(Holdings):
         """Return the table of counted reports."""
         return tables.snapshot(self.path / REPORTS)
 
-    def _counting(self, campaign: SignedCampaign) -> Counting:
-        return Counting(self, campaign, self._reports())
+    def _counting(self, signed: SignedCampaign) -> Counting:
+        return Counting(self, signed, self._reports())
 
-    def tally(self, campaign: SignedCampaign, period: int | None = None) -> Tally:
+    def tally(self, signed: SignedCampaign, period: int | None = None) -> Tally:
         """Return the counted outputs of a campaign.
 
         Args:
-            campaign: a campaign of this study.
+            signed: a campaign of this study.
             period: a period; default: the latest period of each device. A device repeats the output that it drew for a
                 value, so the noise of its reports in several periods is not independent, and counting all of them would
                 understate the error. With transcripts, each report is a new draw, and all reports of a device count as
@@ -56,43 +56,43 @@ class Estimates(Holdings):
             The count of each output (of each bit, if outputs are bit vectors) and the number of outputs; with
             transcripts, the number of devices by transcript.
         """
-        return self._counting(campaign).tally(period)
+        return self._counting(signed).tally(period)
 
-    def spans(self, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+    def spans(self, signed: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
         """Yield a tally for each span of periods: the outputs of each device's latest period in the span.
 
         All tallies have the same groups of devices and come from one version of the table. Therefore tallies can be
         compared, although many devices occur in several of them.
 
         Args:
-            campaign: a campaign of this study.
+            signed: a campaign of this study.
             spans: the first and the last period of each span; with transcripts, each span is a single period.
         Returns:
             One tally for each span, in their order.
         Raises:
             StudyError: a span of several periods, with transcripts.
         """
-        return self._counting(campaign).spans(spans)
+        return self._counting(signed).spans(spans)
 
-    def periods(self, campaign: SignedCampaign) -> dict[int, int]:
+    def periods(self, signed: SignedCampaign) -> dict[int, int]:
         """Return the number of outputs in each period that has outputs.
 
         Args:
-            campaign: a campaign of this study.
+            signed: a campaign of this study.
         Returns:
             The number of outputs by period.
         """
-        return periods(self._reports(), campaign.id.hex())
+        return periods(self._reports(), signed.id.hex())
 
-    def counts(self, campaign: SignedCampaign) -> Counts:
+    def counts(self, signed: SignedCampaign) -> Counts:
         """Return the counted outputs by period: all reports of all devices, independent of other periods.
 
         Args:
-            campaign: a campaign of this study.
+            signed: a campaign of this study.
         Returns:
             The count of each output by period.
         """
-        return self._counting(campaign).counts()
+        return self._counting(signed).counts()
 
     def estimate(
         self,
@@ -109,7 +109,7 @@ class Estimates(Holdings):
 
         Args:
             campaign: its name in the study, its id in hex, or the beginning of exactly one id.
-            period: one period; the latest answer of each device if not given.
+            period: one period; the latest period of each device if not given.
             where: the name of one class of people; all people if not given.
             method: one of ``estimate.names.METHODS``; chosen for the campaign if not given.
             confidence: the confidence level of the intervals, between 0 and 1.
@@ -136,7 +136,7 @@ class Estimates(Holdings):
             confidence=confidence,
             where=where,
             pool=pool,
-            margins=_margins(signed.terms, margins),
+            margins=_margins(signed.campaign, margins),
         )
         return NotebookEstimate(**vars(found), period=period, tally=tally)
 
@@ -213,7 +213,7 @@ class Estimates(Holdings):
         from aggregator.present.form_notebook import NotebookForm
 
         signed, tally = self._asked(campaign, period, where)
-        known = _margins(signed.terms, margins)
+        known = _margins(signed.campaign, margins)
         found = estimate_form(signed, tally, names, confidence=confidence, margins=known, where=where)
         return NotebookForm(**vars(found))
 
@@ -272,7 +272,7 @@ class Estimates(Holdings):
             method=method,
             confidence=confidence,
             where=where,
-            margins=_margins(signed.terms, margins),
+            margins=_margins(signed.campaign, margins),
         )
 
     def ordered_by_class(
@@ -335,15 +335,15 @@ class Estimates(Holdings):
         from aggregator.estimate.classes import signed_within
 
         signed = self.campaign(campaign)
-        if period is not None and not 0 <= period < signed.terms.periods:
+        if period is not None and not 0 <= period < signed.campaign.periods:
             raise StudyError(
-                f"{signed.terms.title!r} has no period {period:,}: it has {all_periods(signed.terms.periods)}"
+                f"{signed.campaign.title!r} has no period {period:,}: it has {all_periods(signed.campaign.periods)}"
             )
         return signed_within(signed, self.tally(signed, period), where)
 
 
-def _margins(terms: Campaign, file: Path | None) -> tuple[KnownMargin, ...]:
+def _margins(campaign: Campaign, file: Path | None) -> tuple[KnownMargin, ...]:
     """Return the known margins in a file; empty without a file."""
     from aggregator.population import read_population
 
-    return () if file is None else read_population(file, terms)
+    return () if file is None else read_population(file, campaign)

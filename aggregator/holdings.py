@@ -53,7 +53,7 @@ class Known:
     """
 
     name: str
-    campaign: SignedCampaign
+    signed: SignedCampaign
     closing: bytes = field(default=b"", repr=False)
 
     @property
@@ -63,7 +63,8 @@ class Known:
 
 
 class Holdings:
-    """The campaigns and keys of a study in a directory or bucket. Every method reads the latest committed state."""
+    """The campaigns and keys of a study in a folder or bucket. Every method except ``known`` reads the latest
+    committed state."""
 
     def __init__(self, path: Place) -> None:
         self.path = path
@@ -127,7 +128,7 @@ class Holdings:
         named = exact[:1] or [one for one in listed if text and one.id.startswith(text)]
         if len(named) > 1:
             raise StudyError(f"{len(named)} campaigns have ids that begin with {text!r}: give a name or more digits")
-        return self._open(named[0] if named else None, text).campaign
+        return self._open(named[0] if named else None, text).signed
 
     def _open(self, listed: Listed | None, name: str) -> Known:
         if listed is None:
@@ -159,15 +160,15 @@ class Holdings:
             self._registries[campaign] = table.version(), registry
         return registry
 
-    def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
+    def rejected(self, signed: SignedCampaign | None) -> dict[str, int]:
         """Count the envelopes that were refused.
 
         Args:
-            campaign: the campaign that the envelopes name; None for unknown campaigns.
+            signed: the campaign that the envelopes name; None for unknown campaigns.
         Returns:
             The number of envelopes by reason.
         """
-        name = campaign.id.hex() if campaign is not None else ""
+        name = signed.id.hex() if signed is not None else ""
         sql = f"SELECT reason, sum(count) AS n FROM rows WHERE campaign = '{name}' GROUP BY reason ORDER BY reason"  # noqa: S608
         rows = tables.query(tables.snapshot(self.path / REJECTS), sql)
         return dict(zip(rows["reason"].to_pylist(), rows["n"].to_pylist(), strict=True))

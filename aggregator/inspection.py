@@ -24,9 +24,9 @@ from protocol.views import Coarse, Identity, Questions, View, is_plain
 
 @dataclass(frozen=True)
 class CampaignFile:
-    """The unverified content of a signed campaign: its terms, id, author's key id, and size in bytes."""
+    """The unverified content of a signed campaign, with its id, its author's key id, and its size in bytes."""
 
-    terms: Campaign
+    campaign: Campaign
     id: bytes
     author: bytes
     size: int
@@ -78,7 +78,7 @@ def view_name(domain: Domain, view: View) -> str:
     """Return a short description of the answer that devices with a view are asked for."""
     map_ = view.map
     if isinstance(map_, Identity):
-        return "the answer as it is"
+        return "the answer itself"
     inputs = map_.inputs(domain)
     if isinstance(map_, Questions):
         return f"{inputs:,} answers to {' and '.join(question.name for question in map_.asked(domain))}"
@@ -89,64 +89,64 @@ def view_name(domain: Domain, view: View) -> str:
     return f"{inputs:,} {map_.name}"
 
 
-def view_facts(terms: Campaign) -> list[dict[str, Any]]:
+def view_facts(campaign: Campaign) -> list[dict[str, Any]]:
     """Return each view with its certificate, levels in nats; empty for a campaign without views."""
-    if is_plain(terms.views):
+    if is_plain(campaign.views):
         return []
-    total = sum(view.weight for view in terms.views)
+    total = sum(view.weight for view in campaign.views)
     return [
         {
-            "view": view_name(terms.domain, view),
+            "view": view_name(campaign.domain, view),
             "map": view.map.name,
-            "values": view.map.inputs(terms.domain),
+            "values": view.map.inputs(campaign.domain),
             "weight": view.weight,
             "share": view.weight / total,
             "family": view.channel.family,
             "audited": exact.nats(certificate.audited),
             "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
-            "worst_case": exact.nats(certificate.cost * terms.draws_of(place)),
+            "worst_case": exact.nats(certificate.cost * campaign.draws_of(place)),
         }
-        for place, (view, certificate) in enumerate(zip(terms.views, terms.view_certificates, strict=True))
+        for place, (view, certificate) in enumerate(zip(campaign.views, campaign.view_certificates, strict=True))
     ]
 
 
-def study_facts(terms: Campaign) -> dict[str, Any]:
-    """Return the facts about the study in a campaign: addresses, contact, retention, notice, languages, goal."""
+def study_facts(campaign: Campaign) -> dict[str, Any]:
+    """Return the facts about the study in a campaign: addresses, contact, retention, legal notice, languages, goal."""
     return {
-        "addresses": list(terms.addresses),
-        "contact": terms.contact,
-        "retention": terms.retention,
-        "notice": terms.notice,
-        "language": terms.language,
-        "translations": [one.language for one in terms.translations],
-        "goal": terms.goal,
+        "addresses": list(campaign.addresses),
+        "contact": campaign.contact,
+        "retention": campaign.retention,
+        "notice": campaign.notice,
+        "language": campaign.language,
+        "translations": [one.language for one in campaign.translations],
+        "goal": campaign.goal,
     }
 
 
-def certificate_facts(terms: Campaign) -> dict[str, Any]:
+def certificate_facts(campaign: Campaign) -> dict[str, Any]:
     """Return the certificate of a campaign in the machine-readable form.
 
     Returns:
         Levels, cost and worst case in nats, each rounded up to a nanonat; null where infinite.
     """
-    certificate = terms.certificate
-    channel = terms.views[certificate.view].channel  # the witness belongs to this view
+    certificate = campaign.certificate
+    channel = campaign.views[certificate.view].channel  # the witness belongs to this view
     named: dict[str, float | None] = {
         "declared": exact.nats(certificate.declared),
         "ldp": None if certificate.ldp is None else exact.nats(certificate.ldp),
-        terms.notion.name: exact.nats(certificate.audited),
+        campaign.notion.name: exact.nats(certificate.audited),
     }
     declared: dict[str, float] = {}
-    if isinstance(terms.notion, Information) and certificate.ball is not None:
+    if isinstance(campaign.notion, Information) and certificate.ball is not None:
         named["lip-ball"] = exact.nats(certificate.ball)
-        declared["ball"] = terms.notion.radius / RADIUS_UNITS
+        declared["ball"] = campaign.notion.radius / RADIUS_UNITS
     return {
-        "mechanism": terms.mechanism,
-        "family": ", ".join(dict.fromkeys(view.channel.family for view in terms.views)),
-        "values": max(1, len(terms.classes)) * terms.domain.size,
-        "output_bits": terms.output_bits,
-        "views": view_facts(terms),
-        "notion": terms.notion.name,
+        "mechanism": campaign.mechanism,
+        "family": ", ".join(dict.fromkeys(view.channel.family for view in campaign.views)),
+        "values": max(1, len(campaign.classes)) * campaign.domain.size,
+        "output_bits": campaign.output_bits,
+        "views": view_facts(campaign),
+        "notion": campaign.notion.name,
         "levels": named,
         "certified": True,  # a campaign that is not certified cannot be constructed
         "witness": {
@@ -155,9 +155,9 @@ def certificate_facts(terms: Campaign) -> dict[str, Any]:
             "other": certificate.witness.other,
             "output": channel.spelled(certificate.witness.y),
         },
-        "study": study_facts(terms),
+        "study": study_facts(campaign),
         "cost": exact.nats(certificate.cost),
-        "worst_case": exact.nats(terms.worst_case),
+        "worst_case": exact.nats(campaign.worst_case),
         **declared,
     }
 
@@ -169,7 +169,7 @@ def require_envelope(data: bytes) -> int:
         BadData: the file has none.
     """
     if not data:
-        raise BadData("the file is empty")
+        raise BadData("the file is empty: name a campaign, a closing notice or a batch, or copy the file again")
     start = envelope.find_envelope(data, 0)
     if start == len(data):
         raise BadData(

@@ -34,7 +34,7 @@ from protocol.domain.form import Form
 from protocol.spelling import suggestion
 
 
-def read_population(path: Path, terms: Campaign) -> tuple[KnownMargin, ...]:
+def read_population(path: Path, campaign: Campaign) -> tuple[KnownMargin, ...]:
     """Return the margins in a file, for a campaign.
 
     Raises:
@@ -42,12 +42,12 @@ def read_population(path: Path, terms: Campaign) -> tuple[KnownMargin, ...]:
     """
     document = read_toml(path)
     try:
-        return _margins(document, terms)
+        return _margins(document, campaign)
     except DraftError as error:
         raise DraftError(f"{path.name}: {error}") from None
 
 
-def _margins(document: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, ...]:
+def _margins(document: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, ...]:
     top = Section("", document)
     tables = top.list_of("margin", dict, "tables [[margin]]")
     if unknown := sorted(set(document) - {"margin"}):
@@ -56,7 +56,7 @@ def _margins(document: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, ..
         raise DraftError("the file has no margins: give at least one table [[margin]]")
     found, people = [], []
     for table in tables:
-        margin, total = _margin(table, terms)
+        margin, total = _margin(table, campaign)
         found.append(margin)
         people.append(total)
     counted = [total for total in people if total is not None]
@@ -68,13 +68,13 @@ def _margins(document: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, ..
     return tuple(found)
 
 
-def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fraction | None]:
+def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fraction | None]:
     """Return a margin and its total number of people; the number is None if the margin has shares."""
     section = Section("margin", table)
     by = section.take("by", str, f'"{CLASS}", or the name of a question of the form')
     section = Section(f"margin {shown(by)}", table)
     section.take("by", str, "")
-    question, labels, what = _of(by, terms)
+    question, labels, what = _of(by, campaign)
     groups = _groups(section, labels, what)
     people = "people" in section
     if people == ("shares" in section):
@@ -91,7 +91,7 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
                 f"{suggestion(name, groups) or '; expected one of: ' + ', '.join(groups)}"
             )
     if missing := [name for name in groups if name not in exact]:
-        raise DraftError(f"[{section.name}] has no number for {shown(missing[0])}: give each {what} or group one")
+        raise DraftError(f"[{section.name}] has no number for {shown(missing[0])}: give each {what} or group a number")
     if empty := [name for name, number in exact.items() if number <= 0]:
         raise DraftError(
             f"[{section.name}] the number for {shown(empty[0])} must be above zero: put an empty {what} into a group"
@@ -111,24 +111,27 @@ def _margin(table: dict[str, Any], terms: Campaign) -> tuple[KnownMargin, Fracti
     return margin, total if people else None
 
 
-def _of(by: str, terms: Campaign) -> tuple[int | None, Sequence[str], str]:
+def _of(by: str, campaign: Campaign) -> tuple[int | None, Sequence[str], str]:
     """Return the position of the question (None for classes), the names of its values or of the classes, and the noun
     for such a name."""
-    if isinstance(terms.domain, Form) and not (terms.classes and by == CLASS):
-        if by not in terms.domain.places:
+    if isinstance(campaign.domain, Form) and not (campaign.classes and by == CLASS):
+        if by not in campaign.domain.places:
+            known = campaign.domain.places
             raise DraftError(
                 f"[margin] the form has no question {shown(by)}"
-                f"{suggestion(by, terms.domain.places) or '; its questions are ' + ', '.join(terms.domain.places)}"
-                f"{', and its margins may be by class' if terms.classes else ''}"
+                f"{suggestion(by, known) or '; its questions are ' + ', '.join(known)}"
+                f"{', and its margins may be by class' if campaign.classes else ''}"
             )
-        place = terms.domain.places[by]
-        domain = terms.domain.questions[place].domain
+        place = campaign.domain.places[by]
+        domain = campaign.domain.questions[place].domain
         return place, [domain.label(x) for x in range(domain.size)], "value"
     if by != CLASS:
         raise DraftError(f'[margin] by must be "{CLASS}", not {shown(by)}: the campaign is not a form')
-    if not terms.classes:
-        raise DraftError(f"{terms.title!r} is not a form and has no classes, so it has no margins: leave out --margins")
-    return None, terms.classes, CLASS
+    if not campaign.classes:
+        raise DraftError(
+            f"{campaign.title!r} is not a form and has no classes, so it has no margins: leave out --margins"
+        )
+    return None, campaign.classes, CLASS
 
 
 def _groups(section: Section, labels: Sequence[str], what: str) -> Mapping[str, Sequence[str]]:

@@ -9,7 +9,7 @@ An optional last column ``count`` is the number of people who declare them:
 
 A person's answer is drawn from their prior (Jiang, Li, Tandon 2020, fig. 8), unless a first column ``value`` states the
 answer. An optional column ``epsilon`` after the values is the level that the person declares, in nats and at most the
-campaign's; an empty cell means the campaign's level.
+campaign's; an empty cell means the campaign's level. A row may be a person's, so no error quotes a cell.
 
 ``simulation`` simulates devices with these priors.
 """
@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.author.value_table import SheetError, not_a_value
+from aggregator.author.value_table import SheetError, not_a_persons_answer
 from aggregator.truth_file import Truth
 from protocol import exact, personal
 from protocol.campaign import Campaign
@@ -54,12 +54,11 @@ class Declarers:
     level: int = 0
 
 
-def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list[Declarers]:
+def read_priors(path: Path, campaign: Campaign, *, most: int | None = None) -> list[Declarers]:
     """Return the people in a file of declared priors.
 
     Args:
         path: a CSV file in UTF-8.
-        terms: the campaign.
         most: the maximum number of people; None for no limit.
     Returns:
         One entry for each row.
@@ -67,15 +66,15 @@ def read_priors(path: Path, terms: Campaign, *, most: int | None = None) -> list
         SheetError: people of the campaign declare no priors, or answer with sets; or the header, a weight, a value, a
             level or a count is invalid; or the counts are all 0.
     """
-    if not isinstance(terms.notion, OwnPrior):
+    if not isinstance(campaign.notion, OwnPrior):
         raise SheetError("the campaign asks for no declared priors: give a file of true counts with --truth")
-    if isinstance(terms.domain, Items):
+    if isinstance(campaign.domain, Items):
         raise SheetError(
             f"{path.name} has a weight for each value, but the answers to this campaign are sets: give --truth"
         )
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            found = list(_rows(csv.reader(file), path.name, terms.domain, terms.notion.level))
+            found = list(_rows(csv.reader(file), path.name, campaign.domain, campaign.notion.level))
     except UnicodeDecodeError:
         raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
     except csv.Error as error:
@@ -98,8 +97,8 @@ def truth_of(people: Sequence[Declarers], domain: Domain, seed: int | None = Non
         domain: the campaign's domain.
         seed: for experiments; None takes the operating system's randomness.
     Returns:
-        A truth with one group for each row that states its answer, and one for each value of every other row. Unless
-        rows state answers, new answers in later periods are drawn from the same prior.
+        The answers, with one group for each row that states its answer, and one for each value of every other row.
+        Unless rows state answers, new answers in later periods are drawn from the same prior.
     """
     values = [domain.parse(domain.label(x)) for x in range(domain.size)]
     generator = np.random.default_rng(None if seed is None else [seed, len(people), 2])
@@ -175,11 +174,11 @@ def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
         f"{VALUE} before them, and {EPSILON} and {COUNT} after them"
     )
     places = []
-    for column in columns:
+    for number, column in enumerate(columns, 1):
         try:
             places.append(domain.index(domain.parse(column), bytes(DITHER_BYTES)))
         except NotInDomain as error:
-            raise SheetError(f"{expected}: {not_a_value(domain, column, error)}") from None
+            raise SheetError(f"{expected}: {not_a_persons_answer(f'value {number}', domain, error)}") from None
     if sorted(places) != list(range(domain.size)):
         raise SheetError(expected)
     return places
@@ -189,9 +188,12 @@ def _weight(cell: str, where: str) -> Fraction:
     try:
         weight = exact.rational(cell)
     except ValueError:
-        raise SheetError(f"{where}: a weight must be a number, not {cell[:20]!r}") from None
+        raise SheetError(f"{where}: a weight must be a number") from None
     if weight <= 0:
-        raise SheetError(f"{where}: a weight must be above zero: LIP promises nothing about a value of prior zero")
+        raise SheetError(
+            f"{where}: a weight must be above zero, because a declared prior protects only values that it gives a "
+            "weight: write a small weight"
+        )
     return weight
 
 
@@ -211,18 +213,16 @@ def _level(cell: str, most: int, where: str) -> int:
     try:
         level = exact.level_from(cell)
     except ValueError:
-        raise SheetError(f"{where}: {EPSILON} must be a number of nats, not {cell[:20]!r}") from None
+        raise SheetError(f"{where}: {EPSILON} must be a number of nats") from None
     if not exact.MIN_LEVEL <= level <= most:
         least = exact.nats(exact.MIN_LEVEL)
-        raise SheetError(
-            f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}, not {cell[:20]}"
-        )
+        raise SheetError(f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}")
     return level if level < most else 0
 
 
 def _count(cell: str, where: str) -> int:
     if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
-        raise SheetError(f"{where}: a count must be a whole number of at most 15 digits, not {cell[:20]!r}")
+        raise SheetError(f"{where}: a count must be a whole number of at most 15 digits")
     return int(cell)
 
 
@@ -231,5 +231,5 @@ def _answer(cell: str, domain: Domain, where: str) -> Answer:
         answer = domain.parse(cell)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise SheetError(f"{where}: {not_a_value(domain, cell, error)}") from None
+        raise SheetError(f"{where}: {not_a_persons_answer('the first cell', domain, error)}") from None
     return answer

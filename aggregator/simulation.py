@@ -73,7 +73,7 @@ class SimulatedUpload:
 
 
 def population(
-    terms: Campaign,
+    campaign: Campaign,
     campaign_id: bytes,
     truth: Truth,
     period: int,
@@ -83,9 +83,6 @@ def population(
     """Simulate one answer of every person of ``truth``, in random order.
 
     Args:
-        terms: the campaign's terms.
-        campaign_id: the campaign's id.
-        truth: the true answers.
         period: the period of the answers.
         seed: for experiments; None uses the operating system's randomness. With transcripts and a seed, everybody
             answered in all earlier periods; without a seed, in none.
@@ -94,11 +91,11 @@ def population(
     Returns:
         An iterator over the uploads, each from a part of the devices.
     """
-    return simulate(terms, campaign_id, truth, range(period, period + 1), seed=seed, processes=processes)
+    return simulate(campaign, campaign_id, truth, range(period, period + 1), seed=seed, processes=processes)
 
 
 def simulate(
-    terms: Campaign,
+    campaign: Campaign,
     campaign_id: bytes,
     truth: Truth,
     periods: range,
@@ -109,15 +106,12 @@ def simulate(
 ) -> Iterator[SimulatedUpload]:
     """Simulate an answer of every person of ``truth`` in each of ``periods``, always with the same device.
 
-    From one period to the next a person keeps their answer with probability 1 - ``change``; otherwise they draw a new
-    one from the truth (of their class, if the truth states classes), which may be the same. So each period has the same
-    expected shares. Like a real device, a simulated one draws once for each value and repeats that output whenever the
-    value is the same; with transcripts it draws for every report.
+    From one period to the next a person keeps their answer with probability 1 - ``change``; otherwise they draw one,
+    which may be the same, from the true answers of the people of the same class and declaration. So each period has the
+    same expected shares. Like a real device, a simulated one draws once for each value and repeats that output whenever
+    the value is the same; with transcripts it draws for every report.
 
     Args:
-        terms: the campaign's terms.
-        campaign_id: the campaign's id.
-        truth: the true answers.
         periods: at least one, consecutive.
         change: probability of drawing a new answer, 0 to 1.
         seed: for experiments; see ``population``.
@@ -132,7 +126,7 @@ def simulate(
     if not 0 <= change <= 1:
         raise ValueError(f"change must be a probability from 0 to 1, not {change}")
     order = shuffled(truth, seed)
-    places, declared = classes_of(terms, truth, order, seed), _declared(terms, truth)
+    places, declared = classes_of(campaign, truth, order, seed), _declared(campaign, truth)
     held = histories(truth, declared, order, len(periods), change, seed)
     starts = range(0, len(order), CHUNK)
     chunks = (
@@ -142,7 +136,7 @@ def simulate(
         ]
         for start in starts
     )
-    work = (repeat(terms), repeat(campaign_id), chunks, starts, repeat(periods), repeat(seed))
+    work = (repeat(campaign), repeat(campaign_id), chunks, starts, repeat(periods), repeat(seed))
     processes = min(processes, len(starts) // CHUNKS_EACH)
     if processes < 2:
         yield from map(_answer_all, *work)
@@ -158,18 +152,18 @@ def shuffled(truth: Truth, seed: int | None) -> NDArray[np.int64]:
     return order
 
 
-def classes_of(terms: Campaign, truth: Truth, order: NDArray[np.int64], seed: int | None) -> list[int]:
+def classes_of(campaign: Campaign, truth: Truth, order: NDArray[np.int64], seed: int | None) -> list[int]:
     """Return the (people,) class of each person; 0 in a campaign without classes.
 
     Args:
         order: (people,) index of each person's group; see ``shuffled``.
     """
-    if not terms.classes:
+    if not campaign.classes:
         return [0] * len(order)
     if truth.places:
         return [truth.places[group] for group in order]
-    generator = np.random.default_rng(None if seed is None else [seed, len(terms.classes)])
-    places: list[int] = generator.integers(len(terms.classes), size=len(order)).tolist()
+    generator = np.random.default_rng(None if seed is None else [seed, len(campaign.classes)])
+    places: list[int] = generator.integers(len(campaign.classes), size=len(order)).tolist()
     return places
 
 
@@ -202,35 +196,41 @@ def histories(
     return held
 
 
-def _declared(terms: Campaign, truth: Truth) -> tuple[tuple[tuple[int, ...], int], ...]:
+def _declared(campaign: Campaign, truth: Truth) -> tuple[tuple[tuple[int, ...], int], ...]:
     """Return the declared prior and level of each group; empty if people of the campaign declare no priors."""
-    if not isinstance(terms.notion, OwnPrior):
+    if not isinstance(campaign.notion, OwnPrior):
         return ()
     levels = truth.levels or (0,) * len(truth.answers)
     if truth.priors:
         return tuple(zip(truth.priors, levels, strict=True))
     half = personal.MAX_DECLARED_WEIGHT // 2
-    shares = truth.shares(terms.domain).tolist()
+    shares = truth.shares(campaign.domain).tolist()
     prior = personal.canonical_prior([1 + int(share * half) for share in shares])
     return tuple((prior, level) for level in levels)
 
 
 def _answer_all(
-    terms: Campaign, campaign_id: bytes, people: Sequence[Person], first: int, periods: range, seed: int | None
+    campaign: Campaign, campaign_id: bytes, people: Sequence[Person], first: int, periods: range, seed: int | None
 ) -> SimulatedUpload:
     reports, enrolments = bytearray(), bytearray()
     for number, person in enumerate(people, first):
         draw = dice(seed, number)
-        sealed, enrolment = _answer(terms, campaign_id, person, periods, draw, repeats=seed is not None)
+        sealed, enrolment = _answer(campaign, campaign_id, person, periods, draw, repeats=seed is not None)
         enrolments += enrolment
-        if terms.enrolment == "open":
+        if campaign.enrolment == "open":
             reports += enrolment
         reports += sealed
     return SimulatedUpload(bytes(reports), bytes(enrolments), len(people))
 
 
 def _answer(
-    terms: Campaign, campaign_id: bytes, person: Person, periods: range, draw: Callable[[int], bytes], *, repeats: bool
+    campaign: Campaign,
+    campaign_id: bytes,
+    person: Person,
+    periods: range,
+    draw: Callable[[int], bytes],
+    *,
+    repeats: bool,
 ) -> tuple[bytes, bytes]:
     """Return the reports and the enrolment of one device; its keys are drawn before the answer is read.
 
@@ -238,31 +238,31 @@ def _answer(
         repeats: with transcripts, whether the device answered in all earlier periods, with the same randomness.
     """
     key = SigningKey.for_campaign(draw(SECRET_BYTES), campaign_id)
-    view = view_of(campaign_id, key.public, terms.view_ends)
+    view = view_of(campaign_id, key.public, campaign.view_ends)
     dither = draw(DITHER_BYTES)
-    inputs = [terms.domain.index(answer, dither) for answer in person.answers]
-    if terms.transcript:
+    inputs = [campaign.domain.index(answer, dither) for answer in person.answers]
+    if campaign.transcript:
         before = range(0 if repeats else periods.start, periods.start)
         inputs = [inputs[0]] * len(before) + inputs
-        chain = _transcript(terms.transcript, inputs, range(before.start, periods.stop), draw)
+        chain = _transcript(campaign.transcript, inputs, range(before.start, periods.stop), draw)
         outputs, slots = chain[len(before) :], list(range(len(before), len(chain)))
     else:
-        outputs, slots = _memoized(terms, person, view, inputs, draw), [0] * len(periods)
+        outputs, slots = _memoized(campaign, person, view, inputs, draw), [0] * len(periods)
     reports = b"".join(
-        Report.of(campaign_id, terms, period, slot, [output], view).seal(key)
+        Report.of(campaign_id, campaign, period, slot, [output], view).seal(key)
         for period, slot, output in zip(periods, slots, outputs, strict=True)
     )
     return reports, Enrolment(campaign_id, key.public, person.prior, person.level).seal(key)
 
 
 def _memoized(
-    terms: Campaign, person: Person, view: int, inputs: Sequence[int], draw: Callable[[int], bytes]
+    campaign: Campaign, person: Person, view: int, inputs: Sequence[int], draw: Callable[[int], bytes]
 ) -> list[int]:
     """Return the outputs of one device: drawn once for each value of its view, then repeated."""
-    channel = terms.views[view].channel
-    if isinstance(terms.notion, OwnPrior) and person.prior is not None:
-        channel = terms.notion.channel_of(person.prior, channel, person.level)
-    inputs = [terms.input_of(x, person.place, view) for x in inputs]
+    channel = campaign.views[view].channel
+    if isinstance(campaign.notion, OwnPrior) and person.prior is not None:
+        channel = campaign.notion.channel_of(person.prior, channel, person.level)
+    inputs = [campaign.input_of(x, person.place, view) for x in inputs]
     memo: dict[int, int] = {}
     for z in inputs:
         # As on a device, the bytes are drawn before the value is read, and even if they are not needed.

@@ -90,17 +90,17 @@ def campaign_status(
         rejected: its refused envelopes, by reason.
         now: the current time, UTC seconds.
     """
-    terms, name, early = known.campaign.terms, known.campaign.id.hex(), known.closes
-    views, warnings = _views(reports, known.campaign)
+    campaign, name, early = known.signed.campaign, known.signed.id.hex(), known.closes
+    views, warnings = _views(reports, known.signed)
     counted = periods(reports, name)
     since, keys = np.unique(registry.since[registry.revoked], return_counts=True)
     return CampaignStatus(
         name=known.name,
         id=name,
-        title=terms.title,
-        opens=terms.opens,
-        closes=terms.closes,
-        open=terms.opens <= now < (terms.closes if early is None else early),
+        title=campaign.title,
+        opens=campaign.opens,
+        closes=campaign.closes,
+        open=campaign.opens <= now < (campaign.closes if early is None else early),
         closed_early=early,
         keys=len(registry.ids),
         revoked=int(keys.sum()),
@@ -113,16 +113,16 @@ def campaign_status(
     )
 
 
-def _views(reports: DeltaTable, campaign: SignedCampaign) -> tuple[tuple[ViewStatus, ...], tuple[str, ...]]:
+def _views(reports: DeltaTable, signed: SignedCampaign) -> tuple[tuple[ViewStatus, ...], tuple[str, ...]]:
     """Return the status of each view of a campaign with several views, and warnings about their numbers."""
-    terms = campaign.terms
-    if len(terms.views) == 1:
+    campaign = signed.campaign
+    if len(campaign.views) == 1:
         return (), ()
     from aggregator.estimate.view_screen import screen_views  # a status of plain campaigns needs no estimators
 
-    devices = devices_by_view(reports, campaign)
-    found = screen_views([view.weight for view in terms.views], devices)
-    total = sum(view.weight for view in terms.views)
-    named = zip(terms.views, devices.tolist(), strict=True)
-    views = tuple(ViewStatus(view_name(terms.domain, view), view.weight / total, each) for view, each in named)
+    devices = devices_by_view(reports, signed)
+    found = screen_views([view.weight for view in campaign.views], devices)
+    total = sum(view.weight for view in campaign.views)
+    named = zip(campaign.views, devices.tolist(), strict=True)
+    views = tuple(ViewStatus(view_name(campaign.domain, view), view.weight / total, each) for view, each in named)
     return views, () if found is None else (found,)

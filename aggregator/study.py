@@ -1,4 +1,4 @@
-"""The study: a directory, or a prefix in a bucket, with campaigns, keys and counted reports.
+"""The study: a folder, or a prefix in a bucket, with campaigns, keys and counted reports.
 
 A study has four append-only Delta tables. Any program that reads Delta tables can read it. Each report counts at most
 once, and a counted report is never removed.
@@ -56,14 +56,15 @@ class EnrolResult:
 
 
 class Study(Estimates):
-    """A study in a directory or bucket: ``open`` or ``create`` it. Every method reads the latest committed state."""
+    """A study in a folder or bucket: ``open`` or ``create`` it. Every method except ``known`` reads
+    the latest committed state."""
 
     def __repr__(self) -> str:
         return f"Study({str(self.path)!r})"
 
     @classmethod
     def open(cls, path: str | Place) -> Study:
-        """Return the study in a directory, or under a prefix of a bucket.
+        """Return the study in a folder, or under a prefix of a bucket.
 
         Args:
             path: a folder, or s3://BUCKET/FOLDER.
@@ -84,7 +85,7 @@ class Study(Estimates):
 
     @classmethod
     def create(cls, path: str | Place) -> Study:
-        """Return the study in a directory, or under a prefix of a bucket; create it if it does not exist.
+        """Return the study in a folder, or under a prefix of a bucket; create it if it does not exist.
 
         Args:
             path: a folder, or s3://BUCKET/FOLDER.
@@ -100,7 +101,7 @@ class Study(Estimates):
                 isinstance(path, Remote) or any(path.iterdir())
             )  # a prefix of a bucket exists if it has objects
             if held and not any(tables.exists(path / name) for name in SCHEMAS):
-                raise StudyError(f"{path} has other files: name a new or an empty directory for the study")
+                raise StudyError(f"{path} has other files: name a new or an empty folder for the study")
             if isinstance(path, Remote):
                 path.require_conditional_writes()
             else:
@@ -110,8 +111,6 @@ class Study(Estimates):
         for name in SCHEMAS:
             tables.create(path / name)
         return cls.open(path)
-
-    # Campaigns
 
     def import_campaign(self, data: bytes, trusted: Sequence[bytes], name: str) -> SignedCampaign:
         """Import a signed campaign under a name. Importing the same campaign again changes nothing.
@@ -159,7 +158,7 @@ class Study(Estimates):
         """
         asked = unverified_closing(data).campaign_id.hex()
         known = self.known(asked)
-        closes = open_closing(data, known.campaign).closes
+        closes = open_closing(data, known.signed).closes
 
         def rows(table: DeltaTable) -> pa.Table:
             there = next(one for one in listed_in(table) if one.id == asked)
@@ -173,8 +172,6 @@ class Study(Estimates):
 
         tables.append(self.path / CAMPAIGNS, rows)
         return self._open(next(one for one in self.listed() if one.id == asked), asked)
-
-    # Keys
 
     def enrol(self, data: bytes, *, threads: int | None = None) -> EnrolResult:
         """Register the keys of a batch of enrolments; needed for campaigns that accept enrolled devices only.
@@ -197,7 +194,7 @@ class Study(Estimates):
         """Revoke the keys of batches of enrolments from a period on. The signatures of the enrolments are not verified.
 
         Reports under these keys are refused from now on if they are of that period or a later one. Counted reports
-        stay. A key that is not registered yet is refused too. If a key is revoked several times, the earliest period
+        stay. A key that is not registered yet is revoked too. If a key is revoked several times, the earliest period
         applies.
 
         Args:
@@ -248,7 +245,7 @@ class Study(Estimates):
         """
         reports = self._reports()
         return [
-            campaign_status(known, reports, self.registry(known.campaign.id.hex()), self.rejected(known.campaign), now)
+            campaign_status(known, reports, self.registry(known.signed.id.hex()), self.rejected(known.signed), now)
             for known in self.campaigns()
         ]
 

@@ -47,12 +47,12 @@ class Truth:
         return sum(self.counts)
 
     def within(self, place: int) -> Truth:
-        """Return the truth of the people of one class, or of everybody if no classes are stated.
+        """Return the true answers of the people of one class, or of everybody if the file has no classes.
 
         Args:
             place: index of the class in the campaign.
         Returns:
-            The truth of these people.
+            The true answers of these people.
         Raises:
             SheetError: the class has no people.
         """
@@ -60,7 +60,7 @@ class Truth:
             return self
         groups = [group for group, of in enumerate(self.places) if of == place]
         if not sum(self.counts[group] for group in groups):
-            raise SheetError("the file of true counts has no people of this class: give it at least one")
+            raise SheetError("the file of true counts has no people of this class: add at least one person")
         return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
 
     def shares(self, domain: Domain) -> NDArray[np.float64]:

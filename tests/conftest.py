@@ -25,8 +25,8 @@ settings.load_profile("same")
 TESTS = Path(__file__).parent
 MEMORY = Path("/dev/shm")  # noqa: S108  # pytest creates a private folder in it
 if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2**31:
-    # On a disk, half of the time would be waiting. A killed process leaves the same files in memory as on a disk, and
-    # no test can cut the power.
+    # Temporary files are in memory: on a disk, half of the time would be spent waiting. A killed process leaves the
+    # same files in both; only a power failure would lose those in memory.
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 # The suite has more processes than cores. Threads of the linear algebra libraries would wait for each other in loops:
 # matrices of a hundred rows took ten times the processor time.

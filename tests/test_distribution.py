@@ -79,7 +79,7 @@ def test_the_source_archive_contains_the_sources_of_the_wheel(built: tuple[Path,
 
 
 def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """In an environment with only the wheel and its dependencies, a device opens, and the desk command names the
+    """In an environment with only the wheel and its dependencies, a device opens, and the command `halftruth` names the
     missing packages in one line."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     python = tmp_path / "venv" / ("Scripts" if sys.platform == "win32" else "bin") / "python"

@@ -67,8 +67,8 @@ def kept(mechanism, numbers: bool, sizes) -> int:
 
 
 def test_every_mechanism_for_plain_ldp_is_tested() -> None:
-    """Every mechanism that has a channel for plain LDP at some size is audited once, for values or for numbers; ten or
-    more are."""
+    """Every mechanism that has a channel for plain LDP at some size is audited once, for values or for numbers. There
+    are at least ten such mechanisms."""
     assert len(SERVING) >= 10
     names = [mechanism.name for mechanism, _ in SERVING]
     assert len(set(names)) == len(names)

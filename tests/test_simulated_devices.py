@@ -23,16 +23,16 @@ OPENS, DAY = 1_800_000_000, 86_400
     ("domain", "answers"),
     [(Values(("red", "green", "blue")), ("red", "green", "blue")), (Buckets.of([0, 10, 40]), (3, 10, 25, 39))],
 )
-def test_a_device_with_the_same_dice_sends_the_same_bytes(domain, answers, tmp_path):
+def test_a_device_with_the_same_random_bytes_sends_the_same_bytes(domain, answers, tmp_path):
     """The outbox of a device that joined, consented and answered in three periods is the simulated panel's batch."""
     channel = hadamard(domain.size, exact.NANONATS)
-    terms = Campaign(
+    campaign = Campaign(
         "T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", plain_views(channel), OPENS, OPENS + 9 * DAY, DAY,
         1, 1, "open",
     )  # fmt: skip
-    signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
     periods, truth = range(3, 6), Truth(answers, (5,) * len(answers))
-    (sent,) = simulation.simulate(terms, signed.id, truth, periods, 0.5, seed=7)
+    (sent,) = simulation.simulate(campaign, signed.id, truth, periods, 0.5, seed=7)
     held = simulation.histories(truth, (), simulation.shuffled(truth, seed=7), len(periods), 0.5, seed=7)
     assert (held[:, 1:] != held[:, :-1]).any()
     outboxes = b""

@@ -1,4 +1,4 @@
-"""The audit of a campaign: the privacy levels that its integers prove, and the expected errors.
+"""The audit of a campaign: the privacy levels that its channel's integers prove, and the expected errors.
 
 Claims of the author are ignored; every number is computed again from the channel's integers. Levels are exact and
 rounded up; errors are floats, for display.
@@ -47,7 +47,6 @@ class Audit:
     """The findings for one campaign.
 
     Attributes:
-        terms: the campaign.
         raw_mse: expected squared error of the unbiased histogram of one report, summed over values, for people spread
             evenly; divide by n for n reports. With item sets, it is the error of the shares of people who hold each
             item; with classes, the error of the shares of everybody; with views, the error of the finest view alone.
@@ -62,7 +61,7 @@ class Audit:
         request: the request from which ``table`` was computed.
     """
 
-    terms: Campaign
+    campaign: Campaign
     raw_mse: float | None
     people_per_report: float | None
     mse: float | None
@@ -77,13 +76,16 @@ class Audit:
         Returns:
             A mapping for ``json.dumps``; scripts depend on the names of its keys.
         """
-        found = certificate_facts(self.terms) | {"raw_mse": self.raw_mse, "people_per_report": self.people_per_report}
-        for view, worth in zip(found["views"], view_worths(self.terms), strict=True) if found["views"] else ():
+        found = certificate_facts(self.campaign) | {
+            "raw_mse": self.raw_mse,
+            "people_per_report": self.people_per_report,
+        }
+        for view, worth in zip(found["views"], view_worths(self.campaign), strict=True) if found["views"] else ():
             view |= worth.as_json()
         if self.mse is not None:
             found |= {"mse": self.mse, "mse_bound": self.mse_bound}
         if self.table is not None and self.request is not None:
-            places, channels = _distinct_views(self.terms, self.request)
+            places, channels = _distinct_views(self.campaign, self.request)
             table_json: dict[str, Any] = levels.as_json(self.table, channels)
             for witness in table_json["witnesses"].values():
                 if "channel" in witness:
@@ -106,7 +108,7 @@ class Audit:
     def _pufferfish(self) -> dict[str, Any]:
         if self.table is None or self.table.distinction is None or self.request is None or not self.request.pufferfish:
             return {}
-        worst, pufferfish, channel = self.table.distinction, self.request.pufferfish, self.terms.channel
+        worst, pufferfish, channel = self.table.distinction, self.request.pufferfish, self.campaign.channel
         return {
             "pufferfish": {
                 "secret": pufferfish.secrets[worst.secret],
@@ -118,7 +120,7 @@ class Audit:
 
 
 def ask(
-    terms: Campaign,
+    campaign: Campaign,
     *,
     prior: Sequence[int] | None = None,
     epsilons: Sequence[int] = (),
@@ -139,19 +141,19 @@ def ask(
         DomainError: the domain has no such metric.
         AuditError: a metric or Pufferfish is requested for a campaign with views.
     """
-    if not is_plain(terms.views):
+    if not is_plain(campaign.views):
         if metric is not None or pufferfish is not None:
             raise AuditError(
                 "this campaign asks devices for views of the answer, whose values have no distance and no secrets: "
                 "leave out --metric and --pufferfish"
             )
-        weights = prior or (1,) * terms.domain.size
-        chained = chain(*(_coarsened(terms, view, weights) for view in terms.views))
-        return LevelsRequest(tuple(chained), epsilons or (0, terms.notion.level // 2, terms.notion.level), radius)
-    each = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
-    priors = [prior or _prior_of(notion) or (1,) * terms.domain.size for notion in each]
-    level = terms.notion.level
-    distance = Metric.of(terms.domain, metric) if metric or terms.domain.kind in METRICS else None
+        weights = prior or (1,) * campaign.domain.size
+        chained = chain(*(_coarsened(campaign, view, weights) for view in campaign.views))
+        return LevelsRequest(tuple(chained), epsilons or (0, campaign.notion.level // 2, campaign.notion.level), radius)
+    each = campaign.notion.notions if isinstance(campaign.notion, Classes) else (campaign.notion,)
+    priors = [prior or _prior_of(notion) or (1,) * campaign.domain.size for notion in each]
+    level = campaign.notion.level
+    distance = Metric.of(campaign.domain, metric) if metric or campaign.domain.kind in METRICS else None
     return LevelsRequest(tuple(chain(*priors)), epsilons or (0, level // 2, level), radius, distance, pufferfish)
 
 
@@ -160,46 +162,46 @@ def _prior_of(notion: Notion) -> tuple[int, ...] | None:
     return notion.prior if isinstance(notion, Information | MutualInformation | TranscriptPrior) else None
 
 
-def _table(terms: Campaign, request: LevelsRequest) -> LevelTable:
+def _table(campaign: Campaign, request: LevelsRequest) -> LevelTable:
     """Return the levels of the campaign under all notions, each the worst over its classes and views."""
-    places, channels = _distinct_views(terms, request)
-    starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
+    places, channels = _distinct_views(campaign, request)
+    starts = [0, *accumulate(view.channel.inputs for view in campaign.views)]
     request = replace(request, prior=tuple(chain(*(request.prior[starts[at] : starts[at + 1]] for at in places))))
-    if terms.classes:
-        channels = [one for channel in channels for one in class_channels(channel, len(terms.classes))]
+    if campaign.classes:
+        channels = [one for channel in channels for one in class_channels(channel, len(campaign.classes))]
     found = levels.worst_table([structure_of(channel, MOST_STEPS) for channel in channels], request)
-    if is_plain(terms.views):
+    if is_plain(campaign.views):
         return found
     missing = dict.fromkeys(("geo", "pufferfish"), "devices are asked for views of the answer")
     return replace(found, missing=found.missing | missing)
 
 
-def _distinct_views(terms: Campaign, request: LevelsRequest) -> tuple[list[int], list[Channel]]:
+def _distinct_views(campaign: Campaign, request: LevelsRequest) -> tuple[list[int], list[Channel]]:
     """Return the positions and the channels of the views, without views whose channel and prior an earlier view has."""
-    starts = [0, *accumulate(view.channel.inputs for view in terms.views)]
+    starts = [0, *accumulate(view.channel.inputs for view in campaign.views)]
     priors = [tuple(request.prior[begin:end]) for begin, end in pairwise(starts)]
-    distributions = zip(channel_places(terms.views), priors, strict=True)
+    distributions = zip(channel_places(campaign.views), priors, strict=True)
     first: dict[tuple[int, tuple[int, ...]], int] = {}
     for place, distribution in enumerate(distributions):
         first.setdefault(distribution, place)
-    return list(first.values()), [terms.views[place].channel for place in first.values()]
+    return list(first.values()), [campaign.views[place].channel for place in first.values()]
 
 
-def _coarsened(terms: Campaign, view: View, weights: Sequence[int]) -> list[int]:
+def _coarsened(campaign: Campaign, view: View, weights: Sequence[int]) -> list[int]:
     """Return a prior of the answers as a prior of a view's values, for each class."""
-    sums = [0] * view.map.inputs(terms.domain)
+    sums = [0] * view.map.inputs(campaign.domain)
     for x, weight in enumerate(weights):
-        sums[view.map.input(terms.domain, x)] += weight
-    return sums * max(1, len(terms.classes))
+        sums[view.map.input(campaign.domain, x)] += weight
+    return sums * max(1, len(campaign.classes))
 
 
-def _default_prior_name(terms: Campaign) -> str:
+def _default_prior_name(campaign: Campaign) -> str:
     """Return the name of the prior under which levels are computed by default."""
-    notions = terms.notion.notions if isinstance(terms.notion, Classes) else (terms.notion,)
+    notions = campaign.notion.notions if isinstance(campaign.notion, Classes) else (campaign.notion,)
     known = [_prior_of(notion) is not None for notion in notions]
     if not any(known):
         return "uniform"
-    return "campaign" if all(known) else "campaign (where a class has none: uniform)"
+    return "campaign" if all(known) else "campaign, and uniform for classes without a prior"
 
 
 def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
@@ -220,30 +222,29 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
     return tuple(int(weight * whole) for weight in weights)
 
 
-def audit(terms: Campaign, request: LevelsRequest | None = None, prior_name: str | None = None) -> Audit:
+def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: str | None = None) -> Audit:
     """Audit a campaign. The campaign's certificate was computed from the same integers when the campaign was decoded.
 
     Args:
-        terms: the campaign.
         request: a request for levels under other notions, from ``ask``; None for no such levels.
         prior_name: the name of the request's prior; default: campaign or uniform.
     Returns:
         Exact levels, rounded up, and the expected errors of one report.
     """
-    prior = terms.notion.prior if isinstance(terms.notion, Information | TranscriptPrior) else None
-    reported = Reported.of(terms.domain)
+    prior = campaign.notion.prior if isinstance(campaign.notion, Information | TranscriptPrior) else None
+    reported = Reported.of(campaign.domain)
     raw_mse: float | None = None
     people_per_report: float | None = None
     # A LIP campaign without an unbiased estimate still has an MMSE estimate.
     with suppress(NotInvertible):
-        raw_mse, people_per_report = campaign_error(terms)
+        raw_mse, people_per_report = campaign_error(campaign)
     return Audit(
-        terms,
+        campaign,
         raw_mse,
         people_per_report,
-        None if prior is None or terms.channel.unary else lip_mse(terms.channel, prior, reported),
-        None if prior is None else lip_mse_bound(terms.notion.level, prior, reported),
-        None if request is None else _table(terms, request),
-        None if request is None else prior_name or _default_prior_name(terms),
+        None if prior is None or campaign.channel.unary else lip_mse(campaign.channel, prior, reported),
+        None if prior is None else lip_mse_bound(campaign.notion.level, prior, reported),
+        None if request is None else _table(campaign, request),
+        None if request is None else prior_name or _default_prior_name(campaign),
         request,
     )

@@ -22,7 +22,7 @@ from aggregator.author.domain_section import domain_of
 from aggregator.author.firmware import FAMILIES_ENTRY, families_of, require_families
 from aggregator.author.form_bins import bins_sentences
 from aggregator.author.form_section import DraftForm, form_draft, form_of
-from aggregator.author.privacy_section import notion_of, part_of
+from aggregator.author.privacy_section import notion_of, sensitive_share_of
 from aggregator.author.study_section import addresses_of, translations_of
 from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, read_toml, shown
 from aggregator.author.views_section import DEVICES, views_of
@@ -106,8 +106,8 @@ def read_form(path: Path) -> DraftForm | None:
 
 
 def read_bins(path: Path, made: Domain) -> list[str]:
-    """Return a sentence for each number of the form at ``path`` that gets fewer values than its author wrote; empty if
-    the draft is not a form.
+    """Return a sentence for each numeric question of the form at ``path`` that gets fewer values than its author
+    wrote; empty if the draft is not a form.
 
     Args:
         made: the domain of the campaign read from the draft.
@@ -299,7 +299,7 @@ def _goal(section: Section, domain: Domain) -> str:
 
 
 def _for_goal(question: Question, goal: str, reports: int) -> Question:
-    """Return the question with its goal (default for numbers and days: distribution) and the expected reports."""
+    """Return the question with its goal (default for numbers and dates: distribution) and the expected reports."""
     if not goal and isinstance(question.domain, NumberRange | Dates):
         goal = "distribution"
     return dataclasses.replace(question, goal=goal, reports=reports)
@@ -373,7 +373,7 @@ def _asked(
 def _question(privacy: Section, prior: Section, domain: Domain, folder: Path, document: dict[str, Any]) -> Question:
     notion = notion_of(privacy, prior, domain, folder)
     bundled, families = _bundled(document), families_of(document)
-    return Question(domain, notion, part_of(privacy, notion), bundled, families=families)
+    return Question(domain, notion, sensitive_share_of(privacy, notion), bundled, families=families)
 
 
 def _bundled(document: dict[str, Any]) -> bool:
@@ -394,7 +394,8 @@ def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
     if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
         if name not in (AUTO, OWN):
             raise DraftError(
-                f'[mechanism] name must be "{OWN}" or left out if devices declare priors, not {name[:60]!r}'
+                f'with [prior] kind "own" or "transcript", [mechanism] name must be "{OWN}" or be left out, not '
+                f"{name[:60]!r}"
             )
         if isinstance(question.notion, TranscriptPrior):
             return OWN, question.notion.channel_of(question.notion.prior)

@@ -1,11 +1,11 @@
-"""Chooses a longer step for numbers in the pairs of a form.
+"""Chooses a longer step for numeric questions in the pairs of a form.
 
-The table of another question and a number with many values would be mostly noise. So a number in a pair gets a longer
-step. The number of its values is the largest at which, with evenly spread people, the standard error of a cell is at
-most the share of a cell. If the number is in several pairs, the median of these limits decides. The limit is at least 4
-and at most 16. A step that divides the range exactly may give fewer values than the limit; with another step, the
-highest value exceeds the highest answer by less than a step. The person may still give any number of the range; it
-counts as the nearest value.
+The table of another question and a numeric question with many values would be mostly noise. So a numeric question in a
+pair gets a longer step. The number of its values is the largest at which, with evenly spread people, the standard error
+of a cell is at most the share of a cell. If the question is in several pairs, the median of these limits decides. The
+limit is at least 4 and at most 16. A step that divides the range exactly may give fewer values than the limit; with
+another step, the highest value exceeds the highest answer by less than a step. The person may still give any number of
+the range; it counts as the nearest value.
 
 Authors can change the number of values with ``bins``, its maximum, or with a longer ``step``.
 """
@@ -26,7 +26,7 @@ from protocol.domain import Domain, Form, NumberRange
 from protocol.domain.domain import decimal_of
 
 LEAST_BINS, MOST_BINS = 4, 16
-"""The smallest and the largest limit of the number of values of a number in a pair."""
+"""The smallest and the largest limit of the number of values of a numeric question in a pair."""
 
 EXACT = Fraction(3, 2)
 """A step that ends exactly at the highest number is preferred if it is at most this times the shortest step."""
@@ -54,7 +54,7 @@ def with_bins(domain: NumberRange, most: int) -> NumberRange:
 def form_with_bins(
     form: Form, asked: Sequence[tuple[int, ...]], reports: int, channel: Callable[[int], Channel]
 ) -> Form:
-    """Return the form whose numbers in pairs have few enough values.
+    """Return the form in which numeric questions in pairs have few enough values.
 
     Args:
         asked: the positions of the questions of each view; all views have the same number of devices.
@@ -79,14 +79,14 @@ def form_with_bins(
 
 
 def bins_sentences(written: Form, made: Form, reports: int) -> list[str]:
-    """Return a sentence for each question whose number has a longer step than its author wrote."""
+    """Return a sentence for each numeric question that has a longer step than its author wrote."""
     found = []
     for one, other in zip(written.questions, made.questions, strict=True):
         if isinstance(other.domain, NumberRange) and other.domain.size < one.domain.size:
             step = decimal_of(Fraction(other.domain.step, 10**other.domain.places))
             found.append(
                 f"question {one.name} is asked in pairs, so its {one.domain.size:,} numbers are reduced to "
-                f"{other.domain.size}, {other.domain.span} in steps of {step}, for {reports:,} expected reports; "
+                f"{other.domain.size} ({other.domain.span} in steps of {step}), for {reports:,} expected reports; "
                 "to change this, give bins in [[question]], or reports in [analysis]"
             )
     return found

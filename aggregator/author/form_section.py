@@ -90,7 +90,7 @@ def form_of(top: Section) -> Form:
 def form_draft(
     analysis: Section, mechanism: str, written: Form, question: Question, classes: tuple[str, ...]
 ) -> DraftForm:
-    """Return the form with its views; numbers in pairs get longer steps if necessary.
+    """Return the form with its views; numeric questions in pairs get longer steps if necessary.
 
     Args:
         analysis: ``[analysis]``, with ``tables`` or ``outcome``.
@@ -170,7 +170,7 @@ def _require_few(question: FormQuestion) -> None:
         return
     raise DraftError(
         f"[question {question.name}] has {domain.size:,} values, but in a pair it may have at most {MOST_BINS}: "
-        "make it coarser, or ask it alone, by [analysis] tables without it"
+        "make its values coarser, or give [analysis] tables without this question, so that it is asked alone"
     )
 
 

@@ -40,16 +40,16 @@ APART = 0.05
 neighbouring deciles of people who are spread evenly."""
 
 
-def lint(terms: Campaign) -> tuple[str, ...]:
+def lint(campaign: Campaign) -> tuple[str, ...]:
     """Return the warnings about a campaign, one sentence for each; empty if there are none."""
-    return tuple(_findings(terms))
+    return tuple(_findings(campaign))
 
 
-def _findings(terms: Campaign) -> Iterator[str]:
-    reported = Reported.of(terms.domain)
-    size, even = reported.count, float(Fraction(reported.factor) / terms.domain.size)
+def _findings(campaign: Campaign) -> Iterator[str]:
+    reported = Reported.of(campaign.domain)
+    size, even = reported.count, float(Fraction(reported.factor) / campaign.domain.size)
     try:
-        mse, people_per_report = campaign_error(terms)
+        mse, people_per_report = campaign_error(campaign)
     except NotInvertible as reason:
         # No advice is added here, because the reason ends with advice.
         yield f"shares will have no unbiased estimate and no intervals: {reason}"
@@ -59,43 +59,43 @@ def _findings(terms: Campaign) -> Iterator[str]:
                 f"one report counts for up to {people_per_report:,.0f} people, so a few forged reports can change a "
                 "share a lot. A higher epsilon, fewer values or another mechanism lowers this number"
             )
-        if not is_plain(terms.views):
-            yield from _unseen(terms)
+        if not is_plain(campaign.views):
+            yield from _unseen(campaign)
         # A value of average frequency is not found if the standard error of a share is larger than its share.
-        elif (error := math.sqrt(mse / size / terms.minimum_reports)) > even:
+        elif (error := math.sqrt(mse / size / campaign.minimum_reports)) > even:
             needed = mse / size / even**2
             each = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
-            values = "items" if isinstance(terms.domain, Items) else "values"
+            values = "items" if isinstance(campaign.domain, Items) else "values"
             yield (
-                f"with the minimum of {quantity(terms.minimum_reports, 'device')}, the standard error of a share is "
+                f"with the minimum of {quantity(campaign.minimum_reports, 'device')}, the standard error of a share is "
                 f"{error:.2%}, more than {each} of each of {size:,} equally frequent {values}: only much "
                 f"more frequent {values} will be found. Set minimum_reports to {_rounded(needed):,}, or ask for fewer "
                 f"{values}"
             )
-    if terms.certificate.ldp is None:
+    if campaign.certificate.ldp is None:
         yield (
             "some reports rule out some answers for certain, so the campaign has no LDP level: it keeps the promise of "
-            f"{terms.notion.name} only, at a charge of {exact.in_nats(terms.certificate.cost)}. A report "
-            "may show the answer to somebody who can rule out the other answers"
+            f"{campaign.notion.name} only, and each fresh answer costs {exact.in_nats(campaign.certificate.cost)} "
+            "(docs/GLOSSARY.md). A report may show the answer to somebody who can rule out the other answers"
         )
-    if is_wave(terms):
-        yield from _mean_off(terms)
-    yield from _missing_facts(terms)
-    yield from _untranslated(terms)
+    if is_wave(campaign):
+        yield from _mean_off(campaign)
+    yield from _missing_facts(campaign)
+    yield from _untranslated(campaign)
 
 
-def _unseen(terms: Campaign) -> Iterator[str]:
+def _unseen(campaign: Campaign) -> Iterator[str]:
     """Yield a warning about the resolutions at which the minimum number of devices is too small, in a campaign with
     views."""
-    if isinstance(terms.domain, Form):
+    if isinstance(campaign.domain, Form):
         return
-    n, parts = terms.minimum_reports, []
-    for view, worth in zip(terms.views, view_worths(terms), strict=True):
-        size = view.map.inputs(terms.domain)
+    n, parts = campaign.minimum_reports, []
+    for view, worth in zip(campaign.views, view_worths(campaign), strict=True):
+        size = view.map.inputs(campaign.domain)
         if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
             wanted = _rounded(worth.mse * size)
             parts.append(
-                f"{error:.2%} for {view_name(terms.domain, view)}, where an equal share is {1 / size:.2%} "
+                f"{error:.2%} for {view_name(campaign.domain, view)}, where an equal share is {1 / size:.2%} "
                 f"({wanted:,} devices would be enough)"
             )
     if parts:
@@ -106,48 +106,48 @@ def _unseen(terms: Campaign) -> Iterator[str]:
         )
 
 
-def _mean_off(terms: Campaign) -> Iterator[str]:
+def _mean_off(campaign: Campaign) -> Iterator[str]:
     """Yield a warning for all people and for each class, if they use a wave channel and the minimum number of devices
     is too small even for the mean."""
-    channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
+    channels = class_channels(campaign.channel, len(campaign.classes)) if campaign.classes else (campaign.channel,)
     asked: list[tuple[str, tuple[Channel, ...]]] = [
         ("", channels),
-        *((f"class {name}: ", (one,)) for name, one in zip(terms.classes, channels, strict=False)),
+        *((f"class {name}: ", (one,)) for name, one in zip(campaign.classes, channels, strict=False)),
     ]
-    n = terms.minimum_reports
+    n = campaign.minimum_reports
     for name, of in asked:
         if not any(isinstance(one, Wave) for one in of):
             continue
         # The values are replaced by positions from 0 to 1, so that the error is a part of the range. Classes are
         # assumed to have equal sizes.
-        line = np.linspace(0, 1, terms.domain.size)
+        line = np.linspace(0, 1, campaign.domain.size)
         variance = sum(expected_variance(decoder_of(one), line, None) for one in of) / len(of)
         if (off := math.sqrt(variance / n)) > APART:
             yield (
                 f"{name}with the minimum of {quantity(n, 'device')}, the standard error of the mean is {off:.0%} of "
-                f"the range, and that of a decile is larger: set minimum_reports to {_rounded(variance / APART**2):,} "
-                f"for {APART:.0%}"
+                f"the range, and that of a decile is larger: set minimum_reports to {_rounded(variance / APART**2):,}, "
+                f"at which the standard error of the mean is {APART:.0%} of the range"
             )
 
 
-def _missing_facts(terms: Campaign) -> Iterator[str]:
-    if not terms.addresses:
+def _missing_facts(campaign: Campaign) -> Iterator[str]:
+    if not campaign.addresses:
         yield (
-            "the campaign has no address: each device then needs one when it joins, and no signature protects it. "
-            'Give [study] address = "https://HOST"'
+            "the campaign has no address: each device must be given an address when it joins, and no signature "
+            'protects this address. Give [study] address = "https://HOST"'
         )
-    if not terms.contact:
+    if not campaign.contact:
         yield (
             "the campaign has no contact, so a person with a question or a complaint cannot reach you: "
             "give [study] contact"
         )
 
 
-def _untranslated(terms: Campaign) -> Iterator[str]:
+def _untranslated(campaign: Campaign) -> Iterator[str]:
     """Yield a warning for each translation in which labels, units, or names of districts or classes are not
     translated."""
-    for one in terms.translations:
-        own, said = terms.domain, terms.domain_in(one.language)
+    for one in campaign.translations:
+        own, said = campaign.domain, campaign.domain_in(one.language)
         pairs = [("", own, said)]
         if isinstance(own, Form) and isinstance(said, Form):
             questions = zip(own.questions, said.questions, strict=True)
@@ -158,9 +158,9 @@ def _untranslated(terms: Campaign) -> Iterator[str]:
             if here.named and here.named == there.named
         ]
         districts = slice(len(own.named), None)
-        if terms.own_texts.labels[districts] == terms.texts(one.language).labels[districts] != ():
+        if campaign.own_texts.labels[districts] == campaign.texts(one.language).labels[districts] != ():
             kept.append("the names of the districts")
-        if terms.classes and terms.classes == terms.texts(one.language).classes:
+        if campaign.classes and campaign.classes == campaign.texts(one.language).classes:
             kept.append("the names of the classes")
         if kept:
             yield (

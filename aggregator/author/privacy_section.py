@@ -83,10 +83,10 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
     return Ldp(level)
 
 
-def part_of(section: Section, notion: Notion) -> float | None:
-    """Return the part of the people who hold a sensitive value; None if ``[privacy]`` does not give it.
+def sensitive_share_of(section: Section, notion: Notion) -> float | None:
+    """Return the share of the people who hold a sensitive value; None if ``[privacy]`` has no sensitive_share.
 
-    The choice of a channel depends on this part; the promise does not.
+    The choice of a channel depends on this share; the promise does not.
 
     Raises:
         DraftError: the notion has no sensitive values, or the share is not above 0 and below 1.
@@ -97,10 +97,10 @@ def part_of(section: Section, notion: Notion) -> float | None:
         raise DraftError('[privacy] sensitive_share needs notion = "high-low": leave it out')
     what = "the share of people who hold a sensitive value, above 0 and below 1, such as 0.1"
     written = section.take("sensitive_share", (int, Decimal), what)
-    part = float(finite("privacy", "sensitive_share", written))
-    if not 0 < part < 1:
+    share = float(finite("privacy", "sensitive_share", written))
+    if not 0 < share < 1:
         raise DraftError(f"[privacy] sensitive_share must be {what}, not {shown(written)}")
-    return part
+    return share
 
 
 def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:
@@ -127,7 +127,7 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
         budget = named.get(x, others)
         if not budget:
             raise DraftError(
-                f"[privacy] budgets: {shown(domain.label(x))} has no budget; give it one, or give a default"
+                f"[privacy] budgets: {shown(domain.label(x))} has no budget; give it a budget, or give a default"
             )
         budgets.append(budget)
     # Dummy items get the protection of the best protected item (Gu et al. 2020, sec. VI-B).
@@ -189,7 +189,8 @@ def _radius(prior: Section) -> int:
     )
     if not 0 <= radius <= 1:
         raise DraftError(
-            f"[prior] radius must be a total variation distance from 0 to 1, such as 0.05, not {float(radius):g}"
+            "[prior] radius must be a total variation distance (docs/GLOSSARY.md) from 0 to 1, such as 0.05, not "
+            f"{float(radius):g}"
         )
     return math.ceil(radius * RADIUS_UNITS)
 
@@ -235,7 +236,8 @@ def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
 
 
 def _drift(prior: Section) -> int:
-    """Return the probability that a value changes before a period, as the notion's integer, rounded to nearest."""
+    """Return the probability that a value changes before a period, as a whole number of 1 / ``DRIFT_ONE``, rounded to
+    the nearest."""
     drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a probability for each period", Decimal(0)))
     if not 0 <= drift < 1:
         raise DraftError(

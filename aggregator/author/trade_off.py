@@ -98,7 +98,7 @@ def trade_off(channel: Channel, x: int, other: int) -> tuple[tuple[float, float]
     return tuple(points)
 
 
-def trade_offs(terms: Campaign) -> list[TradeOff]:
+def trade_offs(campaign: Campaign) -> list[TradeOff]:
     """Return the best tests of a campaign's worst pair of answers, and of one pair for each other bound of its notion.
 
     With several views, the pairs are those of the view with the certificate's witness.
@@ -107,17 +107,17 @@ def trade_offs(terms: Campaign) -> list[TradeOff]:
         NoTradeOff: the campaign has classes of people, each with a channel of its own.
         TooLarge
     """
-    if terms.classes:
+    if campaign.classes:
         raise NoTradeOff(
             "--plot draws the tests of a single channel, and this campaign has one for each class of people: leave out "
             "--plot"
         )
-    view, witness = terms.views[terms.certificate.view], terms.certificate.witness
+    view, witness = campaign.views[campaign.certificate.view], campaign.certificate.witness
     channel = view.channel
     if witness.other is None:  # this witness compares an input with the prior, not with another input
         everything = channel.selected(range(channel.inputs))
         witness = channel.loss(everything, everything)
-    promised = _Promised(terms.notion if is_plain(terms.views) or isinstance(terms.notion, Ldp) else None)
+    promised = _Promised(campaign.notion if is_plain(campaign.views) or isinstance(campaign.notion, Ldp) else None)
     pairs = [(witness.x, witness.other or 0)]
     shown = {promised.between(*pairs[0])}
     for pair in promised.pairs(channel.inputs):
@@ -126,8 +126,8 @@ def trade_offs(terms: Campaign) -> list[TradeOff]:
             pairs.append(pair)
     return [
         TradeOff(
-            view.map.label(terms.domain, x),
-            view.map.label(terms.domain, other),
+            view.map.label(campaign.domain, x),
+            view.map.label(campaign.domain, other),
             (_nats(channel.loss([x], [other]).level), _nats(channel.loss([other], [x]).level)),
             (_nats(promised.between(x, other)), _nats(promised.between(other, x))),
             trade_off(channel, x, other),

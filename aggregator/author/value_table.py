@@ -81,7 +81,8 @@ def read_people(
     """Yield the rows of a CSV file whose header names the questions of a form, in any order.
 
     An optional last column ``count`` gives the number of people of a row. An empty cell skips a skippable question.
-    With classes, an optional column ``class`` names the class of a person.
+    With classes, an optional column ``class`` names the class of a person. A row may be a person's, so no error quotes
+    a cell.
 
     Args:
         classes: the names of the campaign's classes.
@@ -135,7 +136,7 @@ def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
             answer[question.name] = question.domain.parse(text)
             question.domain.index(answer[question.name], bytes(DITHER_BYTES))
         except NotInDomain as error:
-            fault = not_a_value(question.domain, text, error)
+            fault = not_a_persons_answer("the cell", question.domain, error)
             raise SheetError(f"{where}: question {question.name!r}: {fault}") from None
     return answer
 
@@ -144,7 +145,7 @@ def _count(row: Sequence[str], counted: bool, where: str) -> int:
     if not counted:
         return 1
     if not (row[-1].strip().isascii() and row[-1].strip().isdigit()) or len(row[-1]) > 15:
-        raise SheetError(f"{where}: a count must be a whole number of at most 15 digits, not {row[-1][:20]!r}")
+        raise SheetError(f"{where}: a count must be a whole number of at most 15 digits")
     return int(row[-1])
 
 
@@ -158,10 +159,31 @@ def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:
     names = domain.named if isinstance(domain, Items | Values) else ()
     if part is None or not names:
         return f"{(part or text)[:40]!r} is not an answer to the question: {error}"
-    first = [repr(name[:40]) for name in names[:MOST_NAMED]] + ["..."] * (len(names) > MOST_NAMED)
-    expected = suggestion(part, names) or f": expected {', '.join(first)}"
+    expected = suggestion(part, names) or f": expected {_first_of(names)}"
     what = "items" if isinstance(domain, Items) else "values"
     return f"{part[:40]!r} is not one of the question's {len(names):,} {what}{expected}"
+
+
+def not_a_persons_answer(where: str, domain: Domain, error: NotInDomain) -> str:
+    """Return the text of an error for a text that may be a person's answer and is not a value of ``domain``.
+
+    Unlike that of ``not_a_value``, it neither quotes the text nor has a name that is similar to it.
+
+    Args:
+        where: the place of the text, such as "the cell".
+    """
+    names = domain.named if isinstance(domain, Items | Values) else ()
+    if not names:
+        return f"{where} is not an answer to the question: {error}"
+    if isinstance(domain, Items):
+        kind = f"a set of the question's {len(names):,} items, separated by {SEPARATOR!r}"
+    else:
+        kind = f"one of the question's {len(names):,} values"
+    return f"{where} is not {kind}: expected {_first_of(names)}"
+
+
+def _first_of(names: Sequence[str]) -> str:
+    return ", ".join([repr(name[:40]) for name in names[:MOST_NAMED]] + ["..."] * (len(names) > MOST_NAMED))
 
 
 def _unknown_item(domain: Items, text: str) -> str | None:
@@ -189,7 +211,7 @@ def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: st
 
 def _place_of(name: str, classes: Sequence[str], where: str) -> int:
     if name not in classes:
-        raise SheetError(f"{where}: the campaign has no class {name[:40]!r}; its classes are: {', '.join(classes)}")
+        raise SheetError(f"{where}: the cell of column class must be a class of the campaign: {', '.join(classes)}")
     return classes.index(name)
 
 

@@ -46,7 +46,8 @@ FEWEST = 16
 DEVICES = 100_000
 """Default of the expected number of devices."""
 T = TypeVar("T", int, str)
-_SHARE = "a whole number, or a pair of it and a share of the devices, such as [25, 0.2]"
+_SHARE = "a whole number, or a list of a whole number and a share of the devices, such as [25, 0.2]"
+_FILE_SHARE = 'a file, or a list of a file and a share of the devices, such as ["map.geojson", 0.2]'
 
 
 def views_of(
@@ -177,7 +178,7 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
             if 0 < share < 1:
                 return entry[0], share
         raise DraftError(f"[views] a share of the devices must be above 0 and below 1, not {shown(entry[1])}")
-    what = _SHARE if kind is int else 'a file, or a pair of it and a share of the devices, such as ["map.geojson", 0.2]'
+    what = _SHARE if kind is int else _FILE_SHARE
     raise DraftError(f"[views] a view must be {what}, not {shown(entry)}")
 
 

@@ -33,15 +33,15 @@ from protocol.errors import HalftruthError
 def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     """Turn DRAFT (TOML) into a signed campaign.
 
-    The planner designs the channel, the audit computes its privacy level, and the key signs both. A signed campaign
-    cannot be changed; publish a new campaign instead.
+    The planner designs the channel, the audit computes its privacy level, and the key signs the campaign. A signed
+    campaign cannot be changed; publish a new campaign instead.
     """
     key = shell.secret_key(key_file)
-    terms = read_draft(draft)
-    data = seal_campaign(terms, key)
+    campaign = read_draft(draft)
+    data = seal_campaign(campaign, key)
     with shell.new_file(out) as file:
         file.write(data)
-    found, warnings = audit_of(terms), (*read_bins(draft, terms.domain), *lint(terms))
+    found, warnings = audit_of(campaign), (*read_bins(draft, campaign.domain), *lint(campaign))
     if as_json:
         made = {"file": str(out), "bytes": len(data), "id": campaign_id(data).hex()}
         shell.print_json(made | {"audit": found.as_json(), "warnings": list(warnings)})
@@ -95,7 +95,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
         shell.print_json({"file": str(out), "bytes": len(notice), "id": signed.id.hex(), "closes": closes})
         return
     moment = datetime.datetime.fromtimestamp(closes, datetime.UTC).isoformat()
-    shell.say(f"{out}  {len(notice):,} bytes; {signed.terms.title!r} is closed from {moment} on")
+    shell.say(f"{out}  {len(notice):,} bytes; the notice closes {signed.campaign.title!r} at {moment}")
     shell.say("import it into every study that has the campaign: halftruth --study DIR import FILE")
 
 
@@ -114,7 +114,7 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
 @click.option(
     "--radius",
     type=Number(0, 1),
-    help="Also report LIP for every prior within this total variation distance of --prior.",
+    help="Also report LIP for every prior within this total variation distance of --prior (see docs/GLOSSARY.md).",
 )
 @click.option("--pufferfish", type=shell.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")
 @click.option(
@@ -123,8 +123,8 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     "dates), steps (ordered values). [default: the first in this list]",
 )
 @options.plot(
-    "Draw the error rates of the best test that distinguishes two answers by one report, for the worst pair and for "
-    "one pair of every other level of the notion"
+    "Draw the error rates of the best test that distinguishes two answers by one report, for the worst pair, and "
+    "for one pair for each of the notion's other bounds"
 )
 @shell.as_json
 def audit(
@@ -137,28 +137,29 @@ def audit(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Recompute every privacy claim of a campaign from its integers, and compute its level under every other notion.
+    """Recompute every privacy claim of a campaign from the integers of its channel, and compute its level under every
+    other notion.
 
     If the channel exceeds the declared level, even slightly, the command ends with exit code 65.
     """
     try:
-        terms = unverified_campaign(shell.campaign_file(file))
+        campaign = unverified_campaign(shell.campaign_file(file))
     except (Failure, HalftruthError) as error:
         if as_json:
             shell.print_json({"certified": False, "error": str(error)})
         raise
     weights = None
     if prior is not None:
-        weights = (1,) * terms.domain.size if prior == "uniform" else read_prior(Path(prior), terms.domain)
+        weights = (1,) * campaign.domain.size if prior == "uniform" else read_prior(Path(prior), campaign.domain)
     asked = ask(
-        terms,
+        campaign,
         prior=weights,
         epsilons=tuple(exact.level_from(nats) for nats in epsilon),
         radius=None if radius is None else exact.rational(radius),
         metric=metric,
-        pufferfish=None if pufferfish is None else read_scenarios(pufferfish, terms.domain),
+        pufferfish=None if pufferfish is None else read_scenarios(pufferfish, campaign.domain),
     )
-    found = audit_of(terms, asked, prior)
+    found = audit_of(campaign, asked, prior)
     if as_json:
         shell.print_json(found.as_json())
     else:
@@ -166,5 +167,5 @@ def audit(
     if plot:
         from aggregator.present.trade_off_plot import draw_trade_offs  # matplotlib takes a second to load
 
-        draw_trade_offs(trade_offs(terms), terms.title, plot)
+        draw_trade_offs(trade_offs(campaign), campaign.title, plot)
         shell.warn(f"{plot}  drawn")

@@ -117,7 +117,7 @@ def show_trend(
 
 def _warn(found: Trend) -> None:
     few = [point.span.name_in_text for point in found.points if point.estimate is None]
-    warn_left_out(few, found.latest.terms.minimum_reports)
+    warn_left_out(few, found.latest.campaign.minimum_reports)
     if found.change is None:
         warn_single(found.known[0][0].name_in_text)
     for span, known in found.known:
@@ -164,8 +164,8 @@ def compare(
 
     Both sides must have the same values. Each difference (second minus first) has a confidence interval, and a
     simultaneous interval for all values together. A form needs --question or --cross. With --quantiles, --cdf, --bins
-    or --mean, the command compares quantiles, means and shares of ranges instead, each with a confidence interval; so
-    it does by default for the wave mechanism and for campaigns whose goal is a mean.
+    or --mean, the command compares quantiles, means and shares of ranges instead, each with a confidence interval.
+    For the wave mechanism, and for campaigns whose goal is a mean, this comparison is the default.
 
     The two campaigns are treated as independent samples: a device has a new key in each campaign, so it is unknown
     whether one person answered both.
@@ -187,12 +187,12 @@ def compare(
     if questions and (given := [name for name, word in of_one if word]):
         raise click.UsageError(f"--question and --cross cannot be combined with --{given[0]}: leave it out")
     for signed in compared:
-        require_form(signed.terms, questions)
+        require_form(signed.campaign, questions)
     if len({signed.id for signed in compared}) < len(compared):
         raise click.UsageError(
             "both names mean the same campaign: name two campaigns, or one campaign and two of its --classes"
         )
-    named = None if classes is None else _two_of(classes, compared[0].terms)
+    named = None if classes is None else _two_of(classes, compared[0].campaign)
     with engine_of(engine_name) as engine:
         tallies = [engine.tally(study, signed) for signed in compared]
     sides = (
@@ -203,9 +203,9 @@ def compare(
     if questions:
         return print_form_difference(sides, FormRequest(questions, confidence, (), output_format))
     ranges = Ranges(quantiles, cdf, bins, mean=mean)
-    if ranges.named or mean or has_summary(compared[0].terms):
+    if ranges.named or mean or has_summary(compared[0].campaign):
         if not ranges.named and not mean:
-            ranges = Ranges.usual(compared[0].terms)
+            ranges = Ranges.usual(compared[0].campaign)
         drawn = replace(ranges, cdf=cdf or plot is not None)
         course = compare_ranges(drawn, sides, method, confidence)
         print_course(course, ranges, output_format, plot)
@@ -233,17 +233,17 @@ def _side_of(signed: SignedCampaign, tally: Tally, name: str) -> Side:
     return Side(name, *signed_within(signed, tally, name), name)
 
 
-def _two_of(text: str, terms: Campaign) -> tuple[str, str]:
+def _two_of(text: str, campaign: Campaign) -> tuple[str, str]:
     """Return the two classes of ``X,Y``. The name of a class may itself contain commas."""
-    if not terms.classes:
-        raise Failure(f"{terms.title!r} has no classes of people: leave out --classes", FAILED)
-    pairs = itertools.permutations(terms.classes, 2)
+    if not campaign.classes:
+        raise Failure(f"{campaign.title!r} has no classes of people: leave out --classes", FAILED)
+    pairs = itertools.permutations(campaign.classes, 2)
     found = next((pair for pair in pairs if f"{pair[0]},{pair[1]}" == text or f"{pair[0]}, {pair[1]}" == text), None)
     if found is None:
-        known = ", ".join(terms.classes)
+        known = ", ".join(campaign.classes)
         raise Failure(
-            f"--classes {text[:60]!r} does not name two classes of the campaign; write two of these with a comma "
-            f"between: {known}",
+            f"--classes {text[:60]!r} does not name two classes of the campaign; name two, separated by a comma; the "
+            f"classes are: {known}",
             FAILED,
         )
     return found

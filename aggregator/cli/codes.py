@@ -37,7 +37,9 @@ def _require_ending(ctx: click.Context, param: click.Parameter, path: Path | Non
 @halftruth.command()
 @click.argument("campaign", type=CampaignName())
 @click.option(
-    "--count", type=WholeNumber(1, MOST_CODES), help="Number of codes to make. [default: make none, only count]"
+    "--count",
+    type=WholeNumber(1, MOST_CODES),
+    help="Number of codes to make. [default: make none; print the numbers of codes made and used]",
 )
 @click.option("--address", metavar="URL", help="Address of the study. [default: the first that the campaign names]")
 @click.option("--language", metavar="TAG", help="Language of the cards, such as de. [default: the campaign's]")
@@ -68,9 +70,9 @@ def codes(
     """
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
-    if signed.terms.enrolment != "enrolled":
+    if signed.campaign.enrolment != "enrolled":
         raise Failure(
-            f"{signed.terms.title!r} accepts reports of any device, so it needs no codes: use `halftruth invite`",
+            f"{signed.campaign.title!r} accepts reports of any device, so it needs no codes: use `halftruth invite`",
             FAILED,
         )
     kept = Codes(study.path)
@@ -109,7 +111,7 @@ def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str |
     from aggregator.invite.cards import CardTexts, draw_cards  # matplotlib takes a second to load
     from aggregator.invite.wording import missing_texts
 
-    for sentence in missing_texts(signed.terms, language) if language else ():
+    for sentence in missing_texts(signed.campaign, language) if language else ():
         shell.warn(f"Warning: {sentence}")
     with shell.progress("drawing", len(links)) as advance:
         return draw_cards(CardTexts.of(signed, language), [(one, grouped(one.code)) for one in links], advance)

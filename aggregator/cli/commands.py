@@ -40,7 +40,9 @@ COMMANDS = {
         "close education.campaign --key analyst.key --out education.closing",
     ),
     "audit": CommandEntry(
-        "author", "Recompute a campaign's privacy claims from its integers.", "audit education.campaign --json"
+        "author",
+        "Recompute a campaign's privacy claims from its channel's integers.",
+        "audit education.campaign --json",
     ),
     "anonymity": CommandEntry(
         "release",
@@ -94,7 +96,7 @@ COMMANDS = {
         "Simulate devices for a file of true counts.",
         "simulate education.campaign --truth counts.csv --out batch.htr --keys devices.pub",
     ),
-    "inspect": CommandEntry("inspect", "Show the content of a campaign, notice or batch.", "inspect batch.htr"),
+    "inspect": CommandEntry("inspect", "Show the content of a campaign, closing notice or batch.", "inspect batch.htr"),
     "doctor": CommandEntry("doctor", "Check whether this machine has all that halftruth needs.", "doctor"),
     "completion": CommandEntry("completion", "Complete commands, options and campaigns in a shell.", "completion bash"),
     "demo": CommandEntry("demo", "Run a complete session on the answers of 48,842 people.", "demo --out session"),

@@ -36,7 +36,11 @@ from protocol.domain import Line
     show_default=True,
     help="Folder in which a new folder for the session's files is made.",
 )
-@click.option("--page", is_flag=True, help="Instead, make a small study and serve its page on this machine.")
+@click.option(
+    "--page",
+    is_flag=True,
+    help="Make a small study and serve its page on this machine, instead of running the session.",
+)
 def demo(out: Path, page: bool) -> None:
     """Run a complete session: a survey with the real answers of 48,842 people (UCI Adult), and an attack on it.
 
@@ -62,8 +66,8 @@ def demo(out: Path, page: bool) -> None:
         _ask_a_number()
     pictures = ", ".join(str(folder / f"{name}.png") for name in ("poster", "education", "education-lip", "age"))
     shell.say(f"\nPictures: {pictures}")
-    shell.say("Words of the tables, such as nat, LDP and projection: docs/GLOSSARY.md")
-    shell.say("To answer such a question yourself, in a browser: halftruth demo --page")
+    shell.say("docs/GLOSSARY.md explains the words in the tables, such as nat, LDP and projection.")
+    shell.say("With `halftruth demo --page` you answer such a question yourself, in a browser.")
 
 
 def _serve_page(folder: Path, *days: str) -> None:
@@ -124,14 +128,17 @@ def _author_and_answer() -> None:
 
 
 def _estimate(campaign: str) -> Estimate:
-    _explain("The true shares, and the shares estimated from the perturbed answers.")
+    _explain("The analyst estimates the shares from the perturbed answers, and compares them with the true shares.")
     words = ("estimate", campaign, "--truth", "counts.csv", "--plot", f"{campaign}.png")
     found: Estimate = _run("--study", "lib", *words)
     return found
 
 
 def _attack() -> None:
-    _explain("An attacker uploads copies, garbage, and altered, foreign, expired and surplus reports.")
+    _explain(
+        "An attacker uploads copies of reports, random bytes, and reports that are altered, signed with an unknown\n"
+        "key, too late, or over the quota."
+    )
     signed = Study.open(Path("lib")).campaign("education")
     attack = demonstration.attack(signed, Path("batch.htr").read_bytes())
     Path("attack.htr").write_bytes(attack.batch)
@@ -151,15 +158,15 @@ def _attack() -> None:
 
 def _again_with_a_prior() -> None:
     _explain(
-        "The same question, if shares were published before: local information privacy (LIP), which limits how much a\n"
-        "report changes the probability of an answer, with these shares as public prior."
+        "An earlier survey published shares. The same question is asked again under local information privacy (LIP),\n"
+        "which limits how much a report changes the probability of an answer. The public prior is the published shares."
     )
     _sign("education-lip")
     _answer("education-lip", "counts.csv", "lip.htr", "lip.pub")
 
 
 def _compare(without: Estimate, with_prior: Estimate) -> None:
-    domain = without.terms.domain
+    domain = without.campaign.domain
     truth = read_truth(Path("counts.csv"), domain).shares(domain)
     before, after = (f"{total_variation(found.share, truth):.2%}" for found in (without, with_prior))
     shell.say(
@@ -176,11 +183,12 @@ def _ask_a_number() -> None:
     _sign("age")
     _answer("age", "ages.csv", "age.htr", "age.pub")
     _explain(
-        "The estimated and the true shares of ages, with a picture. Then quantiles, the mean, and shares of age groups."
+        "The first command prints estimated and true quantiles, the mean and shares of age groups, and draws them.\n"
+        "The second command prints three quantiles, the mean and shares of other age groups."
     )
     found: Estimate = _run("--study", "lib", "estimate", "age", "--truth", "ages.csv", "--plot", "age.png")
     asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
-    domain = found.terms.domain
+    domain = found.campaign.domain
     if not isinstance(domain, Line):
         raise TypeError("the campaign that asks for ages does not ask for numbers")
     truth = read_truth(Path("ages.csv"), domain).shares(domain)

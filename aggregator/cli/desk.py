@@ -55,7 +55,7 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
         closed = Study.open(shell.study_folder(ctx)).close_early(data)
         moment = datetime.datetime.fromtimestamp(closed.closes or 0, datetime.UTC).isoformat()
         if as_json:
-            shell.print_json({"name": closed.name, "id": closed.campaign.id.hex(), "closed_early": closed.closes})
+            shell.print_json({"name": closed.name, "id": closed.signed.id.hex(), "closed_early": closed.closes})
         else:
             shell.say(f"{closed.name}  early closing at {moment}")
         return
@@ -67,9 +67,9 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     # A campaign that the study already has keeps its name.
     name = next(listed.name for listed in study.listed() if listed.id == signed.id.hex())
     if as_json:
-        shell.print_json({"name": name, "title": signed.terms.title, "id": signed.id.hex()})
+        shell.print_json({"name": name, "title": signed.campaign.title, "id": signed.id.hex()})
     else:
-        shell.say(f"{name}  {signed.terms.title!r}, id {signed.id.hex()}")
+        shell.say(f"{name}  {signed.campaign.title!r}, id {signed.id.hex()}")
 
 
 @halftruth.command()
@@ -126,9 +126,9 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
     else:
         shell.say(f"{quantity(revoked, 'key')} revoked" + (f" from period {since} on" if since else ""))
     if counted:
-        what = f"of period {since} and later ones" if since else "under these keys"
+        what = f", of period {since} and later periods" if since else ""
         shell.warn(
-            f"counted before, and still counted: {quantity(counted, 'output')} {what}; `halftruth --study "
+            f"the study still counts {quantity(counted, 'output')} under these keys{what}; `halftruth --study "
             f"{study.path} rebuild --afresh --out NEW` makes a study without these outputs"
         )
     if not revoked:
@@ -142,7 +142,9 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
 @halftruth.command()
 @click.argument("paths", type=shell.batches, nargs=-1)
 @click.option(
-    "--threads", type=WholeNumber(min=1), help="Number of verifying threads or processes. [default: one per core]"
+    "--threads",
+    type=WholeNumber(min=1),
+    help="Number of verifying threads or processes. [default: one for each processor]",
 )
 @options.engine
 @shell.as_json

@@ -42,7 +42,6 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
     from aggregator.estimate.result import Estimate
-    from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.trend import Trend
     from aggregator.estimate.weighting import KnownMargin
@@ -65,7 +64,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
 @options.plot("Draw the shares with their intervals (a map for grids and for tables of two questions)")
 @click.option("--report", type=shell.writable, help="Write the estimate as a page, one self-contained HTML file.")
 @click.option(
-    "--period", type=WholeNumber(min=0), help="Estimate one period. [default: the latest report of each device]"
+    "--period", type=WholeNumber(min=0), help="Estimate one period. [default: the latest period of each device]"
 )
 @click.option(
     "--by",
@@ -80,9 +79,10 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     metavar="SPANS",
 )
 @click.option(
-    "--between",
+    "--ends",
+    type=options.SpanList(),
     metavar="A,B",
-    help="The share of people from value A to value B. With --by period: the two periods to compare.",
+    help="With --by period: the two periods to compare. [default: the first and the last]",
 )
 @click.option("--steps", is_flag=True, help="With --by period: also the change from each period to the next.")
 @click.option("--where", help="Only this class of people.", metavar="class=NAME")
@@ -119,6 +119,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     "--bins", metavar="V,...", help="The shares of people between these values; an edge belongs to the upper bin."
 )
 @click.option("--above", metavar="V", help="The share of people above this value.")
+@click.option("--between", metavar="A,B", help="The share of people from value A to value B.")
 @click.option("--sum", "total", is_flag=True, help="The sum of a number over the reports, or over --population.")
 @click.option(
     "--weights", type=shell.existing, help="CSV value,weight: the sum of the weights of all people's answers."
@@ -154,7 +155,7 @@ def estimate(
     period or --by class, the command prints these numbers for each period or class, and the differences.
 
     With --by period and none of these options, the command prints the estimate of each period (for the goal mean: the
-    mean; for the wave mechanism: also quantiles and ranges) and the change from the first to the last. --between A,B
+    mean; for the wave mechanism: also quantiles and ranges) and the change from the first to the last. --ends A,B
     compares two other periods, --steps adds the change from each period to the next, and --value prints one value only.
 
     A form needs --question for one question, --cross for the table of two questions, or --report for a page of all
@@ -165,7 +166,7 @@ def estimate(
     """
     chosen = EstimateOptions("json" if as_json else output_format, **typed)
     chosen.require_compatible()
-    name, ends = chosen.class_name, chosen.ends
+    name = chosen.class_name
 
     from aggregator.cli.one_number import NumberRequest, one_number, print_answer
     from aggregator.estimate.classes import signed_within
@@ -174,17 +175,17 @@ def estimate(
 
     study = Study.open(shell.study_folder(ctx))
     signed = study.campaign(campaign)
-    terms = signed.terms
-    require_form(terms, chosen.questions, page=chosen.report is not None)
+    classes = signed.campaign.classes
+    require_form(signed.campaign, chosen.questions, page=chosen.report is not None)
     if chosen.period is not None:
-        options.require_period(terms, chosen.period)
-    if name is not None and not terms.classes:
-        raise click.UsageError(f"{terms.title!r} has no classes of people: leave out --where")
+        options.require_period(signed.campaign, chosen.period)
+    if name is not None and not classes:
+        raise click.UsageError(f"{signed.campaign.title!r} has no classes of people: leave out --where")
     with engine_of(chosen.engine_name) as engine:
-        margins = () if chosen.margins_file is None else read_population(chosen.margins_file, terms)
-        if isinstance(terms.domain, Form):
-            return _of_form(chosen, ends, study, engine, signed, margins)
-        course = _course(chosen, ends, study, engine, signed) if chosen.by else None
+        margins = () if chosen.margins_file is None else read_population(chosen.margins_file, signed.campaign)
+        if isinstance(signed.campaign.domain, Form):
+            return _of_form(chosen, study, engine, signed, margins)
+        course = _course(chosen, study, engine, signed) if chosen.by else None
         if course is not None and chosen.report is None:
             return course
         tally = engine.tally(study, signed, chosen.period)
@@ -195,16 +196,15 @@ def estimate(
         request = NumberRequest(
             chosen.value, chosen.mean, chosen.weights, chosen.offset, chosen.population, chosen.coefficients
         )
-        answer = one_number(request, signed.terms, tally, chosen.confidence, margins)
-        print_answer(answer, chosen.output_format, signed.terms, name, tally.reports)
+        answer = one_number(request, signed.campaign, tally, chosen.confidence, margins)
+        print_answer(answer, chosen.output_format, signed.campaign, name, tally.reports)
         return answer
-    found = _distribution(chosen, signed, tally, margins, terms.classes, course)
+    found = _distribution(chosen, signed, tally, margins, classes, course)
     return found if course is None else course
 
 
 def _of_form(
     chosen: EstimateOptions,
-    ends: list[Span] | None,
     study: Study,
     engine: Engine,
     signed: SignedCampaign,
@@ -219,7 +219,9 @@ def _of_form(
         write_form_page(chosen.report, signed, tally, chosen.period, chosen.confidence, margins)
         return None
     if chosen.by == "period":
-        return print_form_course(study, engine, signed, request, chosen.periods, ends, chosen.steps, chosen.class_name)
+        return print_form_course(
+            study, engine, signed, request, chosen.periods, chosen.ends, chosen.steps, chosen.class_name
+        )
     tally = engine.tally(study, signed, chosen.period)
     if chosen.by == "class":
         return print_form_classes(signed, tally, request)
@@ -227,24 +229,22 @@ def _of_form(
     return print_form(request, signed, tally, truth_file, chosen.plot, chosen.class_name)
 
 
-def _course(
-    chosen: EstimateOptions, ends: list[Span] | None, study: Study, engine: Engine, signed: SignedCampaign
-) -> Trend | OrderedCourse:
+def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign) -> Trend | OrderedCourse:
     """Print the estimates of each period or class, and their differences, and return them."""
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
     from aggregator.cli.value_names import place_of
     from aggregator.estimate.ordered import has_summary
 
-    terms, name, ranges = signed.terms, chosen.class_name, chosen.ranges
+    campaign, name, ranges = signed.campaign, chosen.class_name, chosen.ranges
     in_order = bool(ranges.named) or ranges.mean
-    if not in_order and chosen.value is None and has_summary(terms):
+    if not in_order and chosen.value is None and has_summary(campaign):
         if chosen.truth_files:
             raise click.UsageError(
                 "--truth cannot be compared with the means and quantiles of several periods or classes: leave out --by"
             )
-        ranges, in_order = Ranges.usual(terms), True
+        ranges, in_order = Ranges.usual(campaign), True
     if in_order:
-        request = CourseRequest(str(chosen.by), chosen.period, chosen.periods, ends, chosen.steps)
+        request = CourseRequest(str(chosen.by), chosen.period, chosen.periods, chosen.ends, chosen.steps)
         course = estimate_course(
             _drawn(ranges, chosen), study, engine, signed, request, chosen.method, chosen.confidence, name
         )
@@ -255,10 +255,10 @@ def _course(
             "--by class needs --quantiles, --cdf, --bins, --above, --between or --mean; for the shares of one class "
             "give --where class=NAME, for the differences of two classes `compare --classes`"
         )
-    truths = [_true_shares(file, terms.domain, terms.classes, name) for file in chosen.truth_files]
-    one = None if chosen.value is None else place_of(terms, chosen.value)
+    truths = [_true_shares(file, campaign.domain, campaign.classes, name) for file in chosen.truth_files]
+    one = None if chosen.value is None else place_of(campaign, chosen.value)
     parts, output = (
-        Course(chosen.periods, ends, chosen.steps, one, truths),
+        Course(chosen.periods, chosen.ends, chosen.steps, one, truths),
         ChangeOutput(chosen.output_format, chosen.plot),
     )
     return show_trend(engine, study, signed, parts, name, chosen.method, chosen.confidence, output)
@@ -315,7 +315,7 @@ def _distribution(
         margins=margins,
     )
     files = chosen.truth_files
-    truth = _true_shares(files[-1], signed.terms.domain, classes, name) if files else None
+    truth = _true_shares(files[-1], signed.campaign.domain, classes, name) if files else None
     if course is None:
         _print_shares(found, tally, chosen.period, chosen.output_format, chosen.plot, truth)
     if chosen.report:
@@ -331,7 +331,9 @@ def _print_shares(
     from aggregator.present.ordered import summary_table
     from aggregator.present.table import estimate_table
 
-    read = summary(tally, found) if has_summary(found.terms) and (output_format in ("table", "json") or plot) else None
+    read = (
+        summary(tally, found) if has_summary(found.campaign) and (output_format in ("table", "json") or plot) else None
+    )
     if output_format == "json":
         shell.print_json(found.as_json() | ({} if read is None else read.numbers()))
     elif output_format == "csv":
@@ -386,10 +388,10 @@ def _write_page(
     from aggregator.author.audit import ask, audit
     from aggregator.present.page import page
 
-    terms = found.terms
+    campaign = found.campaign
     with shell.progress("auditing", None):
         # Levels under other notions are defined for a channel that all people share, which campaigns with classes lack.
-        audited = audit(terms, None if terms.classes else replace(ask(terms), epsilons=()))
+        audited = audit(campaign, None if campaign.classes else replace(ask(campaign), epsilons=()))
     with shell.new_file(path) as file:
         text = page(found, audited, tally, period=period, truth=truth, ordered=ordered, course=course)
         file.write(text.encode("utf-8"))

@@ -40,7 +40,7 @@ class EstimateOptions:
     period: int | None = None
     by: str | None = None
     periods: list[Span] | None = None
-    between: str | None = None
+    ends: list[Span] | None = None
     steps: bool = False
     where: str | None = None
     method: str | None = None
@@ -54,6 +54,7 @@ class EstimateOptions:
     cdf: bool = False
     bins: str | None = None
     above: str | None = None
+    between: str | None = None
     total: bool = False
     weights: Path | None = None
     coefficients: Path | None = None
@@ -79,16 +80,8 @@ class EstimateOptions:
 
     @property
     def ranges(self) -> Ranges:
-        """The requested quantiles and ranges. With --by period, --between names two periods and not a range."""
-        between = None if self.by == "period" else self.between
-        return Ranges(self.quantiles, self.cdf, self.bins, self.above, between, mean=self.mean)
-
-    @property
-    def ends(self) -> list[Span] | None:
-        """The two periods that --between names with --by period; None for the first and the last."""
-        if self.by != "period" or self.between is None:
-            return None
-        return options.SpanList().convert(self.between, None, None)
+        """The requested quantiles and ranges."""
+        return Ranges(self.quantiles, self.cdf, self.bins, self.above, self.between, mean=self.mean)
 
     @property
     def numbers(self) -> list[str]:
@@ -183,7 +176,7 @@ class EstimateOptions:
             "--coefficients takes all classes, offsets and people from its file: leave out --{}",
         )
         yield numbers != ["weights"], ("offset",), "--{} needs --weights"
-        yield not by_period, ("periods", "steps"), "--{} needs --by period"
+        yield not by_period, ("periods", "ends", "steps"), "--{} needs --by period"
         yield not by_period and len(self.truth_files) > 1, ("truth",), "--{} can be repeated only with --by period"
         yield (
             by_period,

@@ -75,14 +75,15 @@ def export(
         shell.say(f"{out}  {rows}, {counted} in {spanned}")
     if found.withheld:
         shell.warn(
-            f"Warning: {quantity(found.withheld, 'report')} left out: their periods or classes have too few devices"
+            f"Warning: the file has no rows for {quantity(found.withheld, 'report')}, because their periods or classes "
+            "have too few devices"
         )
 
 
 def _tallies(study: Study, signed: SignedCampaign) -> Exported:
     counted = study.counts(signed)
     tallies = {}
-    if signed.terms.answers_per_period > 1:
+    if signed.campaign.answers_per_period > 1:
         periods = counted.periods
         spans = study.spans(signed, [(period, period) for period in periods])
         tallies = dict(zip(periods, spans, strict=True))

@@ -45,24 +45,24 @@ def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
     return names
 
 
-def require_form(terms: Campaign, names: tuple[str, ...], *, page: bool = False) -> None:
+def require_form(campaign: Campaign, names: tuple[str, ...], *, page: bool = False) -> None:
     """Refuse --question and --cross for a campaign that is not a form, unknown questions of a form, and a form without
     either option.
 
     Args:
         page: whether a page is written, which covers all questions of a form.
     """
-    if isinstance(terms.domain, Form) and not names and not page:
+    if isinstance(campaign.domain, Form) and not names and not page:
         raise Failure(
-            f"{terms.title!r} is a form: give --question NAME, --cross NAME,NAME or --report; its "
-            f"questions are {', '.join(terms.domain.places)}",
+            f"{campaign.title!r} is a form: give --question NAME, --cross NAME,NAME or --report; its "
+            f"questions are {', '.join(campaign.domain.places)}",
             BAD_DATA,
         )
-    if names and not isinstance(terms.domain, Form):
-        raise Failure(f"{terms.title!r} is not a form: leave out --question and --cross", BAD_DATA)
+    if names and not isinstance(campaign.domain, Form):
+        raise Failure(f"{campaign.title!r} is not a form: leave out --question and --cross", BAD_DATA)
     for name in names:
-        if isinstance(terms.domain, Form) and name not in terms.domain.places:
-            known = ", ".join(terms.domain.places)
+        if isinstance(campaign.domain, Form) and name not in campaign.domain.places:
+            known = ", ".join(campaign.domain.places)
             raise Failure(f"the form has no question {name[:40]!r}; its questions are {known}", BAD_DATA)
 
 
@@ -111,7 +111,7 @@ def print_form(
     from aggregator.estimate.classes import signed_within
     from aggregator.present.forms import form_csv, form_table
 
-    classes = signed.terms.classes
+    classes = signed.campaign.classes
     signed, tally = signed_within(signed, tally, where)
     found = request.estimate(signed, tally, where)
     truth = None
@@ -143,7 +143,7 @@ def print_form_course(
     signed: SignedCampaign,
     request: FormRequest,
     spans: list[Span] | None,
-    between: list[Span] | None,
+    ends: list[Span] | None,
     steps: bool,
     where: str | None,
 ) -> FormCourse:
@@ -154,17 +154,17 @@ def print_form_course(
     from aggregator.estimate.form_course import form_course
 
     chosen = spans_of(study, signed, spans)
-    ends = ends_of(between, chosen)
+    compared = ends_of(ends, chosen)
 
     def one(tally: Tally) -> FormEstimate:
         return request.estimate(*signed_within(signed, tally, where), where)
 
     with shell.tracked("periods", engine.spans(study, signed, chosen), len(chosen)) as tallies:
-        found = form_course(chosen, tallies, one, ends=ends, steps=steps)
+        found = form_course(chosen, tallies, one, ends=compared, steps=steps)
     known = {step.names for step in found.differences}
     changes = [] if found.change is None or found.change.names in known else [found.change]
     _print_sides(found, request, [*changes, *found.differences], found.as_json())
-    warn_left_out([span.name_in_text for span in found.few], signed.terms.minimum_reports)
+    warn_left_out([span.name_in_text for span in found.few], signed.campaign.minimum_reports)
     if found.change is None:
         warn_single(found.sides[0][0].name_in_text)
     for span, each in found.sides:
@@ -179,11 +179,11 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormReques
     from aggregator.cli.spans import warn_left_out
     from aggregator.estimate.form_course import form_classes
 
-    if not signed.terms.classes:
-        raise click.UsageError(f"--by class: {signed.terms.title!r} has no classes of people: leave it out")
+    if not signed.campaign.classes:
+        raise click.UsageError(f"--by class: {signed.campaign.title!r} has no classes of people: leave it out")
     found = form_classes(signed, tally, request.estimate)
     _print_sides(found, request, found.differences, found.as_json())
-    warn_left_out(found.few, signed.terms.minimum_reports)
+    warn_left_out(found.few, signed.campaign.minimum_reports)
     for name, each in found.sides:
         for warning in each.warnings:
             shell.warn(f"Warning: {name}: {warning}")
@@ -211,7 +211,7 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
     from aggregator.present.forms import form_difference_csv, form_difference_table
 
     for side in sides:
-        require_form(side.terms, request.names)
+        require_form(side.unsigned, request.names)
     before, after = (request.estimate(side.signed, side.tally, side.where) for side in sides)
     if before.labels != after.labels:
         raise NotComparable(
@@ -246,7 +246,7 @@ def write_form_page(
     from aggregator.present.form_page import form_page
 
     with shell.progress("estimating", None):
-        text = form_page(signed, audit(signed.terms), tally, period=period, confidence=confidence, margins=margins)
+        text = form_page(signed, audit(signed.campaign), tally, period=period, confidence=confidence, margins=margins)
     with shell.new_file(path) as file:
         file.write(text.encode("utf-8"))
     shell.warn(f"{path}  written")

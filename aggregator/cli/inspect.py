@@ -39,33 +39,33 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
     except BadData as error:
         raise Failure(f"{file}: {error}", BAD_DATA) from None
     if isinstance(found, CampaignFile):
-        terms = found.terms
+        campaign = found.campaign
         claims = {
-            "title": terms.title,
-            "question": terms.question,
-            "purpose": terms.purpose,
-            "organisation": terms.organisation,
-            **study_facts(terms),
+            "title": campaign.title,
+            "question": campaign.question,
+            "purpose": campaign.purpose,
+            "organisation": campaign.organisation,
+            **study_facts(campaign),
             "id": found.id.hex(),
             "author_key_id": found.author.hex(),
             **_verified(data, found.author, [shell.author_key(path) for path in trust]),
             "bytes": found.size,
-            "opens": _date(terms.opens),
-            "closes": _date(terms.closes),
-            "periods": terms.periods,
-            "answers_per_period": terms.answers_per_period,
-            "minimum_reports": terms.minimum_reports,
-            "enrolment": terms.enrolment,
+            "opens": _date(campaign.opens),
+            "closes": _date(campaign.closes),
+            "periods": campaign.periods,
+            "answers_per_period": campaign.answers_per_period,
+            "minimum_reports": campaign.minimum_reports,
+            "enrolment": campaign.enrolment,
         }
         if as_json:
-            shell.print_json(claims | {"certificate": certificate_facts(terms)})
+            shell.print_json(claims | {"certificate": certificate_facts(campaign)})
             return
         for name, claim in claims.items():
             if isinstance(claim, list):
                 claim = ", ".join(claim)
             if claim != "":
                 shell.say(f"{name.replace('_', ' '):>20}  {claim}")
-        shell.console().print(certificate_table(terms))
+        shell.console().print(certificate_table(campaign))
     elif isinstance(found, ClosingFile):
         claims = {
             "closes": _date(found.closing.closes),

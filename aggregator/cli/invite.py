@@ -52,29 +52,31 @@ def invite(
     to join, except a code if the campaign accepts enrolled devices only.
     """
     known = signed.named_campaign(ctx, what, trust)
-    campaign = known.campaign
-    link = invitation(campaign, int(time.time()), address, known.closes)
+    link = invitation(known.signed, int(time.time()), address, known.closes)
     if out is not None:
         from aggregator.invite.content import PosterContent
         from aggregator.invite.poster import draw_poster, undrawn  # matplotlib takes a second to load
         from aggregator.invite.wording import missing_texts
 
-        content = PosterContent.of(campaign, link, language, known.closes)
+        content = PosterContent.of(known.signed, link, language, known.closes)
         drawn = draw_poster(content, out.suffix.lower().removeprefix("."))
         with shell.new_file(out) as file:
             file.write(drawn)
-        for sentence in missing_texts(campaign.terms, language) if language else ():
+        for sentence in missing_texts(known.signed.campaign, language) if language else ():
             shell.warn(f"Warning: {sentence}")
         if missing := undrawn(content):
-            shell.warn(f"Warning: the poster does not show these letters correctly: {' '.join(missing)}")
+            shell.warn(
+                f"Warning: the poster does not show these letters correctly: {' '.join(missing)}. Make your own poster "
+                "with the link"
+            )
     if link.address.startswith("http:"):
         shell.warn(f"Warning: {link.host} is this machine, so the link works on this machine only")
-    if campaign.terms.enrolment == "enrolled":
+    if known.signed.campaign.enrolment == "enrolled":
         shell.warn(
             "Warning: the campaign accepts enrolled devices only, so people also need a code: see `halftruth codes`"
         )
     if as_json:
-        made = {"link": str(link), "address": link.address, "host": link.host, "id": campaign.id.hex()}
+        made = {"link": str(link), "address": link.address, "host": link.host, "id": known.signed.id.hex()}
         fingerprint = link.fingerprint_text
         shell.print_json(made | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
         return

@@ -16,8 +16,8 @@ from aggregator.estimate.coefficients import sum_by_class
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin
 from aggregator.families.decoder import Floats
-from aggregator.present.document import answer_csv
-from aggregator.present.table import answer_table
+from aggregator.present.document import query_csv
+from aggregator.present.table import query_table
 from protocol.campaign import Campaign
 from protocol.domain import Dates, Items, Line
 
@@ -42,7 +42,7 @@ class NumberRequest:
 
 
 def one_number(
-    request: NumberRequest, terms: Campaign, tally: Tally, confidence: float, margins: Sequence[KnownMargin] = ()
+    request: NumberRequest, campaign: Campaign, tally: Tally, confidence: float, margins: Sequence[KnownMargin] = ()
 ) -> query.QueryResult:
     """Return the requested number with its interval.
 
@@ -57,49 +57,50 @@ def one_number(
         NotInvertible: the channel has no unbiased estimate.
     """
     if request.coefficients is not None:
-        each = read_coefficients(request.coefficients, terms)
-        return sum_by_class(terms, tally, _numbers(request, terms), each, confidence=confidence)
+        each = read_coefficients(request.coefficients, campaign)
+        return sum_by_class(campaign, tally, _numbers(request, campaign), each, confidence=confidence)
     if request.value is not None:
-        place = place_of(terms, request.value)
-        answer = query.value_share(terms, tally, place.number, resolution=place.resolution, confidence=confidence)
+        place = place_of(campaign, request.value)
+        answer = query.value_share(campaign, tally, place.number, resolution=place.resolution, confidence=confidence)
         if request.population is None:
             return answer
         return answer.times(request.population, answer.query.replace("share of", "people with", 1))
     if request.mean:
-        return query.mean(terms, tally, confidence=confidence, margins=margins)
+        return query.mean(campaign, tally, confidence=confidence, margins=margins)
     if request.weights is None:
-        _require_sum(terms)
-        return query.total(terms, tally, population=request.population, confidence=confidence)
-    numbers = weights_of(request.weights, terms.domain)
+        _require_sum(campaign)
+        return query.total(campaign, tally, population=request.population, confidence=confidence)
+    numbers = weights_of(request.weights, campaign.domain)
     return query.weighted_sum(
-        terms, tally, numbers, offset=request.offset, population=request.population, confidence=confidence
+        campaign, tally, numbers, offset=request.offset, population=request.population, confidence=confidence
     )
 
 
-def _numbers(request: NumberRequest, terms: Campaign) -> Floats:
+def _numbers(request: NumberRequest, campaign: Campaign) -> Floats:
     """Return for each value of the domain the number that is summed over people."""
     if request.weights is not None:
-        return weights_of(request.weights, terms.domain)
+        return weights_of(request.weights, campaign.domain)
     if request.value is None:
-        _require_sum(terms)
-        return np.array(query.points_of(terms))
-    size = terms.domain.count if isinstance(terms.domain, Items) else terms.domain.size
-    one: Floats = np.eye(size)[place_of(terms, request.value).number]
+        _require_sum(campaign)
+        return np.array(query.points_of(campaign))
+    size = campaign.domain.count if isinstance(campaign.domain, Items) else campaign.domain.size
+    one: Floats = np.eye(size)[place_of(campaign, request.value).number]
     return one
 
 
-def _require_sum(terms: Campaign) -> None:
+def _require_sum(campaign: Campaign) -> None:
     """Refuse answers that are not numbers."""
-    if isinstance(terms.domain, Dates):
-        raise query.NotANumber(f"{terms.title!r} asks for days, which have no sum: use --mean")
-    if not isinstance(terms.domain, Line):
+    if isinstance(campaign.domain, Dates):
+        raise query.NotANumber(f"{campaign.title!r} asks for dates, which have no sum: use --mean")
+    if not isinstance(campaign.domain, Line):
         raise query.NotANumber(
-            f"{terms.title!r} asks for {terms.domain.kind}, which have no sum: give each value a weight with --weights"
+            f"{campaign.title!r} asks for {campaign.domain.kind}, which have no sum: "
+            "give each value a weight with --weights"
         )
 
 
 def print_answer(
-    answer: query.QueryResult, output_format: str, terms: Campaign, name: str | None, reports: int
+    answer: query.QueryResult, output_format: str, campaign: Campaign, name: str | None, reports: int
 ) -> None:
     """Print a number as a table, as JSON or as CSV.
 
@@ -108,8 +109,8 @@ def print_answer(
         name: the class of people; None for everybody.
     """
     if output_format == "json":
-        shell.print_json({"campaign": terms.title, "class": name, "reports": reports} | answer.as_json())
+        shell.print_json({"campaign": campaign.title, "class": name, "reports": reports} | answer.as_json())
     elif output_format == "csv":
-        shell.say(answer_csv(answer).rstrip())
+        shell.say(query_csv(answer).rstrip())
     else:
-        shell.console().print(answer_table(answer, terms, reports))
+        shell.console().print(query_table(answer, campaign, reports))

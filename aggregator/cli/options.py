@@ -84,14 +84,14 @@ method = click.option(
 )
 
 confidence = click.option(
-    "--confidence", type=Number(0.5, 0.9999), default=0.95, show_default=True, help="Confidence of the intervals."
+    "--confidence", type=Number(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals."
 )
 
 
-def require_period(terms: Campaign, period: int) -> None:
+def require_period(campaign: Campaign, period: int) -> None:
     """Refuse a period that a campaign does not have."""
-    if period >= terms.periods:
-        raise click.UsageError(f"{terms.title!r} has no period {period:,}: it has {all_periods(terms.periods)}")
+    if period >= campaign.periods:
+        raise click.UsageError(f"{campaign.title!r} has no period {period:,}: it has {all_periods(campaign.periods)}")
 
 
 def require_picture(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:

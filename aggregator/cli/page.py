@@ -31,13 +31,16 @@ def page(ctx: click.Context, what: str, trust: Path | None, out: Path, download:
     without a file.
     """
     known = signed.named_campaign(ctx, what, trust)
-    made = page_file(known.campaign, int(time.time()), closing=known.closing, download=download).encode()
+    made = page_file(known.signed, int(time.time()), closing=known.closing, download=download).encode()
     with shell.new_file(out) as file:
         file.write(made)
-    addresses = known.campaign.terms.addresses
+    addresses = known.signed.campaign.addresses
     if as_json:
-        facts = {"file": str(out), "bytes": len(made), "id": known.campaign.id.hex(), "addresses": list(addresses)}
+        facts = {"file": str(out), "bytes": len(made), "id": known.signed.id.hex(), "addresses": list(addresses)}
         shell.print_json(facts | {"script": page_code().script_source.strip("'")})
         return
     shell.say(f"{out}  {len(made):,} bytes, sends to {', '.join(addresses) or 'no address: people save their reports'}")
-    shell.warn("Warning: some browsers let other local files read the data of this page, the device's key included.")
+    shell.warn(
+        "Warning: some browsers let other local files read the data of this page, the device's key included: if "
+        "possible, serve the page with `halftruth receive`"
+    )

@@ -59,7 +59,9 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
     help="CSV value,count: the prior, for LIP. With --values, the values are 1, 2, 3 and so on.",
 )
 @click.option(
-    "--radius", type=Number(0, 1), help="With --prior: the maximum error of the prior, as a total variation distance."
+    "--radius",
+    type=Number(0, 1),
+    help="With --prior: the maximum error of the prior, as a total variation distance (see docs/GLOSSARY.md).",
 )
 @click.option(
     "--bits",
@@ -97,7 +99,8 @@ def plan(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare all mechanisms for a question: exact expected error, bits, people needed, and which one is chosen.
+    """Compare all mechanisms for a question: expected error, bits, people needed, and which one is chosen. Errors are
+    exact, except those of deciles, distributions and ranges, which are simulated.
 
     Describe the question by a DRAFT, or by --values or --number together with --epsilon and at most one of
     --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. The

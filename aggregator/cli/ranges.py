@@ -47,17 +47,17 @@ class Ranges:
     mean: bool = False
 
     @classmethod
-    def usual(cls, terms: Campaign) -> Ranges:
+    def usual(cls, campaign: Campaign) -> Ranges:
         """Return the defaults for comparisons: the mean if the campaign has one, and for a wave also five quantiles
         and a few bins."""
         from aggregator.estimate.bins import FEW, bin_starts
         from aggregator.estimate.ordered import has_mean, is_wave
 
-        if not is_wave(terms):
-            return cls(mean=has_mean(terms))
-        domain = terms.domain
+        if not is_wave(campaign):
+            return cls(mean=has_mean(campaign))
+        domain = campaign.domain
         starts = tuple(domain.parse(domain.label(start)) for start in bin_starts(domain, FEW))
-        return cls(".1,.25,.5,.75,.9", starts=starts, mean=has_mean(terms))
+        return cls(".1,.25,.5,.75,.9", starts=starts, mean=has_mean(campaign))
 
     @property
     def named(self) -> list[str]:
@@ -83,7 +83,7 @@ class CourseRequest:
 
     Attributes:
         by: ``period`` or ``class``.
-        period: the period, for estimates by class only; None for the latest answer of each device.
+        period: the period, for estimates by class only; None for the latest period of each device.
         spans: spans of periods; None for every period that has reports.
         ends: the two spans to compare; None for the first and the last.
         steps: whether to add the difference from each span to the next.
@@ -108,7 +108,7 @@ def estimate_ranges(
     """Estimate the requested quantiles and ranges of one tally."""
     from aggregator.estimate.ordered import NotOrdered, ordered
 
-    domain, parts = signed.terms.domain, ranges.require_parts()
+    domain, parts = signed.campaign.domain, ranges.require_parts()
     between = [] if ranges.between is None else _answers(domain, ranges.between, "between")
     if len(between) not in (0, 2):
         raise click.UsageError(f"--between must be the two ends of a range, as in 30,40, not {ranges.between!r}")
@@ -189,7 +189,7 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
         for table in course_tables(printed):
             shell.console().print(table)
     few = [side.name_in_text for side in course.sides if side.found is None]
-    warn_left_out(few, course.known[0][1].found.terms.minimum_reports)
+    warn_left_out(few, course.known[0][1].found.campaign.minimum_reports)
     if not course.differences:
         warn_single(course.known[0][0].name_in_text)
     for side, found in course.known:

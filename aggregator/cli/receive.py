@@ -52,8 +52,9 @@ def receive(
 ) -> None:
     """Receive uploads over HTTP until stopped, and store them in the study's inbox; `ingest` without PATHS counts them.
 
-    A device gets an acknowledgement when its upload is on the disk. Addresses of clients and times of uploads are not
-    recorded.
+    A device gets an acknowledgement when its upload is on the disk. Addresses of clients are not stored. Times of
+    uploads are not stored either, but until `ingest`, the file system has the time at which each upload's file was
+    made.
     """
     if (tls_cert is None) != (tls_key is None):
         raise click.UsageError("only one of --tls-cert and --tls-key is given: give both, or leave out both")

@@ -36,15 +36,17 @@ def anonymity(
     """Compute k-anonymity and l-diversity of FILE (CSV or Parquet), or of the reports of CAMPAIGN in the study.
 
     Rows with equal --known columns form an equivalence class: k is the size of the smallest class, l the smallest
-    number of different --sensitive values in a class. Among reports, those with the same output form an equivalence
-    class; its sensitive values are the answers that can give this output.
+    number of different --sensitive values in a class. Among reports, those with the same output (and, with
+    views, the same view) form an equivalence class; its sensitive values are the answers that can give this output.
+
+    The result has the known values of a smallest class; if k is 1, they are one person's.
     """
     if known:
         found = anonymity_of_table(Path(what), known, sensitive)
     elif ctx.obj is not None:
         study = Study.open(shell.study_folder(ctx))
         signed = study.campaign(what)
-        found = anonymity_of_views([view.channel for view in signed.terms.views], study.tally(signed).by_view)
+        found = anonymity_of_views([view.channel for view in signed.campaign.views], study.tally(signed).by_view)
     else:
         raise click.UsageError(
             "neither --known nor --study is given: a file needs --known columns, a campaign needs --study"

@@ -74,7 +74,9 @@ def reproduce(
         try:
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise OSError(error.errno, f"the folder cannot be created: {error.strerror}", str(out)) from None
+            raise OSError(
+                error.errno, f"the folder cannot be created: {error.strerror}. Name another folder with --out", str(out)
+            ) from None
 
     with shell.progress(paper, STEPS * len(only or names)) as advance:
         document = run(paper, DataFolder(data), seed, quick=quick, only=only, begun=begun, advance=advance)

@@ -135,7 +135,7 @@ def exit_code_of(error: HalftruthError) -> int:
 def _reason(error: OSError) -> str:
     where = f"{error.filename}: " if error.filename else ""
     if error.errno == errno.ENOSPC:
-        return f"{where}the disk is full; nothing half-written was kept. Make room and run the command again"
+        return f"{where}the disk is full. Make room and run the command again"
     return f"{where}{error.strerror or error}"
 
 
@@ -368,7 +368,11 @@ def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
     try:
         opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
     except OSError as error:
-        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from None
+        raise OSError(
+            error.errno,
+            f"cannot be written: {error.strerror}. Name a file in a folder that you may write to",
+            str(path),
+        ) from None
     try:
         with os.fdopen(opened, "wb") as file:
             yield file

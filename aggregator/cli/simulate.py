@@ -33,7 +33,7 @@ from protocol.errors import OutsideSchedule
     "--priors",
     "priors_file",
     type=shell.existing,
-    help="Instead of --truth, if people declare their own priors: CSV whose header names the values, optionally "
+    help="Instead of --truth, in a campaign with declared priors: CSV whose header names the values, optionally "
     "followed by count. Each row has the weights that one person declares; with the column count, the row is for "
     "this number of people. Answers are drawn from the weights; if the first column is named value, it contains the "
     "answers.",
@@ -60,8 +60,7 @@ from protocol.errors import OutsideSchedule
 @click.option(
     "--change",
     type=Number(0, 1),
-    help="With --panel: the probability that a person draws a new answer from the truth, in each period after the "
-    "first. [default: 0]",
+    help="With --panel: the probability that a person draws a new answer, in each period after the first. [default: 0]",
 )
 @shell.as_json
 def simulate(
@@ -83,27 +82,28 @@ def simulate(
     Every simulated device has its own key and random numbers, and signs its report as a real device does. If the
     campaign accepts any device, the batch also contains the devices' enrolments. If it accepts enrolled devices only,
     register the file of --keys with `halftruth enrol`. If the campaign has classes and --truth has no column
-    class, each person's class is drawn uniformly at random. In a campaign for people's own priors, everybody declares
+    class, each person's class is drawn uniformly at random. In a campaign with declared priors, everybody declares
     the shares of --truth; with --priors, each person declares the prior in their row.
 
     With --panel, every device answers in each period. A person keeps their answer from one period to the next with
-    probability 1 - CHANGE, and otherwise draws an answer from the true shares (of their class), which may be the same
-    answer. A device draws one output for each value, and repeats this output when the value occurs again; in a campaign
+    probability 1 - CHANGE. Otherwise they draw an answer, which may be the same one: from the true shares (of their
+    class) or, with --priors, from their own prior (if the file has answers, from those of the people with the same
+    prior). A device draws one output for each value, and repeats this output when the value occurs again; in a campaign
     with transcripts it draws an output for every report.
     """
     data = shell.campaign_file(file)
-    terms = unverified_campaign(data)
+    campaign = unverified_campaign(data)
     if (truth_file is None) == (priors_file is None):
         given = "neither --truth nor --priors is given" if truth_file is None else "--truth and --priors are both given"
         raise click.UsageError(f"{given}: give --truth or, for a campaign with declared priors, --priors")
     if answers_file is not None and priors_file is None:
         raise click.UsageError("--answers needs --priors: with --truth, the file states the answers")
-    truth, drawn = _people_of(terms, truth_file, priors_file, seed)
+    truth, drawn = _people_of(campaign, truth_file, priors_file, seed)
     if answers_file is not None and not drawn:
         raise Failure(f"{priors_file} already states the answers, in its column value: leave out --answers", FAILED)
-    if terms.enrolment == "enrolled" and enrolments_file is None:
+    if campaign.enrolment == "enrolled" and enrolments_file is None:
         raise Failure("this campaign accepts enrolled devices only: give --keys, a file for the enrolments", FAILED)
-    answered = _periods_of(terms, period, panel, periods, change)
+    answered = _periods_of(campaign, period, panel, periods, change)
     if seed is not None:
         shell.warn("Warning: --seed is for experiments only: whoever knows the seed can compute every answer.")
     with ExitStack() as files:
@@ -111,7 +111,7 @@ def simulate(
         enrolments = files.enter_context(shell.new_file(enrolments_file)) if enrolments_file else None
         advance = files.enter_context(shell.progress("devices answer", truth.people))
         for sent in simulation.simulate(
-            terms, campaign_id(data), truth, answered, change or 0.0, seed=seed, processes=os.cpu_count() or 1
+            campaign, campaign_id(data), truth, answered, change or 0.0, seed=seed, processes=os.cpu_count() or 1
         ):
             batch.write(sent.reports)
             if enrolments:
@@ -132,22 +132,22 @@ def simulate(
 
 
 def _people_of(
-    terms: Campaign, truth_file: Path | None, priors_file: Path | None, seed: int | None
+    campaign: Campaign, truth_file: Path | None, priors_file: Path | None, seed: int | None
 ) -> tuple[Truth, str]:
     """Return the true answers and declared priors of the simulated people, and the drawn answers as CSV text ("" if
     none were drawn)."""
     if truth_file is not None:
-        truth = read_truth(truth_file, terms.domain, terms.classes, most=simulation.MOST_PEOPLE)
+        truth = read_truth(truth_file, campaign.domain, campaign.classes, most=simulation.MOST_PEOPLE)
         return truth, ""
     from aggregator import priors_file as priors
 
-    people = priors.read_priors(Path(priors_file or ""), terms, most=simulation.MOST_PEOPLE)
-    truth = priors.truth_of(people, terms.domain, seed)
-    return truth, priors.drawn_answers_csv(truth, terms.domain) if people[0].answer is None else ""
+    people = priors.read_priors(Path(priors_file or ""), campaign, most=simulation.MOST_PEOPLE)
+    truth = priors.truth_of(people, campaign.domain, seed)
+    return truth, priors.drawn_answers_csv(truth, campaign.domain) if people[0].answer is None else ""
 
 
 def _periods_of(
-    terms: Campaign, period: int | None, panel: bool, periods: list[Span] | None, change: float | None
+    campaign: Campaign, period: int | None, panel: bool, periods: list[Span] | None, change: float | None
 ) -> range:
     """Return the periods in which simulated devices answer."""
     if not panel and (periods is not None or change is not None):
@@ -155,14 +155,14 @@ def _periods_of(
     if panel and period is not None:
         raise click.UsageError("--period cannot be combined with --panel: give --periods FIRST-LAST")
     if periods is not None and len(periods) != 1:
-        raise click.UsageError(f"--periods has {len(periods)} spans, and a panel needs one, as in 0-3")
-    current = _period_near(terms, int(time.time())) if period is None else period
+        raise click.UsageError(f"--periods has {len(periods)} spans, but a panel needs a single span, such as 0-3")
+    current = _period_near(campaign, int(time.time())) if period is None else period
     first, last = (0 if panel else current), current
     if periods is not None:
         first, last = periods[0].first, periods[0].last
-    options.require_period(terms, last)
-    if panel and terms.periods == 1:
-        raise click.UsageError(f"--panel needs several periods, and {terms.title!r} has one: leave out --panel")
+    options.require_period(campaign, last)
+    if panel and campaign.periods == 1:
+        raise click.UsageError(f"--panel needs several periods, and {campaign.title!r} has one: leave out --panel")
     if panel and first == last:
         raise click.UsageError(
             f"a panel must answer in at least two periods, not in period {first} only: give --periods FIRST-LAST"
@@ -170,9 +170,9 @@ def _periods_of(
     return range(first, last + 1)
 
 
-def _period_near(terms: Campaign, now: int) -> int:
+def _period_near(campaign: Campaign, now: int) -> int:
     """Return the period at ``now``; the first period if the campaign is not open yet, and the last if it has closed."""
     try:
-        return terms.period_at(now)
+        return campaign.period_at(now)
     except OutsideSchedule:
-        return 0 if now < terms.opens else terms.periods - 1
+        return 0 if now < campaign.opens else campaign.periods - 1

@@ -1,4 +1,4 @@
-"""Options that select periods of a campaign: --periods and --between."""
+"""Options that select periods of a campaign: --periods and --ends."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ def spans_of(study: Study, signed: SignedCampaign, periods: list[Span] | None) -
     """Return the spans of the option --periods; without the option, one for every period that has reports."""
     spans = _periods_of(study, signed) if periods is None else periods
     for span in spans:
-        options.require_period(signed.terms, span.last)
+        options.require_period(signed.campaign, span.last)
     return spans
 
 
-def ends_of(between: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span] | None:
-    """Return the two spans of the option --between; None without the option."""
-    if between is None:
+def ends_of(ends: list[Span] | None, spans: Sequence[Span]) -> tuple[Span, Span] | None:
+    """Return the two spans of the option --ends; None without the option."""
+    if ends is None:
         return None
     names = ", ".join(span.name for span in spans[:20])
-    if len(between) != 2 or between[0] == between[1] or any(span not in spans for span in between):
-        raise click.UsageError(f"--between must be two different spans of these, with a comma between: {names}")
-    return between[0], between[1]
+    if len(ends) != 2 or ends[0] == ends[1] or any(span not in spans for span in ends):
+        raise click.UsageError(f"--ends must name two different spans, separated by a comma; the spans are: {names}")
+    return ends[0], ends[1]
 
 
 def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
     """Return one span for every period that has reports."""
     counted = study.periods(signed)
     if not counted:
-        raise NotEnough(f"{signed.terms.title!r} has no reports yet: run `halftruth ingest`")
+        raise NotEnough(f"{signed.campaign.title!r} has no reports yet: run `halftruth ingest`")
     if len(counted) > MOST_SPANS:
         last = max(counted)
         raise click.UsageError(
@@ -56,7 +56,8 @@ def warn_left_out(names: Sequence[str], minimum: int) -> None:
     if names:
         more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
         shell.warn(
-            f"Warning: fewer than {quantity(minimum, 'device')}, so left out: {', '.join(names[:MOST_NAMES])}{more}"
+            f"Warning: each of these has fewer than {quantity(minimum, 'device')} and is left out: "
+            f"{', '.join(names[:MOST_NAMES])}{more}"
         )
 
 

@@ -49,8 +49,8 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
     for one in done:
         if one.left:
             shell.warn(
-                f"Warning: partitions of {one.table} that were not merged, because other processes write to them: "
-                f"{one.left}; compact again later"
+                f"Warning: {quantity(one.left, 'partition')} of {one.table} could not be merged, because other "
+                "processes write to this table; compact again later"
             )
     if as_json:
         shell.print_json({one.table: one.as_json() for one in done})
@@ -88,10 +88,13 @@ def _text(size: Size) -> str:
 @click.option(
     "--afresh",
     is_flag=True,
-    help="Copy no rows from the old tables: count the signed reports again, without those of revoked keys.",
+    help="Copy no counted reports and no refusals from the old tables: count the signed reports again, without those "
+    "of revoked keys.",
 )
 @click.option("--count-revoked", is_flag=True, help="Count the reports of revoked keys too.")
-@click.option("--threads", type=WholeNumber(min=1), help="Number of verifying threads. [default: one per core]")
+@click.option(
+    "--threads", type=WholeNumber(min=1), help="Number of verifying threads. [default: one for each processor]"
+)
 @shell.as_json
 @shell.in_study
 def rebuild(

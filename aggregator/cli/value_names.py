@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from aggregator.families.decoder import Floats
 
 
-def place_of(terms: Campaign, text: str) -> Place:
+def place_of(campaign: Campaign, text: str) -> Place:
     """Return the value that ``text`` names, or the district of a coarser resolution with this label.
 
     Raises:
         Failure: no value and no district has this name.
     """
-    domain = terms.domain
+    domain = campaign.domain
     try:
         return Place(FINEST, _value(domain, domain.parse(text)))
     except NotInDomain as error:
-        for view in terms.views:
+        for view in campaign.views:
             for z in range(view.map.inputs(domain)):
                 if view.map.label(domain, z) == text:
                     return Place(name_of(view.map), z)
-        also = ", and no district has this name" if len(terms.views) > 1 else ""
+        also = ", and no district has this name" if len(campaign.views) > 1 else ""
         raise Failure(f"--value: {not_a_value(domain, text, error)}{also}", BAD_DATA) from None
 
 

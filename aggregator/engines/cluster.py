@@ -8,8 +8,8 @@ crash, a lost worker or another writer has the same effects as with a single pro
     introduce   verify enrolments; register their keys                              workers; driver
     examine     verify and parse reports; sort them into shards by key              workers
     settle      find the free slots of each shard, at one version of the table      workers
-    append      one commit a round if the table still has that version, or settle   driver
-                again
+    append      commit the rows of a round of pieces if the table still has that    driver
+                version; otherwise settle them again
 
 Pieces are settled in the order in which they were read, so the first of two copies of a report counts, as with the
 local engine. The files and the study must be on storage that all machines can read under the same paths.
@@ -63,15 +63,13 @@ class Cluster:
 
     Attributes:
         piece_bytes, round_outputs: see ``PIECE_BYTES`` and ``ROUND_OUTPUTS``.
-        travelled: the number of bytes of verified outputs that the last ingest sorted into shards.
+        travelled: the number of bytes of the valid reports that workers packed for sending in the last ingest.
     """
 
     workers: Workers
     piece_bytes: int = PIECE_BYTES
     round_outputs: int = ROUND_OUTPUTS
     travelled: int = 0
-
-    # Ingest
 
     def ingest(
         self, study: Study, paths: Iterable[str | Place], *, now: int, progress: Callable[[int], None] | None = None
@@ -200,35 +198,33 @@ class Cluster:
         totals.take_reports(steps.merged([found.outcome for _, found in round_] + [one.outcome for one in settled]))
         pa.default_memory_pool().release_unused()
 
-    # Tallies
-
-    def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
+    def tally(self, study: Study, signed: SignedCampaign, period: int | None = None) -> Tally:
         """Return the tally of a period, or of each device's latest period; the counts are equal to those of
         ``aggregator.estimates.Estimates.tally``.
 
         Raises:
             EngineError, StudyError
         """
-        return next(self._tallies(study, campaign, [period]))
+        return next(self._tallies(study, signed, [period]))
 
-    def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+    def spans(self, study: Study, signed: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
         """Yield the tally of each span of periods; the counts are equal to those of
         ``aggregator.estimates.Estimates.spans``.
 
         Raises:
             EngineError, StudyError
         """
-        return self._tallies(study, campaign, spans)
+        return self._tallies(study, signed, spans)
 
-    def _tallies(self, study: Study, campaign: SignedCampaign, spans: Sequence[Chosen]) -> Iterator[Tally]:
+    def _tallies(self, study: Study, signed: SignedCampaign, spans: Sequence[Chosen]) -> Iterator[Tally]:
         """Yield the tally of each period or span, all from one version of the table."""
-        study_version, name = self._require_shared(study), campaign.id.hex()
+        study_version, name = self._require_shared(study), signed.id.hex()
         table = tables.snapshot(study_version.path / REPORTS)
         files = tables.data_files(study_version.path / REPORTS, table)
         rows = sum(file.rows for file in files if file.partition["campaign"] == name)
         threads = self.workers.threads()
         shards = 1 << (max(rows // TALLY_ROWS, min(threads, MOST_SHARDS)) - 1).bit_length()
-        rejected = MappingProxyType(study.rejected(campaign))
+        rejected = MappingProxyType(study.rejected(signed))
         jobs = (
             (study_version, table.version(), shard, shards, name, chosen) for chosen in spans for shard in range(shards)
         )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # only type checkers import them: the check of an engine's na
 
 
 class EngineError(HalftruthError):
-    """The engine is not installed, cannot be reached, or has lost its workers."""
+    """The engine is missing or cannot be reached, or its workers cannot do the work. The text names the reason."""
 
 
 class Engine(Protocol):
@@ -27,9 +27,9 @@ class Engine(Protocol):
     ) -> IngestResult:
         """Verify, deduplicate and count reports; see ``aggregator.intake.ingest.ingest``."""
 
-    def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
+    def tally(self, study: Study, signed: SignedCampaign, period: int | None = None) -> Tally:
         """Return the tally of a period, or of each device's latest period; see
         ``aggregator.estimates.Estimates.tally``."""
 
-    def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+    def spans(self, study: Study, signed: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
         """Yield the tally of each span of periods; see ``aggregator.estimates.Estimates.spans``."""

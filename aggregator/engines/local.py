@@ -32,10 +32,10 @@ class Local:
         """Verify, deduplicate and count reports."""
         return intake.ingest(study, paths, now=now, threads=self.threads, progress=progress)
 
-    def tally(self, study: Study, campaign: SignedCampaign, period: int | None = None) -> Tally:
+    def tally(self, study: Study, signed: SignedCampaign, period: int | None = None) -> Tally:
         """Return the tally of a period, or of each device's latest period."""
-        return study.tally(campaign, period)
+        return study.tally(signed, period)
 
-    def spans(self, study: Study, campaign: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
+    def spans(self, study: Study, signed: SignedCampaign, spans: Sequence[tuple[int, int]]) -> Iterator[Tally]:
         """Yield the tally of each span of periods."""
-        return study.spans(campaign, spans)
+        return study.spans(signed, spans)

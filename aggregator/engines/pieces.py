@@ -97,7 +97,7 @@ def _bytes_of(study: Study, outputs: int) -> int:
     campaign."""
     least = []
     for known in study.campaigns():
-        answers, bits = known.campaign.terms.answers_per_period, known.campaign.terms.output_bits
+        answers, bits = known.signed.campaign.answers_per_period, known.signed.campaign.output_bits
         least.append((100 + answers * bits // 8) * outputs // answers)
     return max(2**16, min(least, default=PIECE_BYTES))
 

@@ -40,7 +40,7 @@ from protocol.envelope import Kind
 _CANDIDATE_OUTPUTS = 2**20
 """Approximate number of outputs unpacked at once."""
 SHARD_ROWS = 2**26
-"""The largest number of rows of a shard's current periods whose slots are stored in memory."""
+"""Maximum number of rows of a shard, in the periods of the ingested reports, whose slots are kept in memory."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Settled:
 def settle(
     study_version: StudyVersion, table_version: int, shard: int, number: int, parts: Sequence[ShardPart]
 ) -> Settled:
-    """Return the reports of a shard whose slots are all free as accepted, and the others as replayed.
+    """Divide the reports of a shard: those whose slots are all free are accepted, the others are refused as replayed.
 
     Args:
         table_version: the version of the table of reports.

@@ -49,8 +49,8 @@ class _Part(Study):
         """Return all keys of a campaign."""
         return self._whole.registry(campaign)
 
-    def rejected(self, campaign: SignedCampaign | None) -> dict[str, int]:
-        """Return an empty mapping, because refused envelopes have no key and belong to no part."""
+    def rejected(self, signed: SignedCampaign | None) -> dict[str, int]:
+        """Return an empty mapping, because refusals are counted without their keys, so they belong to no part."""
         return {}
 
     def _reports(self) -> DeltaTable:
@@ -74,7 +74,7 @@ def part(
         StudyError
     """
     study = _Part(pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, number)))
-    signed = study.known(campaign).campaign
+    signed = study.known(campaign).signed
     found = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
     return replace(found, rejected={})
 

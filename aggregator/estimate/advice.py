@@ -17,7 +17,7 @@ from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from protocol.domain import Domain
 
 MOVED = 5e-4
-"""Shares that differ by less than this are reported as equal."""
+"""Values whose robust share differs from the projected share by less than this are not named in the warning."""
 
 UNKNOWN = 0.5
 """If a standard error is above this, the interval covers nearly all possible shares, so the reports contain
@@ -92,7 +92,8 @@ def _compared(domain: Domain, reported: Reported, whole: Floats, less: Floats) -
     moved = [f"{domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED]
     if not moved:
         return (
-            "a robust estimate (projected) is nearly the same: no output is much more frequent than the others explain"
+            "a robust estimate (projected) is nearly the same: no output is much more frequent than the other outputs "
+            "explain"
         )
     return (
         "a robust estimate (projected), with each count limited to what the other outputs explain, gives "

@@ -7,9 +7,10 @@ value's share is its posterior mean given its own raw estimate:
     raw[x] ~ N(p[x], se[x]^2),   p[x] ~ G,   G by maximum likelihood on a grid     (Kiefer, Wolfowitz 1956; MATH 6.1)
 
 Standard errors that differ are informative: in a block with many people, shares and errors are both large. So the
-standard errors are divided into octaves, and each octave has a distribution of shares. If an octave has few values, its
-distribution is shrunk towards the common distribution. Standard errors are estimated too, and grow with the raw
-estimates. So the octave boundaries are placed where the fewest values lie, and noise seldom separates similar values.
+standard errors are divided into octaves (ranges from s to 2 s), and each octave has a distribution of shares. If an
+octave has few values, its distribution is shrunk towards the common distribution. Standard errors are estimated too,
+and grow with the raw estimates. So the octave boundaries are placed where the fewest values lie, and noise seldom
+separates similar values.
 
 A value is shrunk towards a share in proportion to the number of values that have about this share. An isolated value
 keeps its raw estimate; a value that is like a hundred others is estimated from all of them.
@@ -105,8 +106,8 @@ def _posterior_means(raw: Floats, se: Floats) -> Floats:
     """Return the posterior mean of each value. A value is shrunk towards a share in proportion to the number of values
     near this share.
 
-        near(g) = sum over h of members * distribution(h) * exp(-((g - h) / se)^2 / 2)
-        pull(g) = 1 / (1 + (HALFWAY / near(g))^4)
+        near(g) = n * sum over grid points h of distribution(h) * exp(-((g - h) / se)^2 / 2)
+        pull(g) = 1 / (1 + (HALFWAY / near(g))^4),      with n values in the octave
 
     Without this weighting, the fitted distribution has an atom at nearly every large raw estimate, and neighbouring
     values with different shares get the same estimate.

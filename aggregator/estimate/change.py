@@ -60,9 +60,9 @@ class Side:
     estimate: Estimate | None = None
 
     @property
-    def terms(self) -> Campaign:
-        """The campaign of this side."""
-        return self.campaign.terms if isinstance(self.campaign, SignedCampaign) else self.campaign
+    def unsigned(self) -> Campaign:
+        """The campaign of this side, without its signature."""
+        return self.campaign.campaign if isinstance(self.campaign, SignedCampaign) else self.campaign
 
     @property
     def signed(self) -> SignedCampaign:
@@ -208,13 +208,13 @@ def difference(
     ]
     *coarse_a, a = _unbiased(before)
     *coarse_b, b = _unbiased(after)
-    reported = Reported.of(after.terms.domain)
+    reported = Reported.of(after.unsigned.domain)
     se, ends = (same_devices if paired else independent_errors)(a, b)
     intervals = Intervals.of(ends, confidence, steps * (1 if only else reported.count)).each(reported.shares)
     coarser: list[DistrictDifference] = []
     for one in coarse_a:
         coarser += [
-            _of_districts(one, other, after.terms, confidence, paired, steps * (1 if only else len(one.raw)))
+            _of_districts(one, other, after.unsigned, confidence, paired, steps * (1 if only else len(one.raw)))
             for other in coarse_b
             if isinstance(one, TreeShares) and isinstance(other, TreeShares) and one.map == other.map
         ]
@@ -230,7 +230,7 @@ def require_same_values(before: Side, after: Side) -> None:
     Raises:
         NotComparable
     """
-    if before.terms.domain != after.terms.domain:
+    if before.unsigned.domain != after.unsigned.domain:
         raise NotComparable(
             f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared: choose "
             "questions with equal values"
@@ -238,12 +238,12 @@ def require_same_values(before: Side, after: Side) -> None:
 
 
 def _of_districts(
-    a: TreeShares, b: TreeShares, terms: Campaign, confidence: float, paired: bool, together: int
+    a: TreeShares, b: TreeShares, campaign: Campaign, confidence: float, paired: bool, together: int
 ) -> DistrictDifference:
     """Return the difference at one resolution; ``together`` is the number of simultaneous intervals."""
     se, ends = (same_devices if paired else independent_errors)(a, b)
     intervals = Intervals.of(ends, confidence, together).each(_within_one)
-    labels = tuple(b.map.label(terms.domain, z) for z in range(len(a.raw)))
+    labels = tuple(b.map.label(campaign.domain, z) for z in range(len(a.raw)))
     return DistrictDifference(b.raw - a.raw, se, *intervals, name_of(b.map), labels, a.raw, b.raw)
 
 
@@ -254,9 +254,9 @@ def _within_one(ends: Floats) -> Floats:
 
 def _unbiased(side: Side) -> Sequence[Linear | TreeShares]:
     """Return the unbiased estimates of a side at each resolution; the last estimate is that of the values."""
-    if not is_plain(side.terms.views):
-        return TreeShares.of(side.terms, side.tally)
-    return [solve(reader_of(side.terms, side.tally)[0], side.tally)]
+    if not is_plain(side.unsigned.views):
+        return TreeShares.of(side.unsigned, side.tally)
+    return [solve(reader_of(side.unsigned, side.tally)[0], side.tally)]
 
 
 class UnbiasedShares(Protocol):

@@ -68,7 +68,7 @@ def raked(members: Floats, margins: Sequence[KnownMargin]) -> Floats:
 
 
 def reported_by(shares: Floats, margin: KnownMargin) -> Floats:
-    """Return the shares of a margin's groups of classes.
+    """Return the share of each group of a margin: the sum of the shares of the group's classes.
 
     Args:
         shares: (C,) the shares of the classes.

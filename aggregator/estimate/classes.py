@@ -149,7 +149,7 @@ def _levels_of(steps: BinomialSteps) -> tuple[Floats, Integers]:
     return levels, times
 
 
-def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
+def within(campaign: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
     """Return the campaign and the tally of one class.
 
     Args:
@@ -157,34 +157,34 @@ def within(terms: Campaign, tally: Tally, name: str) -> tuple[Campaign, Tally]:
     Raises:
         NoSuchClass
     """
-    if not isinstance(terms.notion, Classes) or name not in terms.classes:
-        known = ", ".join(terms.classes) or "none"
-        raise NoSuchClass(f"{terms.title!r} has no class {name[:40]!r}; its classes are: {known}")
-    place = terms.classes.index(name)
-    views = tuple(replace(view, channel=terms.channel_of(place, at)) for at, view in enumerate(terms.views))
-    texts = tuple(replace(one, classes=()) for one in terms.translations)
-    cut = replace(terms, notion=terms.notion.notions[place], views=views, classes=(), translations=texts)
-    parts = [_of_class(part, terms, view, place) for view, part in enumerate(tally.by_view)]
-    if len(terms.views) > 1:
+    if not isinstance(campaign.notion, Classes) or name not in campaign.classes:
+        known = ", ".join(campaign.classes) or "none"
+        raise NoSuchClass(f"{campaign.title!r} has no class {name[:40]!r}; its classes are: {known}")
+    place = campaign.classes.index(name)
+    views = tuple(replace(view, channel=campaign.channel_of(place, at)) for at, view in enumerate(campaign.views))
+    texts = tuple(replace(one, classes=()) for one in campaign.translations)
+    cut = replace(campaign, notion=campaign.notion.notions[place], views=views, classes=(), translations=texts)
+    parts = [_of_class(part, campaign, view, place) for view, part in enumerate(tally.by_view)]
+    if len(campaign.views) > 1:
         return cut, ViewsTally.of_parts(parts, tally.rejected, tally.version)
     return cut, parts[0]
 
 
-def signed_within(campaign: SignedCampaign, tally: Tally, name: str | None) -> tuple[SignedCampaign, Tally]:
+def signed_within(signed: SignedCampaign, tally: Tally, name: str | None) -> tuple[SignedCampaign, Tally]:
     """Return a signed campaign and its tally, restricted to one class; both unchanged without a name.
 
     Raises:
         NoSuchClass
     """
     if name is None:
-        return campaign, tally
-    terms, part = within(campaign.terms, tally, name)
-    return replace(campaign, terms=terms), part
+        return signed, tally
+    campaign, part = within(signed.campaign, tally, name)
+    return replace(signed, campaign=campaign), part
 
 
-def _of_class(tally: Tally, terms: Campaign, view: int, place: int) -> Tally:
+def _of_class(tally: Tally, campaign: Campaign, view: int, place: int) -> Tally:
     """Return the part of a view's tally that belongs to the class at ``place``."""
-    channels = class_channels(terms.views[view].channel, len(terms.classes))
+    channels = class_channels(campaign.views[view].channel, len(campaign.classes))
     first = sum(channel.outputs for channel in channels[:place])
     past = first + channels[place].outputs
     counts = tally.counts[first:past]
@@ -218,36 +218,44 @@ def even_decoder(channel: Channel, classes: int) -> Decoder:
     return ClassesDecoder([*map(decoder_of, class_channels(channel, classes))], np.full(classes, 1 / classes), None)
 
 
-def view_decoder(terms: Campaign, view: int, tally: Tally) -> Decoder:
+def view_decoder(campaign: Campaign, view: int, tally: Tally) -> Decoder:
     """Return the decoder of one view, for all classes together.
 
     Args:
         view: the position of the view in the campaign.
         tally: the tally of the view.
     """
-    channel = terms.views[view].channel
-    return classes_decoder(channel, tally.counts, classes=len(terms.classes)) if terms.classes else decoder_of(channel)
+    channel = campaign.views[view].channel
+    return (
+        classes_decoder(channel, tally.counts, classes=len(campaign.classes))
+        if campaign.classes
+        else decoder_of(channel)
+    )
 
 
-def pooled(terms: Campaign, tally: Tally) -> Pooled | None:
+def pooled(campaign: Campaign, tally: Tally) -> Pooled | None:
     """Return the decoder of a campaign with classes, personal priors or transcripts; None for other campaigns.
 
     Raises:
         ValueError: the tally is not of the kind that the campaign needs.
     """
-    if terms.transcript:
+    if campaign.transcript:
         if not isinstance(tally, TranscriptTally):
             raise ValueError(f"a campaign with transcripts needs a TranscriptTally, not a {type(tally).__name__}")
-        return TranscriptDecoder(terms.transcript, tally.chains, tally.period)
-    if isinstance(terms.notion, OwnPrior):
+        return TranscriptDecoder(campaign.transcript, tally.chains, tally.period)
+    if isinstance(campaign.notion, OwnPrior):
         if not isinstance(tally, PersonalTally):
             raise ValueError(f"a campaign for people's own priors needs a PersonalTally, not a {type(tally).__name__}")
         return PersonalDecoder(
-            tally.priors, terms.notion.level, tally.members, offered_by(terms.notion, terms.channel), tally.levels
+            tally.priors,
+            campaign.notion.level,
+            tally.members,
+            offered_by(campaign.notion, campaign.channel),
+            tally.levels,
         )
-    if not isinstance(terms.notion, Classes):
+    if not isinstance(campaign.notion, Classes):
         return None
-    notions = [notion for notion in terms.notion.notions if isinstance(notion, Information | MutualInformation)]
+    notions = [notion for notion in campaign.notion.notions if isinstance(notion, Information | MutualInformation)]
     weights = [np.array(notion.prior, dtype=np.float64) for notion in notions]
-    priors = np.array([row / row.sum() for row in weights]) if len(notions) == len(terms.classes) else None
-    return classes_decoder(terms.channel, tally.counts, priors, classes=len(terms.classes))
+    priors = np.array([row / row.sum() for row in weights]) if len(notions) == len(campaign.classes) else None
+    return classes_decoder(campaign.channel, tally.counts, priors, classes=len(campaign.classes))

@@ -38,7 +38,7 @@ class Coefficients:
 
 
 def sum_by_class(
-    terms: Campaign,
+    campaign: Campaign,
     tally: Tally,
     numbers: Sequence[float] | Floats,
     coefficients: Sequence[Coefficients],
@@ -61,14 +61,14 @@ def sum_by_class(
         NotInvertible: a class without a prior has no unbiased estimate.
         ValueError: the numbers of coefficients and classes differ.
     """
-    if len(coefficients) != len(terms.classes):
+    if len(coefficients) != len(campaign.classes):
         raise ValueError(
-            f"there must be coefficients for each of the {len(terms.classes)} classes, not for {len(coefficients)}"
+            f"there must be coefficients for each of the {len(campaign.classes)} classes, not for {len(coefficients)}"
         )
     raw = variance = mmse = 0.0
     leaning, quantile = True, interval.quantile(1 - confidence)
-    for name, each in zip(terms.classes, coefficients, strict=True):
-        cut, reports = within(terms, tally, name)
+    for name, each in zip(campaign.classes, coefficients, strict=True):
+        cut, reports = within(campaign, tally, name)
         people = reports.reports if each.people is None else each.people
         raw, mmse = raw + people * each.offset, mmse + people * each.offset
         factor = people * each.weight

@@ -62,7 +62,7 @@ class Children:
         district keeps a positive share, and the choice of this district is not a smooth function of the counts.
 
         Returns:
-            f, not clipped, and its standard error; infinite if no parent is used.
+            f, not clipped, and its standard error, which is infinite if no parent is used.
         """
         v, parent, count = self.variances, self.parent, len(self.above)
 

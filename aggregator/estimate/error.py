@@ -50,7 +50,7 @@ def expected_mse(
 
 
 def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, reported: Reported) -> float:
-    """Return ``expected_mse`` of the channel of a decoder.
+    """Return the expected squared error of one report; see ``expected_mse``.
 
     Raises:
         NotInvertible
@@ -79,17 +79,17 @@ class ViewWorth:
         return {name: json_number(number) for name, number in numbers.items()}
 
 
-def view_worths(terms: Campaign) -> list[ViewWorth]:
-    """Return ``worths_of`` the views of a campaign."""
-    return worths_of(terms.domain, terms.views, len(terms.classes))
+def view_worths(campaign: Campaign) -> list[ViewWorth]:
+    """Return the ``ViewWorth`` of each view of a campaign."""
+    return worths_of(campaign.domain, campaign.views, len(campaign.classes))
 
 
 def worths_of(domain: Domain, views: Sequence[View], classes: int = 0) -> list[ViewWorth]:
-    """Return for each view the variance and the weight of one report, in the estimate from the reports of this view
-    alone.
+    """Return for each view the variance of one report and the largest number of people that it counts for, in the
+    estimate from the reports of this view alone.
 
-    View j has the weight w_j among views of total weight W, so it has about n w_j / W of n reports. So its variance and
-    its weight are W / w_j times the variance and the weight of a report of its channel.
+    View j has the weight w_j among views of total weight W, so it has about n w_j / W of n reports. So both numbers are
+    W / w_j times the numbers of the view's channel alone.
 
     Args:
         domain: the domain of the answers.
@@ -116,33 +116,35 @@ def _even_shares(domain: Domain, view: View) -> Floats:
     return distribution
 
 
-def campaign_error(terms: Campaign) -> tuple[float, float]:
-    """Return the expected squared error and the weight of one report in the unbiased estimate of a campaign.
+def campaign_error(campaign: Campaign) -> tuple[float, float]:
+    """Return the expected squared error of one report in the unbiased estimate of a campaign, and the largest number of
+    people that one report counts for.
 
     All inputs are assumed to be equally frequent, and classes to be of equal size. With several views, the error is
-    that of the finest view, estimated from its reports alone. The weight is the largest of any view.
+    that of the finest view, estimated from its reports alone, and the number of people is the largest of any view.
 
     Returns:
-        the expected squared error of one report, summed over the reported values (divide by n for n reports), and the
-        largest number of people that one report counts for. For item sets both refer to the shares of people who have
-        an item.
+        the error, summed over the reported values (divide by n for n reports), and the number of people. For item sets
+        both refer to the shares of people who have an item.
     Raises:
         NotInvertible
     """
-    if not is_plain(terms.views):
-        worths = view_worths(terms)
-        finest = max(range(len(worths)), key=lambda place: terms.views[place].map.inputs(terms.domain))
+    if not is_plain(campaign.views):
+        worths = view_worths(campaign)
+        finest = max(range(len(worths)), key=lambda place: campaign.views[place].map.inputs(campaign.domain))
         if unknown := [place for place, worth in enumerate(worths) if math.isnan(worth.mse)]:
             raise NotInvertible(
                 f"view {unknown[0]} has no unbiased estimate, so the campaign has no expected error: leave the view "
                 "out, or choose another mechanism"
             )
         return worths[finest].mse, max(worth.people_per_report for worth in worths)
-    reported = Reported.of(terms.domain)
-    prior = terms.notion.prior if isinstance(terms.notion, Information) else None
-    decoder = reported.reader(terms.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior))
-    if terms.classes:
-        decoder = even_decoder(terms.channel, len(terms.classes))
+    reported = Reported.of(campaign.domain)
+    prior = campaign.notion.prior if isinstance(campaign.notion, Information) else None
+    decoder = reported.reader(
+        campaign.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior)
+    )
+    if campaign.classes:
+        decoder = even_decoder(campaign.channel, len(campaign.classes))
     share = np.full(decoder.inputs, 1 / decoder.inputs)
     variances = decoder.variances(decoder.forward(share))
     return reported.squared_error(variances), decoder.people_per_report * reported.factor

@@ -38,8 +38,8 @@ from protocol.domain import Form
 from protocol.views import is_plain
 
 WRONG_PRIOR = "map"
-"""The default method if the outputs contradict the prior; its estimate departs from the prior as far as the outputs
-do."""
+"""The default method if the outputs contradict the prior; its estimate departs from the prior where the outputs
+contradict it."""
 
 
 def estimate(
@@ -72,25 +72,24 @@ def estimate(
         ValueError: ``confidence`` is not between 0 and 1, or ``forged`` is out of range.
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
-    terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
-    if isinstance(terms.domain, Form):
-        raise MethodRefused(f"{terms.title!r} is a form: estimate one of its questions, or a table of two")
+    unsigned = campaign.campaign if isinstance(campaign, SignedCampaign) else campaign
+    if isinstance(unsigned.domain, Form):
+        raise MethodRefused(f"{unsigned.title!r} is a form: estimate one of its questions, or a table of two")
     if not 0 < confidence < 1:
         raise ValueError(f"the confidence of an interval must be between 0 and 1, not {confidence}")
     if forged is not None and not 0 <= forged <= tally.reports:
         raise ValueError(f"the number of forged reports must be 0 to {tally.reports}, not {forged}")
-    if not is_plain(terms.views):
+    if not is_plain(unsigned.views):
         if margins:
-            raise MarginRefused(
-                "estimates of a campaign that asks for views cannot be weighted to margins: leave out --margins"
-            )
+            raise MarginRefused("estimates of a campaign with views cannot be weighted to margins: leave out --margins")
         if pool != POOLS[0]:
             raise NotShared(
-                "a campaign that asks for views can only be pooled with equal weight for every report: leave out --pool"
+                "the classes of a campaign with views can only be pooled with equal weight for every report: leave out "
+                "--pool"
             )
-        return estimate_views(terms, signed.id if signed else b"", tally, method, confidence, forged, where)
-    decoder, prior = reader_of(terms, tally)
-    reported = Reported.of(terms.domain)
+        return estimate_views(unsigned, signed.id if signed else b"", tally, method, confidence, forged, where)
+    decoder, prior = reader_of(unsigned, tally)
+    reported = Reported.of(unsigned.domain)
 
     n, groups = tally.reports, tally.correlated
     share = tally.counts / n
@@ -113,7 +112,7 @@ def estimate(
         warnings.append(advice.contradicted(tested, method, decoder))
     try:
         found = _inverted(decoder, tally)
-        method = method or default_method(decoder, prior, found.se, ordered=terms.domain.ordered)
+        method = method or default_method(decoder, prior, found.se, ordered=unsigned.domain.ordered)
     except NotInvertible as reason:
         method = method or default_method(decoder, prior, None)
         if method not in WITHOUT_INVERSE:
@@ -126,7 +125,7 @@ def estimate(
     warnings += advice.noisy(found.se)
     warnings += () if weighting is None else weighting.warnings
     if findings := screen_tally(decoder, tally):
-        warnings += [*findings, *advice.beside_robust(terms.domain, decoder, tally, reported)]
+        warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, reported)]
     if method == "mmse" and tested is None:
         warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)
     shares, raw, se = map(reported.shares, (shares, found.raw, found.se))
@@ -134,7 +133,7 @@ def estimate(
         shares = reported.possible(shares)
     return Estimate(
         raw, se, *intervals.each(reported.shares).possible(se, shares), shares,
-        terms, signed.id if signed else b"", n, method, confidence, tally.rejected, tally.version,
+        unsigned, signed.id if signed else b"", n, method, confidence, tally.rejected, tally.version,
         Influence(found.people_per_report * reported.factor, n, forged), tuple(warnings),
         n if groups is None else groups.devices if where is None else None, where, pool,
         prior if reported.count == decoder.inputs else None, tested,
@@ -206,8 +205,8 @@ def _identified(decoder: Decoder, tally: Tally, prior: Floats | None, reason: st
         raw, se, weight = found.raw, np.sqrt(found.variance / n), found.people_per_report
         lost = int(np.count_nonzero(~found.identified))
         warning = (
-            f"{advice.WITHOUT_INTERVALS} at {lost} of {decoder.inputs} values that the channel does not distinguish: "
-            f"{reason}"
+            f"{advice.WITHOUT_INTERVALS} at {lost} of {decoder.inputs} values, because the channel does not "
+            f"distinguish them: {reason}"
         )
     rough = np.zeros(decoder.inputs, dtype=np.bool_)
     return _Unbiased(raw, se, partial(interval.normal, raw, se), weight, rough, (warning,), False)

@@ -115,8 +115,8 @@ class DifferenceFigures(Figures):
 
     @property
     def evidence(self) -> Floats:
-        """Absolute differences divided by the half width of their simultaneous intervals towards zero, shape (k,);
-        above 1 if significant, 0 if unknown."""
+        """Absolute differences, each divided by the distance from the difference to the end of its simultaneous
+        interval on the side of zero, shape (k,); above 1 if significant, 0 if unknown."""
         near = np.where(self.raw > 0, self.simultaneous_low, self.simultaneous_high)
         half = np.abs(self.raw - near)
         return np.nan_to_num(np.divide(np.abs(self.raw), half, out=np.zeros_like(half), where=half > 0))

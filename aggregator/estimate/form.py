@@ -177,8 +177,8 @@ def margin(views: Sequence[FormView], question: int) -> Margin:
     if not holding:
         if any(question in view.questions for view in views):
             raise NotAsked(
-                "the mechanisms with which this question was asked do not distinguish its values: choose others in a "
-                "new campaign"
+                "the mechanisms with which this question was asked do not distinguish its values: choose other "
+                "mechanisms in a new campaign"
             )
         raise NotAsked("there are no reports on this question: ingest more")
     precision = np.array([view.tally.reports / view.variances[question].even.mean() for view in holding])

@@ -26,16 +26,16 @@ from protocol.campaign import Campaign
 from protocol.views.maps import Questions
 
 
-def views_of(terms: Campaign, tally: Tally) -> list[FormView]:
+def views_of(campaign: Campaign, tally: Tally) -> list[FormView]:
     """Return the views of a form that have reports."""
     found = []
-    for place, (view, part) in enumerate(zip(terms.views, tally.by_view, strict=True)):
+    for place, (view, part) in enumerate(zip(campaign.views, tally.by_view, strict=True)):
         if part.reports and isinstance(view.map, Questions):
-            questions = view.map.asked(terms.domain)
+            questions = view.map.asked(campaign.domain)
             shape = tuple(question.size for question in questions)
             pairs = zip(view.map.places, questions, strict=True)
             ordered = frozenset(number for number, question in pairs if question.domain.ordered)
-            found.append(FormView(view.map.places, shape, view_decoder(terms, place, part), part, ordered))
+            found.append(FormView(view.map.places, shape, view_decoder(campaign, place, part), part, ordered))
     return found
 
 

@@ -99,7 +99,7 @@ def form_course(
     sides, few = _enough(spans, tallies, ask)
     known = dict(sides)
     if missing := [end for end in ends or () if end not in known]:
-        minimum = sides[0][1].terms.minimum_reports
+        minimum = sides[0][1].campaign.minimum_reports
         raise NotEnough(
             f"there are reports of fewer than {quantity(minimum, 'device')}, the campaign's minimum, on the chosen "
             f"questions in {missing[0].name_in_text}: compare other periods, or take periods together with --periods"
@@ -113,20 +113,20 @@ def form_course(
 
 
 def form_classes(
-    campaign: SignedCampaign, tally: Tally, ask: Callable[[SignedCampaign, Tally, str], FormEstimate]
+    signed: SignedCampaign, tally: Tally, ask: Callable[[SignedCampaign, Tally, str], FormEstimate]
 ) -> FormClasses:
     """Return the shares of each class of people, and the differences from the first class with an estimate.
 
     Args:
-        campaign: a form with classes.
+        signed: a campaign with a form and classes.
         tally: the tally of all classes.
         ask: a function from the campaign and the tally of a class, and its name, to its estimate.
     Raises:
         NotEnough: no class has the campaign's minimum of devices.
         NotAsked: no class has an estimate, and the last one has no reports on the questions.
     """
-    names = campaign.terms.classes
-    sides, few = _enough(names, names, lambda name: ask(*signed_within(campaign, tally, name), name))
+    names = signed.campaign.classes
+    sides, few = _enough(names, names, lambda name: ask(*signed_within(signed, tally, name), name))
     taken = [_difference(sides[0], side, False, len(names) - 1) for side in sides[1:]]
     return FormClasses(sides, few, tuple(taken))
 

@@ -47,7 +47,7 @@ class FormEstimate:
     """The shares of one question's values, or of the cells of two questions, with their context.
 
     Attributes:
-        terms: the campaign.
+        campaign: the campaign.
         campaign_id: the id of the campaign; empty if it is not signed.
         questions: the names of the questions, in the requested order.
         labels: the values of each row of ``shares``, one for each question.
@@ -66,7 +66,7 @@ class FormEstimate:
         where: the class of people; None for everybody.
     """
 
-    terms: Campaign
+    campaign: Campaign
     campaign_id: bytes
     questions: tuple[str, ...]
     labels: tuple[tuple[str, ...], ...]
@@ -86,7 +86,7 @@ class FormEstimate:
     @property
     def form(self) -> Form:
         """The form of the campaign."""
-        return _form_of(self.terms)
+        return _form_of(self.campaign)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -98,13 +98,13 @@ class FormEstimate:
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys."""
         found: dict[str, Any] = {
-            "campaign": self.terms.title,
+            "campaign": self.campaign.title,
             "campaign_id": self.campaign_id.hex(),
             "class": self.where,
             "questions": list(self.questions),
             "reports": self.reports,
-            "notion": self.terms.notion.name,
-            "epsilon": exact.nats(self.terms.notion.level),
+            "notion": self.campaign.notion.name,
+            "epsilon": exact.nats(self.campaign.notion.level),
             "confidence": self.confidence,
             "table_version": self.version,
             "without_skipped": list(self.skipping),
@@ -159,13 +159,13 @@ def estimate_form(
         NotInvertible
     """
     signed = campaign if isinstance(campaign, SignedCampaign) else None
-    terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
-    places = [_place(terms, name) for name in names]
+    unsigned = campaign.campaign if isinstance(campaign, SignedCampaign) else campaign
+    places = [_place(unsigned, name) for name in names]
     if len(set(places)) < len(places):
         raise NotOfForm(f"a table needs two different questions, and {names[0]!r} is named twice")
-    form = _form_of(terms)
+    form = _form_of(unsigned)
     questions = [form.questions[place] for place in places]
-    reported = _ReportedForm(views_of(terms, tally), form, tuple(margins), confidence)
+    reported = _ReportedForm(views_of(unsigned, tally), form, tuple(margins), confidence)
     if len(places) == 1:
         found = reported.question(places[0])
         labels: tuple[tuple[str, ...], ...] = tuple((questions[0].label(x),) for x in range(questions[0].domain.size))
@@ -175,10 +175,10 @@ def estimate_form(
         labels = tuple(
             (first.label(x), second.label(y)) for x in range(first.domain.size) for y in range(second.domain.size)
         )
-    require_enough(terms, *(view.tally for view in found.views))
+    require_enough(unsigned, *(view.tally for view in found.views))
     warnings = _warnings(form, found.views)
     return FormEstimate(
-        terms,
+        unsigned,
         signed.id if signed else b"",
         tuple(names),
         labels,
@@ -277,14 +277,14 @@ def _among(weighted: WeightedShares, kept: Floats, confidence: float) -> Shares:
     return shares_of(weighted.among(kept), part_of(weighted.share, kept), confidence)
 
 
-def _form_of(terms: Campaign) -> Form:
-    if not isinstance(terms.domain, Form):
-        raise NotOfForm(f"{terms.title!r} asks one question: leave out --question and --cross")
-    return terms.domain
+def _form_of(campaign: Campaign) -> Form:
+    if not isinstance(campaign.domain, Form):
+        raise NotOfForm(f"{campaign.title!r} asks one question: leave out --question and --cross")
+    return campaign.domain
 
 
-def _place(terms: Campaign, name: str) -> int:
-    places = _form_of(terms).places
+def _place(campaign: Campaign, name: str) -> int:
+    places = _form_of(campaign).places
     if name not in places:
         raise NotOfForm(f"the form has no question {name[:40]!r}; its questions are {', '.join(places)}")
     return places[name]

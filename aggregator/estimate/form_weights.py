@@ -4,8 +4,8 @@ A person's answer to the question of a margin is hidden, so single reports canno
 
     w = 1 + g_0 + sum over margins m of g_m[the person's group]
 
-need tables of two questions only, which views with two questions give. Let z be the indicators of the groups,
-S = E[z z'], d the known margins minus the margins of the reports, and g = S^-1 d. Then
+need tables of two questions only, which views with two questions give. Let z be 1 and the indicators of the groups,
+S = E[z z'], M the known margins, d = M minus the margins of the reports, and g = S^-1 d. Then
 
     weighted share of t  =  E[w t]  =  E[t] + d' S^-1 E[z t]
 
@@ -18,10 +18,10 @@ Every moment is computed from the pooled margins p and the tables T minus their 
 linear in the reports). So the weighted share is a smooth function of unbiased estimates, and its error follows by
 linearisation:
 
-    t + w t + b (M - z) - b w,    b = S^-1 E[z t] as a function of the person's groups      (Woodruff 1971)
+    w t + b'(M - z) - (w - 1) b'z,    b = S^-1 E[z t]      (Woodruff 1971)
 
-The expression is one number for each report of each view. People who skipped the question of a margin are in no group:
-the margin refers to the people who answered the question, and weighting does not change their share.
+The expression is one number for each report of each view. For people who skipped the question of a margin, M and z of
+this margin are 0: the margin refers to the people who answered the question, and weighting does not change their share.
 
 ``form`` computes the pooled margins, ``form_table`` the tables, and ``class_weights`` the weights of public classes.
 """
@@ -136,18 +136,18 @@ class AnsweredForm:
             before = found[id(view)][1] if id(view) in found else 0.0
             found[id(view)] = view, before + numbers
 
-        def spread(place: int, numbers: Floats) -> None:
+        def add_pooled(place: int, numbers: Floats) -> None:
             pooled = self.margin(place)
             for view, weight in zip(pooled.views, pooled.weights.tolist(), strict=True):
                 add(view, weight * view.lift(place, numbers))
 
         for places, numbers in functions:
             if len(places) == 1:
-                spread(places[0], numbers)
+                add_pooled(places[0], numbers)
             elif places:
                 add(self.table(places).view, centred(numbers).ravel())
-                spread(places[0], numbers.mean(axis=1))
-                spread(places[1], numbers.mean(axis=0))
+                add_pooled(places[0], numbers.mean(axis=1))
+                add_pooled(places[1], numbers.mean(axis=0))
         return list(found.values())
 
 
@@ -180,7 +180,8 @@ class _Groups:
         return cls(known, known.question, indicators[used], known.shares[used], indicators.sum(axis=0))
 
     def function(self, numbers: Floats) -> Function:
-        """Return the function of the question that has ``numbers[g]`` for each value in group g."""
+        """Return the function of the question's values that is ``numbers[g]`` for each value in group g, and 0 for
+        the others."""
         found: Floats = numbers @ self.indicators
         return (self.place,), found
 
@@ -240,7 +241,7 @@ class Calibration:
         try:
             return np.linalg.solve(second, np.array(short)), second
         except np.linalg.LinAlgError:
-            raise MarginRefused("the margins determine some shares twice: leave out one of them") from None
+            raise MarginRefused("the margins determine some shares twice: leave out one margin") from None
 
     @cached_property
     def _raw(self) -> tuple[Floats, Floats]:

@@ -4,7 +4,7 @@ A device repeats the output it once drew for a value, so its reports are correla
 independent. So devices are assigned to groups by their key, which is a hash. Groups are independent, for any dependence
 within a device, and the variance between them estimates the error:
 
-    Var(raw) = G / (G - 1) sum over groups of (contribution of its reports to raw, minus its share of raw)^2
+    Var(raw) = G / (G - 1) sum over the G groups with reports of (the group's contribution to raw - its share of raw)^2
 
 (random groups: Mahalanobis 1946; Wolter 2007, ch. 2; raw is a ratio, since the number of reports varies as well:
 Cochran 1977, 6.5). A device is in the same group in both tallies of a comparison, so its contributions are subtracted:

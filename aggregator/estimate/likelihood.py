@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from aggregator.families.decoder import Decoder, Floats
 
 NATS = 0.5
-"""The fit has converged if no distribution has a log-likelihood of all reports that is higher by this many nats."""
+"""The fit has converged if the log-likelihood of all reports is within this many nats of its maximum."""
 
 SLACK = 1e-4
 """A longer step may lose this part of ``NATS``: near the maximum, rounding hides which of two steps is better."""
@@ -41,7 +41,7 @@ LEAST_START = 0.1
 """The part of the starting point that is spread evenly, because a share of zero would stay zero."""
 
 LEAST_STEP = 0.1
-"""Limit of an accelerated step: no share becomes smaller than this fraction of its value after the plain step."""
+"""An accelerated step keeps each share at or above this part of its value after the plain step."""
 
 MOST_CELLS = 2**20
 """The largest number of cells of the matrix in ``identified_values``."""

@@ -32,7 +32,7 @@ class NumberBlocks:
 
     @property
     def sizes(self) -> Integers:
-        """The number of numbers in each block, shape (K,)."""
+        """The count of numbers in each block, shape (K,)."""
         sizes: Integers = np.diff(self.ends, prepend=0)
         return sizes
 

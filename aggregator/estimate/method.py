@@ -58,7 +58,9 @@ def require_method(method: str, prior: Floats | None, decoder: Decoder) -> None:
     if method == "map" and isinstance(decoder, TranscriptDecoder) and decoder.drift:
         raise MethodRefused("method 'map' needs values that do not change, and this campaign allows drift: use 'mmse'")
     if method == "smooth" and decoder.by_value:
-        raise MethodRefused("method 'smooth' is for numbers sent by a wave: for this channel use 'projection'")
+        raise MethodRefused(
+            "method 'smooth' is for numbers sent by the wave mechanism: for this channel use 'projection'"
+        )
     if method in WITHOUT_INVERSE and not decoder.one_hot:
         raise MethodRefused(
             f"method {method!r} needs whole outputs, and this channel's reports are counted bit by bit: "
@@ -78,7 +80,7 @@ def default_method(decoder: Decoder, prior: Floats | None, se: Floats | None, *,
     noise is above a quarter of 1/k, the error of empirical Bayes is 0.45 to 0.79 times that of the projection
     (geometric means). With less noise, it is .89 to .99 times that of the projection, and up to 1.15 times in the worst
     case. Empirical Bayes is worst if few values have all the people and few of these values stand out from the noise:
-    1.5 times the error at k = 32.
+    at k = 32, its error is 1.5 times that of the projection.
 
     Estimates for ordered values (numbers) are used for distances and quantiles. Empirical Bayes moves shares between
     values with equal estimates, regardless of their order, so it is worse for ordered values. In measurements (k = 16,

@@ -27,12 +27,12 @@ def devices_of(*tallies: Tally) -> int:
     return sum(part.reports if part.groups is None else part.groups.least for part in parts)
 
 
-def is_enough(terms: Campaign, *tallies: Tally) -> bool:
+def is_enough(campaign: Campaign, *tallies: Tally) -> bool:
     """Return whether tallies of different devices together reach the campaign's minimum."""
-    return devices_of(*tallies) >= terms.minimum_reports
+    return devices_of(*tallies) >= campaign.minimum_reports
 
 
-def require_enough(terms: Campaign, *tallies: Tally) -> None:
+def require_enough(campaign: Campaign, *tallies: Tally) -> None:
     """Refuse tallies from fewer devices than the minimum.
 
     Args:
@@ -40,8 +40,8 @@ def require_enough(terms: Campaign, *tallies: Tally) -> None:
     Raises:
         NotEnough
     """
-    if not is_enough(terms, *tallies):
+    if not is_enough(campaign, *tallies):
         raise NotEnough(
-            f"{terms.title!r} needs reports of {quantity(terms.minimum_reports, 'device')} and has reports of "
+            f"{campaign.title!r} needs reports of {quantity(campaign.minimum_reports, 'device')} and has reports of "
             f"{devices_of(*tallies):,}: ingest more; nothing is estimated below this minimum"
         )

@@ -167,7 +167,7 @@ class Ordered:
 
     def place(self, value: Value) -> int:
         """Return the input of ``value``."""
-        return self.found.terms.domain.index(value, bytes(DITHER_BYTES))
+        return self.found.campaign.domain.index(value, bytes(DITHER_BYTES))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ class Ordered:
         """Return the machine-readable form; statistics that were not requested are left out."""
         found = self.found
         about = {
-            "campaign": found.terms.title,
+            "campaign": found.campaign.title,
             "campaign_id": found.campaign_id.hex(),
             "class": found.where,
             "reports": found.reports,
@@ -245,16 +245,16 @@ def ordered(
         NotANumber: the mean of values that are not numbers was requested.
         NotEnough, MethodRefused, NotInvertible, MarginRefused
     """
-    terms = campaign.terms if isinstance(campaign, SignedCampaign) else campaign
+    unsigned = campaign.campaign if isinstance(campaign, SignedCampaign) else campaign
     if wrong := [p for p in quantiles if not 0 < p < 1]:
         raise NotOrdered(f"the p of a quantile must be between 0 and 1, such as 0.5, not {wrong[0]:g}")
-    if not terms.domain.ordered:
+    if not unsigned.domain.ordered:
         raise NotOrdered(
-            f"{terms.title!r} asks for {terms.domain.kind}, which have no order: quantiles and ranges "
+            f"{unsigned.title!r} asks for {unsigned.domain.kind}, which have no order: quantiles and ranges "
             "need one. Estimate the shares"
         )
     found = estimate(campaign, tally, method=method, confidence=confidence, where=where, margins=margins)
-    average = query.mean(terms, tally, confidence=confidence, margins=margins) if mean else None
+    average = query.mean(unsigned, tally, confidence=confidence, margins=margins) if mean else None
     if not (quantiles or cdf or bins) and above is None and between is None:
         return Ordered(found, (), (), (), None, None, average)
     reading, z = _Reading.of(tally, found), interval.quantile(1 - confidence)
@@ -264,28 +264,28 @@ def ordered(
         tuple(reading.quantile(p, z) for p in sorted(quantiles)),
         reading.cdf(confidence) if cdf else (),
         reading.bins(edges, z),
-        None if above is None else reading.share_of(reading.past(above), terms.domain.size, z),
+        None if above is None else reading.share_of(reading.past(above), unsigned.domain.size, z),
         None if between is None else reading.share_of(reading.first(between[0]), reading.past(between[1]), z),
         average,
     )
 
 
-def has_summary(terms: Campaign) -> bool:
+def has_summary(campaign: Campaign) -> bool:
     """Return whether ``summary`` applies: if a device uses the wave mechanism, or the campaign's goal is a mean."""
-    return terms.goal == "mean" or is_wave(terms)
+    return campaign.goal == "mean" or is_wave(campaign)
 
 
-def has_mean(terms: Campaign) -> bool:
+def has_mean(campaign: Campaign) -> bool:
     """Return whether the mean has an unbiased estimate; with the wave mechanism, only of evenly spaced numbers."""
-    return isinstance(terms.domain, Line) and (terms.domain.evenly_spaced or not is_wave(terms))
+    return isinstance(campaign.domain, Line) and (campaign.domain.evenly_spaced or not is_wave(campaign))
 
 
-def is_wave(terms: Campaign) -> bool:
+def is_wave(campaign: Campaign) -> bool:
     """Return whether all devices, or all devices of a class, use the wave mechanism, which estimates no single
     values."""
-    if not is_plain(terms.views):
+    if not is_plain(campaign.views):
         return False
-    channels = class_channels(terms.channel, len(terms.classes)) if terms.classes else (terms.channel,)
+    channels = class_channels(campaign.channel, len(campaign.classes)) if campaign.classes else (campaign.channel,)
     return any(isinstance(channel, Wave) for channel in channels)
 
 
@@ -299,15 +299,15 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
     Raises:
         NotOrdered, NotEnough
     """
-    terms, confidence = found.terms, found.confidence
+    campaign, confidence = found.campaign, found.confidence
     margins = () if found.weighting is None else found.weighting.margins
-    mean = query.mean(terms, tally, confidence=confidence, margins=margins) if has_mean(terms) else None
-    if not is_wave(terms):
+    mean = query.mean(campaign, tally, confidence=confidence, margins=margins) if has_mean(campaign) else None
+    if not is_wave(campaign):
         return Ordered(found, (), (), (), None, None, mean)
     reading, z = _Reading.of(tally, found), interval.quantile(1 - confidence)
     deciles = tuple(reading.quantile(p, z) for p in DECILES)
     return Ordered(
-        found, deciles, (), reading.bins(bin_starts(terms.domain, fewer_bins(found.reports)), z), None, None, mean
+        found, deciles, (), reading.bins(bin_starts(campaign.domain, fewer_bins(found.reports)), z), None, None, mean
     )
 
 
@@ -319,19 +319,19 @@ def value_of(domain: Domain, x: int) -> Value:
     return domain.label(x)
 
 
-def _profile_of(terms: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> tuple[Merged, Profile]:
+def _profile_of(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> tuple[Merged, Profile]:
     """Return the merged reports, and the likelihood-ratio tests of their shares.
 
     Raises:
         NotOrdered: the devices use different channels without public classes, reports are not counted by whole outputs,
-            or there are too many values for a channel that is not a wave.
+            or there are too many values for a mechanism other than wave.
     """
-    if not is_plain(terms.views):
+    if not is_plain(campaign.views):
         raise NotOrdered(
-            "quantiles and ranges need one channel for everybody, and this campaign asks devices for views of the "
-            "answer: estimate the shares of its resolutions, or the mean alone. Mechanism wave is made for quantiles"
+            "quantiles and ranges need one channel for everybody, and this is a campaign with views: estimate the "
+            "shares of its resolutions, or the mean alone. Mechanism wave is made for quantiles"
         )
-    decoder, _ = reader_of(terms, tally)
+    decoder, _ = reader_of(campaign, tally)
     separate = isinstance(tally, PersonalTally | TranscriptTally)
     if separate or not decoder.one_hot:
         here = "devices have different channels" if separate else "reports are counted bit by bit"
@@ -374,7 +374,7 @@ class _Reading:
             NotOrdered
         """
         margins = () if found.weighting is None else found.weighting.margins
-        return cls(found.terms.domain, found.share, _profile_of(found.terms, tally, margins))
+        return cls(found.campaign.domain, found.share, _profile_of(found.campaign, tally, margins))
 
     def __init__(self, domain: Domain, share: Floats, profile: tuple[Merged, Profile]) -> None:
         self._domain, self._share = domain, share

@@ -110,7 +110,7 @@ class OrderedCourse:
     @property
     def domain(self) -> Domain:
         """The domain of the campaign."""
-        return self.known[0][1].found.terms.domain
+        return self.known[0][1].found.campaign.domain
 
     def without_cdf(self) -> OrderedCourse:
         """Return the course without the distribution functions, which only a picture needs."""
@@ -125,7 +125,7 @@ class OrderedCourse:
         whole = self.known[0][1].found
         name = "periods" if self.by == "period" else self.by
         return {
-            "campaign": whole.terms.title,
+            "campaign": whole.campaign.title,
             "campaign_id": whole.campaign_id.hex(),
             "confidence": whole.confidence,
             "by": self.by,
@@ -154,7 +154,7 @@ _OF_ALL = ("campaign", "campaign_id", "confidence", "class")
 
 
 def by_period(
-    campaign: SignedCampaign,
+    signed: SignedCampaign,
     spans: Sequence[Span],
     tallies: Iterable[Tally],
     ask: Ask,
@@ -166,7 +166,7 @@ def by_period(
     """Return the statistics of each span of periods, and the difference between two spans.
 
     Args:
-        campaign: a campaign about ordered values.
+        signed: a campaign about ordered values.
         spans: the spans of periods, in order.
         tallies: the tallies of each span.
         ask: a function that returns the statistics of a tally.
@@ -180,18 +180,18 @@ def by_period(
     """
     require_ends(ends, spans)
     sides = tuple(
-        _side(span.name, span.name_in_text, *signed_within(campaign, tally, where), ask, where)
+        _side(span.name, span.name_in_text, *signed_within(signed, tally, where), ask, where)
         for span, tally in zip(spans, tallies, strict=True)
     )
-    known = _known(campaign, sides)
+    known = _known(signed, sides)
     before, after = known[0], known[-1]
     if ends is not None:
         before, after = (sides[spans.index(end)] for end in ends)
         few = [side for side in (before, after) if side.found is None]
         if few:
             raise NotEnough(
-                f"{campaign.terms.title!r} needs reports of {quantity(campaign.terms.minimum_reports, 'device')}, and "
-                f"there are fewer in {few[0].name_in_text}: compare other periods, or take periods together with "
+                f"{signed.campaign.title!r} needs reports of {quantity(signed.campaign.minimum_reports, 'device')}, "
+                f"and there are fewer in {few[0].name_in_text}: compare other periods, or take periods together with "
                 "--periods"
             )
     pairs = [(before, after)] if before is not after else []
@@ -200,7 +200,7 @@ def by_period(
     return OrderedCourse("period", sides, tuple(_difference(*pair, paired=True) for pair in pairs))
 
 
-def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
+def by_class(signed: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
     """Return the statistics of each class, and the differences from the first class with statistics.
 
     Raises:
@@ -208,11 +208,11 @@ def by_class(campaign: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
         NotEnough: no class has the campaign's minimum of devices.
         NotInDomain, MethodRefused
     """
-    names = campaign.terms.classes
+    names = signed.campaign.classes
     if not names:
-        raise NotOrdered(f"{campaign.terms.title!r} has no classes of people: leave out --by class")
-    sides = tuple(_side(name, name, *signed_within(campaign, tally, name), ask, name) for name in names)
-    first, *others = _known(campaign, sides)
+        raise NotOrdered(f"{signed.campaign.title!r} has no classes of people: leave out --by class")
+    sides = tuple(_side(name, name, *signed_within(signed, tally, name), ask, name) for name in names)
+    first, *others = _known(signed, sides)
     return OrderedCourse("class", sides, tuple(_difference(first, one, paired=False) for one in others))
 
 
@@ -238,16 +238,16 @@ def of_sides(compared: Sequence[Side], ask: Ask) -> OrderedCourse:
 
 
 def _side(name: str, text: str, signed: SignedCampaign, tally: Tally, ask: Ask, where: str | None) -> OrderedSide:
-    found = ask(signed, tally, where) if is_enough(signed.terms, tally) else None
+    found = ask(signed, tally, where) if is_enough(signed.campaign, tally) else None
     return OrderedSide(name, text, tally.reports, found)
 
 
-def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[OrderedSide]:
+def _known(signed: SignedCampaign, sides: Sequence[OrderedSide]) -> list[OrderedSide]:
     """Return the sides with statistics."""
     known = [side for side in sides if side.found is not None]
     if not known:
         raise NotEnough(
-            f"{campaign.terms.title!r} needs reports of {quantity(campaign.terms.minimum_reports, 'device')} in a "
+            f"{signed.campaign.title!r} needs reports of {quantity(signed.campaign.minimum_reports, 'device')} in a "
             "period or class, and there are fewer in each: ingest more"
         )
     return known
@@ -255,7 +255,7 @@ def _known(campaign: SignedCampaign, sides: Sequence[OrderedSide]) -> list[Order
 
 def _difference(before: OrderedSide, after: OrderedSide, *, paired: bool) -> OrderedDifference:
     found = [side.found for side in (before, after) if side.found is not None]
-    domain = found[0].found.terms.domain
+    domain = found[0].found.campaign.domain
     pairs = zip(*(one.statistics() for one in found), strict=True)
     return OrderedDifference(before, after, tuple(_shift(domain, *pair, paired=paired) for pair in pairs))
 

@@ -74,25 +74,25 @@ def offered_by(notion: OwnPrior, channel: Channel) -> Channel | None:
     return None if channel == notion.response else channel
 
 
-def possible(terms: Campaign, declared: Integers) -> NDArray[np.bool_]:
+def possible(campaign: Campaign, declared: Integers) -> NDArray[np.bool_]:
     """Return a mask of the campaign's outputs that are possible under each declaration.
 
     Args:
-        terms: a campaign for personal priors.
+        campaign: a campaign for personal priors.
         declared: (d, 1 + k) the levels and the weights of the priors.
     Returns:
         (d, m) True for each possible output.
     Raises:
         ValueError: the campaign takes no declared priors.
     """
-    notion = terms.notion
+    notion = campaign.notion
     if not isinstance(notion, OwnPrior):
         raise ValueError(f"the campaign must take declared priors, and its notion is {notion.name!r}")
-    offered = offered_by(notion, terms.channel)
+    offered = offered_by(notion, campaign.channel)
     takes = np.zeros(len(declared), dtype=np.bool_)
     if offered is not None:
         takes = takes_offered(declared[:, 1:], notion.level, offered) & (declared[:, 0] == notion.level)
-    found: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(terms.channel.outputs) < notion.size)
+    found: NDArray[np.bool_] = takes[:, np.newaxis] | (np.arange(campaign.channel.outputs) < notion.size)
     return found
 
 

@@ -47,7 +47,7 @@ class Pooled(Decoder):
 
     @abstractmethod
     def _forward_squares(self, p: Floats) -> Floats:
-        """Return ``_forward`` with squared output probabilities, shape (m,)."""
+        """Return the mean of the squared output probabilities under the shares of class and value, shape (m,)."""
 
     @abstractmethod
     def _backward(self, w: Floats) -> Floats:

@@ -32,15 +32,17 @@ from aggregator.families.decoder import Floats
 Chosen = NDArray[np.bool_]
 
 NATS = 0.01
-"""The search has converged if no distribution has a log-likelihood higher by this many nats."""
+"""The search has converged if the log-likelihood is within this many nats of its maximum."""
 
 MOST_ROUNDS = 60
 
 HEAVY = 1e3
-"""The weight of the equations that fix the masses, relative to the equations of the quadratic model."""
+"""The weight of the equations that fix the share of the set and of each class, relative to the equations of the
+quadratic model."""
 
 MOST_RAKES = 20
-"""Maximum number of rounds of raking to the masses of classes and sides, which are nearly right before raking."""
+"""Maximum number of rounds of raking to the known shares of the classes and the share of the tested set. Before raking
+these shares are nearly right."""
 
 LEAST = 1e-14
 """Shares below this count as zero."""
@@ -72,7 +74,8 @@ class Profile:
         self._weights = reports.counts / self._reports
         self._effect = effect
         rows = len(self._channel)
-        # The masses of the classes, or a single mass of 1 if none is known; then the index of each row's class.
+        # ``_masses``: the known shares of the classes, or a single 1. ``_part``: the entry of ``_masses`` for each row.
+        # ``_class``: the class of each row.
         self._masses = np.ones(1) if reports.weights is None else reports.weights
         self._part = np.arange(rows) * len(self._masses) // rows
         self._class = np.arange(rows) // reports.blocks
@@ -115,7 +118,7 @@ class Profile:
         sizes = np.bincount(self._class, self.share)
         held = np.bincount(self._class, np.where(inside, self.share, 0))
         here = float(held.sum())
-        # The side that loses mass is scaled, so that it is exactly empty if t is 0 or 1.
+        # The rows that lose people are scaled, so that their share is exactly 0 if t is 0 or 1.
         if t < here:
             within = held * t / here
             without = sizes - within
@@ -237,7 +240,7 @@ class Profile:
         return self._with_masses(target, p, sides)
 
     def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
-        """Return ``target`` raked to the masses that ``p`` has inside, outside, and in each class, shape (C K,)."""
+        """Return ``target`` raked to the shares that ``p`` has inside, outside, and in each class, shape (C K,)."""
         parts = len(self._masses)
         for _ in range(MOST_RAKES if parts > 1 else 1):
             if parts > 1:

@@ -111,7 +111,7 @@ class QueryResult:
 
 
 def weighted(
-    terms: Campaign,
+    campaign: Campaign,
     tally: Tally,
     weights: Sequence[float] | Floats,
     *,
@@ -123,7 +123,7 @@ def weighted(
     """Return the estimated mean of weights[x] + offset over people with value x.
 
     Args:
-        terms: the campaign.
+        campaign: the campaign.
         tally: the counts of its reports.
         weights: the number of each value.
         offset: a number that is added to each person's number.
@@ -137,17 +137,15 @@ def weighted(
         ValueError: the numbers of weights and values differ.
     """
     a = np.asarray(weights, dtype=np.float64)
-    reported = Reported.of(terms.domain)
+    reported = Reported.of(campaign.domain)
     if a.shape != (reported.count,):
         raise ValueError(f"the weights have shape {a.shape}, but each of {reported.count} values needs one weight")
-    if not is_plain(terms.views):
+    if not is_plain(campaign.views):
         if margins:
-            raise MarginRefused(
-                "estimates of a campaign that asks for views cannot be weighted to margins: leave out --margins"
-            )
-        return _of_views(terms, tally, a, offset, confidence, query)
-    decoder, prior = reader_of(terms, tally)
-    a = np.concatenate([a * reported.factor, np.zeros(terms.domain.size - reported.count)])
+            raise MarginRefused("estimates of a campaign with views cannot be weighted to margins: leave out --margins")
+        return _of_views(campaign, tally, a, offset, confidence, query)
+    decoder, prior = reader_of(campaign, tally)
+    a = np.concatenate([a * reported.factor, np.zeros(campaign.domain.size - reported.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
     share = tally.counts / tally.reports
     if margins:
@@ -178,11 +176,11 @@ def _mean_of_reports(decoder: Decoder, tally: Tally, v: Floats, confidence: floa
     return mean, float(np.maximum(between.variance[0], variance)), between.quantile(1 - confidence)
 
 
-def _of_views(terms: Campaign, tally: Tally, a: Floats, offset: float, confidence: float, query: str) -> QueryResult:
+def _of_views(campaign: Campaign, tally: Tally, a: Floats, offset: float, confidence: float, query: str) -> QueryResult:
     """Return the mean weight, estimated from all views of the tree. The estimate is linear in the reports of each
     view."""
-    require_enough(terms, tally)
-    views = Views.of(terms, tally.by_view)
+    require_enough(campaign, tally)
+    views = Views.of(campaign, tally.by_view)
     districts = views.counted[views.tree[-1]].districts
     v = np.zeros(districts.max() + 1)
     v[districts] = a
@@ -228,21 +226,21 @@ def unit_of(domain: Domain) -> str:
     return "days" if isinstance(domain, Dates) else "" if isinstance(domain, Line) else "values"
 
 
-def points_of(terms: Campaign) -> list[float]:
+def points_of(campaign: Campaign) -> list[float]:
     """Return the numeric value of each answer, for the mean.
 
     Raises:
         NotANumber: the values are not numbers.
     """
-    if not isinstance(terms.domain, Line):
+    if not isinstance(campaign.domain, Line):
         raise NotANumber(
-            f"{terms.title!r} asks for {terms.domain.kind}, which have no mean: a mean needs numbers or dates"
+            f"{campaign.title!r} asks for {campaign.domain.kind}, which have no mean: a mean needs numbers or dates"
         )
-    return [float(number) for number in terms.domain.points]
+    return [float(number) for number in campaign.domain.points]
 
 
 def mean(
-    terms: Campaign, tally: Tally, *, confidence: float = 0.95, margins: Sequence[KnownMargin] = ()
+    campaign: Campaign, tally: Tally, *, confidence: float = 0.95, margins: Sequence[KnownMargin] = ()
 ) -> QueryResult:
     """Return the unbiased estimate of the mean of the answers in a campaign that asks for numbers or dates.
 
@@ -250,31 +248,31 @@ def mean(
     nearest number may add some.
 
     Args:
-        terms, tally, confidence, margins: see ``weighted``.
+        campaign, tally, confidence, margins: see ``weighted``.
     Raises:
         NotANumber: the values are not numbers.
         NotEnough, NotInvertible, MarginRefused
     """
-    found = weighted(terms, tally, points_of(terms), confidence=confidence, query="mean", margins=margins)
-    return replace(found, unit=DAYS if isinstance(terms.domain, Dates) else unit_of(terms.domain))
+    found = weighted(campaign, tally, points_of(campaign), confidence=confidence, query="mean", margins=margins)
+    return replace(found, unit=DAYS if isinstance(campaign.domain, Dates) else unit_of(campaign.domain))
 
 
-def total(terms: Campaign, tally: Tally, *, population: int | None = None, confidence: float = 0.95) -> QueryResult:
+def total(campaign: Campaign, tally: Tally, *, population: int | None = None, confidence: float = 0.95) -> QueryResult:
     """Return the estimated sum over people in a campaign that asks for a number.
 
     Args:
-        terms, tally, confidence: see ``weighted``.
+        campaign, tally, confidence: see ``weighted``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotANumber, NotEnough, NotInvertible
     """
-    if isinstance(terms.domain, Dates):
-        raise NotANumber(f"{terms.title!r} asks for days, which have no sum: estimate the mean")
-    return mean(terms, tally, confidence=confidence).times(population or tally.reports, "sum")
+    if isinstance(campaign.domain, Dates):
+        raise NotANumber(f"{campaign.title!r} asks for days, which have no sum: estimate the mean")
+    return mean(campaign, tally, confidence=confidence).times(population or tally.reports, "sum")
 
 
 def weighted_sum(
-    terms: Campaign,
+    campaign: Campaign,
     tally: Tally,
     weights: Sequence[float] | Floats,
     *,
@@ -286,17 +284,17 @@ def weighted_sum(
     2020).
 
     Args:
-        terms, tally, weights, offset, confidence: see ``weighted``.
+        campaign, tally, weights, offset, confidence: see ``weighted``.
         population: the number of people that the reports represent; None takes the number of reports.
     Raises:
         NotEnough, NotInvertible
     """
-    answer = weighted(terms, tally, weights, offset=offset, confidence=confidence)
+    answer = weighted(campaign, tally, weights, offset=offset, confidence=confidence)
     return answer.times(population or tally.reports, "weighted sum")
 
 
 def value_share(
-    terms: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, confidence: float = 0.95
+    campaign: Campaign, tally: Tally, x: int, *, resolution: str = FINEST, confidence: float = 0.95
 ) -> QueryResult:
     """Return the estimated share of people with value ``x``. ``QueryResult.times`` converts the share to a number of
     people.
@@ -304,14 +302,14 @@ def value_share(
     The unbiased estimate and the interval are those of ``x`` in the histogram.
 
     Args:
-        terms, tally, confidence: see ``weighted``.
+        campaign, tally, confidence: see ``weighted``.
         x: the index of a value or district.
         resolution: the name of the resolution of the district ``x``, in a campaign with views.
     Raises:
         NotEnough, NotInvertible
         ValueError: ``x`` is not a value or district.
     """
-    whole = estimate(terms, tally, confidence=confidence)
+    whole = estimate(campaign, tally, confidence=confidence)
     shown = whole.at(resolution)
     if not 0 <= x < shown.size:
         raise ValueError(f"there is no value {x}: give the position of a value, 0 to {shown.size - 1}")

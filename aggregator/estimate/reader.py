@@ -15,7 +15,7 @@ from protocol.campaign import Campaign
 from protocol.notions import Information, MutualInformation
 
 
-def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
+def reader_of(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
     """Return the decoder of a campaign's tally, and the prior of a person whose class is unknown; None without a
     prior.
 
@@ -23,22 +23,22 @@ def reader_of(terms: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
         NotEnough: too few devices for the campaign.
         ValueError: the tally was counted for another channel.
     """
-    features = terms.channel.features * (len(tally.priors) if isinstance(tally, PersonalTally) else 1)
+    features = campaign.channel.features * (len(tally.priors) if isinstance(tally, PersonalTally) else 1)
     features = len(tally.chains) if isinstance(tally, TranscriptTally) else features
     if tally.counts.shape != (features,):
         raise ValueError(
             f"the tally is of another channel: its counts have shape {tally.counts.shape}, not ({features},)"
         )
-    require_enough(terms, tally)
-    classes = pooled(terms, tally)
-    prior = _prior_of(terms) if classes is None else classes.prior
-    return classes or Reported.of(terms.domain).reader(terms.channel, prior), prior
+    require_enough(campaign, tally)
+    classes = pooled(campaign, tally)
+    prior = _prior_of(campaign) if classes is None else classes.prior
+    return classes or Reported.of(campaign.domain).reader(campaign.channel, prior), prior
 
 
-def _prior_of(terms: Campaign) -> Floats | None:
+def _prior_of(campaign: Campaign) -> Floats | None:
     """Return the declared prior of a campaign for LIP or mutual information; None for other notions."""
-    if not isinstance(terms.notion, (Information, MutualInformation)):
+    if not isinstance(campaign.notion, (Information, MutualInformation)):
         return None
-    weights: Floats = np.array(terms.notion.prior, dtype=np.float64)
+    weights: Floats = np.array(campaign.notion.prior, dtype=np.float64)
     weights /= weights.sum()
     return weights

@@ -4,8 +4,8 @@ Each view is a survey of different devices. The views whose districts nest form 
 is estimated from all views of the tree together. A view outside the tree is estimated from its own survey and from the
 views of the tree whose districts lie inside its districts. The estimates of the tree do not use views outside the tree.
 
-A view without reports is left out. If no view of the finest resolution has reports, the answers have no unbiased
-estimate, and the share of each coarser district is spread evenly over its answers.
+A view without reports is left out. If no view of the finest resolution has reports, the values have no unbiased
+estimate, and the share of each coarser district is spread evenly over its values.
 
 ``tree`` combines the views, and ``view_estimate`` assembles the estimate of a campaign.
 """
@@ -35,7 +35,7 @@ from protocol.domain import Domain
 from protocol.views import Coarse, Identity, Map, View
 
 FINEST = "1"
-"""The name of the resolution of the answers themselves."""
+"""The name of the finest resolution, that of the single values."""
 
 
 class Place(NamedTuple):
@@ -51,7 +51,7 @@ class Place(NamedTuple):
 
 
 def name_of(map_: Map) -> str:
-    """Return the name of a resolution in tables: the number of answers on each side of a district, or the map's
+    """Return the name of a resolution in tables: the number of values on each side of a district, or the map's
     name."""
     if isinstance(map_, Identity):
         return FINEST
@@ -64,8 +64,8 @@ class Resolution(Shares):
 
     Attributes:
         domain: the domain of the answers.
-        map: the map from an answer to its district.
-        districts: (k,) the district of each answer.
+        map: the map from a value to its district.
+        districts: (k,) the district of each value.
         reports: the number of reports of the view's own devices.
         rough: (k_j,) whether too few of the view's reports affect the district for ``se`` to be reliable.
     """
@@ -95,7 +95,7 @@ class CountedView:
     """A view with the reports of its devices.
 
     Attributes:
-        districts: (k,) the district of each answer.
+        districts: (k,) the district of each value.
         linear: the unbiased estimate of the districts' shares; None without reports.
     """
 
@@ -106,15 +106,15 @@ class CountedView:
     linear: Linear | None
 
     @classmethod
-    def of(cls, terms: Campaign, place: int, tally: Tally) -> CountedView:
+    def of(cls, campaign: Campaign, place: int, tally: Tally) -> CountedView:
         """Return the view at position ``place`` of the campaign, with its unbiased estimate.
 
         Raises:
             NotInvertible
         """
-        view = terms.views[place]
-        districts = np.array([view.map.input(terms.domain, x) for x in range(terms.domain.size)], dtype=np.int64)
-        decoder = view_decoder(terms, place, tally)
+        view = campaign.views[place]
+        districts = np.array([view.map.input(campaign.domain, x) for x in range(campaign.domain.size)], dtype=np.int64)
+        decoder = view_decoder(campaign, place, tally)
         return cls(view, districts, decoder, tally, solve(decoder, tally) if tally.reports else None)
 
     @cached_property
@@ -149,16 +149,16 @@ class Views:
     tree: tuple[int, ...]
 
     @classmethod
-    def of(cls, terms: Campaign, parts: Sequence[Tally]) -> Views:
+    def of(cls, campaign: Campaign, parts: Sequence[Tally]) -> Views:
         """Return the views of a campaign. The chain of nested views with the most reports forms the tree.
 
         Args:
-            terms: the campaign.
+            campaign: the campaign.
             parts: the tally of each view; at least one has reports.
         Raises:
             NotInvertible
         """
-        counted = [CountedView.of(terms, place, part) for place, part in enumerate(parts)]
+        counted = [CountedView.of(campaign, place, part) for place, part in enumerate(parts)]
         counted.sort(key=lambda one: one.decoder.inputs)
         return cls(tuple(counted), _largest_chain(counted))
 
@@ -195,7 +195,7 @@ class TreeShares:
     """Unbiased shares of one resolution, from all views of the tree together.
 
     Attributes:
-        map: the map from an answer to its district.
+        map: the map from a value to its district.
         raw, se: (k_j,) the unbiased shares and their standard errors.
     """
 
@@ -207,13 +207,13 @@ class TreeShares:
     _passes: Passes
 
     @classmethod
-    def of(cls, terms: Campaign, tally: Tally) -> list[TreeShares]:
+    def of(cls, campaign: Campaign, tally: Tally) -> list[TreeShares]:
         """Return the shares of every resolution of the tree, the coarsest first.
 
         Raises:
             NotInvertible: there are no reports at the finest resolution.
         """
-        views = Views.of(terms, tally.by_view)
+        views = Views.of(campaign, tally.by_view)
         counted = tuple(views.counted[place] for place in views.tree)
         combined = views.combined()
         found = [each for place in views.tree if (each := combined[place]) is not None]
@@ -273,11 +273,11 @@ def _largest_chain(counted: Sequence[CountedView]) -> tuple[int, ...]:
     return max(answered, key=lambda each: (each[0], len(each[1])))[1]
 
 
-def resolutions(terms: Campaign, views: Views, *, confidence: float, method: str) -> list[Resolution]:
-    """Return the estimate of each resolution, the coarsest first; the last resolution is that of the answers.
+def resolutions(campaign: Campaign, views: Views, *, confidence: float, method: str) -> list[Resolution]:
+    """Return the estimate of each resolution, the coarsest first; the last resolution is that of the values.
 
     Args:
-        terms: the campaign.
+        campaign: the campaign.
         views: the views of the campaign with their reports.
         confidence: the confidence level of the intervals.
         method: ``projection`` projects inside each district of the next coarser resolution; ``linear`` returns the
@@ -297,11 +297,11 @@ def resolutions(terms: Campaign, views: Views, *, confidence: float, method: str
             share = shares[place] if place in shares else tree.consistent(views.nested([place]), [each])[0]
             share = each.raw if method == "linear" else share
         found[one.view.map] = _resolution(
-            terms.domain, one.view.map, one.districts, one.tally.reports, each, share, rough, confidence
+            campaign.domain, one.view.map, one.districts, one.tally.reports, each, share, rough, confidence
         )
     if Identity() not in found:
         found[Identity()] = _resolution(
-            terms.domain, Identity(), np.arange(terms.domain.size), 0, None, people, None, confidence
+            campaign.domain, Identity(), np.arange(campaign.domain.size), 0, None, people, None, confidence
         )
     return sorted(found.values(), key=lambda one: one.size)
 

@@ -89,7 +89,7 @@ class Estimate(Shares):
     this.
 
     Attributes:
-        terms: the campaign.
+        campaign: the campaign.
         campaign_id: the id of the campaign; empty if it is not signed.
         reports: n, the number of outputs counted; with transcripts, the number of devices.
         method: the estimation method, one of ``names.METHODS``.
@@ -112,7 +112,7 @@ class Estimate(Shares):
         weighting: the effect of weights by known margins; None without weights.
     """
 
-    terms: Campaign
+    campaign: Campaign
     campaign_id: bytes
     reports: int
     method: str
@@ -148,18 +148,18 @@ class Estimate(Shares):
     @property
     def value_kind(self) -> str:
         """The kind of the values in one or two words."""
-        return VALUE_KINDS["buckets" if self.note else self.terms.domain.kind]
+        return VALUE_KINDS["buckets" if self.note else self.campaign.domain.kind]
 
     @property
     def note(self) -> str | None:
         """A note on the meaning of the values; None if no note is needed."""
-        domain = self.terms.domain
+        domain = self.campaign.domain
         return ROUNDED if isinstance(domain, Line) and domain.rounds_randomly else None
 
     @property
     def epsilon(self) -> float:
         """The declared level of the campaign's notion, nats."""
-        return exact.nats(self.terms.notion.level)
+        return exact.nats(self.campaign.notion.level)
 
     def label(self, x: int) -> str:
         """Return the name of value ``x``.
@@ -167,9 +167,9 @@ class Estimate(Shares):
         Args:
             x: the index of the value, 0 .. k - 1.
         Returns:
-            The label as text.
+            The name, as in tables.
         """
-        return self.terms.domain.label(x)
+        return self.campaign.domain.label(x)
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys.
@@ -178,14 +178,14 @@ class Estimate(Shares):
             A mapping for ``json.dumps``; shares as fractions.
         """
         return {
-            "campaign": self.terms.title,
+            "campaign": self.campaign.title,
             "campaign_id": self.campaign_id.hex(),
             "reports": self.reports,
             "devices": self.devices,
             "class": self.where,
             "pool": self.pool,
             "weights": None if self.weighting is None else self.weighting.as_json(),
-            "notion": self.terms.notion.name,
+            "notion": self.campaign.notion.name,
             "epsilon": self.epsilon,
             "method": self.method,
             "confidence": self.confidence,
@@ -212,7 +212,7 @@ class Estimate(Shares):
     def _items(self) -> dict[str, Any]:
         """Return the description of the items of an item set, numbered from 1 if they have no names; empty for other
         domains."""
-        domain = self.terms.domain
+        domain = self.campaign.domain
         if not isinstance(domain, Items):
             return {}
         numbered = [1, domain.count] if isinstance(domain.labels, int) else None

@@ -40,11 +40,11 @@ class SharedDecoder(ReweighedDecoder):
     def __init__(self, decoders: Sequence[Decoder], members: Floats, priors: Floats | None) -> None:
         even = np.full(decoders[0].inputs, 1 / decoders[0].inputs)
         distributions = [even] * len(decoders) if priors is None else list(priors)
-        spread = [
+        variances = [
             decoder.variances(decoder.forward(distribution)).sum()
             for decoder, distribution in zip(decoders, distributions, strict=True)
         ]
-        precision = members / np.array(spread)
+        precision = members / np.array(variances)
         super().__init__(decoders, members, priors, precision / precision.sum())
 
     def p_value(self, share: Floats, reports: int) -> float:
@@ -101,8 +101,8 @@ def shared(decoder: Decoder, share: Floats, reports: int, *, dependent: bool) ->
     p = found.p_value(share, reports)
     if p < ALPHA:
         raise NotShared(
-            f"the classes have different shares (p = {max(p, 1e-6):.2g} at most): weighted by precision they would "
-            "describe no population. Use --pool equal, or --where class=NAME for one class"
+            f"the classes have different shares (p = {max(p, 1e-6):.2g} at most): an average weighted by precision "
+            "would not be the distribution of any population. Use --pool equal, or --where class=NAME for one class"
         )
     return found
 

@@ -42,7 +42,7 @@ SLACK = 0.1
 """The log-likelihood of all reports, in nats, that an accelerated step may lose compared with a plain step."""
 
 LEAST_STEP = 0.1
-"""An accelerated step lowers no share below this part of its value after the plain steps."""
+"""An accelerated step keeps each share at or above this part of its value after the plain steps."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def smoothed(reports: Merged) -> Smoothed:
 
 
 def smoothed_sets(channel: Floats, counts: Integers) -> list[Smoothed]:
-    """Return ``smoothed`` for each of several sets of reports of one channel, computed together.
+    """Return the smoothed distribution of each of several sets of reports of one channel, computed together.
 
     Args:
         channel: (K, M) the probability of each block of outputs, above zero for blocks with reports.

@@ -39,5 +39,5 @@ def require_ends(ends: tuple[Span, Span] | None, spans: Sequence[Span]) -> None:
     """
     if ends is not None and (ends[0] == ends[1] or any(end not in spans for end in ends)):
         raise ValueError(
-            f"the ends of a change must be two different spans of the course, not {ends[0].name} and {ends[1].name}"
+            f"a change needs two different spans, both among the requested spans, not {ends[0].name} and {ends[1].name}"
         )

@@ -45,19 +45,19 @@ class Tree:
     Attributes:
         parents: for each resolution, (k_j,), the index of each district's parent in the next coarser resolution; all 0
             for the coarsest.
-        answers: for each resolution, (k_j,), the number of answers in each district.
+        values: for each resolution, (k_j,), the number of values in each district.
     """
 
     parents: tuple[Integers, ...]
-    answers: tuple[Integers, ...]
+    values: tuple[Integers, ...]
 
     @classmethod
     def of(cls, districts: Sequence[Integers]) -> Tree:
         """Return the tree of the given resolutions.
 
         Args:
-            districts: for each resolution, the coarsest first, (k,), the district of each answer; every district has an
-                answer.
+            districts: for each resolution, the coarsest first, (k,), the district of each value; every district has a
+                value.
         Raises:
             NotNested
         """
@@ -88,16 +88,16 @@ class Tree:
             level: the index of the resolution.
             above: the shares of the parents.
         """
-        answers = self.answers[level].astype(np.float64)
-        spread: Floats = (above / self.sums(level, answers))[self.parents[level]] * answers
-        return spread
+        values = self.values[level].astype(np.float64)
+        even: Floats = (above / self.sums(level, values))[self.parents[level]] * values
+        return even
 
 
 def parent_of(coarse: Integers, fine: Integers) -> Integers:
     """Return the index of the coarse district that contains each fine district.
 
     Args:
-        coarse, fine: (k,) the district of each answer.
+        coarse, fine: (k,) the district of each value.
     Raises:
         NotNested
     """
@@ -147,7 +147,8 @@ class Combined:
 
 
 def independent(decoder: Decoder, distribution: Floats, variances: Floats) -> Floats:
-    """Return the variances of independent numbers that have the variances ``variances`` if conditioned on their sum.
+    """Return v such that independent numbers with the variances v, conditioned on their sum, have the variances
+    ``variances``.
 
     The estimates of one survey usually sum to one, so their errors are correlated: for k equal districts, each pair has
     the correlation -1 / (k - 1). If the channel has a few more inputs than there are districts, the sum varies a

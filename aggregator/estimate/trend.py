@@ -83,22 +83,22 @@ class Trend:
         """Return the machine-readable form: for each span its estimate, or its number of reports if it has no
         estimate."""
         latest = self.latest
-        terms = latest.terms
+        campaign = latest.campaign
         rows = []
         for point in self.points:
             row: dict[str, Any] = {
                 "periods": point.span.name,
-                "begins": terms.opens + point.span.first * terms.period_seconds,
-                "ends": min(terms.opens + (point.span.last + 1) * terms.period_seconds, terms.closes),
+                "begins": campaign.opens + point.span.first * campaign.period_seconds,
+                "ends": min(campaign.opens + (point.span.last + 1) * campaign.period_seconds, campaign.closes),
                 "reports": point.reports,
                 "values": None,
             }
             rows.append(row if point.estimate is None else row | _estimated(point, point.estimate, self.only))
         return {
-            "campaign": terms.title,
+            "campaign": campaign.title,
             "campaign_id": latest.campaign_id.hex(),
             "class": latest.where,
-            "notion": terms.notion.name,
+            "notion": campaign.notion.name,
             "epsilon": latest.epsilon,
             "confidence": latest.confidence,
             "table_version": latest.version,
@@ -139,7 +139,7 @@ def true_shares(found: Estimate, resolution: str, truth: Floats) -> Floats:
 
 
 def trend(
-    campaign: SignedCampaign,
+    signed: SignedCampaign,
     spans: Sequence[Span],
     tallies: Iterable[Tally],
     *,
@@ -154,7 +154,7 @@ def trend(
     """Return the estimate of each span, and the changes between spans.
 
     Args:
-        campaign: the campaign of the spans.
+        signed: the campaign of the spans.
         spans: the spans of periods, in order.
         tallies: the tallies of each span, by groups of devices; at most four are in memory at once.
         confidence, method: see ``estimate``.
@@ -180,8 +180,8 @@ def trend(
     of_steps = max(len(spans) - 1, 1)
     for number, (span, tally) in enumerate(zip(spans, tallies, strict=True)):
         truth = truths[min(number, len(truths) - 1)] if truths else None
-        restricted, tally = signed_within(campaign, tally, where)
-        if not is_enough(restricted.terms, tally):
+        restricted, tally = signed_within(signed, tally, where)
+        if not is_enough(restricted.campaign, tally):
             points.append(TrendPoint(span, tally.reports, None, truth))
             most = max(most, devices_of(tally))
             continue
@@ -199,13 +199,14 @@ def trend(
             held[span] = side
     if last is None:
         raise NotEnough(
-            f"{campaign.terms.title!r} needs reports of {quantity(campaign.terms.minimum_reports, 'device')} in a "
-            f"period, and the largest has reports of {most:,}: ingest more, or take periods together with --periods"
+            f"{signed.campaign.title!r} needs reports of at least "
+            f"{quantity(signed.campaign.minimum_reports, 'device')} in a period, and no period has more than "
+            f"{quantity(most, 'device')}: ingest more, or take periods together with --periods"
         )
     missing = [end for end in ends or () if end not in held]
     if missing:
         raise NotEnough(
-            f"{campaign.terms.title!r} needs reports of {quantity(campaign.terms.minimum_reports, 'device')}, and "
+            f"{signed.campaign.title!r} needs reports of {quantity(signed.campaign.minimum_reports, 'device')}, and "
             f"there are fewer in {missing[0].name_in_text}: compare other periods, or take periods together with "
             "--periods"
         )

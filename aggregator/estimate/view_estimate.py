@@ -1,4 +1,4 @@
-"""Estimate the shares of a campaign whose devices are asked for views of the answer, at every resolution."""
+"""Estimate the shares of a campaign with views, at every resolution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protocol.campaign import Campaign
 
 
 def estimate_views(
-    terms: Campaign,
+    campaign: Campaign,
     campaign_id: bytes,
     tally: Tally,
     method: str | None,
@@ -26,7 +26,7 @@ def estimate_views(
     forged: int | None,
     where: str | None,
 ) -> Estimate:
-    """Return the estimate of a campaign whose devices are asked for views, with all its resolutions.
+    """Return the estimate of a campaign with views, with all its resolutions.
 
     Args:
         campaign_id: the id of the campaign; empty if it is not signed.
@@ -35,18 +35,15 @@ def estimate_views(
     Raises:
         NotEnough, MethodRefused, NotInvertible
     """
-    require_enough(terms, tally)
+    require_enough(campaign, tally)
     method = method or VIEW_METHODS[0]
     if method not in VIEW_METHODS:
-        raise MethodRefused(
-            f"a campaign whose devices are asked for views of the answer needs method {' or '.join(VIEW_METHODS)}, "
-            f"not {method[:40]!r}"
-        )
-    views = Views.of(terms, tally.by_view)
-    found = resolutions(terms, views, confidence=confidence, method=method)
+        raise MethodRefused(f"a campaign with views needs method {' or '.join(VIEW_METHODS)}, not {method[:40]!r}")
+    views = Views.of(campaign, tally.by_view)
+    found = resolutions(campaign, views, confidence=confidence, method=method)
     warnings: list[str] = []
     for one in views.counted:
-        name = view_name(terms.domain, one.view)
+        name = view_name(campaign.domain, one.view)
         if one.linear is None:
             warnings.append(f"no device with the view of {name} has answered: the view is left out")
             continue
@@ -54,7 +51,7 @@ def estimate_views(
             warnings.append(f"{name}: {ONE_DEVICE}")
         warnings.extend(f"{name}: {finding}" for finding in screen_tally(one.decoder, one.tally))
     devices = np.array([devices_of(part) for part in tally.by_view])
-    if (chosen := screen_views([view.weight for view in terms.views], devices)) is not None:
+    if (chosen := screen_views([view.weight for view in campaign.views], devices)) is not None:
         warnings.append(chosen)
     weight = max(
         one.decoder.people_per_report * tally.reports / one.tally.reports for one in views.counted if one.linear
@@ -64,7 +61,7 @@ def estimate_views(
         warnings.append(NOTHING_FINEST)
     return Estimate(
         finest.raw, finest.se, *finest.intervals, finest.share,
-        terms, campaign_id, tally.reports, method, confidence, tally.rejected, tally.version,
+        campaign, campaign_id, tally.reports, method, confidence, tally.rejected, tally.version,
         Influence(weight, tally.reports, forged), tuple(warnings), devices_of(tally), where=where, rough=finest.rough,
         resolutions=tuple(found),
     )  # fmt: skip

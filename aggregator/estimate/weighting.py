@@ -2,9 +2,9 @@
 
 People who answer are seldom a representative sample. If the population's shares of some groups are known, reports of an
 underrepresented group get larger weights (post-stratification: Holt, Smith 1979; several margins: raking, Deming,
-Stephan 1940, and calibration, Deville, Särndal 1992). Weighting removes the nonresponse bias as far as the groups
-explain it. But the variance grows by the design effect, and a forged report of a group with a larger weight has more
-influence.
+Stephan 1940, and calibration, Deville, Särndal 1992). Weighting removes the part of the nonresponse bias that the
+groups explain. But the variance grows by the design effect, and a forged report of a group with a larger weight has
+more influence.
 
 ``class_weights`` computes weights of classes, which are public; ``form_weights`` computes weights by questions of a
 form, whose answers are hidden. ``aggregator.population`` reads the file format.
@@ -139,4 +139,4 @@ def require_distinct(margins: Sequence[KnownMargin]) -> None:
     seen = [(margin.by, tuple(margin.groups.tolist())) for margin in margins]
     for place, one in enumerate(seen):
         if one in seen[:place]:
-            raise MarginRefused(f"two margins are by {one[0]!r} with the same groups: leave out one of them")
+            raise MarginRefused(f"two margins are by {one[0]!r} with the same groups: leave out one margin")

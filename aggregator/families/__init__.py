@@ -1,1 +1,4 @@
-"""Families of channels on the aggregator: recipes that design their integers, and decoders that invert them."""
+"""Families of channels on the aggregator.
+
+A recipe computes the integers of a channel, and a decoder estimates shares from its reports.
+"""

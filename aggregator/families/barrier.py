@@ -27,12 +27,12 @@ decrease of the value."""
 
 
 class Problem(ABC):
-    """A convex function to be minimised over linear inequalities.
+    """A convex function to be minimised under linear and nonlinear inequalities.
 
     Attributes:
-        rows, limits: (c, d) and (c,), the inequalities rows @ z < limits.
+        rows, limits: (c, d) and (c,), the linear inequalities rows @ z < limits.
         start: (d,) a point at which all inequalities hold strictly and ``barrier`` is finite.
-        curves: the number of logarithms in ``barrier``.
+        curves: the number of nonlinear inequalities; ``barrier`` subtracts the logarithm of the slack of each.
     """
 
     rows: Floats
@@ -46,17 +46,18 @@ class Problem(ABC):
 
     @abstractmethod
     def barrier(self, z: Floats, weight: float) -> tuple[float, Floats, Floats]:
-        """Return value, gradient and Hessian of ``weight`` times the objective, minus the logarithms of curved slacks.
+        """Return value, gradient and Hessian of ``weight`` times the objective, minus the logarithms of
+        the slacks of the nonlinear inequalities.
 
-        If a curved slack is not above zero, the value is infinite, and gradient and Hessian have no meaning.
+        If such a slack is not above zero, the value is infinite, and gradient and Hessian have no meaning.
         """
 
 
 def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
     """Return a point whose objective is minimal up to the relative ``precision``; all inequalities hold strictly."""
     z = problem.start
-    terms = len(problem.limits) + problem.curves
-    weight = terms / problem.objective(z)
+    logarithms = len(problem.limits) + problem.curves
+    weight = logarithms / problem.objective(z)
     while True:
         for _ in range(MOST_STEPS):
             value, gradient, hessian = _derivatives(problem, z, weight)
@@ -75,7 +76,7 @@ def minimum(problem: Problem, precision: float = PRECISION) -> Floats:
             if length <= SHORTEST:
                 break  # the remaining gain is smaller than the rounding of the value
             z = z + length * step
-        if terms / weight < precision * problem.objective(z):
+        if logarithms / weight < precision * problem.objective(z):
             return z
         weight *= GROWTH
 

@@ -28,27 +28,37 @@ from protocol.channels.sets.triples import Triples
 from protocol.exact import exp_lower
 
 
-def support_error(size: int, inside: float, outside: float) -> float:
+def support_error(size: int, own: float, other: float) -> float:
     """Return the expected squared error of one report, summed over ``size`` values, at uniform shares  (MATH 4.1).
 
     Args:
-        inside, outside: the probabilities p* and q*.
+        own, other: the probabilities p* and q*.
     """
-    gap = inside - outside
-    th = outside + gap / size
+    gap = own - other
+    th = other + gap / size
     return size * th * (1 - th) / gap**2
 
 
 def outside_weight(one: int, having: int, lacking: int, level: int) -> int:
-    """Return the least outside weight that satisfies the level and makes rows sum to ``one``. ``lacking`` must be 1
-    modulo ``having``."""
+    """Return the least outside weight that satisfies the level and makes rows sum to ``one``.
+
+    Args:
+        one: the sum of the weights of a row.
+        having, lacking: the numbers of outputs inside and outside S_x; ``lacking`` must be 1 modulo ``having``.
+        level: the LDP level in nanonats.
+    """
     ideal = ceil(D * one, exp_lower(level) * having + D * lacking)
     return ideal + (one - ideal) % having
 
 
 class SupportDecoder(Decoder):
-    """Decoder with L[y, x] = ([y in S_x] - q*) / (p* - q*), p* = cs inside, q* = ci inside + (cs - ci) outside (MATH
-    4.1)."""
+    """Decoder with L[y, x] = ([y in S_x] - q*) / (p* - q*)  (MATH 4.1).
+
+        p* = cs inside,   q* = ci inside + (cs - ci) outside
+
+    S_x has cs outputs, and two such sets have ci in common. From x, an output has the probability ``inside`` if it is
+    in S_x, else ``outside``.
+    """
 
     def __init__(self, channel: ProjectiveGeometry | Triples, shared: int) -> None:
         """Compute p* and q* of ``channel``; any two of its sets have ``shared`` outputs in common."""
@@ -56,7 +66,7 @@ class SupportDecoder(Decoder):
         one, far = 1 << channel.scale, channel.support - shared  # number of outputs in S_x and not in S_x'
         self._likely, self._unlikely = channel.inside / one, channel.outside / one
         # These are q* and p* - q*.
-        self._outside = (shared * channel.inside + far * channel.outside) / one
+        self._other = (shared * channel.inside + far * channel.outside) / one
         self._gap = far * (channel.inside - channel.outside) / one
 
     @abstractmethod
@@ -69,7 +79,7 @@ class SupportDecoder(Decoder):
 
     @abstractmethod
     def _count(self, counts: Integers) -> Integers:
-        """Return ``_over_outputs`` of integers, computed exactly: from (K,) to (k,)."""
+        """Return the exact sum of the counts of the outputs of each S_x: from (K,) to (k,)."""
 
     def forward(self, p: Floats) -> Floats:
         distribution: Floats = self._unlikely * p.sum() + (self._likely - self._unlikely) * self._over_inputs(p)
@@ -85,22 +95,22 @@ class SupportDecoder(Decoder):
         return mean
 
     def invert(self, share: Floats) -> Floats:
-        raw: Floats = (self._over_outputs(share) - self._outside * share.sum()) / self._gap
+        raw: Floats = (self._over_outputs(share) - self._other * share.sum()) / self._gap
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = (self._over_inputs(v) - self._outside * v.sum()) / self._gap
+        adds: Floats = (self._over_inputs(v) - self._other * v.sum()) / self._gap
         return adds
 
     def variances(self, share: Floats) -> Floats:
         reached, total = self._over_outputs(share), share.sum()
-        moment = reached * (1 - self._outside) ** 2 + (total - reached) * self._outside**2
-        raw = reached - self._outside * total
+        moment = reached * (1 - self._other) ** 2 + (total - reached) * self._other**2
+        raw = reached - self._other * total
         variances: Floats = (moment - raw**2) / self._gap**2
         return variances
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
-        base = np.full(self.inputs, -self._outside / self._gap)
+        base = np.full(self.inputs, -self._other / self._gap)
         height = np.full((1, self.inputs), 1 / self._gap)
         return BinomialSteps(base, height, self._count(counts)[np.newaxis], reports)
 
@@ -110,4 +120,4 @@ class SupportDecoder(Decoder):
 
     @property
     def people_per_report(self) -> float:
-        return max(1 - self._outside, self._outside) / self._gap
+        return max(1 - self._other, self._other) / self._gap

@@ -121,10 +121,10 @@ def introduced(
     for number in np.unique(which[fields.valid & (which >= 0)]).tolist():
         campaign = names[number]
         rows = np.flatnonzero(fields.valid & (which == number))
-        if uploaded and study.known(campaign).campaign.terms.enrolment != "open":
+        if uploaded and study.known(campaign).signed.campaign.enrolment != "open":
             result.ignored += len(rows)
             continue
-        fitting = _declares_as_required(fields.prior[rows], study.known(campaign).campaign.terms)
+        fitting = _declares_as_required(fields.prior[rows], study.known(campaign).signed.campaign)
         result.refused[campaign, Reject.MALFORMED] += int((~fitting).sum())
         rows = rows[fitting]
         usable = rows[_usable(fields.public[rows])]
@@ -190,7 +190,7 @@ def revoke(study: Holdings, keys: Mapping[str, Named], since: int) -> int:
     """
     for campaign in keys:
         known = study.known(campaign)
-        last = known.campaign.terms.periods - 1
+        last = known.signed.campaign.periods - 1
         if not 0 <= since <= last:
             valid = f"a period from 0 to {last}" if last else "period 0"
             raise StudyError(f"campaign {known.name!r} has no period {since}: give {valid}; no key was revoked")
@@ -262,11 +262,11 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
     return fields, columns.key_column(key_ids)
 
 
-def _declares_as_required(prior: Words, terms: Campaign) -> Mask:
+def _declares_as_required(prior: Words, campaign: Campaign) -> Mask:
     """Return, for each declaration, whether ``protocol.report.Enrolment.require_fit`` accepts it."""
-    required = terms.notion.size if isinstance(terms.notion, OwnPrior) else 0
+    required = campaign.notion.size if isinstance(campaign.notion, OwnPrior) else 0
     found = [((), 0) if written is None else declaration_of(written) for written in prior]
-    fitting: Mask = np.array([len(one) == required and level < terms.notion.level for one, level in found], np.bool_)
+    fitting: Mask = np.array([len(one) == required and level < campaign.notion.level for one, level in found], np.bool_)
     return fitting
 
 

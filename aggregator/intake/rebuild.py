@@ -1,4 +1,4 @@
-"""Rebuilds a damaged study in a new directory.
+"""Rebuilds a damaged study in a new folder.
 
 Readable rows of a table are copied, because only they record the counted reports, the times of revocations and the
 refusals. Unreadable rows are rebuilt from the sources: signed campaigns, enrolments and batches. The new study appears
@@ -101,8 +101,8 @@ def rebuild(
         now: the current time, UTC seconds.
         afresh: copy nothing from the tables of reports and refusals, even if they can be read. Then reports that were
             counted before their key was revoked are lost, unless ``count_revoked`` is set.
-        count_revoked: also count reports from batches whose key is revoked in their period. The batches do not show
-            whether such a report arrived before the revocation.
+        count_revoked: also count those reports of the batches that are signed with a key that is revoked in the
+            report's period. The batches do not show whether such a report arrived before the revocation.
         threads, progress: see ``ingest``.
     Raises:
         StudyError: ``new`` exists, no campaign was found, declared priors are lost, or the new study cannot be written.
@@ -242,8 +242,8 @@ class _Rebuilding:
             self.counted = result.outputs
             if revoked := result.rejected.get("revoked-key"):
                 self._warn(
-                    f"reports of revoked keys that are not counted: {revoked:,}, because they may have arrived after "
-                    "the revocation; --count-revoked counts them"
+                    f"the rebuild does not count {quantity(revoked, 'report')} of revoked keys, because such a report "
+                    "may have arrived after the revocation; --count-revoked counts them"
                 )
         if REJECTS in incomplete and self.batches:
             self._warn("refusals are counted again from the batches, in which each report occurs only once")
@@ -283,7 +283,7 @@ class _Rebuilding:
             return
         table = tables.snapshot(self.path / REPORTS)
         for known in self.study.campaigns():
-            name = known.campaign.id.hex()
+            name = known.signed.id.hex()
             keys = int(self.study.registry(name).enrolled.sum())
             if keys and not periods(table, name):
                 self._warn(
@@ -298,8 +298,8 @@ class _Rebuilding:
             StudyError
         """
         for known in self.study.campaigns():
-            if isinstance(known.campaign.terms.notion, OwnPrior):
-                name = known.campaign.id.hex()
+            if isinstance(known.signed.campaign.notion, OwnPrior):
+                name = known.signed.id.hex()
                 sql = f"SELECT DISTINCT key FROM rows WHERE campaign = '{name}'"  # noqa: S608  # a name has hex digits only
                 keys = tables.query(tables.snapshot(self.path / REPORTS), sql)["key"].to_numpy()
                 _, found = self.study.registry(name).find(keys)

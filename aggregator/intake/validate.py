@@ -208,8 +208,8 @@ class _Verdicts:
             self.refuse(rows, ~revoked & ~registry.enrolled[at], Reject.UNKNOWN_KEY)
             self.refuse(rows, revoked, Reject.REVOKED_KEY)
             public[rows] = np.take(registry.public, at, axis=0)
-            self.view[rows] = views_of(self.study.known(self.names[campaign]).campaign, public[rows])
-            self.channels[campaign] = ViewChannels.of(self.terms(campaign))
+            self.view[rows] = views_of(self.study.known(self.names[campaign]).signed, public[rows])
+            self.channels[campaign] = ViewChannels.of(self.campaign_at(campaign))
         rows = self.undecided()
         self.pending.append(verifier.start(self.sealed.rows(rows), np.take(public, rows, axis=0)))
 
@@ -230,26 +230,26 @@ class _Verdicts:
 
     def check_schedule(self, everyone: Integers) -> None:
         """Refuse reports that are early, late or over the quota."""
-        for campaign in np.unique(self.campaign[everyone]).tolist():
-            terms = self.terms(campaign)
-            rows = everyone[self.campaign[everyone] == campaign]
+        for index in np.unique(self.campaign[everyone]).tolist():
+            campaign = self.campaign_at(index)
+            rows = everyone[self.campaign[everyone] == index]
             # All time before the opening counts as period -1, so a report of period 0 from a clock that runs ahead is
             # not early.
-            current = max(-1, (self.now - terms.opens) // terms.period_seconds)
+            current = max(-1, (self.now - campaign.opens) // campaign.period_seconds)
             period = self.reports.period[rows]
             self.refuse(rows, period > current + 1, Reject.EARLY)
-            early = self.closes[campaign]
-            last = terms.periods if early is None else terms.periods_until(early)
+            early = self.closes[index]
+            last = campaign.periods if early is None else campaign.periods_until(early)
             self.refuse(rows, period >= last, Reject.LATE)
             count = self.reports.count[rows]
             # This is the rule of protocol.report.Report.require_fit.
-            slots = period + 1 if terms.transcript else terms.answers_per_period
-            over = (count > terms.answers_per_period) | (self.reports.slot[rows] + count > slots)
+            slots = period + 1 if campaign.transcript else campaign.answers_per_period
+            over = (count > campaign.answers_per_period) | (self.reports.slot[rows] + count > slots)
             self.refuse(rows, over, Reject.OVER_QUOTA)
 
-    def terms(self, campaign: int) -> Campaign:
-        """Return the terms of a campaign by its index."""
-        return self.study.known(self.names[campaign]).campaign.terms
+    def campaign_at(self, index: int) -> Campaign:
+        """Return a campaign by its index."""
+        return self.study.known(self.names[index]).signed.campaign
 
     def candidates(self, part: Integers) -> tuple[Integers, Candidates]:
         """Refuse reports with bad outputs; return the remaining rows with their outputs."""

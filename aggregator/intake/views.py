@@ -17,12 +17,12 @@ from protocol.channels import Channel
 from protocol.views.view import channel_places
 
 
-def views_of(campaign: SignedCampaign, public: Bytes) -> Integers:
+def views_of(signed: SignedCampaign, public: Bytes) -> Integers:
     """Return the view of each public key's device, as (n,) indices into the campaign's views, for (n, 32) public
     keys."""
-    if len(campaign.terms.views) == 1:
+    if len(signed.campaign.views) == 1:
         return np.zeros(len(public), dtype=np.int64)
-    return np.array([campaign.view_of(key.tobytes()) for key in public], dtype=np.int64)
+    return np.array([signed.view_of(key.tobytes()) for key in public], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class ViewChannels:
     width: int
 
     @classmethod
-    def of(cls, terms: Campaign) -> ViewChannels:
+    def of(cls, campaign: Campaign) -> ViewChannels:
         """Return the distinct channels of a campaign."""
-        places = channel_places(terms.views)
-        different = {place: view.channel for place, view in zip(places, terms.views, strict=True)}
-        return cls(tuple(different.values()), np.array(places, dtype=np.int64), terms.output_bits)
+        places = channel_places(campaign.views)
+        different = {place: view.channel for place, view in zip(places, campaign.views, strict=True)}
+        return cls(tuple(different.values()), np.array(places, dtype=np.int64), campaign.output_bits)
 
 
 @dataclass(frozen=True)

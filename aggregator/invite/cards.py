@@ -42,11 +42,11 @@ class CardTexts:
         Args:
             language: the reader's language, such as "de"; None for the campaign's own language.
         """
-        terms = signed.terms
-        texts = terms.texts(language)
+        campaign = signed.campaign
+        texts = campaign.texts(language)
         wording = WORDINGS[best(language or texts.language, list(WORDINGS)) or "en"]
         head = wording.asks.format(organisation=texts.organisation) if texts.organisation else ""
-        return cls(head, texts.title, wording.card.format(closes=wording.date(terms.closes - 1)))
+        return cls(head, texts.title, wording.card.format(closes=wording.date(campaign.closes - 1)))
 
 
 def draw_cards(texts: CardTexts, links: Sequence[tuple[Link, str]], progress: Callable[[int], None]) -> bytes:

@@ -66,12 +66,12 @@ class PosterContent:
                 is in English.
             closes: time of an early closing, UTC seconds; None if the campaign is not closed early.
         """
-        terms = signed.terms
-        texts, domain = terms.texts(language), terms.domain_in(language)
+        campaign = signed.campaign
+        texts, domain = campaign.texts(language), campaign.domain_in(language)
         questions = tuple(one.text for one in domain.questions) if isinstance(domain, Form) else ()
         fixed = best(language or texts.language, list(WORDINGS)) or "en"
         wording = WORDINGS[fixed]
-        steps = wording.steps if terms.enrolment == "open" else (wording.enrolled, *wording.steps[1:])
+        steps = wording.steps if campaign.enrolment == "open" else (wording.enrolled, *wording.steps[1:])
         more = ("…",) if len(questions) > LISTED else ()
         form = (wording.form.format(count=len(questions)), *questions[:LISTED], *more)
         foot = (
@@ -81,8 +81,8 @@ class PosterContent:
             ("key", wording.key, link.fingerprint_text),
         )
         days = {
-            "opens": wording.date(terms.opens),
-            "closes": wording.date((terms.closes if closes is None else closes) - 1),
+            "opens": wording.date(campaign.opens),
+            "closes": wording.date((campaign.closes if closes is None else closes) - 1),
         }
         return cls(
             language=fixed,
@@ -95,6 +95,6 @@ class PosterContent:
             when=wording.when.format(**days),
             link=str(link),
             promised=wording.promise,
-            promise=Promise.of(terms.notion, terms.certificate).text(fixed),
+            promise=Promise.of(campaign.notion, campaign.certificate).text(fixed),
             foot=tuple(text.format(**{name: words}) for name, text, words in foot if words),
         )

@@ -29,16 +29,16 @@ def invite(signed: SignedCampaign, now: int, address: str | None = None, closes:
         NoInvitation: the campaign is over, has no address and ``address`` is None, or has other addresses.
         CampaignError: ``address`` is not an address to which devices can send.
     """
-    terms = signed.terms
-    if now >= (terms.closes if closes is None else closes):
-        raise NoInvitation(f"{terms.title!r} is over: devices can no longer answer it")
+    campaign = signed.campaign
+    if now >= (campaign.closes if closes is None else closes):
+        raise NoInvitation(f"{campaign.title!r} is over: devices can no longer answer it")
     if address is not None:
         address = address.rstrip("/")
         require_address(address)
-        if terms.addresses and address not in terms.addresses:
+        if campaign.addresses and address not in campaign.addresses:
             raise NoInvitation(
-                f"{address} is not an address of the signed campaign: expected {' or '.join(terms.addresses)}"
+                f"{address} is not an address of the signed campaign: expected {' or '.join(campaign.addresses)}"
             )
-    elif not terms.addresses:
-        raise NoInvitation("the campaign names no address of its study: give it with --address https://HOST")
-    return Link(address or terms.addresses[0], signed.id, keys.fingerprint(signed.author))
+    elif not campaign.addresses:
+        raise NoInvitation("the campaign names no address of its study: give the address with --address https://HOST")
+    return Link(address or campaign.addresses[0], signed.id, keys.fingerprint(signed.author))

@@ -1,4 +1,4 @@
-"""The layout of a poster: lines, boxes and the code, in millimetres from the top left of an A4 page.
+"""The layout of a poster: lines, boxes and the QR code, in millimetres from the top left of an A4 page.
 
 Texts may have any length, so the layout is computed with decreasing letter sizes until everything fits on the page. The
 remaining space is divided between the sections.
@@ -132,8 +132,8 @@ def page_of(content: PosterContent) -> PosterPage:
         if gap >= LEAST_GAP * scale:
             return _together(head, parts, foot, min(gap, LEAST_GAP * scale + MOST_GAP))
     raise TextsTooLong(
-        "the campaign's texts do not fit on one page: make your own poster with the link, which is printed without "
-        "--out"
+        "the campaign's texts do not fit on one page: run the command without --out to get the link, and make your own "
+        "poster with it"
     )
 
 

@@ -24,7 +24,7 @@ class Wording:
         why: the purpose.
         part: heading of the steps.
         steps: the steps by which a person takes part.
-        enrolled: replaces the first step if the campaign registers devices beforehand.
+        enrolled: replaces the first step if the campaign accepts reports only from enrolled devices.
         when: the first and the last day.
         promise: heading of the promise.
         contact, kept, notice, key: the lines at the foot of the page, for contact, retention, legal notice and the
@@ -66,10 +66,10 @@ WORDINGS = {language: _read(language) for language in ("en", "de")}
 """The fixed texts of posters and cards, by language."""
 
 
-def missing_texts(terms: Campaign, language: str) -> list[str]:
+def missing_texts(campaign: Campaign, language: str) -> list[str]:
     """Return a sentence for each kind of text that does not exist in ``language``; it names the language that is used
     instead."""
-    own = terms.texts(language).language
+    own = campaign.texts(language).language
     found = []
     if best(language, [own]) is None:
         instead = f"{own!r} is used" if own else "the campaign's own language is used"

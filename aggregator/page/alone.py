@@ -19,7 +19,8 @@ class NoPage(HalftruthError):
 
 
 def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", download: bool = False) -> str:
-    """Return the document. It contains its policy, and sends only to the campaign's signed addresses.
+    """Return the campaign's page as one HTML document. The document contains its content security policy, which allows
+    connections only to the campaign's signed addresses.
 
     Args:
         now: the current time, UTC seconds.
@@ -30,23 +31,24 @@ def page_file(signed: SignedCampaign, now: int, *, closing: bytes = b"", downloa
             ``download`` is False, or names one although ``download`` is True.
         BundleError: the pages' script cannot be built.
     """
-    terms = signed.terms
-    if now >= terms.closes:
-        raise NoPage(f"{terms.title!r} is over: devices can no longer answer it")
-    if not terms.addresses and not download:
+    campaign = signed.campaign
+    if now >= campaign.closes:
+        raise NoPage(f"{campaign.title!r} is over: devices can no longer answer it")
+    if not campaign.addresses and not download:
         raise NoPage(
-            "the campaign names no address, so a page in a file cannot send reports: serve the page with receive, or "
-            "add --download, so that people save their reports as files"
+            "the campaign names no address, so a page in a file cannot send reports: serve the page with `halftruth "
+            "receive`, or add --download, so that people save their reports as files"
         )
-    if terms.addresses and download:
+    if campaign.addresses and download:
         raise NoPage(
-            f"the campaign names an address, {terms.addresses[0]}, to which its page sends: leave out --download"
+            f"the campaign names an address, {campaign.addresses[0]}, to which its page sends: leave out --download"
         )
-    unnamed = [address for address in terms.addresses if not _can_be_named(address)]
+    unnamed = [address for address in campaign.addresses if not _can_be_named(address)]
     if unnamed:
         raise NoPage(
             f"a page in a file cannot send to {unnamed[0]}, because browsers need the name of a host, not its IP "
-            "address: serve the page with receive, or author the campaign with the name of the host"
+            "address: serve the page with `halftruth receive`, or sign a new campaign whose [study] address has the "
+            "name of the host"
         )
     return document(signed, page_code(), closing=closing, served=False)
 

@@ -89,14 +89,14 @@ def page_code() -> PageCode:
     return PageCode.read(sources / "main.js", sources / "page.css")
 
 
-def policy(terms: Campaign, code: PageCode, *, served: bool) -> str:
+def policy(campaign: Campaign, code: PageCode, *, served: bool) -> str:
     """Return the content security policy of a campaign's page, in the form that a document can contain.
 
     Args:
         served: whether the study itself serves the document; if not, the page connects only to the signed addresses, if
             any.
     """
-    connections = [*(["'self'"] if served else []), *(f"{address}/v1/" for address in terms.addresses)]
+    connections = [*(["'self'"] if served else []), *(f"{address}/v1/" for address in campaign.addresses)]
     return (
         f"default-src 'none'; script-src {code.script_source}; style-src {code.style_source}; img-src data:; "
         f"connect-src {' '.join(connections) or _NO_ORIGIN}; base-uri 'none'; form-action 'none'; "
@@ -118,11 +118,11 @@ def document(signed: SignedCampaign, code: PageCode, *, closing: bytes = b"", se
         "authorName": None,
         "closing": base64.b64encode(closing).decode("ascii") if closing else None,
         "served": served,
-        "texts": texts_of_page(signed.terms),
+        "texts": texts_of_page(signed.campaign),
     }
-    inside = policy(signed.terms, code, served=False)
+    inside = policy(signed.campaign, code, served=False)
     return html_document(
-        signed.terms.title,
+        signed.campaign.title,
         tag(
             "body",
             tag("main", *_paragraphs(_NOT_YET), tag("noscript", *_paragraphs(_NO_SCRIPT)), id="page"),
@@ -138,7 +138,7 @@ def html_document(title: str, body: Html, style: str, *first: Html) -> str:
     """Return a complete HTML document.
 
     Args:
-        first: the first elements of the document's head.
+        first: elements of the head, placed directly after the charset.
     """
     head = tag(
         "head",

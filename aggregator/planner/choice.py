@@ -114,7 +114,7 @@ class Candidate:
             ratio = self.mean_variance / choice.mean_variance
             return "the same error of the mean" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error of the mean"
         if choice.mechanism.name == WAVE:
-            return "is designed for single values, not for their order"
+            return "only the best mechanism for single values is compared with wave"
         if self.person_mse is not None and math.isnan(self.person_mse):
             return "bit vectors: the error of the posterior is not computed"
         if math.isnan(self.error) or math.isnan(choice.error):
@@ -237,7 +237,7 @@ def best(question: Question, found: Sequence[Candidate], most_bits: int) -> tupl
             choice = min(as_good, key=lambda one: one.channel.output_bits)
             if len(able) == 1:
                 return choice, "the only usable mechanism with an unbiased estimate of the mean"
-            return choice, f"least exact error of the mean among {len(able)} usable mechanisms"
+            return choice, f"smallest error of the mean, computed exactly, among {len(able)} usable mechanisms"
     weighed = [one for one in short if not math.isnan(one.error)]
     if isinstance(question.notion, Information) and weighed:
         least = min(one.error for one in weighed)
@@ -281,12 +281,14 @@ def _reason(choice: Candidate, short: Sequence[Candidate], question: Question) -
     if len(short) == 1:
         return "the only usable mechanism"
     if isinstance(question.notion, HighLow):
-        said = "all values equally common" if question.part is None else f"{question.part:g} of the people protected"
-        return f"least exact error among {len(short)} usable mechanisms, {said}"
+        what = "all values are equally common"
+        if question.part is not None:
+            what = f"{question.part:g} of the people hold a sensitive value"
+        return f"smallest error, computed exactly, among {len(short)} usable mechanisms, if {what}"
     if not isinstance(question.notion, Information):
-        return f"least exact error among {len(short)} usable mechanisms"
+        return f"smallest error, computed exactly, among {len(short)} usable mechanisms"
     if choice.person_mse is not None and math.isnan(choice.person_mse):
-        return f"least exact error among {len(short)} usable mechanisms, all with bit vectors"
+        return f"smallest error, computed exactly, among {len(short)} usable mechanisms, all with bit vectors"
     reason = f"least error of one person's posterior under the prior, among {len(short)} usable mechanisms"
     if math.isnan(choice.raw_mse):
         reason += "; it has no unbiased estimate, so there are no intervals"
@@ -347,20 +349,21 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
 
 
 def own_prior_channel(question: Question) -> tuple[str, Channel]:
-    """Return the name and the channel that a campaign for declared priors offers in addition to the response to each
-    prior.
+    """Return the name and the channel that a campaign with declared priors offers besides the ``lip-response`` channel
+    of each prior.
 
-    The channel is the LDP channel with the least error, without bit vectors, or the response to the uniform prior if no
-    such channel applies. A device that declares a prior uses the offered channel or the response to its prior,
-    whichever has the smaller error.
+    The offered channel is the LDP channel with the least error, without bit vectors, or the ``lip-response`` channel of
+    the uniform prior if no such channel applies. A device that declares a prior uses the offered channel or the
+    ``lip-response`` channel of its prior, whichever has the smaller error.
 
     Raises:
-        ValueError: the notion is not the notion of declared priors.
+        ValueError: the notion is not that of declared priors.
     """
     notion = question.notion
     if not isinstance(notion, OwnPrior):
         raise ValueError(
-            f"a channel beside the response to each prior needs notion {OwnPrior.name}; the notion is {notion.name}"
+            f'only a campaign with notion "{OwnPrior.name}" offers a channel besides lip-response; the notion is '
+            f'"{notion.name}"'
         )
     plain = replace(question, notion=Ldp(notion.level))
     serving = []

@@ -35,7 +35,7 @@ class ClassPlan:
         name: the name of the class; None for everybody.
         level: the level in nanonats; for everybody the largest level of any class.
         mechanism: the names of the mechanisms that are used.
-        output_bits: the number of bits of an output.
+        output_bits: the number of bits of an output; for everybody the largest number of any class.
         reports: n, the number of reports.
         se: the standard error of a share with n reports, root mean square over the values; None if single values have
             no unbiased estimate.

@@ -127,20 +127,43 @@ class FormPlan:
         """Sentences for the author about the associations that can be found."""
         if not self.tables:
             return ["No device is asked two questions, so no association can be found."]
+        if len(self.tables) == 1:
+            return self._of_one_pair
         whole, found = len(self.tables), sum(table.detectable <= MEDIUM for table in self.tables)
         never = sum(table.detectable > 1 for table in self.tables)
-        at = f"With {quantity(self.reports, 'person', 'people')} at {exact.in_nats(self.level)}"
-        pairs = f"{quantity(whole, 'pair')} of questions"
-        medium = f"association of medium strength (Cramer's V {MEDIUM}) can be found in"
-        sentences = [f"{at}, an {medium} {found} of {pairs}." if found else f"{at}, no {medium} any of {pairs}."]
+        where = f"{found if found else 'any'} of {whole} pairs of questions"
+        sentences = [f"{self._medium(bool(found))} in {where}."]
         if never:
             sentences.append(f"In {never} of them, even the strongest association cannot be distinguished from none.")
         if found < whole:
             half = sorted(table.people for table in self.tables)[(whole - 1) // 2]
-            levels = "" if self.enough is None else f", or {exact.in_nats(self.enough)} with this number of people"
             most = max(table.people for table in self.tables)
-            sentences.append(f"Half of the pairs need {half:,} people{levels}; all need {most:,}.")
+            sentences.append(f"Half of the pairs need {half:,} people{self._or_level}; all need {most:,}.")
         return sentences
+
+    @property
+    def _of_one_pair(self) -> list[str]:
+        (table,) = self.tables
+        found = table.detectable <= MEDIUM
+        sentences = [f"{self._medium(found)} between {' and '.join(table.names)}."]
+        if table.detectable > 1:
+            sentences.append("Even the strongest association cannot be distinguished from none.")
+        if not found:
+            sentences.append(f"An association of medium strength needs {table.people:,} people{self._or_level}.")
+        return sentences
+
+    def _medium(self, found: bool) -> str:
+        """Return the beginning of the sentence that says where a medium association can be found."""
+        return (
+            f"With {quantity(self.reports, 'person', 'people')} at {exact.in_nats(self.level)}, "
+            f"{'an' if found else 'no'} association of medium strength (Cramer's V {MEDIUM}) can be found"
+        )
+
+    @property
+    def _or_level(self) -> str:
+        if self.enough is None:
+            return ""
+        return f", or {exact.in_nats(self.enough)} with {quantity(self.reports, 'person', 'people')}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys."""
@@ -179,7 +202,7 @@ def plan_form(draft: DraftForm, reports: int, *, wanted: Sequence[float] = (0.01
 
 @dataclass(frozen=True)
 class _Expected:
-    """A view with its expected counts, and the part of the devices that have it."""
+    """A view with its expected counts, and the share of the devices that have it."""
 
     view: View
     found: FormView

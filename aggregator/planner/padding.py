@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.author.value_table import SheetError, not_a_value
+from aggregator.author.value_table import SheetError, not_a_persons_answer
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
 from aggregator.estimate.method import default_method
@@ -53,21 +53,24 @@ class Padding:
 
 def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
     """Return the sets in a text file, which has one set per line with items separated by ";"; an empty line is an empty
-    set.
+    set. A set may be a person's, so no error quotes it.
 
     Raises:
         SheetError: the file cannot be read, has no sets, or a line has an unknown item.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise SheetError(f"cannot read {path.name}: {error}") from None
+    except OSError as error:
+        raise SheetError(f"cannot read {path.name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SheetError(f"{path.name} is not UTF-8 text: write one set per line") from None
     found = []
     for number, line in enumerate(lines, 1):
         try:
             found.append(domain.members(domain.parse(line)))
         except NotInDomain as error:
-            raise SheetError(f"{path.name}, line {number}: {not_a_value(domain, line, error)}") from None
+            fault = not_a_persons_answer("the line", domain, error)
+            raise SheetError(f"{path.name}, line {number}: {fault}") from None
     if not found:
         raise SheetError(f"{path.name} has no sets: write one set per line")
     return found
@@ -120,7 +123,8 @@ def choose_padding(
 
 
 def _simulated(reported: Reported, shares: Floats, distribution: Floats, se: Floats, method: str) -> float:
-    """Return the mean squared error of the method's estimate, simulated from normal raw estimates."""
+    """Return the expected squared error of the method's estimate, summed over the items; it is simulated from normal
+    raw estimates."""
     generator, items, length = np.random.default_rng(0), reported.count, reported.factor
     surveys = max(LEAST_SURVEYS, min(MOST_SURVEYS, DRAWS // items))
     # Items are drawn before dummies, so they are the same for every length.

@@ -1,4 +1,4 @@
-"""Choose the parts of the devices that are asked at each resolution of a map, by the least expected error.
+"""Choose the share of the devices that is asked at each resolution of a map, by the least expected error.
 
 The error of the unbiased estimate is not a useful criterion, because it is least if every device is asked for the
 finest cell. Real maps are sparse: few cells contain most people. The estimate first finds the districts with many

@@ -52,10 +52,10 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
     Args:
         period: the period of the estimate; None for each device's latest answer.
     """
-    if period is None and found.terms.periods == 1:
+    if period is None and found.campaign.periods == 1:
         period = 0
     about = {
-        "campaign": found.terms.title,
+        "campaign": found.campaign.title,
         "campaign_id": found.campaign_id.hex(),
         "class": found.where,
         "period": LATEST if period is None else str(period),
@@ -98,7 +98,7 @@ def cell(value: Any) -> Any:
 
 
 def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Table:
-    """Return a row for each value of each estimate, with typed columns; an unknown number is null.
+    """Return an Arrow table with a row for each value of each estimate; an unknown number is null.
 
     Args:
         estimates: pairs of an estimate and its period; see ``estimate_rows``.
@@ -110,8 +110,8 @@ def estimates_arrow(estimates: Sequence[tuple[Estimate, int | None]]) -> pa.Tabl
 
 
 def estimate_parquet(found: Estimate, period: int | None = None) -> bytes:
-    """Return the bytes of a Parquet file; the schema's metadata has the other facts of the JSON, under
-    ``halftruth``."""
+    """Return a Parquet file, as bytes, with a row for each value; the schema's metadata has the other entries of
+    ``Estimate.as_json``, under ``halftruth``."""
     about = {name: value for name, value in found.as_json().items() if name not in ("values", "resolutions")}
     table = estimates_arrow([(found, period)]).replace_schema_metadata({"halftruth": json.dumps(about)})
     sink = io.BytesIO()
@@ -132,9 +132,9 @@ def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
     """
     features = []
     for found, period in estimates:
-        grid = found.terms.domain
+        grid = found.campaign.domain
         if not isinstance(grid, Grid):
-            raise NoMap(f"GeoJSON needs a map, but {found.terms.title!r} asks for {grid.kind}: use csv or parquet")
+            raise NoMap(f"GeoJSON needs a map, but {found.campaign.title!r} asks for {grid.kind}: use csv or parquet")
         finest = np.arange(grid.size, dtype=np.int64)
         districts = [finest, *(each.districts for each in reversed(found.resolutions[:-1]))]
         for cells, row in zip(
@@ -174,7 +174,7 @@ def _rectangle(grid: Grid, first_row: int, last_row: int, first: int, last: int)
     return [[[longitude / MICRODEGREES, latitude / MICRODEGREES] for longitude, latitude in corners]]
 
 
-def answer_csv(answer: QueryResult) -> str:
-    """Return CSV with a header and one row."""
-    row = answer.as_json()
+def query_csv(result: QueryResult) -> str:
+    """Return the result of a query as CSV, with a header and one row."""
+    row = result.as_json()
     return csv_text(list(row), [row])

@@ -66,7 +66,7 @@ class ExportedEstimates:
 
 
 def estimates_by_period(
-    campaign: SignedCampaign, periods: Iterable[int], tallies: Iterable[Tally], method: str | None, confidence: float
+    signed: SignedCampaign, periods: Iterable[int], tallies: Iterable[Tally], method: str | None, confidence: float
 ) -> ExportedEstimates:
     """Estimate each period, and each class in it.
 
@@ -77,20 +77,21 @@ def estimates_by_period(
         NotEnough: no period has the campaign's minimum number of devices.
         MethodRefused, NotInvertible
     """
-    terms, withheld = campaign.terms, 0
+    campaign, withheld = signed.campaign, 0
     found: list[tuple[Estimate, int]] = []
     for period, tally in zip(periods, tallies, strict=True):
-        if not is_enough(terms, tally):
+        if not is_enough(campaign, tally):
             withheld += tally.reports
             continue
-        found.append((estimate(campaign, tally, method=method, confidence=confidence), period))
-        for name in terms.classes:
-            signed, part = signed_within(campaign, tally, name)
-            if is_enough(signed.terms, part):
-                found.append((estimate(signed, part, method=method, confidence=confidence, where=name), period))
+        found.append((estimate(signed, tally, method=method, confidence=confidence), period))
+        for name in campaign.classes:
+            restricted, part = signed_within(signed, tally, name)
+            if is_enough(restricted.campaign, part):
+                found.append((estimate(restricted, part, method=method, confidence=confidence, where=name), period))
     if not found:
         raise NotEnough(
-            f"no period of {terms.title!r} has reports of {quantity(terms.minimum_reports, 'device')}, its minimum: "
-            "ingest more reports. Nothing was written"
+            f"no period of {campaign.title!r} has reports of at least "
+            f"{quantity(campaign.minimum_reports, 'device')}, the campaign's minimum: ingest more reports. Nothing was "
+            "written"
         )
     return ExportedEstimates(tuple(found), withheld)

@@ -25,10 +25,10 @@ class NotebookForm(FormEstimate):
     def __repr__(self) -> str:
         names = " and ".join(self.questions)
         reports = quantity(self.reports, "report")
-        return f"<estimate of {names} of {self.terms.title!r}: {len(self.labels)} shares, {reports}>"
+        return f"<estimate of {names} of {self.campaign.title!r}: {len(self.labels)} shares, {reports}>"
 
     def table(self) -> pa.Table:
-        """Return a row for each value or cell as an Arrow table, which pandas and polars read without copying.
+        """Return an Arrow table with a row for each value or cell; pandas and polars read it without copying.
 
         Returns:
             The columns of ``halftruth estimate --format csv``; shares are fractions, and an unknown number is null.

@@ -53,9 +53,12 @@ def form_page(
     Raises:
         NotEnough, NotAsked, MarginRefused: no question can be estimated; the error is that of the first question.
     """
-    terms, form = signed.terms, signed.terms.domain
+    campaign, form = signed.campaign, signed.campaign.domain
     if not isinstance(form, Form):
-        raise TypeError(f"the page of a form needs a form, and {terms.title!r} asks for {form.kind}")
+        raise TypeError(
+            f"the page of a form needs a form, and {campaign.title!r} asks for {form.kind}: use page() for this "
+            "campaign"
+        )
     names = tuple(form.places)
     wanted = [(name,) for name in names], list(combinations(names, 2))
     (questions, missing), (tables, _) = (_each(signed, tally, which, confidence, margins) for which in wanted)
@@ -72,20 +75,20 @@ def form_page(
         ("method", "How the numbers were made", _method(form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Reports that were not counted", refused_section(tally.rejected)),
-        ("campaign", "The campaign", campaign_section(terms, tally.reports, period)),
+        ("campaign", "The campaign", campaign_section(campaign, tally.reports, period)),
         ("source", "Where this page comes from", source_section(signed.id, "", confidence, tally, period)),
     ]
     header = tag(
         "header",
-        tag("p", terms.organisation, class_="soft", dir="auto"),
-        tag("h1", terms.title, dir="auto"),
-        *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
+        tag("p", campaign.organisation, class_="soft", dir="auto"),
+        tag("h1", campaign.title, dir="auto"),
+        *([tag("p", campaign.purpose, class_="text", dir="auto")] if campaign.purpose.strip() else []),
         tag("p", f"{len(names)} questions, {quantity(tally.reports, 'report')}. "
             "Each device was asked one or two of them."),
         *([tag("p", f"The shares are weighted by {weighted[0].weighting.by}.", dir="auto")]
           if weighted and weighted[0].weighting is not None else []),
     )  # fmt: skip
-    return html_page(terms, header, _warnings([*questions, *tables], missing), [s for s in sections if s[2]])
+    return html_page(campaign, header, _warnings([*questions, *tables], missing), [s for s in sections if s[2]])
 
 
 def _each(
@@ -191,20 +194,20 @@ def _with_unit(form: Form, name: str) -> str:
 
 def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> list[Html]:
     percent = f"{100 * confidence:.4g}%"
-    terms = {
+    notes = {
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
-        "of a table are the shares of its two questions. A table shows an association only as far as the reports show "
-        "it beyond noise.",
+        "of a table are the shares of its two questions. The part of an association that may be noise is left "
+        "out of the shares of a table.",
         "Interval": f"in at least {percent} of such surveys it contains the true share of that value or cell. To "
         "look for the largest or an unusual value of a question, use the intervals for all together.",
         "No colour": "the interval of the cell contains zero.",
     }
     if any(isinstance(one.domain, Line) and one.domain.rounds_randomly for one in form.questions):
-        terms["Numbers"] = f"{ROUNDED}."
+        notes["Numbers"] = f"{ROUNDED}."
     parts = [
         tag("p", "Each device changed its answer at random before sending it. A single report reveals little. All "
             "reports together give the shares, with the errors shown here."),
-        tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in terms.items())),
+        tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in notes.items())),
     ]  # fmt: skip
     for found in weighted[:1]:
         if found.weighting is not None:

@@ -34,7 +34,7 @@ def classes_section(
     Returns:
         The elements; empty if the form has no classes, or the classes have too few devices.
     """
-    if not signed.terms.classes:
+    if not signed.campaign.classes:
         return []
     parts: list[Html] = []
     for name in questions:
@@ -42,7 +42,7 @@ def classes_section(
             parts.append(_question(name, found, confidence))
     tests = [(names, found) for names in pairs if (found := _found(signed, tally, names, confidence)) is not None]
     if tests:
-        parts.append(_associations(signed.terms.classes, tests))
+        parts.append(_associations(signed.campaign.classes, tests))
     if not parts:
         return []
     words = (

@@ -122,7 +122,7 @@ def _bare(axes: Axes) -> None:
 
 def _entitle(figure: Figure, found: FormEstimate, note: str = "") -> None:
     lines = [
-        textwrap.fill(found.terms.title, 80),
+        textwrap.fill(found.campaign.title, 80),
         f"{' and '.join(found.questions)}: {quantity(found.reports, 'report')}",
     ]
     if found.skipping:

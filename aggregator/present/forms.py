@@ -40,7 +40,7 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
         )
     if truth is not None:
         notes.append(f"distance from the truth{HALF_THE_SUM}: {np.abs(found.shares.share - truth).sum() / 2:.1%}")
-    table = new_table(found.terms.title, Text("\n".join(notes)))
+    table = new_table(found.campaign.title, Text("\n".join(notes)))
     for name in found.questions:
         table.add_column(Text(name))
     percent = f"{100 * found.confidence:.4g}%"
@@ -66,7 +66,7 @@ def form_sides_table(course: FormSides[Any]) -> Table:
     if first.association is not None:
         tests = (_tested(_name(name), one.association) for name, one in course.sides if one.association is not None)
         note = "\n".join([note, *tests])
-    table = new_table(first.terms.title, Text(note))
+    table = new_table(first.campaign.title, Text(note))
     for question in first.questions:
         table.add_column(Text(question))
     for name, found in course.sides:

@@ -44,36 +44,36 @@ FEW = 16
 """Maximum number of values that are listed individually."""
 
 
-def certificate_table(terms: Campaign) -> Table:
+def certificate_table(campaign: Campaign) -> Table:
     """Return a table of a campaign's study information and its certificate."""
-    return _pairs(_certified(terms))
+    return _pairs(_certified(campaign))
 
 
-def _certified(terms: Campaign) -> list[tuple[str, str]]:
-    certificate = terms.certificate
+def _certified(campaign: Campaign) -> list[tuple[str, str]]:
+    certificate = campaign.certificate
     return [
-        ("campaign", terms.title),
-        *_study(terms),
-        ("mechanism", f"{terms.mechanism}, {_inputs(terms)}, {quantity(terms.output_bits, 'bit')} per report"),
-        *_rounding(terms),
-        *_views(terms),
-        ("notion", terms.notion.name),
+        ("campaign", campaign.title),
+        *_study(campaign),
+        ("mechanism", f"{campaign.mechanism}, {_inputs(campaign)}, {quantity(campaign.output_bits, 'bit')} per report"),
+        *_rounding(campaign),
+        *_views(campaign),
+        ("notion", campaign.notion.name),
         ("declared", exact.in_nats(certificate.declared)),
         ("audited", f"{exact.in_nats(certificate.audited)}, from the channel's integers"),
         ("plain LDP", "none" if certificate.ldp is None else exact.in_nats(certificate.ldp)),
-        *_ball(terms.notion, certificate),
-        *_promises(terms),
+        *_ball(campaign.notion, certificate),
+        *_promises(campaign),
         (
             "worst case",
-            f"{exact.in_nats(terms.worst_case)} over the whole campaign, {quantity(terms.most_draws, 'draw')}",
+            f"{exact.in_nats(campaign.worst_case)} over the whole campaign, {quantity(campaign.most_draws, 'draw')}",
         ),
     ]
 
 
 def audit_table(audit: Audit) -> Table:
     """Return a table of an audit: the certificate, the expected errors, and the levels under other notions."""
-    terms = audit.terms
-    rows = _certified(terms)
+    campaign = audit.campaign
+    rows = _certified(campaign)
     if audit.raw_mse is None:
         rows.append(("error", "single shares have no unbiased estimate, and so no intervals"))
     else:
@@ -86,23 +86,23 @@ def audit_table(audit: Audit) -> Table:
     return _pairs(rows + _levels(audit))
 
 
-def _study(terms: Campaign) -> list[tuple[str, str]]:
+def _study(campaign: Campaign) -> list[tuple[str, str]]:
     """Return rows with the facts about the study that devices show to a person."""
-    facts = {name: ", ".join(fact) if isinstance(fact, list) else fact for name, fact in study_facts(terms).items()}
+    facts = {name: ", ".join(fact) if isinstance(fact, list) else fact for name, fact in study_facts(campaign).items()}
     return [(name, fact) for name, fact in facts.items() if fact]
 
 
-def _inputs(terms: Campaign) -> str:
-    domain = terms.domain
+def _inputs(campaign: Campaign) -> str:
+    domain = campaign.domain
     if isinstance(domain, Items):
         items = ", ".join(filter(None, (f"{domain.count:,} items", numbering(domain))))
         return f"{items}; one item, chosen among {domain.padding:,}, is reported"
     if isinstance(domain, Form):
         return f"a form of {len(domain.questions)} questions"
-    return f"{max(1, len(terms.classes)) * terms.domain.size:,} values"
+    return f"{max(1, len(campaign.classes)) * campaign.domain.size:,} values"
 
 
-def _views(terms: Campaign) -> list[tuple[str, str]]:
+def _views(campaign: Campaign) -> list[tuple[str, str]]:
     """Return a row for each view if there are several; the key of a device determines its view."""
     return [
         (
@@ -110,14 +110,14 @@ def _views(terms: Campaign) -> list[tuple[str, str]]:
             f"{view['share']:.1%} of the devices: {view['view']}, {view['family']}, audited "
             + exact.in_nats(round(view["audited"] * exact.NANONATS)),
         )
-        for place, view in enumerate(view_facts(terms))
+        for place, view in enumerate(view_facts(campaign))
     ]
 
 
-def _rounding(terms: Campaign) -> list[tuple[str, str]]:
+def _rounding(campaign: Campaign) -> list[tuple[str, str]]:
     """Return the row that states to which numbers answers are randomly rounded; empty without such rounding, or for
     many numbers."""
-    domain = terms.domain
+    domain = campaign.domain
     if not isinstance(domain, Line) or not domain.rounds_randomly or domain.size > FEW:
         return []
     *others, last = map(domain.label, range(domain.size))
@@ -127,20 +127,23 @@ def _rounding(terms: Campaign) -> list[tuple[str, str]]:
 
 def _errors(audit: Audit) -> list[tuple[str, str]]:
     """Return rows with the expected error of n reports; one for each view if there are several."""
-    terms = audit.terms
-    if is_plain(terms.views) or isinstance(terms.domain, Form):
+    campaign = audit.campaign
+    if is_plain(campaign.views) or isinstance(campaign.domain, Form):
         return [
-            ("error", f"{audit.raw_mse:.4g} / n expected squared error of n reports, summed over the {_summed(terms)}")
+            (
+                "error",
+                f"{audit.raw_mse:.4g} / n expected squared error of n reports, summed over the {_summed(campaign)}",
+            )
         ]
     from aggregator.estimate.error import view_worths  # imported here because `status` does not need it
 
     return [
         (
             "error" if not place else "",
-            f"{worth.mse:.4g} / n expected squared error, summed over {_of_view(terms.domain, view)}, from "
+            f"{worth.mse:.4g} / n expected squared error, summed over {_of_view(campaign.domain, view)}, from "
             "this view's part of n reports",
         )
-        for place, (view, worth) in enumerate(zip(terms.views, view_worths(terms), strict=True))
+        for place, (view, worth) in enumerate(zip(campaign.views, view_worths(campaign), strict=True))
     ]
 
 
@@ -148,8 +151,8 @@ def _of_view(domain: Domain, view: View) -> str:
     return f"{view.map.inputs(domain):,} values" if isinstance(view.map, Identity) else view_name(domain, view)
 
 
-def _summed(terms: Campaign) -> str:
-    return "shares of people who have each item" if isinstance(terms.domain, Items) else "values"
+def _summed(campaign: Campaign) -> str:
+    return "shares of people who have each item" if isinstance(campaign.domain, Items) else "values"
 
 
 LEVELS = {
@@ -305,13 +308,13 @@ def checkup_table(findings: Iterable[CheckResult]) -> Table:
     return _pairs([(found.name, found.text if found.ok else f"WRONG: {found.text}") for found in findings])
 
 
-def _promises(terms: Campaign) -> list[tuple[str, str]]:
+def _promises(campaign: Campaign) -> list[tuple[str, str]]:
     """Return rows with the privacy promise in the words that devices show; one for each class."""
-    if not isinstance(terms.notion, Classes):
-        return [("promise", Promise.of(terms.notion, terms.certificate).text())]
+    if not isinstance(campaign.notion, Classes):
+        return [("promise", Promise.of(campaign.notion, campaign.certificate).text())]
     return [
-        (f"promise to {name}", Promise.of(terms.notion, certificate, place).text())
-        for place, (name, certificate) in enumerate(zip(terms.classes, terms.certificates, strict=True))
+        (f"promise to {name}", Promise.of(campaign.notion, certificate, place).text())
+        for place, (name, certificate) in enumerate(zip(campaign.classes, campaign.certificates, strict=True))
     ]
 
 

@@ -43,18 +43,18 @@ class NotebookEstimate(Estimate):
 
     @cached_property
     def _summary(self) -> Ordered | None:
-        return summary(self.tally, self) if self.tally is not None and has_summary(self.terms) else None
+        return summary(self.tally, self) if self.tally is not None and has_summary(self.campaign) else None
 
     def __repr__(self) -> str:
         reports = quantity(self.reports, "report")
-        return f"<estimate of {self.terms.title!r}: {self.size} values from {reports}, {self.method}>"
+        return f"<estimate of {self.campaign.title!r}: {self.size} values from {reports}, {self.method}>"
 
     def as_json(self) -> dict[str, Any]:
         """Return the output of ``halftruth estimate --json``."""
         return super().as_json() | ({} if self._summary is None else self._summary.numbers())
 
     def table(self) -> pa.Table:
-        """Return a row for each value as an Arrow table, which pandas and polars read without copying.
+        """Return an Arrow table with a row for each value; pandas and polars read it without copying.
 
         Returns:
             The columns of ``halftruth export --estimates``; shares are fractions, and an unknown number is null.

@@ -17,7 +17,7 @@ from aggregator.estimate.ordered import Ordered, RangeShare, Value, value_of
 from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.table import answer_texts, bar, new_table, percent, subtitle
+from aggregator.present.table import bar, new_table, percent, query_texts, subtitle
 from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import Line, NumberRange
@@ -26,14 +26,14 @@ COLUMNS = ("what", "p", "from", "to", "estimate", "low", "high", "simultaneous_l
 
 
 def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
-    """Return a table with a row for each number and its interval; bins also have bars.
+    """Return a table with a row for each statistic and its interval; bins also have bars.
 
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
     whole = found.found
     points = f" · the distribution function at {quantity(len(found.cdf), 'value')}" if found.cdf else ""
-    table = new_table(heading(whole.terms), f"{quantity(whole.reports, 'report')}{points}")
+    table = new_table(heading(whole.campaign), f"{quantity(whole.reports, 'report')}{points}")
     table.add_column("")
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * whole.confidence:.4g}% interval")
@@ -54,7 +54,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
         held = "" if true is None else value_text(true.quantile(quantile.p))
         add(name, value_text(quantile.value), f"{value_text(quantile.low)} to {value_text(quantile.high)}", held)
     if found.mean is not None:
-        estimate, _, low, high = answer_texts(found.mean)
+        estimate, _, low, high = query_texts(found.mean)
         add("mean", estimate, f"{low} to {high}", "" if true is None else true.mean(found.mean))
     if found.bins and table.row_count:
         table.add_section()
@@ -88,14 +88,14 @@ class TrueOrdered:
     def quantile(self, p: float) -> Value:
         """Return the value at or below which a share ``p`` of the people lie."""
         place = int(np.searchsorted(np.cumsum(self._share), p - 1e-12))
-        return value_of(self._found.found.terms.domain, min(place, len(self._share) - 1))
+        return value_of(self._found.found.campaign.domain, min(place, len(self._share) - 1))
 
-    def mean(self, answer: QueryResult) -> str:
-        """Return the mean as text in the format of ``answer``."""
-        domain = self._found.found.terms.domain
+    def mean(self, result: QueryResult) -> str:
+        """Return the mean as text in the format of ``result``."""
+        domain = self._found.found.campaign.domain
         points = domain.points if isinstance(domain, Line) else ()
         true = float(self._share @ np.array([float(point) for point in points]))
-        return answer_texts(replace(answer, estimate=true))[0]
+        return query_texts(replace(result, estimate=true))[0]
 
     def share_of(self, one: RangeShare) -> float:
         """Return the true share of a range."""
@@ -129,10 +129,10 @@ def range_text(one: RangeShare) -> str:
     return first if first == last else f"{first} to {last}"
 
 
-def heading(terms: Campaign) -> str:
+def heading(campaign: Campaign) -> str:
     """Return the campaign's title, with the unit of its numbers."""
-    unit = terms.domain.unit if isinstance(terms.domain, NumberRange) else ""
-    return f"{terms.title}, {unit}" if unit else terms.title
+    unit = campaign.domain.unit if isinstance(campaign.domain, NumberRange) else ""
+    return f"{campaign.title}, {unit}" if unit else campaign.title
 
 
 def value_text(value: Value) -> str:
@@ -141,12 +141,12 @@ def value_text(value: Value) -> str:
 
 
 def ordered_csv(found: Ordered) -> str:
-    """Return CSV with a row for each number, in the order of the JSON."""
+    """Return CSV with a row for each statistic, in the order of the JSON."""
     return csv_text(COLUMNS, rows_of(found))
 
 
 def rows_of(found: Ordered) -> Iterator[dict[str, Any]]:
-    """Yield a row with the columns ``COLUMNS`` for each number, in the order of the JSON."""
+    """Yield a row with the columns ``COLUMNS`` for each statistic, in the order of the JSON."""
     empty = dict.fromkeys(COLUMNS)
     for quantile in found.quantiles:
         row = quantile.as_json()

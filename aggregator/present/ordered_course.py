@@ -16,14 +16,14 @@ from aggregator.estimate.ordered_course import OrderedCourse, Shift
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, rows_of, value_text
-from aggregator.present.table import answer_texts, new_table, percent, significant
+from aggregator.present.table import new_table, percent, query_texts, significant
 from aggregator.present.trends import MINUS, between, points
 
 DIFFERENCE_COLUMNS = ("side", "less", "reports", *COLUMNS)
 
 
 def course_tables(course: OrderedCourse) -> list[Table]:
-    """Return a table of the numbers with a column for each side, and a table of the differences if there are any."""
+    """Return a table of the statistics with a column for each side, and a table of the differences if there are any."""
     tables = [_sides(course)]
     if course.differences:
         tables.append(_differences(course))
@@ -33,8 +33,8 @@ def course_tables(course: OrderedCourse) -> list[Table]:
 def _sides(course: OrderedCourse) -> Table:
     whole = course.known[0][1].found
     unit = unit_of(course.domain)
-    titles = [f"{found.found.terms.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
-    caption = f"in brackets: {100 * whole.confidence:.4g}% intervals of each number by itself"
+    titles = [f"{found.found.campaign.title}" for _, found in course.known[: 2 if course.by == "campaign" else 1]]
+    caption = f"in brackets: {100 * whole.confidence:.4g}% intervals of each statistic by itself"
     table = new_table(" and ".join(titles) + (f", {unit}" if unit else ""), caption)
     table.add_column("")
     for side in course.sides:
@@ -47,22 +47,22 @@ def _sides(course: OrderedCourse) -> Table:
 
 
 def side_cells(found: Ordered) -> dict[str, str]:
-    """Return each number with its interval as text, keyed by the number's name."""
+    """Return each statistic with its interval as text, keyed by the statistic's name."""
     texts: dict[str, str] = {}
     # The shares up to a number, and the mean, come last.
     for one in sorted(found.statistics(), key=lambda one: one.kind in ("cdf", "mean")):
         if one.kind == "mean" and found.mean is not None:
-            estimate, _, low, high = answer_texts(found.mean)
+            estimate, _, low, high = query_texts(found.mean)
         elif one.kind == "quantile":
             estimate, low, high = map(value_text, (one.estimate, one.low, one.high))
         else:
             estimate, low, high = (percent(float(share), 1) for share in (one.estimate, one.low, one.high))
-        texts[number_name(one.kind, one.parameters)] = f"{estimate} ({low} to {high})"
+        texts[statistic_name(one.kind, one.parameters)] = f"{estimate} ({low} to {high})"
     return texts
 
 
-def number_name(kind: str, parameters: Any) -> str:
-    """Return the name of a number, such as "median".
+def statistic_name(kind: str, parameters: Any) -> str:
+    """Return the name of a statistic, such as "median".
 
     Args:
         kind, parameters: as for ``Statistic``.
@@ -77,7 +77,7 @@ def number_name(kind: str, parameters: Any) -> str:
 
 
 SHARED = {
-    "period": "the intervals are valid for any number of devices on both sides",
+    "period": "the intervals are valid even if the same devices answered on both sides",
     "class": "classes share no device",
     "campaign": "the campaigns are assumed to share no device",
 }
@@ -93,7 +93,9 @@ def _differences(course: OrderedCourse) -> Table:
     for one in course.differences:
         sides = one.before.name_in_text, one.after.name_in_text
         for shift in one.shifts:
-            table.add_row(*map(Text, [number_name(shift.kind, shift.parameters), *sides, *shift_texts(shift, course)]))
+            table.add_row(
+                *map(Text, [statistic_name(shift.kind, shift.parameters), *sides, *shift_texts(shift, course)])
+            )
     return table
 
 
@@ -113,7 +115,7 @@ def shift_texts(shift: Shift, course: OrderedCourse) -> tuple[str, str]:
 
 
 def course_csv(course: OrderedCourse) -> str:
-    """Return CSV with a row for each number of each side, and a row for each difference."""
+    """Return CSV with a row for each statistic of each side, and a row for each difference."""
     return csv_text(DIFFERENCE_COLUMNS, _csv_rows(course))
 
 

@@ -81,7 +81,7 @@ def course_figure(course: OrderedCourse) -> Figure:
         axes.set_visible(False)
     for axes in below:
         axes.tick_params(labelbottom=True)
-    titles = [found.found.terms.title for _, found in known[: 2 if course.by == "campaign" else 1]]
+    titles = [found.found.campaign.title for _, found in known[: 2 if course.by == "campaign" else 1]]
     figure.suptitle(plain(" and ".join(titles), 80), x=0.01, ha="left", size=11)
     handles, labels = panels[min(1, len(known) - 1)].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
@@ -101,7 +101,7 @@ def _draw_shifts(axes: Axes, found: Ordered, points: Sequence[Shift], name: str)
 
 def _finish(axes: Axes, found: Ordered) -> None:
     """Label the axis of values of a panel, and draw its grid lines."""
-    domain = found.found.terms.domain
+    domain = found.found.campaign.domain
     few = range(0, domain.size, max(1, math.ceil(domain.size / 5)))
     turned = isinstance(domain, Dates) or not isinstance(domain, Line)
     axes.set_xticks(few, [plain(domain.label(x), 16) for x in few], rotation=30 if turned else 0)

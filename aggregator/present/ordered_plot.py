@@ -36,7 +36,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
     Args:
         truth: (k,) the true shares, in rehearsals.
     """
-    domain, whole = found.found.terms.domain, found.found
+    domain, whole = found.found.campaign.domain, found.found
     figure = Figure(figsize=(8, 6), dpi=DOTS_PER_INCH, layout="constrained")
     shares, deciles = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
 
@@ -57,7 +57,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
     shares.set_ylim(0, None)
     shares.yaxis.set_major_formatter(PercentFormatter(1))
     shares.set_ylabel("share of people")
-    shares.set_title(f"{plain(whole.terms.title, 80)}: {quantity(whole.reports, 'report')}", loc="left")
+    shares.set_title(f"{plain(whole.campaign.title, 80)}: {quantity(whole.reports, 'report')}", loc="left")
     shares.legend(frameon=False, fontsize="small")
     deciles.set_ylim(0, 1)
     deciles.set_yticks(np.arange(1, 10) / 10)
@@ -77,7 +77,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
 
 def ordered_figure(found: Ordered) -> Figure:
     """Return a figure of the distribution function with its confidence band, and the quantiles with their intervals."""
-    domain, whole = found.found.terms.domain, found.found
+    domain, whole = found.found.campaign.domain, found.found
     figure = Figure(figsize=(8, 4.8), dpi=DOTS_PER_INCH, layout="constrained")
     axes = figure.add_subplot()
     numbers = isinstance(domain, Line) and not isinstance(domain, Dates)
@@ -107,6 +107,6 @@ def ordered_figure(found: Ordered) -> Figure:
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(plain(whole.terms.title, 80), loc="left")
+    axes.set_title(plain(whole.campaign.title, 80), loc="left")
     axes.legend(frameon=False, fontsize="small", loc="lower right")
     return figure

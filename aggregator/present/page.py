@@ -68,10 +68,10 @@ def page(
     Raises:
         ValueError: estimate, audit and tally are not of the same campaign and reports.
     """
-    if audit.terms != found.terms or tally.reports != found.reports:
+    if audit.campaign != found.campaign or tally.reports != found.reports:
         raise ValueError("estimate, audit and tally differ: expected the same campaign and reports")
-    terms = found.terms
-    read = ordered or (summary(tally, found) if has_summary(terms) else None)
+    campaign = found.campaign
+    read = ordered or (summary(tally, found) if has_summary(campaign) else None)
     sections = [
         ("results", "Results", results_section(found, truth, read)),
         ("values", "Numbers", _numbers(found, truth, read)),
@@ -80,7 +80,7 @@ def page(
         ("promise", "What people were promised", promise_section(audit)),
         ("refused", "Reports that were not counted", refused_section(found.rejected)),
         ("forged", "What forged reports could do", forged_section(found)),
-        ("campaign", "The campaign", campaign_section(found.terms, found.reports, period, found.where)),
+        ("campaign", "The campaign", campaign_section(found.campaign, found.reports, period, found.where)),
         (
             "source",
             "Where this page comes from",
@@ -89,15 +89,15 @@ def page(
     ]
     header = tag(
         "header",
-        tag("p", terms.organisation, class_="soft", dir="auto"),
-        tag("h1", terms.title, dir="auto"),
-        tag("blockquote", tag("p", terms.question, class_="text", dir="auto")),
-        *([tag("p", terms.purpose, class_="text", dir="auto")] if terms.purpose.strip() else []),
+        tag("p", campaign.organisation, class_="soft", dir="auto"),
+        tag("h1", campaign.title, dir="auto"),
+        tag("blockquote", tag("p", campaign.question, class_="text", dir="auto")),
+        *([tag("p", campaign.purpose, class_="text", dir="auto")] if campaign.purpose.strip() else []),
         tag("p", subtitle(found, found.size)),
         *([tag("p", f"Only people of the group {found.where}.", dir="auto")] if found.where is not None else []),
         *([] if found.weighting is None else [tag("p", f"The shares are {found.weighting.description}.", dir="auto")]),
     )
-    return html_page(terms, header, _warnings(found, truth, read), sections)
+    return html_page(campaign, header, _warnings(found, truth, read), sections)
 
 
 def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
@@ -107,8 +107,9 @@ def _numbers(found: Estimate, truth: Floats | None, read: Ordered | None) -> lis
 
 
 def _with_values(found: Estimate, read: Ordered | None) -> bool:
-    """Return whether the page has the table of single values: without it, a wave has the table of ranges."""
-    return read is None or not (read.bins or read.cdf) or not is_wave(found.terms)
+    """Return whether the page has the table of single values. For the wave mechanism, the table of ranges takes its
+    place."""
+    return read is None or not (read.bins or read.cdf) or not is_wave(found.campaign)
 
 
 def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
@@ -119,7 +120,7 @@ def _course(course: Trend | OrderedCourse) -> tuple[str, str, list[Html]]:
 
 
 def html_page(
-    terms: Campaign, header: Html, boxes: Sequence[Html], sections: Sequence[tuple[str, str, Sequence[Html]]]
+    campaign: Campaign, header: Html, boxes: Sequence[Html], sections: Sequence[tuple[str, str, Sequence[Html]]]
 ) -> str:
     """Return a complete HTML page.
 
@@ -144,7 +145,7 @@ def html_page(
         tag("meta", charset="utf-8"),
         tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("title", f"{terms.title} · {terms.organisation}"),
+        tag("title", f"{campaign.title} · {campaign.organisation}"),
         tag("style", Html(STYLE)),
     )
     return f"<!DOCTYPE html>\n{tag('html', head, Html(chr(10)), tag('body', *body), lang='en')}\n"

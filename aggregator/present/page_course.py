@@ -10,7 +10,7 @@ from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
-from aggregator.present.ordered_course import SHARED, number_name, shift_texts, side_cells
+from aggregator.present.ordered_course import SHARED, shift_texts, side_cells, statistic_name
 from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import picture_of, sheet
 from aggregator.present.table import district_name, percent
@@ -22,20 +22,21 @@ def course_section(trend: Trend) -> list[Html]:
     """Return the section with the picture of the changes between periods, and with their tables."""
     from aggregator.present.trend_plot import trend_figure
 
-    terms, change = trend.latest.terms, trend.change
+    campaign, change = trend.latest.campaign, trend.change
     rows = [
         (
             point.span.name,
-            " to ".join(dates(terms, point.span)),
+            " to ".join(dates(campaign, point.span)),
             f"{point.reports:,}",
             "too few" if point.estimate is None else "counted",
         )
         for point in trend.points
     ]
     parts = [
-        tag("figure", picture_of(trend_figure(trend), "The course of each value, with the interval of each period.")),
+        tag("figure", picture_of(trend_figure(trend),
+            "The share of each value over the periods, with the interval of each period.")),
         tag("p", "Devices that answered in both periods are compared with themselves"
-            + ("" if terms.transcript else ". A device repeats its output while its "
+            + ("" if campaign.transcript else ". A device repeats its output while its "
                "answer stays the same, so most of the noise cancels in the difference")
             + ". So a change is more certain than the two shares: use the interval of the change."),
         sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
@@ -70,7 +71,7 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
     """Return a table of the districts of one resolution with a significant change."""
     latest, shown = trend.latest, each.significant[:ROWS]
     places = places_of(each, shown)
-    name = district_name(latest.terms.domain, each.resolution)
+    name = district_name(latest.campaign.domain, each.resolution)
     words = f"{len(each.labels):,} {name}: {len(each.significant):,} with a significant change"
     if len(shown) < len(each.significant):
         words += f", the {len(shown)} largest changes"
@@ -91,7 +92,10 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
 
     known, parts = course.known, []
     if len(known) <= MOST:
-        words = "The distribution function of each, with its band; below, its difference from the first one."
+        words = (
+            f"The distribution function of each {'group' if course.by == 'class' else course.by}, with its band; "
+            "below, its difference from that of the first one."
+        )
         parts.append(tag("figure", picture_of(course_figure(course), words)))
     confidence, unit = f"{100 * known[0][1].found.confidence:.4g}%", unit_of(course.domain)
     numbers = course.without_cdf()
@@ -105,6 +109,6 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
     for one in numbers.differences:
         sides = f"{one.after.name_in_text} less {one.before.name_in_text}"
         words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
-        shifts = [(number_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in one.shifts]
+        shifts = [(statistic_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in one.shifts]
         parts.append(sheet(words, ("", "difference", f"{confidence} interval"), shifts))
     return parts

@@ -44,11 +44,11 @@ def method_section(found: Estimate, with_values: bool) -> list[Html]:
             "correlated, so the standard error is computed between devices: many reports of few devices are worth "
             "little."
         )
-    if isinstance(found.terms.domain, Items):
+    if isinstance(found.campaign.domain, Items):
         entries["Sets"] = (
             "a share is the part of the people who have an item, so shares need not sum to 100%. A device reports "
-            f"one item, chosen among {found.terms.domain.padding}. Items of larger sets count for less, so shares are "
-            "too low if there are many such sets."
+            f"one item, chosen among {found.campaign.domain.padding}. Items of larger sets count for less, so shares "
+            "are too low if there are many such sets."
         )
     if found.pool == "precision":
         entries["Groups"] = (
@@ -58,8 +58,7 @@ def method_section(found: Estimate, with_values: bool) -> list[Html]:
     if found.weighting is not None:
         entries["Weights"] = (
             "reports of groups that answered less often than their share of the population count for more, and those "
-            "of other groups for less. This corrects for differences in who answered, as far as they are differences "
-            "between these groups."
+            "of other groups for less. This corrects for differences between these groups in who answered."
         )
     if found.note is not None:
         entries["Numbers"] = f"{found.note}."

@@ -16,13 +16,13 @@ from aggregator.present.ordered import TrueOrdered, above_text, range_text, valu
 from aggregator.present.page_parts import interval_text, picture_of, sheet
 from aggregator.present.table import (
     MAY_BE_ZERO,
-    answer_texts,
     decimals,
     distance,
     district_words,
     listed,
     may_be_zero,
     percent,
+    query_texts,
     selection,
     significant_districts,
 )
@@ -54,7 +54,7 @@ def results_section(found: Estimate, truth: Floats | None, read: Ordered | None)
     from aggregator.present.marks import marks
     from aggregator.present.plot import figure  # matplotlib takes a second to load
 
-    grid = found.terms.domain
+    grid = found.campaign.domain
     top = int(np.argmax(found.share))
     share = percent(found.share[top], min(decimals(found, listed(found, ROWS)), 2))
     kind = "Map" if isinstance(grid, Grid) else "Bar chart"
@@ -79,13 +79,13 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
     """Return the tables of the mean, the quantiles and the shares of ranges; those that were not requested are left
     out."""
     confidence = f"{100 * read.found.confidence:.4g}% interval"
-    domain = read.found.terms.domain
+    domain = read.found.campaign.domain
     of_unit = f", in {domain.unit}" if isinstance(domain, NumberRange) and domain.unit else ""
     true = None if truth is None else TrueOrdered(read, truth)
     names = ("truth", confidence) if true else (confidence,)
     parts = []
     if read.mean is not None:
-        estimate, _, low, high = answer_texts(read.mean)
+        estimate, _, low, high = query_texts(read.mean)
         truths = [true.mean(read.mean)] if true else []
         parts.append(
             sheet(
@@ -101,8 +101,10 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
             for one in read.quantiles
         ]  # fmt: skip
         name = "Deciles" if tuple(one.p for one in read.quantiles) == DECILES else "Quantiles"
-        lower = "day or an earlier" if isinstance(domain, Dates) else "value or a lower"
-        words = f"{name}{of_unit}: this share of the people has this {lower} one."
+        what, lower = ("day", "an earlier") if isinstance(domain, Dates) else ("value", "a lower")
+        words = (
+            f"{name}{of_unit}. Each row has a {what} and the share of the people who have this {what} or {lower} one."
+        )
         parts.append(sheet(words, ("people", "value", *names), quantiles))
     ranges = [(range_text(one), one) for one in (*read.bins, *filter(None, [read.between]))]
     ranges += [(above_text(one), one) for one in filter(None, [read.above])]

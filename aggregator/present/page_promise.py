@@ -27,8 +27,8 @@ FALSE_ALARM = 0.05
 OTHER_NOTIONS = {
     "mutual-information": "Mutual information is the amount that a report reveals about the answer on average; it "
     "bounds no single report.",
-    "maximal-leakage": "With maximal leakage, seeing a report makes a correct guess of anything about the answer at "
-    "most that factor times as likely, on average over all reports.",
+    "maximal-leakage": "With maximal leakage, a correct guess of anything about the answer is at most that factor "
+    "times as likely after a report as before, on average over all reports.",
     "differential-identifiability": "With differential identifiability, an answer is at most that factor times as "
     "probable as any other after a report.",
     "geo": "With geo-indistinguishability, the bound grows with the distance between two answers; the level is that "
@@ -40,12 +40,12 @@ OTHER_NOTIONS = {
 
 def promise_section(audit: Audit) -> list[Html]:
     """Return the section with the promise, its levels, and the best tests of a report."""
-    terms = audit.terms
-    notion = terms.notion
+    campaign = audit.campaign
+    notion = campaign.notion
     parts = []
     if isinstance(notion, Classes):
         parts.append(tag("p", "Each person belongs to a group, which is public. The promise to each group:"))
-        kept = enumerate(zip(terms.classes, terms.certificates, strict=True))
+        kept = enumerate(zip(campaign.classes, campaign.certificates, strict=True))
         parts.append(
             tag(
                 "ul",
@@ -61,7 +61,7 @@ def promise_section(audit: Audit) -> list[Html]:
         )
     else:
         parts.append(tag("p", "Each person read this promise before they agreed:"))
-        parts.append(tag("blockquote", tag("p", Promise.of(notion, terms.certificate).text())))
+        parts.append(tag("blockquote", tag("p", Promise.of(notion, campaign.certificate).text())))
     if isinstance(notion, OwnPrior):
         parts.append(
             tag("p", "Each device computes its channel, the probabilities of its reports for each answer, from its "
@@ -76,8 +76,8 @@ def promise_section(audit: Audit) -> list[Html]:
                 "later report, too.",
             )
         )
-    elif terms.certificate.ldp is not None:
-        parts.append(tag("p", _odds(terms)))
+    elif campaign.certificate.ldp is not None:
+        parts.append(tag("p", _odds(campaign)))
     parts.append(
         tag("p", f"Levels, also called epsilon, are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats "
         f"are a factor of {_factor(2 * exact.NANONATS)}. With plain LDP (local differential privacy), a report is at "
@@ -86,17 +86,19 @@ def promise_section(audit: Audit) -> list[Html]:
     )  # fmt: skip
     if explained := " ".join(words for name, words in OTHER_NOTIONS.items() if name in levels_of(audit)):
         parts.append(tag("p", f"A prior is the distribution of answers that an observer expects. {explained}"))
-    if terms.certificate.ball is not None:
-        parts.append(tag("p", "The distance of two priors is half the sum of all differences."))
+    if campaign.certificate.ball is not None:
+        parts.append(
+            tag("p", "The distance between two priors is half the sum of the absolute differences of their shares.")
+        )
     parts.append(pairs(_levels(audit)))
-    return [*parts, *_tests(terms)]
+    return [*parts, *_tests(campaign)]
 
 
-def _tests(terms: Campaign) -> list[Html]:
+def _tests(campaign: Campaign) -> list[Html]:
     """Return a chart of the best tests of one report; empty if each class has a channel of its own, or a channel is too
     large."""
     try:
-        found = trade_offs(terms)
+        found = trade_offs(campaign)
     except (NoTradeOff, TooLarge):
         return []
     rows, bounded = [], any(None not in one.bounds for one in found)
@@ -130,38 +132,36 @@ def _audited(certificate: Certificate) -> str:
     return f"Audited: {exact.in_nats(certificate.audited)}; plain LDP: {ldp}."
 
 
-def _odds(terms: Campaign) -> str:
+def _odds(campaign: Campaign) -> str:
     """Return a sentence that states the posterior probability that the plain LDP level allows."""
-    level = terms.certificate.ldp or 0
+    level = campaign.certificate.ldp or 0
     words = (
         "Suppose an observer considers two answers equally likely: 50% each. A report raises the probability of either "
         f"to at most {_larger(level)}"
     )
-    if terms.most_draws > 1 and not terms.certificate.adds:
-        most = _larger(terms.worst_case)
+    if campaign.most_draws > 1 and not campaign.certificate.adds:
+        most = _larger(campaign.worst_case)
         words += f", and all reports of one device raise it to at most {most}"
         words += ", so they may reveal the answer" if most == "100%" else ""
     return f"{words}."
 
 
 def _levels(audit: Audit) -> list[tuple[str, str]]:
-    terms = audit.terms
-    certificate, draws = terms.certificate, terms.most_draws
+    campaign = audit.campaign
+    certificate, draws = campaign.certificate, campaign.most_draws
     ldp = certificate.ldp
     rows = [
-        ("declared", f"{exact.in_nats(certificate.declared)} ({terms.notion.name})"),
+        ("declared", f"{exact.in_nats(certificate.declared)} ({campaign.notion.name})"),
         ("audited", f"{exact.in_nats(certificate.audited)}, from the channel's own integers"),
         ("plain LDP", "none" if ldp is None else f"{exact.in_nats(ldp)}: a factor of {_factor(ldp)}"),
     ]
-    if isinstance(terms.notion, Information) and certificate.ball is not None:
-        near = (
-            f"LIP for every prior within {exact.written(Fraction(terms.notion.radius, RADIUS_UNITS))} of the campaign's"
-        )
+    if isinstance(campaign.notion, Information) and certificate.ball is not None:
+        radius = exact.written(Fraction(campaign.notion.radius, RADIUS_UNITS))
+        near = f"LIP for every prior within {radius} of the campaign's"
         rows.append((near, f"{exact.in_nats(certificate.ball)}: a factor of {_factor(certificate.ball)}"))
     rows += levels_of(audit).values()
-    worst = (
-        f"{exact.in_nats(terms.worst_case)} over the whole campaign: a device draws at most {quantity(draws, 'output')}"
-    )
+    most = quantity(draws, "output")
+    worst = f"{exact.in_nats(campaign.worst_case)} over the whole campaign: a device draws at most {most}"
     if draws > 1 and not certificate.adds:
         worst += ", one for each different answer of a person"
     rows.append(("worst case", f"{worst}. The device reserves this when the person consents."))

@@ -60,7 +60,7 @@ def forged_section(found: Estimate) -> list[Html]:
     """Return the section with a table of the largest effect of forged reports."""
     weight = found.influence.people_per_report
     if math.isnan(weight):
-        return [tag("p", "Not known: there is no unbiased estimate, so the weight of a single report is not defined.")]
+        return [tag("p", "Not known, because there is no unbiased estimate.")]
     rows = [
         (f"{forged['reports']:,}", f"{forged['people']:,.1f}", f"{100 * forged['share']:.3f}")
         for forged in found.influence.as_json()["forged"]
@@ -75,32 +75,32 @@ def forged_section(found: Estimate) -> list[Html]:
     ]  # fmt: skip
 
 
-def campaign_section(terms: Campaign, reports: int, period: int | None, where: str | None = None) -> list[Html]:
+def campaign_section(campaign: Campaign, reports: int, period: int | None, where: str | None = None) -> list[Html]:
     """Return the section with a list of the campaign's settings."""
-    answers = "one answer" if terms.answers_per_period == 1 else f"{terms.answers_per_period:,} answers"
+    answers = "one answer" if campaign.answers_per_period == 1 else f"{campaign.answers_per_period:,} answers"
     each = f"{answers} per device"
-    if terms.periods == 1:
+    if campaign.periods == 1:
         schedule, counted = f"one, with {each}", "all answers"
     else:
-        schedule = f"{terms.periods:,} of {length_text(terms.period_seconds)} each, with {each} and period"
+        schedule = f"{campaign.periods:,} of {length_text(campaign.period_seconds)} each, with {each} and period"
         counted = "the latest answer of each device"
     if period is not None:
-        start = terms.opens + period * terms.period_seconds
-        end = min(start + terms.period_seconds, terms.closes)
+        start = campaign.opens + period * campaign.period_seconds
+        end = min(start + campaign.period_seconds, campaign.closes)
         counted = f"period {period}, from {time_text(start)} to {time_text(end)}"
     of_class = "" if where is None else f", of the group {where}"
-    who = "devices whose keys were enrolled" if terms.enrolment == "enrolled" else "any device (open enrolment)"
+    who = "devices whose keys were enrolled" if campaign.enrolment == "enrolled" else "any device (open enrolment)"
     return [
         pairs([
-            ("asked by", terms.organisation),
-            ("opens", time_text(terms.opens)),
-            ("closes", time_text(terms.closes)),
+            ("asked by", campaign.organisation),
+            ("opens", time_text(campaign.opens)),
+            ("closes", time_text(campaign.closes)),
             ("periods", schedule),
             ("counted", f"{quantity(reports, 'report')}: {counted}{of_class}"),
             ("open to", who),
-            ("minimum", f"{quantity(terms.minimum_reports, 'device')}; with fewer, nothing is estimated"),
-            ("answers", _answers(terms.domain)),
-            ("mechanism", f"{terms.mechanism}, {quantity(terms.output_bits, 'bit')} per report"),
+            ("minimum", f"{quantity(campaign.minimum_reports, 'device')}; with fewer, nothing is estimated"),
+            ("answers", _answers(campaign.domain)),
+            ("mechanism", f"{campaign.mechanism}, {quantity(campaign.output_bits, 'bit')} per report"),
         ])
     ]  # fmt: skip
 

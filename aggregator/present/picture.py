@@ -1,4 +1,4 @@
-"""Writes picture files; a file is written completely or not at all.
+"""Write picture files, each completely or not at all.
 
 A picture is written to a temporary file, which is renamed once it is on the disk.
 

@@ -202,7 +202,7 @@ def _columns(headings: Sequence[str]) -> str:
         "people for": "the people needed for the standard error E of a share",
         "a person's error": "the expected squared error of one answer, estimated from its report and the prior",
         "mean absolute error": "of a report that is taken as the answer",
-        "people per report": "the most people for whom one forged report counts",
+        "people per report": "the largest number of people that one forged report counts for",
     }
     return "; ".join(
         f"{name}{' E' if name == 'people for' else ''}: {meaning}"

@@ -69,7 +69,7 @@ def figure(found: Estimate, truth: Floats | None = None) -> Figure:
     Args:
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
     """
-    grid = found.terms.domain
+    grid = found.campaign.domain
     return _map(found, grid, truth) if isinstance(grid, Grid) else _bars(found, truth)
 
 
@@ -228,17 +228,20 @@ def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
         return f"share; {pale}"
     known = np.bincount(cut.resolutions[cut.significant], minlength=len(found.resolutions))[::-1].tolist()
     parts = [
-        f"{count:,} {district_name(found.terms.domain, each.name)}"
+        f"{count:,} {district_name(found.campaign.domain, each.name)}"
         for count, each in zip(known, reversed(found.resolutions), strict=True)
         if count
     ]
     if not parts:
         return f"share of a cell; no district is significantly above zero at any resolution; {pale}"
-    return f"share of a cell, at the finest resolution significantly above zero: {', '.join(parts)}; {pale}"
+    return (
+        "share of a cell; each part of the map is drawn at the finest resolution that is significantly above zero "
+        f"there: {', '.join(parts)}; {pale}"
+    )
 
 
 def _entitle(figure: Figure, found: Estimate, shown: int, note: str) -> None:
-    title = textwrap.fill(found.terms.title, 80).replace("$", r"\$")
+    title = textwrap.fill(found.campaign.title, 80).replace("$", r"\$")
     rounded = "" if found.note is None else "\n" + textwrap.fill(found.note, 90)
     figure.suptitle(f"{title}\n{subtitle(found, shown)}{note}{rounded}", size=11, x=0.01, ha="left", color=INK)
 

@@ -45,7 +45,7 @@ class Regions:
 def regions(found: Estimate) -> Regions:
     """Return the regions of an estimate; without views, each cell is a region.
 
-    A district that crosses a district of a coarser resolution becomes no region.
+    A district that crosses a district of a coarser resolution does not become a region.
     """
     if not found.resolutions:
         cells = np.arange(found.size)

@@ -35,7 +35,7 @@ FEW = 10
 MOST_DISTRICTS = 12
 """Maximum number of districts shown of a coarser resolution."""
 
-HALF_THE_SUM = " (half the sum of all differences)"
+HALF_THE_SUM = " (half the sum of the absolute differences)"
 """The definition of the total variation distance, as texts give it."""
 
 MAY_BE_ZERO = "may be zero"
@@ -62,7 +62,7 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
         rows: maximum number of values.
     """
     shown = listed(found, rows)
-    table = new_table(found.terms.title, _caption(found, len(shown), truth))
+    table = new_table(found.campaign.title, _caption(found, len(shown), truth))
     table.add_column("value" if found.note is None else "rounded to", overflow="ellipsis", no_wrap=True, max_width=40)
     table.add_column("share", justify="right")
     table.add_column(interval_name(found, len(shown)))
@@ -115,7 +115,7 @@ def significant_districts(each: Resolution) -> list[int]:
 def district_words(found: Estimate, each: Resolution) -> str:
     """Return a phrase that describes the districts of a resolution: their size, their number, and the number of them
     with a share significantly above zero."""
-    return f"{each.size:,} {district_name(found.terms.domain, each.name)}: {int(each.above_zero.sum()):,} above zero"
+    return f"{each.size:,} {district_name(found.campaign.domain, each.name)}: {int(each.above_zero.sum()):,} above zero"
 
 
 def district_name(domain: Domain, resolution: str) -> str:
@@ -127,50 +127,50 @@ def district_name(domain: Domain, resolution: str) -> str:
     return "values" if resolution == FINEST else f"groups of {resolution} values"
 
 
-def answer_table(answer: QueryResult, terms: Campaign, reports: int) -> Table:
+def query_table(result: QueryResult, campaign: Campaign, reports: int) -> Table:
     """Return a table with one number about the population and its interval."""
-    table = new_table(terms.title, quantity(reports, "report"))
-    for name in ("query", "estimate", "standard error", f"{100 * answer.confidence:.4g}% interval"):
+    table = new_table(campaign.title, quantity(reports, "report"))
+    for name in ("query", "estimate", "standard error", f"{100 * result.confidence:.4g}% interval"):
         table.add_column(name, justify="left" if name == "query" else "right")
-    estimate, se, low, high = answer_texts(answer)
-    table.add_row(Text(answer.query), estimate, se, f"{low} to {high}")
-    if answer.raw != answer.estimate and not math.isnan(answer.raw):
-        unbiased = _written(answer, [answer.raw])[0]
-        table.add_row(Text(f"{answer.query}, unbiased: outside the possible range"), unbiased, se, "")
-    if answer.mmse is not None:
-        table.add_row(Text(f"{answer.query}, using the prior"), _written(answer, [answer.mmse])[0], "", "")
+    estimate, se, low, high = query_texts(result)
+    table.add_row(Text(result.query), estimate, se, f"{low} to {high}")
+    if result.raw != result.estimate and not math.isnan(result.raw):
+        unbiased = _written(result, [result.raw])[0]
+        table.add_row(Text(f"{result.query}, unbiased: outside the possible range"), unbiased, se, "")
+    if result.mmse is not None:
+        table.add_row(Text(f"{result.query}, using the prior"), _written(result, [result.mmse])[0], "", "")
     return table
 
 
-def answer_texts(answer: QueryResult) -> tuple[str, str, str, str]:
+def query_texts(result: QueryResult) -> tuple[str, str, str, str]:
     """Return the texts of estimate, standard error, low and high end, to two digits of the standard error.
 
     Shares are percentages, and days are written YYYY-MM-DD.
     """
-    estimate, se, low, high = _written(answer, [answer.estimate, answer.se, answer.low, answer.high])
-    if days := answer.days:
+    estimate, se, low, high = _written(result, [result.estimate, result.se, result.low, result.high])
+    if days := result.days:
         return days["estimate"], f"{se} days", days["low"], days["high"]
-    return f"{estimate} {answer.unit}".strip(), se, low, high
+    return f"{estimate} {result.unit}".strip(), se, low, high
 
 
-def _written(answer: QueryResult, numbers: Sequence[float]) -> list[str]:
-    """Return numbers in the unit of an answer as text, to two digits of its standard error; shares in percent."""
-    if not answer.is_share:
-        return significant(numbers, answer.se)
-    texts = significant([100 * number for number in numbers], 100 * answer.se)
+def _written(result: QueryResult, numbers: Sequence[float]) -> list[str]:
+    """Return numbers in the unit of a query result as text, to two digits of its standard error; shares in percent."""
+    if not result.is_share:
+        return significant(numbers, result.se)
+    texts = significant([100 * number for number in numbers], 100 * result.se)
     return [text if text == "-" else f"{text}%" for text in texts]
 
 
 def total_variation(p: Floats, q: Floats) -> float:
-    """Return the total-variation distance: half the sum of absolute differences, the smallest share of people who would
-    need another value."""
+    """Return the total-variation distance: half the sum of absolute differences. It is the smallest share of people
+    whose value must change to turn p into q."""
     return float(np.abs(p - q).sum() / 2)
 
 
 def away(found: Estimate, truth: Floats) -> float:
     """Return the distance between the shares and the truth of a rehearsal, in the measure of ``distance_name``."""
     # These shares are not a distribution, because people have several items or none.
-    if isinstance(found.terms.domain, Items):
+    if isinstance(found.campaign.domain, Items):
         return float(np.abs(found.share - truth).mean())
     return total_variation(found.share, truth)
 
@@ -183,8 +183,8 @@ def distance_name(domain: Domain) -> str:
 def distance(found: Estimate, truth: Floats) -> str:
     """Return a phrase that states the distance of an estimate from the true shares."""
     far = percent(away(found, truth), 2)
-    if isinstance(found.terms.domain, Items):
-        return f"{distance_name(found.terms.domain)} of an item's share from the truth: {far}"
+    if isinstance(found.campaign.domain, Items):
+        return f"{distance_name(found.campaign.domain)} of an item's share from the truth: {far}"
     return f"distance from the truth{HALF_THE_SUM}: {far}"
 
 
@@ -265,7 +265,7 @@ def significant(numbers: Sequence[float], error: float) -> list[str]:
 def level_text(found: Estimate) -> str:
     """Return the privacy level of an estimate's campaign, with its notion; the largest level for people of several
     classes."""
-    notion = found.terms.notion
+    notion = found.campaign.notion
     if isinstance(notion, Classes):
         return f"epsilon up to {found.epsilon:g} (by class)"
     return f"epsilon {found.epsilon:g} ({notion.name})"
@@ -274,7 +274,7 @@ def level_text(found: Estimate) -> str:
 def subtitle(found: Estimate, shown: int) -> str:
     """Return the subtitle of an estimate: number of reports, privacy level, confidence."""
     devices = "" if found.devices in (None, found.reports) else f" of {quantity(found.devices, 'device')}"
-    numbered = numbering(found.terms.domain)
+    numbered = numbering(found.campaign.domain)
     items = f" · items {numbered}" if numbered else ""
     weighted = "" if found.weighting is None else f" · weighted by {found.weighting.by}"
     intervals = f"{interval_name(found, shown)}s"
@@ -308,7 +308,7 @@ def _caption(found: Estimate, shown: int, truth: Floats | None) -> Text:
         lines.append(added)
     if shown < found.size:
         lines.append(f"{selection(found, shown)}; --format csv has all")
-    if isinstance(found.terms.domain, Items):
+    if isinstance(found.campaign.domain, Items):
         lines.append(f"shares of people who have an item, of {found.size:,} items; they need not sum to 100%")
     if found.note is not None:
         lines.append(found.note)

@@ -73,7 +73,7 @@ class Exported:
         }
 
 
-def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[int, Tally]) -> Exported:
+def tallies_table(signed: SignedCampaign, counted: Counts, tallies: Mapping[int, Tally]) -> Exported:
     """Return the tallies of a campaign by period, and by class and view if it has several.
 
     The schema's metadata has the campaign's id and title and the version of the study's table, as JSON under
@@ -85,51 +85,54 @@ def tallies_table(campaign: SignedCampaign, counted: Counts, tallies: Mapping[in
     Raises:
         NotEnough: no period (and class and view) has the campaign's minimum number of devices.
     """
-    terms = campaign.terms
-    place, first = _places(terms, counted)
+    campaign = signed.campaign
+    place, first = _places(campaign, counted)
     cells, which = np.unique(np.stack([counted.period, counted.view, place]), axis=1, return_inverse=True)
-    if terms.classes:
+    if campaign.classes:
         reports = np.bincount(which, weights=counted.count, minlength=cells.shape[1]).astype(np.int64)
     else:
         reports = np.array([counted.reports[period, view] for period, view, _ in cells.T.tolist()], dtype=np.int64)
     devices = reports
     if tallies:
-        devices = np.array([_devices(terms, tallies[period], *cell) for period, *cell in cells.T.tolist()])
-    enough = devices >= terms.minimum_reports
+        devices = np.array([_devices(campaign, tallies[period], *cell) for period, *cell in cells.T.tolist()])
+    enough = devices >= campaign.minimum_reports
     whole = sum(counted.reports.values())
     if not enough.any():
-        parts = ["period", *["class"] * bool(terms.classes), *["view"] * (len(terms.views) > 1)]
+        parts = ["period", *["class"] * bool(campaign.classes), *["view"] * (len(campaign.views) > 1)]
         part = "period" if len(parts) == 1 else f"combination of {' and '.join(parts)}"
         raise NotEnough(
-            f"no {part} of {terms.title!r} has reports of {quantity(terms.minimum_reports, 'device')}, its minimum: "
-            "ingest more reports. Nothing was written"
+            f"no {part} of {campaign.title!r} has reports of at least "
+            f"{quantity(campaign.minimum_reports, 'device')}, the campaign's minimum: ingest more reports. Nothing was "
+            "written"
         )
     kept = enough[which]
     columns: dict[str, Any] = {"period": counted.period[kept]}
-    if terms.classes:
-        columns["class"] = np.array(terms.classes, dtype=object)[place[kept]]
-    if len(terms.views) > 1:
+    if campaign.classes:
+        columns["class"] = np.array(campaign.classes, dtype=object)[place[kept]]
+    if len(campaign.views) > 1:
         columns["view"] = counted.view[kept]
-    kinds = {view.channel.unary for view in terms.views}
+    kinds = {view.channel.unary for view in campaign.views}
     columns["feature" if len(kinds) > 1 else "bit" if kinds == {True} else "output"] = (counted.feature - first)[kept]
     columns |= {"count": counted.count[kept], "reports": reports[which][kept]}
-    about = {"campaign": terms.title, "campaign_id": campaign.id.hex(), "table_version": counted.version}
+    about = {"campaign": campaign.title, "campaign_id": signed.id.hex(), "table_version": counted.version}
     table = pa.table(columns).replace_schema_metadata({"halftruth": json.dumps(about)})
     inside = int(reports[enough].sum())
     return Exported(table, inside, len(np.unique(cells[0][enough])), whole - inside, counted.version)
 
 
-def _devices(terms: Campaign, tally: Tally, view: int, place: int) -> int:
+def _devices(campaign: Campaign, tally: Tally, view: int, place: int) -> int:
     """Return a lower bound on the number of devices behind the reports of a view; in a campaign with classes, of the
     class at ``place``."""
-    return devices_of((within(terms, tally, terms.classes[place])[1] if terms.classes else tally).by_view[view])
+    return devices_of(
+        (within(campaign, tally, campaign.classes[place])[1] if campaign.classes else tally).by_view[view]
+    )
 
 
-def _places(terms: Campaign, counted: Counts) -> tuple[Integers, Integers]:
+def _places(campaign: Campaign, counted: Counts) -> tuple[Integers, Integers]:
     """Return the class of each output, and the first output of this class in the view; zeros without classes."""
     place, first = np.zeros_like(counted.view), np.zeros_like(counted.view)
-    for view in range(len(terms.views)) if terms.classes else ():
-        sizes = [terms.channel_of(of_class, view).outputs for of_class in range(len(terms.classes))]
+    for view in range(len(campaign.views)) if campaign.classes else ():
+        sizes = [campaign.channel_of(of_class, view).outputs for of_class in range(len(campaign.classes))]
         starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
         mine = counted.view == view
         place[mine] = np.searchsorted(starts, counted.feature[mine], side="right") - 1

@@ -56,10 +56,10 @@ LAST_DATE = 253_402_300_799
 def spans_table(trend: Trend, rows: int = ROWS) -> Table:
     """Return a table with a row for each span: its dates, and its numbers of reports and devices; if there are many
     spans, only for the first and the last ones."""
-    terms = trend.latest.terms
+    campaign = trend.latest.campaign
     table = new_table(entitled(trend.latest))
     rehearsal = any(point.truth is not None for point in trend.points)
-    off = [distance_name(terms.domain)] if rehearsal else []
+    off = [distance_name(campaign.domain)] if rehearsal else []
     for name in ("periods", "from", "to", "reports", "devices", *off):
         table.add_column(name, justify="left" if name in ("periods", "from", "to") else "right")
     half = rows // 2
@@ -67,7 +67,7 @@ def spans_table(trend: Trend, rows: int = ROWS) -> Table:
     for point in shown:
         known = point.estimate
         words = "too few" if known is None else "-" if known.devices is None else f"{known.devices:,}"
-        cells = [point.span.name, *dates(terms, point.span), f"{point.reports:,}", words]
+        cells = [point.span.name, *dates(campaign, point.span), f"{point.reports:,}", words]
         if known is not None and point.truth is not None:
             cells.append(percent(away(known, point.truth), 2))
         table.add_row(*cells)
@@ -115,7 +115,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
 
 def _add_districts(table: Table, found: Difference, each: DistrictDifference, in_course: bool) -> None:
     """Add a section with the districts of one resolution that differ significantly."""
-    name = district_name(found.after.terms.domain, each.resolution)
+    name = district_name(found.after.campaign.domain, each.resolution)
     count = len(each.significant)
     words = f"{len(each.labels):,} {name}: {count:,} {'differs' if count == 1 else 'differ'}"
     table.add_row(Text(words, style="bold"))
@@ -178,7 +178,7 @@ def value_table(trend: Trend, place: Place) -> Table:
         table.add_column(name, justify="right" if name in ("reports", "share", "truth") else "left")
     places = max(decimals(known.at(place.resolution), [x]) for _, known in trend.known)
     for point in trend.points:
-        cells = [point.span.name, *dates(latest.terms, point.span), f"{point.reports:,}"]
+        cells = [point.span.name, *dates(latest.campaign, point.span), f"{point.reports:,}"]
         if point.estimate is None:
             cells += ["too few", "-"]
         else:
@@ -205,7 +205,7 @@ def trend_csv(trend: Trend) -> str:
     If the campaign has views, there is a column ``resolution``, as in ``estimate_rows``.
     """
     latest = trend.latest
-    about = {"campaign": latest.terms.title, "class": latest.where}
+    about = {"campaign": latest.campaign.title, "class": latest.where}
     rows = [
         {**about, "periods": span["periods"], "reports": span["reports"], **kind, **row}
         for span in trend.as_json()["spans"]
@@ -259,13 +259,13 @@ _CHANGE = ("difference", "se", "low", "high", "simultaneous_low", "simultaneous_
 
 def entitled(found: Estimate) -> str:
     """Return the campaign's title, with the class of people if only one class is estimated."""
-    return found.terms.title + ("" if found.where is None else f", class {found.where}")
+    return found.campaign.title + ("" if found.where is None else f", class {found.where}")
 
 
 def heading(found: Difference) -> str:
     """Return the title of a comparison: two classes or periods of a campaign, or two campaigns."""
     sides = " and ".join(found.names)
-    return f"{found.after.terms.title}: {sides}" if found.before.campaign_id == found.after.campaign_id else sides
+    return f"{found.after.campaign.title}: {sides}" if found.before.campaign_id == found.after.campaign_id else sides
 
 
 def foremost(found: Difference, rows: int) -> list[int]:
@@ -310,8 +310,8 @@ def selection_of_places(found: Difference, shown: int) -> str:
     count, what = len(significant_places(found)), "changes" if found.paired else "differences"
     if not count:
         return (
-            f"no {what[:-1]} is significant at any resolution; shown are the {shown} districts of the coarsest one "
-            f"with the strongest evidence of a {what[:-1]}"
+            f"no {what[:-1]} is significant at any resolution; the picture shows the {shown} districts of the coarsest "
+            f"resolution with the strongest evidence of a {what[:-1]}"
         )
     words = f"the {shown} most significant of {count:,}" if shown < count else f"the {count:,}"
     return f"{words} significant {what}; {BY_RESOLUTION}"
@@ -371,11 +371,11 @@ def course(shares: list[float]) -> str:
     )
 
 
-def dates(terms: Campaign, span: Span) -> tuple[str, str]:
+def dates(campaign: Campaign, span: Span) -> tuple[str, str]:
     """Return the beginning and the end of a span as text, UTC; the next span begins at its end."""
-    begins = terms.opens + span.first * terms.period_seconds
-    closes = min(terms.opens + (span.last + 1) * terms.period_seconds, terms.closes)
-    return moment(begins, terms.period_seconds), moment(closes, terms.period_seconds)
+    begins = campaign.opens + span.first * campaign.period_seconds
+    closes = min(campaign.opens + (span.last + 1) * campaign.period_seconds, campaign.closes)
+    return moment(begins, campaign.period_seconds), moment(closes, campaign.period_seconds)
 
 
 def moment(seconds: int, period: int) -> str:

@@ -4,7 +4,7 @@ server            sockets, deadlines and signals
 limits            the rate limit of each client
 origins           the paths that web pages of other origins may use
 app               the requests
-acknowledgements  the answers to devices
+acknowledgements  the responses to devices
 codes             single-use codes that admit a device's key
 inbox             stores uploads until they are ingested
 view              the study's public information, in memory; ``fingerprints`` of its counted outputs

@@ -100,7 +100,10 @@ def parse_upload(body: bytes) -> ReceivedUpload:
     found = frames(body, final=True, whole=True)
     if found.garbage or not body:
         decode_first(body, found.rest)
-        raise EnvelopeError("the upload contains bytes that are neither a report nor an enrolment")
+        raise EnvelopeError(
+            "the upload contains bytes that are neither a report nor an enrolment: send only whole reports and "
+            "enrolments"
+        )
     for kind in Kind.CAMPAIGN, Kind.CLOSING:
         if kind in found.kind:
             raise EnvelopeError(
@@ -142,7 +145,7 @@ class CountedQuery:
         """Return, for each report in order, whether the study has counted it.
 
         A report with an invalid signature gets False. For other reports, False means only that the outputs are not in
-        the study: the report may wait in the inbox, may have been refused, or may never have arrived. The answer does
+        the study: the report may wait in the inbox, may have been refused, or may never have arrived. The response does
         not reveal whether the key is registered in the study.
         """
         verdicts = np.zeros(len(self.sealed), dtype=np.bool_)
@@ -157,7 +160,7 @@ class CountedQuery:
         # A report with an invalid signature gets False; otherwise anybody could try all outputs of a key.
         kept = verifier.verify(self.sealed.rows(rows), publics)
         rows = rows[kept]
-        channels, view = ViewChannels.of(known.campaign.terms), views_of(known.campaign, publics[kept])
+        channels, view = ViewChannels.of(known.signed.campaign), views_of(known.signed, publics[kept])
         alike = channels.of_view[view] * (MAX_ANSWERS_PER_PERIOD + 1) + self.reports.count[rows]
         for shape in np.unique(alike).tolist():
             place, count = divmod(shape, MAX_ANSWERS_PER_PERIOD + 1)

@@ -5,7 +5,8 @@ page it is an HTML page. Signatures of uploads are not verified here: this costs
 client needs the result, and ingest verifies all signatures in parallel anyway. No request reads the study's tables,
 because the public information in them is in memory.
 
-Only the bytes of an upload are stored, not its sender or its time. ``server`` has the sockets and signals.
+Only the bytes of an upload are stored, not its sender. Its time is not stored either, but the file system has it until
+the ingest (``inbox``). ``server`` has the sockets and signals.
 """
 
 from __future__ import annotations
@@ -169,11 +170,11 @@ class _Service:
             )
         try:
             enrolment = Enrolment.open(introduced[0])
-            terms = self.view.campaigns[enrolment.campaign_id.hex()].terms
-            enrolment.require_fit(terms)
+            campaign = self.view.campaigns[enrolment.campaign_id.hex()].campaign
+            enrolment.require_fit(campaign)
         except BadData as error:
             raise Refused(400, error.stage, str(error)) from None
-        if terms.enrolment != "enrolled":
+        if campaign.enrolment != "enrolled":
             raise Refused(400, "code", "this campaign needs no code: send the reports without it")
         if not self.codes.redeem(enrolment.campaign_id, code, enrolment.public):
             raise Refused(
@@ -322,7 +323,7 @@ class _Gate:
         return self.limits.wait(host, time.monotonic(), int(time.time()) // DAY)
 
     async def _drain(self, receive: Receive) -> None:
-        """Read the rest of the request, because closing a socket with unread bytes can lose the answer."""
+        """Read the rest of the request, because closing a socket with unread bytes can lose the response."""
         seen = 0
         try:
             async with asyncio.timeout(self.patience):

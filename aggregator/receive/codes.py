@@ -1,10 +1,10 @@
-"""Single-use codes that admit a device's key to a campaign with closed enrolment (SPEC 9.1).
+"""Single-use codes that admit a device's key to a campaign that accepts enrolled devices only (SPEC 9.1).
 
 A code is given to a person on paper or by mail and redeemed once, for one key. The study stores a hash of each code;
 when the code is redeemed, the study adds a hash of code and key together. So the same code with the same key succeeds
 again, and the same code with another key is refused. The study alone does not show which code admitted which key,
 because a code has ``CODE_BITS`` random bits and cannot be guessed. An analyst who keeps the codes can test each of them
-against the hashes; the campaign's terms say so.
+against the hashes; the card and the device tell the person so.
 
 ``app`` answers the request with a code, and ``inbox`` stores the enrolment of the admitted key.
 """

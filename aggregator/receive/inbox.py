@@ -223,7 +223,7 @@ def copy(old: Path, new: Path) -> None:
     """
     for here, there in zip(_folders(old), _folders(new), strict=True):
         for file in sorted(here.glob(f"[!.]*{ENDING}")):
-            # ``copy2`` keeps the file's time, so that the copy does not show a time either.
+            # ``copy2`` copies the file's modification time, which is a constant.
             shutil.copy2(file, there / file.name)
 
 
@@ -250,8 +250,8 @@ def _archive_whole(study: Place, file: Path) -> None:
 def _write(folder: Path, body: bytes) -> Path:
     """Write a file named after the hash of its bytes, durably; if this fails, leave no file.
 
-    The file's modification time is a constant, so the time of an upload is not stored. Its change time (ctime) cannot
-    be set; that of the archived batch is the time of the ingest.
+    The file's modification time is a constant, but the file system also keeps times of creation and of the last change,
+    which no program can set. Those of an upload's file show the time of the upload until ``archive`` deletes the file.
     """
     target = folder / (hashlib.sha256(body).hexdigest() + ENDING)
     part = folder / f".{target.name}.{secrets.token_hex(8)}{UNFINISHED}"

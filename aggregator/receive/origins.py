@@ -1,9 +1,10 @@
 """Allows web pages of any origin to upload reports, to query whether reports were counted, and to read closing notices.
 
 A page saved as a file, or served by another host, uploads in the same way as an app. A browser permits this if the
-answer has the CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol); before a request that no HTML form can
-send, the browser sends a preflight request. No answer here allows credentials or depends on them. The list of campaigns
-is not among these paths, because a page of another origin must not learn the campaigns of an organisation's study.
+response has the CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol); before a request that no HTML form
+can send, the browser sends a preflight request. No response here allows credentials or depends on them. The list of
+campaigns is not among these paths, because a page of another origin must not learn the campaigns of an organisation's
+study.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 ANY_ORIGIN = ("/v1/reports", "/v1/counted", "/v1/campaigns/{id}/closing")
-"""Routes whose answers pages of any origin may read."""
+"""Routes whose responses may be read by web pages of any origin."""
 REMEMBERED = 86_400
-"""Seconds for which a browser may reuse the answer to a preflight request; browsers cap this at a day or less."""
+"""Seconds for which a browser may reuse the response to a preflight request; browsers cap this at a day or less."""
 _ALLOWED = {
     "access-control-allow-methods": "POST, GET",
     "access-control-allow-headers": "content-type, halftruth-code",
@@ -30,7 +31,8 @@ async def allow(_: Request) -> Response:
 
 
 class AnyOrigin:
-    """Middleware for all requests: pages of any origin may read the answers of ``ANY_ORIGIN``, also refusals."""
+    """Middleware for all requests: web pages of any origin may read the responses of the routes ``ANY_ORIGIN``, also
+    refusals."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -37,7 +37,6 @@ class CampaignPage:
     """The page of a campaign as it is served.
 
     Attributes:
-        known: the campaign.
         html: the document of the page.
     """
 
@@ -52,9 +51,9 @@ class CampaignPage:
         Raises:
             BundleError: the pages' script cannot be built.
         """
-        code, terms = page_code(), known.campaign.terms
-        html = document(known.campaign, code, closing=known.closing, served=True).encode()
-        sent = f"{policy(terms, code, served=True)}; frame-ancestors 'none'"
+        code, campaign = page_code(), known.signed.campaign
+        html = document(known.signed, code, closing=known.closing, served=True).encode()
+        sent = f"{policy(campaign, code, served=True)}; frame-ancestors 'none'"
         etag = hashlib.sha256(html + sent.encode()).hexdigest()[:32]
         headers = _SAME | {"content-security-policy": sent, "etag": f'W/"{etag}"'}
         return cls(known, html, headers)

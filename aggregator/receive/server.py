@@ -30,7 +30,7 @@ from protocol.errors import HalftruthError
 HEAD_SECONDS = 10.0
 """Seconds within which a request's head must arrive."""
 CONNECTION_SECONDS = 300.0
-"""Maximum duration of a connection in seconds, until the client has read the answer."""
+"""Maximum duration of a connection in seconds; it includes the time in which the client reads the response."""
 CONNECTIONS = 1024
 STOP_SECONDS = 8
 """Seconds in which running requests may finish when the server must stop; supervisors often kill a process after ten

@@ -34,7 +34,7 @@ INTERVAL = 0.5
 """Seconds between two refreshes, unless a request needs the latest state of the study; more if a refresh is slow, so
 that refreshes take at most a tenth of the time."""
 TICK = 0.05
-"""Seconds in which a folder may change twice without a change of its time."""
+"""Two changes of a folder within this many seconds may leave the same modification time."""
 
 _log = logging.getLogger("halftruth.receive")
 Stamp: TypeAlias = tuple[int, ...]
@@ -49,7 +49,7 @@ class CampaignSnapshot:
     """
 
     stamp: Stamp
-    campaign: SignedCampaign
+    signed: SignedCampaign
     registry: Registry
     counted: Counted
 
@@ -92,10 +92,10 @@ class StudySnapshot:
         asked = self._asked
         if stamp[:1] != self._stamp[:1]:
             known = self._study.campaigns()
-            self.campaigns = MappingProxyType({one.campaign.id.hex(): one.campaign for one in known})
-            closings = {one.campaign.id.hex(): one.closing for one in known if one.closing}
+            self.campaigns = MappingProxyType({one.signed.id.hex(): one.signed for one in known})
+            closings = {one.signed.id.hex(): one.closing for one in known if one.closing}
             self.closings = MappingProxyType(closings)
-            self.pages = MappingProxyType({one.campaign.id.hex(): self._page(one) for one in known})
+            self.pages = MappingProxyType({one.signed.id.hex(): self._page(one) for one in known})
             self.listing = json.dumps({"campaigns": [_listed(one) for one in known]}).encode()
         self._snapshots = MappingProxyType({campaign: self._following(campaign, stamp) for campaign in sorted(asked)})
         self._stamp = stamp
@@ -142,13 +142,13 @@ class StudySnapshot:
         return found if wanted <= found.keys() else None
 
     def request(self, campaigns: Iterable[str]) -> None:
-        """Request that the next refresh also reads the counted outputs of the given campaigns."""
+        """Request that the next refresh also reads the keys and counted outputs of the given campaigns."""
         self._asked |= frozenset(campaigns)
         self._changed.set()
 
     def _page(self, known: Known) -> CampaignPage:
         """Return the page of a campaign; it is built again after a new closing notice."""
-        before = self.pages.get(known.campaign.id.hex())
+        before = self.pages.get(known.signed.id.hex())
         return before if before is not None and before.known.closing == known.closing else CampaignPage.of(known)
 
     def _behind(self, wanted: Iterable[str], stamp: Stamp) -> bool:
@@ -186,13 +186,13 @@ class StudySnapshot:
 
 def _listed(known: Known) -> dict[str, object]:
     """Return a campaign's entry in the list of campaigns."""
-    terms = known.campaign.terms
+    campaign = known.signed.campaign
     return {
-        "id": known.campaign.id.hex(),
-        "author": known.campaign.author.hex(),
-        "title": terms.title,
-        "opens": terms.opens,
-        "closes": terms.closes,
-        "enrolment": terms.enrolment,
+        "id": known.signed.id.hex(),
+        "author": known.signed.author.hex(),
+        "title": campaign.title,
+        "opens": campaign.opens,
+        "closes": campaign.closes,
+        "enrolment": campaign.enrolment,
         "closed_early": known.closes,
     }

@@ -1,4 +1,4 @@
-"""Experiments of the papers, run with this software and compared with the papers' statements.
+"""Experiments of the papers, run with halftruth and compared with the papers' statements.
 
 An experiment is a function from a ``Setting`` to an ``ExperimentResult``. It plots and prints nothing: curves and
 findings are data, which ``document`` stores as JSON, ``draw`` plots and ``page`` writes as a table.

@@ -26,7 +26,7 @@ SEED = 1
 def main() -> None:
     """Write the parts of the page for the papers named on the command line after the data folder, or for all papers."""
     if not any(sys.argv[1:2]) or not Path(sys.argv[1]).is_dir():
-        sys.exit("the folder of the data sets is missing: make results DATA=DIR")
+        sys.exit("no folder of data sets was named, or it does not exist: run `make results DATA=DIR`")
     figures, page = DOCS / "results", DOCS / "RESULTS.md"
     papers, data, start = sys.argv[2:] or list(PAPERS), DataFolder(Path(sys.argv[1])), time.monotonic()
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:

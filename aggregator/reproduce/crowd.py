@@ -69,8 +69,8 @@ def tally(channel: Channel, held: Sequence[int] | Integers, generator: np.random
     return Tally(_counts(channel, people, generator), int(people.sum()))
 
 
-def variation(
-    terms: Campaign, held: Sequence[int] | Integers, method: str, generator: np.random.Generator, surveys: int
+def simulated_variation(
+    campaign: Campaign, held: Sequence[int] | Integers, method: str, generator: np.random.Generator, surveys: int
 ) -> float:
     """Return the mean total variation distance between the shares of ``held`` and their estimates in simulated surveys.
 
@@ -78,7 +78,7 @@ def variation(
         method: the estimation method, one of ``estimate.names.METHODS``.
     """
     truth = np.asarray(held) / np.sum(held)
-    found = (estimate(terms, tally(terms.channel, held, generator), method=method) for _ in range(surveys))
+    found = (estimate(campaign, tally(campaign.channel, held, generator), method=method) for _ in range(surveys))
     return float(np.mean([total_variation(each.share, truth) for each in found]))
 
 
@@ -116,8 +116,8 @@ def _bits(channel: Bits, people: Integers, generator: np.random.Generator) -> In
 
 
 def _blocks(channel: Blocks, people: Integers, generator: np.random.Generator) -> Integers:
-    """Return random counts of outputs. Each block is drawn by its inner channel; an open input is reported, or replaced
-    by a uniform output of the only block."""
+    """Return random counts of outputs. People in a block report an output of the block's inner channel. An open input,
+    which is in no block, is reported as it is, or replaced by a uniform output of the only block."""
     counts = np.zeros(channel.outputs, dtype=np.int64)
     for block, inner in enumerate(channel.channels, 1):
         start = channel.offsets[block]

@@ -74,7 +74,7 @@ SOURCES = {
         "Retail", ("retail.dat", "retail.dat.gz"), "retail.npz", f"{_FIMI} (Brijs et al. 1999)", 908_576
     ),
     "clothing": DataSource(
-        "Rent the Runway",
+        "Clothing (Rent the Runway)",
         ("renttherunway_final_data.json", "renttherunway_final_data.json.gz"),
         "renttherunway.npz",
         'the "Clothing Fit Dataset for Size Recommendation" of the McAuley lab, UCSD (Misra, Wan, McAuley 2018)',
@@ -191,7 +191,7 @@ class DataFolder:
         return self._baskets("retail")
 
     def clothing(self) -> Baskets:
-        """Return the rated rentals of each person (Misra, Wan, McAuley 2018), without rentals that have no rating.
+        """Return the rated rentals of each person (Misra, Wan, McAuley 2018).
 
         An item that a person rented twice occurs twice in the person's list.
         """
@@ -203,8 +203,9 @@ class DataFolder:
             user, item, rated = rentals(path)
         order = np.argsort(user[rated], kind="stable")
         _, sizes = np.unique(user[rated], return_counts=True)
-        whole = len(user) == SOURCES["clothing"].records
-        label = f"{_part('Rent the Runway', whole)}, {int(rated.sum()):,} rated rentals by {len(sizes):,} people"
+        source = SOURCES["clothing"]
+        whole = len(user) == source.records
+        label = f"{_part(source.title, whole)}, {int(rated.sum()):,} rated rentals by {len(sizes):,} people"
         return Baskets(np.append(0, np.cumsum(sizes)), item[rated][order].astype(np.int64), label, whole)
 
     def check_ins_on_grid(self) -> CheckIns:
@@ -221,8 +222,9 @@ class DataFolder:
         else:
             counts = grid_sheet(path, GRID_ROWS, GRID_COLUMNS)
         whole = int(counts.sum()) == SOURCES["gowalla-grid"].records
-        name = _part("Gowalla" if path.name in _CHECK_INS else f"Gowalla ({path.name.split('_')[1]})", whole)
-        return CheckIns(counts, f"{name}, {int(counts.sum()):,} check-ins in the United States", whole)
+        return CheckIns(
+            counts, f"{_part('Gowalla', whole)}, {int(counts.sum()):,} check-ins in the United States", whole
+        )
 
     def last_check_ins(self) -> LastCheckIns:
         """Return the districts of each user's last and earlier check-ins (Cho, Myers, Leskovec 2011)."""
@@ -234,14 +236,17 @@ class DataFolder:
             owner = np.repeat(np.arange(len(last)), ends[1:] - ends[:-1])
             district, count = (arrays[key].astype(np.int64) for key in ("early_district", "early_count"))
             if not len(owner) == len(district) == len(count):
-                raise UnreadableData(f"{path.name}: its owners, districts and counts differ in number")
-            records, name = len(last) + int(count.sum()), f"Gowalla ({path.stem.split('_')[-1]})"
+                raise UnreadableData(
+                    f"{path.name} has {len(owner)} owners, {len(district)} districts and {len(count)} counts of "
+                    "check-ins: expected equal numbers; make the file again, or use the original file"
+                )
+            records = len(last) + int(count.sum())
         else:
             user, seconds, latitude, longitude = check_ins(path)
             last, owner, district, count = _by_user(user, seconds, _districts(latitude, longitude))
-            records, name = len(user), "Gowalla"
+            records = len(user)
             whole = records == SOURCES["gowalla-last"].records
-        label = f"{_part(name, whole)}, {len(last):,} users with {records:,} check-ins"
+        label = f"{_part('Gowalla', whole)}, {len(last):,} users with {records:,} check-ins"
         return LastCheckIns(last, owner, district, count, label, whole)
 
     def _baskets(self, name: str) -> Baskets:

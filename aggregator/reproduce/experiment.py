@@ -24,8 +24,8 @@ Number = TypeVar("Number", bound=float)
 ROLES = ("published", "invalid", "optimum", "ours", "ldp", "free", "server", "bound", "alone", "other")
 """The role of a curve, which determines its colour in every figure:
 
-published   the paper's curve, where it keeps the claimed level
-invalid     the paper's curve, where it violates the claimed level
+published   the paper's mechanism or estimate, where it keeps the claimed level
+invalid     the paper's mechanism, where it violates the claimed level
 optimum     the optimum under the claimed level
 ours        our best mechanism or estimate, if it is not the optimum
 ldp         plain LDP with an estimate that uses the prior
@@ -137,7 +137,7 @@ class Experiment:
 
     Attributes:
         name: a short name, unique within the paper, which is also the name of the figure's file.
-        row: the row in the list of the papers' contents, such as A9.
+        row: the row of the experiment in the last table of docs/MECHANISMS.md, such as A9; several with commas.
         title: the title of the experiment, for a heading.
         run: the function that runs the experiment.
         repeats, quick_repeats: the numbers of repetitions of random parts in a full run (as in the paper) and in a
@@ -192,5 +192,5 @@ def by_level(texts: Iterable[str], levels: Iterable[float]) -> str:
 
 
 def series(found: Sequence[Mapping[Key, Number]]) -> dict[Key, list[Number]]:
-    """Return the numbers of each name over a sequence of points."""
+    """Return a list of numbers for each name, from one mapping of names to numbers for each point."""
     return {name: [each[name] for each in found] for name in found[0]}

@@ -93,7 +93,9 @@ def rentals(path: Path) -> tuple[Integers, Integers, NDArray[np.bool_]]:
                     f"{path.name}, line {number}: expected a JSON object with user_id, item_id and rating"
                 ) from None
     if not user:
-        raise UnreadableData(f"{path.name} has no rentals")
+        raise UnreadableData(
+            f"{path.name} has no rentals: expected lines, each a JSON object with user_id, item_id and rating"
+        )
     _, codes = np.unique(np.array(item), return_inverse=True)
     return np.array(user, dtype=np.int64), codes.astype(np.int64), np.array(rated)
 
@@ -114,7 +116,10 @@ def check_ins(path: Path) -> CheckInRows:
         if rows:
             parts.append(_columns(rows, path, len(parts)))
     if not parts:
-        raise UnreadableData(f"{path.name} has no check-ins")
+        raise UnreadableData(
+            f"{path.name} has no check-ins: expected lines of user, time, latitude, longitude and place, with tabs "
+            "between"
+        )
     user, seconds, latitude, longitude = zip(*parts, strict=True)
     return np.concatenate(user), np.concatenate(seconds), np.concatenate(latitude), np.concatenate(longitude)
 

@@ -37,7 +37,9 @@ def _section(document: Document, found: Found, figures: str) -> Iterable[str]:
     if found.figure:
         yield f"![{found.title}]({figures}/{document.paper}-{found.name}.png)"
         yield ""
-    facts = [f"Row {found.row}", f"`halftruth reproduce {document.paper} --only {found.name}`"]
+    first, *others = found.row.split(", ")
+    row = f"Rows {' and '.join((first, *others))}" if others else f"Row {first}"
+    facts = [row, f"`halftruth reproduce {document.paper} --only {found.name}`"]
     if found.outcome.data:
         facts.append(f"data: {found.outcome.data}")
     if found.repeats > 1:

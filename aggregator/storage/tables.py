@@ -45,7 +45,8 @@ CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
 
 
 def _schema(**fields: pa.DataType | pa.Field) -> pa.Schema:
-    """Return a schema. A column that is given by its type is never null."""
+    """Return a schema with a column for each argument. A column given as a type must not be null; a column given as a
+    field may be."""
     return pa.schema(
         kind if isinstance(kind, pa.Field) else pa.field(name, kind, nullable=False) for name, kind in fields.items()
     )
@@ -102,7 +103,7 @@ _PATIENCE = 8
 
 
 class StudyError(HalftruthError):
-    """The study does not exist, has no campaign of the given name, or cannot be read or written."""
+    """The study does not exist, cannot be read or written, or does not allow the request. The text names the reason."""
 
 
 class Damaged(StudyError):
@@ -325,12 +326,11 @@ def stream(table: DeltaTable, sql: str) -> Iterator[pa.RecordBatch]:
 
 
 def append(path: Place, rows_for: Callable[[DeltaTable], pa.Table]) -> None:
-    """Append the rows that ``rows_for`` computes from a snapshot, unless another process has committed since that
-    snapshot.
+    """Append the rows that ``rows_for`` computes from a snapshot; if another process commits first, compute them
+    again from a newer snapshot.
 
     Args:
-        rows_for: computes the rows from a snapshot. Each time that another process commits first, it is called again
-            with a newer snapshot. If it returns no rows, nothing is committed.
+        rows_for: computes the rows from a snapshot. If it returns no rows, nothing is committed.
     Raises:
         StudyError: the rows cannot be written; or they are committed, but cannot be synced to the disk.
     """

@@ -20,7 +20,7 @@ def rng():
 
 @pytest.fixture(scope="module")
 def stores():
-    """The addresses of a correct store and of one that ignores conditional writes."""
+    """The addresses of an object store that supports conditional writes and of one that ignores them."""
     with object_store() as addresses:
         yield addresses
 
@@ -50,11 +50,12 @@ def study(bucket, objects):
 
 @pytest.fixture
 def study_of(tmp_path):
-    """A function that makes a study in a folder with one campaign named ``crops``, and returns both."""
+    """A function that makes a study with one campaign, named ``crops``, in a folder, and returns the study and the
+    signed campaign."""
 
-    def make(terms: Campaign):
+    def make(campaign: Campaign):
         author = SigningKey(bytes(range(32)))
-        signed = open_campaign(seal_campaign(terms, author), [author.public])
+        signed = open_campaign(seal_campaign(campaign, author), [author.public])
         made = Study.create(tmp_path / "study")
         made.import_campaign(signed.data, [author.public], "crops")
         return made, signed

@@ -1,4 +1,4 @@
-"""A TCP proxy that drops, truncates and delays requests and answers.
+"""A TCP proxy that drops, truncates and delays requests and responses.
 
 Each connection takes the next fault of a list. Connections after the last fault are not disturbed. So a client that
 retries often enough is always served, and a test can check which faults occurred.
@@ -16,7 +16,7 @@ from enum import Enum, auto
 
 END_OF_HEAD = b"\r\n\r\n"
 PATIENCE = 60
-"""Maximum seconds that the proxy waits for a connection; only a defect lets this time run out."""
+"""Maximum seconds that the proxy waits for a connection. A test that waits this long has found a defect."""
 
 
 class Fault(Enum):
@@ -26,15 +26,15 @@ class Fault(Enum):
     DROPPED_REQUEST = auto()
     """The request is read and not forwarded."""
     DROPPED_RESPONSE = auto()
-    """The server answers, and the answer is dropped."""
+    """The server responds, and the response is dropped."""
     SERVER_ERROR = auto()
     """The client gets 503, and the request is not forwarded."""
     TRUNCATED_REQUEST = auto()
     """Half of the body reaches the server."""
     TRUNCATED_RESPONSE = auto()
-    """Half of the answer is returned."""
+    """Half of the response is returned."""
     SLOW = auto()
-    """Request and answer are sent in small pieces."""
+    """Request and response are sent in small pieces."""
 
 
 class FaultProxy:

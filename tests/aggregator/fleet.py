@@ -30,11 +30,11 @@ def campaign(
 ) -> SignedCampaign:
     """Return a campaign whose channel has this number of outputs; ``NOW`` is in its period 0."""
     channel = RandomizedResponse(outputs, (2**64 // (outputs + 1),))
-    terms = Campaign(
+    campaign = Campaign(
         title, "Which?", "", "Town library", Values(tuple(map(str, range(outputs)))), Ldp(exact.NANONATS),
         "randomized-response", plain_views(channel), OPENS, OPENS + periods * WEEK, WEEK, answers, 1, enrolment,
     )  # fmt: skip
-    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
 
 
 @lru_cache(2**15)
@@ -50,9 +50,9 @@ def enrolment(number: int, signed: SignedCampaign) -> bytes:
 
 
 def report(number: int, signed: SignedCampaign, *outputs: int, period: int = 0, slot: int = 0) -> bytes:
-    """Return a device's report of ``outputs``, or of output 0. The report may contradict the campaign's terms."""
+    """Return a device's report of ``outputs``, or of output 0. The report may contradict the campaign."""
     outputs = outputs or (0,)
-    packed = pack(outputs, signed.terms.channel.output_bits)
+    packed = pack(outputs, signed.campaign.channel.output_bits)
     return Report(signed.id, period, slot, len(outputs), packed).seal(device(number, signed))
 
 

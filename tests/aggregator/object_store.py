@@ -37,7 +37,7 @@ ENVIRONMENT = {
 
 @contextmanager
 def object_store() -> Iterator[tuple[str, str]]:
-    """The addresses of a store that supports conditional writes, and of one that overwrites existing objects."""
+    """The addresses of an object store that supports conditional writes and of one that ignores them."""
     command = [sys.executable, "-m", "tests.aggregator.object_store"]
     root = Path(__file__).parents[2]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=root) as process:

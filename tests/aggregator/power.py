@@ -49,4 +49,4 @@ class Disk:
             for name, held in self.folders[inode].items():
                 self._write(held, out / name)
         else:
-            out.write_bytes(b"")  # the name survives the crash, and its contents do not
+            out.write_bytes(b"")  # the file's name survives the power failure, its contents do not

@@ -56,7 +56,7 @@ class SlowStudy:
             return "malformed"
         if campaign_id not in self.campaigns:
             return "unknown-campaign"
-        if self.campaigns[campaign_id].terms.enrolment != "open":
+        if self.campaigns[campaign_id].campaign.enrolment != "open":
             return "ignored"
         place = campaign_id, sealed.key_id
         if refusal or self.keys.setdefault(place, public) != public:
@@ -81,16 +81,16 @@ class SlowStudy:
             sealed.open(self.keys[place])
         except (KeyRefused, SignatureRefused):
             return "bad-signature"
-        terms = signed.terms
-        current = (now - terms.opens) // terms.period_seconds if now >= terms.opens else -1
+        campaign = signed.campaign
+        current = (now - campaign.opens) // campaign.period_seconds if now >= campaign.opens else -1
         if report.period > current + 1:
             return "early"
-        if report.period >= terms.periods:
+        if report.period >= campaign.periods:
             return "late"
-        if report.slot + report.count > terms.answers_per_period:
+        if report.slot + report.count > campaign.answers_per_period:
             return "over-quota"
         try:
-            outputs = report.outputs(terms)
+            outputs = report.outputs(campaign)
         except BadData:
             return "bad-output"
         slots = [

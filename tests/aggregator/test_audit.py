@@ -40,7 +40,7 @@ from protocol.notions import Classes, Graded, HighLow, Information, Ldp, Notion,
 from protocol.views import plain_views
 from tests.aggregator.command import printed
 from tests.edge_sdk.test_black_box import QUESTIONS
-from tests.edge_sdk.test_black_box import campaign as mechanism_campaign
+from tests.edge_sdk.test_black_box import unsigned_campaign as mechanism_campaign
 from tests.families.graded import graded
 
 NAT = exact.NANONATS
@@ -66,17 +66,17 @@ def hadamard(k: int, level: int = NAT) -> Hadamard:
     return Hadamard((odds << 64) // (odds + (1 << exact.EXP_BITS)), k)
 
 
-def campaign(channel: Channel, notion: Notion | None = None, domain: Domain = LABELS) -> Campaign:
+def unsigned_campaign(channel: Channel, notion: Notion | None = None, domain: Domain = LABELS) -> Campaign:
     notion = notion or Ldp(NAT)
     return Campaign(
         "T", "Q?", "", "Library", domain, notion, "by hand", plain_views(channel), 0, 10**6, 10**6, 1, 10, "open"
     )
 
 
-def run(terms: Campaign, folder, *words: object, code: int = 0) -> str:
+def run(campaign: Campaign, folder, *words: object, code: int = 0) -> str:
     """Audit a signed campaign on the command line; return the output."""
     path = folder / "c.campaign"
-    path.write_bytes(seal_campaign(terms, SigningKey(bytes(32))))
+    path.write_bytes(seal_campaign(campaign, SigningKey(bytes(32))))
     return printed("audit", path, *words, code=code)
 
 
@@ -84,7 +84,7 @@ def test_the_audit_of_randomised_response_equals_the_closed_forms(tmp_path):
     """The levels, deltas and posterior bound of k-ary randomised response in audit --json equal their closed forms."""
     k, odds = 4, math.e
     truth, lie = odds / (odds + k - 1), 1 / (odds + k - 1)
-    found = json.loads(run(campaign(response(k)), tmp_path, "--json", "--epsilon", "0.25", "--radius", "0.05"))
+    found = json.loads(run(unsigned_campaign(response(k)), tmp_path, "--json", "--epsilon", "0.25", "--radius", "0.05"))
     levels = found["levels"]
     assert found["certified"] is True
     assert found["prior"] == "uniform"
@@ -96,7 +96,7 @@ def test_the_audit_of_randomised_response_equals_the_closed_forms(tmp_path):
     assert levels["mutual-information"] == pytest.approx(mutual, abs=1e-8)
     assert found["mutual_information_bits"] == pytest.approx(mutual / math.log(2), abs=1e-8)
     assert levels["maximal-leakage"] == pytest.approx(math.log(k * truth), abs=1e-8)
-    mean = 0.25 - 0.05 * 1  # a mass of 0.05 leaves the likely input
+    mean = 0.25 - 0.05 * 1  # the worst prior moves a mass of 0.05 away from the true input
     assert levels["lip-ball"] == pytest.approx(
         max(math.log(truth / (mean * truth + (1 - mean) * lie)), math.log((0.3 * truth + 0.7 * lie) / lie)), abs=1e-8
     )
@@ -113,17 +113,17 @@ def test_the_campaigns_prior_is_the_default_for_lip(tmp_path):
     """A LIP campaign is audited under its own prior unless another is given, and the JSON states which prior was
     used."""
     prior = (4, 3, 2, 1)
-    terms = campaign(response(4), Information(NAT, prior))
-    found = json.loads(run(terms, tmp_path, "--json"))
+    campaign = unsigned_campaign(response(4), Information(NAT, prior))
+    found = json.loads(run(campaign, tmp_path, "--json"))
     assert found["prior"] == "campaign"
-    assert found["levels"]["lip"] == exact.nats(terms.certificate.audited)
+    assert found["levels"]["lip"] == exact.nats(campaign.certificate.audited)
     assert {"mse", "mse_bound"} <= found.keys()
-    sheet = tmp_path / "prior.csv"
-    sheet.write_text("value,count\nnone,4\nprimary,3\nsecondary,2\nbachelor,1\n", encoding="utf-8")
-    same = json.loads(run(campaign(response(4)), tmp_path, "--json", "--prior", sheet))
+    file = tmp_path / "prior.csv"
+    file.write_text("value,count\nnone,4\nprimary,3\nsecondary,2\nbachelor,1\n", encoding="utf-8")
+    same = json.loads(run(unsigned_campaign(response(4)), tmp_path, "--json", "--prior", file))
     assert same["levels"]["lip"] == found["levels"]["lip"]
-    assert same["prior"] == str(sheet)
-    assert json.loads(run(terms, tmp_path, "--json", "--prior", "uniform"))["prior"] == "uniform"
+    assert same["prior"] == str(file)
+    assert json.loads(run(campaign, tmp_path, "--json", "--prior", "uniform"))["prior"] == "uniform"
 
 
 def test_an_unbounded_level_is_null_and_a_missing_one_has_a_reason(tmp_path):
@@ -132,28 +132,28 @@ def test_an_unbounded_level_is_null_and_a_missing_one_has_a_reason(tmp_path):
     inner = hadamard(2)
     cover = -(-(inner.truth << (128 - inner.scale) << exact.EXP_BITS) // exact.exp_lower(NAT))
     channel = Blocks.over(cover, [0, 1, 1, 0], hadamard)
-    found = json.loads(run(campaign(channel, notion), tmp_path, "--json"))
+    found = json.loads(run(unsigned_campaign(channel, notion), tmp_path, "--json"))
     assert found["levels"]["ldp"] is None
     assert found["levels"]["high-low"] == pytest.approx(1, abs=1e-8)
     assert found["levels"]["lip"] is None
     assert found["levels"]["mutual-information"] > 0
     assert "no distance" in found["missing"]["geo"]
     assert "geo" not in found["levels"]
-    shown = run(campaign(channel, notion), tmp_path)
+    shown = run(unsigned_campaign(channel, notion), tmp_path)
     assert "no bound" in shown
     assert "pufferfish: not computed" in shown
 
 
 def test_distances_come_from_the_domain(tmp_path):
     """Buckets are audited per unit, or per step on request, and grids per degree; other metrics are refused."""
-    hours = campaign(response(4), domain=Buckets.of([0, 5, 20, 50]))
+    hours = unsigned_campaign(response(4), domain=Buckets.of([0, 5, 20, 50]))
     assert json.loads(run(hours, tmp_path, "--json"))["levels"]["geo"] == pytest.approx(1 / 5, abs=1e-8)
     steps = json.loads(run(hours, tmp_path, "--json", "--metric", "steps"))
     assert (steps["levels"]["geo"], steps["metric"]) == (pytest.approx(1, abs=1e-8), "steps")
-    town = campaign(response(4), domain=Grid(0, 2 * 10**5, 0, 2 * 10**5, 10**5))
+    town = unsigned_campaign(response(4), domain=Grid(0, 2 * 10**5, 0, 2 * 10**5, 10**5))
     assert json.loads(run(town, tmp_path, "--json", "--metric", "degrees"))["levels"]["geo"] == pytest.approx(10)
     assert "steps or degrees" in run(town, tmp_path, "--metric", "miles", code=65)
-    assert "no distance" in run(campaign(response(4)), tmp_path, "--metric", "steps", code=65)
+    assert "no distance" in run(unsigned_campaign(response(4)), tmp_path, "--metric", "steps", code=65)
     with pytest.raises(DomainError):
         ask(hours, metric="degrees")
 
@@ -162,10 +162,10 @@ def test_pufferfish_names_the_worst_case(tmp_path):
     """The bound for a pair of secrets is the one of the worst scenario, and the audit names that scenario."""
     path = tmp_path / "scenarios.json"
     path.write_text(json.dumps(SCENARIOS), encoding="utf-8")
-    found = json.loads(run(campaign(response(4)), tmp_path, "--json", "--pufferfish", path))
+    found = json.loads(run(unsigned_campaign(response(4)), tmp_path, "--json", "--pufferfish", path))
     assert found["pufferfish"] == {"secret": "well", "other": "ill", "scenario": "winter", "output": 3}
     assert found["levels"]["pufferfish"] == pytest.approx(1, abs=1e-8)
-    assert "'well' against 'ill', winter" in run(campaign(response(4)), tmp_path, "--pufferfish", path)
+    assert "'well' against 'ill', winter" in run(unsigned_campaign(response(4)), tmp_path, "--pufferfish", path)
     asked = read_scenarios(path, LABELS)
     assert asked.scenarios[0].joint == ((3, 1, 0, 0), (0, 0, 0, 60))
     assert asked.scenarios[1].name == "scenario 2"
@@ -206,10 +206,10 @@ def test_a_scenario_file_is_read_strictly(tmp_path, text, message):
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ScenarioError, match=message):
         read_scenarios(path, LABELS)
-    assert "s.json" in run(campaign(response(4)), tmp_path, "--pufferfish", path, code=65)
+    assert "s.json" in run(unsigned_campaign(response(4)), tmp_path, "--pufferfish", path, code=65)
 
 
-def test_a_prior_sheet_leaves_no_value_out(tmp_path):
+def test_a_prior_file_has_a_count_above_zero_for_every_value(tmp_path):
     """A prior needs a count above zero for every value; fractional counts keep their proportions exactly."""
     path = tmp_path / "p.csv"
     path.write_text("value,count\nnone,0.5\nprimary,1\nsecondary,2.25\nbachelor,1\n", encoding="utf-8")
@@ -227,12 +227,12 @@ def test_a_prior_sheet_leaves_no_value_out(tmp_path):
 def test_options_out_of_range_are_usage_errors(tmp_path):
     """An --epsilon that is negative, too large or NaN, and a --radius with a radius above 1, are usage errors."""
     for words in (("--epsilon", "-1"), ("--epsilon", "21"), ("--epsilon", "nan"), ("--radius", "1.5")):
-        assert words[0] in run(campaign(response(4)), tmp_path, *words, code=2)
+        assert words[0] in run(unsigned_campaign(response(4)), tmp_path, *words, code=2)
 
 
 def test_the_json_without_options_has_only_the_certificate_and_the_expected_error():
     """Without options the JSON of an audit has only the entries of the certificate and of the expected error."""
-    found = audit(campaign(response(4))).as_json()
+    found = audit(unsigned_campaign(response(4))).as_json()
     assert set(found) == {
         "mechanism", "family", "values", "output_bits", "notion", "levels", "certified", "witness", "cost",
         "worst_case", "raw_mse", "people_per_report", "study", "views",
@@ -242,8 +242,8 @@ def test_the_json_without_options_has_only_the_certificate_and_the_expected_erro
 
 def test_an_audit_of_10000_values_has_every_level_without_scenarios():
     """The audit of a Hadamard channel of 10,000 values has every level except Pufferfish, which needs scenarios."""
-    terms = campaign(hadamard(10_000), domain=Grid(0, 100 * 10**5, 0, 100 * 10**5, 10**5))
-    found = audit(terms, ask(terms, radius=Fraction(1, 20))).as_json()
+    campaign = unsigned_campaign(hadamard(10_000), domain=Grid(0, 100 * 10**5, 0, 100 * 10**5, 10**5))
+    found = audit(campaign, ask(campaign, radius=Fraction(1, 20))).as_json()
     assert set(found["missing"]) == {"pufferfish"}
     levels = found["levels"]
     assert levels["mutual-information"] < levels["maximal-leakage"] < levels["ldp"] == 1.0
@@ -255,9 +255,10 @@ def test_an_audit_of_10000_values_has_every_level_without_scenarios():
 # Every mechanism
 
 
-def levels_of_cells(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
-    """Return the levels computed from all cells of the channel, in floats, without use of the structure."""
-    channel = terms.channel
+def levels_of_cells(campaign: Campaign, prior: tuple[int, ...]) -> dict[str, float]:
+    """Return the levels, in nats, computed in floats from all cells of the channel, without the family's closed
+    forms."""
+    channel = campaign.channel
     distribution = np.array(
         [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float
     )
@@ -277,16 +278,16 @@ def levels_of_cells(terms: Campaign, prior: tuple[int, ...]) -> dict[str, float]
         "differential-identifiability": float(np.nanmax(odds[different])),
         "posterior": float((p[:, None] * distribution / mean).max()),
     }
-    if terms.domain.kind in ("grid", "buckets"):
-        metric = Metric.of(terms.domain)
+    if campaign.domain.kind in ("grid", "buckets"):
+        metric = Metric.of(campaign.domain)
         distance = [[math.sqrt(metric.square(x, other)) or math.inf for other in range(len(p))] for x in range(len(p))]
         found["geo"] = float((np.nanmax(pairs, axis=2) / distance).max())
     return found
 
 
-def excess(terms: Campaign, epsilon: float) -> float:
+def excess(campaign: Campaign, epsilon: float) -> float:
     """Return delta(epsilon), the maximum over all pairs of rows."""
-    channel = terms.channel
+    channel = campaign.channel
     distribution = np.array(
         [[channel.weight(x, y) for y in range(channel.outputs)] for x in range(channel.inputs)], dtype=float
     )
@@ -301,44 +302,44 @@ def test_every_mechanism_is_audited(name):
     Its levels, deltas and posterior bound equal those computed from all cells of the channel. Over a ball, the bound
     equals that of a plain knapsack over all cells.
     """
-    terms = mechanism_campaign(name)
-    for prior in ((1,) * terms.domain.size, tuple(range(2, 2 + terms.domain.size))):
-        asked = ask(terms, prior=prior, radius=Fraction(1, 20))
-        made = audit(terms, asked)
+    campaign = mechanism_campaign(name)
+    for prior in ((1,) * campaign.domain.size, tuple(range(2, 2 + campaign.domain.size))):
+        asked = ask(campaign, prior=prior, radius=Fraction(1, 20))
+        made = audit(campaign, asked)
         found = made.as_json()
         assert made.table is not None
         assert set(found["missing"]) <= {"geo", "pufferfish"}
         surveyed = {name: level.nats for name, level in made.table.levels.items()}
-        expected = levels_of_cells(terms, prior)
+        expected = levels_of_cells(campaign, prior)
         assert found["posterior"]["after"] == pytest.approx(expected.pop("posterior"), abs=1e-9)
         for notion, level in expected.items():
             assert (surveyed[notion] is None) == (level == math.inf), notion
             if surveyed[notion] is not None:
                 assert level - 1e-9 <= surveyed[notion] <= level + 1e-8, notion
         for row in found["delta"]:
-            assert row["ldp"] == pytest.approx(excess(terms, row["epsilon"]), abs=1e-9)
-        by_cells = levels.information_in_ball(levels.Structure(terms.channel), prior, Fraction(1, 20))
+            assert row["ldp"] == pytest.approx(excess(campaign, row["epsilon"]), abs=1e-9)
+        by_cells = levels.information_in_ball(levels.Structure(campaign.channel), prior, Fraction(1, 20))
         assert surveyed["lip-ball"] == by_cells.nats
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(audit_table(made))
-    assert terms.notion.name in console.export_text()
+    assert campaign.notion.name in console.export_text()
 
 
 def test_the_declared_ball_is_shown(tmp_path):
     """A campaign with a declared radius is audited at the prior, over the ball and under every prior; a requested
     ball replaces the declared one."""
-    terms = campaign(response(4), Information(NAT, (4, 3, 2, 1), 5 * 10**7))
-    found = json.loads(run(terms, tmp_path, "--json"))
+    campaign = unsigned_campaign(response(4), Information(NAT, (4, 3, 2, 1), 5 * 10**7))
+    found = json.loads(run(campaign, tmp_path, "--json"))
     assert found["ball"] == 0.05
     assert found["levels"]["lip"] < found["levels"]["lip-ball"] < found["levels"]["ldp"]
-    assert found["levels"]["lip-ball"] == exact.nats(terms.certificate.ball)
-    assert audit(terms).as_json()["levels"]["lip-ball"] == found["levels"]["lip-ball"]
-    asked = json.loads(run(terms, tmp_path, "--json", "--radius", "0.05"))
+    assert found["levels"]["lip-ball"] == exact.nats(campaign.certificate.ball)
+    assert audit(campaign).as_json()["levels"]["lip-ball"] == found["levels"]["lip-ball"]
+    asked = json.loads(run(campaign, tmp_path, "--json", "--radius", "0.05"))
     assert asked["levels"]["lip-ball"] == found["levels"]["lip-ball"]
-    wider = json.loads(run(terms, tmp_path, "--json", "--radius", "0.5"))
+    wider = json.loads(run(campaign, tmp_path, "--json", "--radius", "0.5"))
     assert (wider["ball"], wider["levels"]["lip-ball"] > found["levels"]["lip-ball"]) == (0.5, True)
-    assert "every prior within 0.05" in run(terms, tmp_path)
-    assert "for up to 5 of 100 people" in Promise.of(terms.notion, terms.certificate).text()
+    assert "every prior within 0.05" in run(campaign, tmp_path)
+    assert "for up to 5 of 100 people" in Promise.of(campaign.notion, campaign.certificate).text()
 
 
 def test_a_draft_declares_a_radius(tmp_path):
@@ -361,17 +362,17 @@ def test_classes_are_audited(domain):
     a device, for the prior of its user, has a LIP level of at most 1 nat.
     """
     channel = Blocks(0, ((1, 4), (2, 4)), (response(4), hadamard(4)))
-    terms = Campaign(
+    campaign = Campaign(
         "T", "Q?", "", "Library", domain, Classes.of((Ldp(NAT), Ldp(NAT))), "by hand", plain_views(channel), 0, 10**6,
         10**6, 1, 10, "open", ("old", "young"),
     )  # fmt: skip
-    found = audit(terms, ask(terms)).as_json()
+    found = audit(campaign, ask(campaign)).as_json()
     assert found["levels"]["classes"] == 1.0
     alone = [levels.table(structure_of(inner), LevelsRequest((1,) * 4)).levels for inner in channel.channels]
     for name in ("ldp", "lip", "mutual-information", "maximal-leakage", "differential-identifiability"):
         assert found["levels"][name] == max(one[name].nats for one in alone), name
     assert set(found["missing"]) == {"pufferfish"} | (set() if isinstance(domain, Buckets) else {"geo"})
-    assert own_audit(terms, {domain.label(1): 3}).table.levels["lip"].nats <= 1.0
+    assert own_audit(campaign, {domain.label(1): 3}).table.levels["lip"].nats <= 1.0
 
 
 def test_the_lip_level_of_classes_with_priors_is_the_largest_one():
@@ -379,11 +380,11 @@ def test_the_lip_level_of_classes_with_priors_is_the_largest_one():
     priors = (5, 3, 1, 1), (1, 1, 1, 7)
     notion = Classes.of(tuple(Information(level, prior) for level, prior in zip((NAT, NAT // 2), priors, strict=True)))
     inner = tuple(lip_response(prior, one.level) for one, prior in zip(notion.notions, priors, strict=True))
-    terms = Campaign(
+    campaign = Campaign(
         "T", "Q?", "", "Library", LABELS, notion, "by hand", plain_views(Blocks(0, ((1, 4), (2, 4)), inner)), 0,
         10**6, 10**6, 1, 10, "open", ("old", "young"),
     )  # fmt: skip
-    made = audit(terms, ask(terms))
+    made = audit(campaign, ask(campaign))
     found = made.as_json()
     assert found["levels"]["lip"] == pytest.approx(1.0, abs=1e-6)
     assert made.prior == "campaign"
@@ -438,7 +439,7 @@ def test_an_invalid_release_is_refused(tmp_path):
         ((), None, "may know"),
         (("zip",), "zip", "both known and sensitive"),
         (("zip", "zip"), None, "named twice"),
-        (("town",), None, "no column 'town'; it has 'zip'"),
+        (("town",), None, "no column 'town': name a column of its header"),
     ):
         with pytest.raises(ReleaseError, match=message):
             anonymity_of_table(path, known, sensitive)
@@ -451,6 +452,24 @@ def test_an_invalid_release_is_refused(tmp_path):
         anonymity_of_table(path, ("zip",))
     path.write_text("zip\n", encoding="utf-8")
     assert anonymity_of_table(path, ("zip",)).k == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("name,age,illness\nSmith,30,flu\nJones,40,flu,extra\n", "every row has as many cells as the header"),
+        ("Jones,40,flu\nSmith,30,flu\n", "no column 'age'"),
+        ("Jones,age,flu\nage,age,age\n", "no column 'illness'"),
+        ("name,age,illness\nJones,40,fl\xff", "in UTF-8"),
+    ],
+)
+def test_no_error_of_a_release_quotes_a_row(tmp_path, content, message):
+    """An error about a table, such as one with too many cells or without a header, quotes none of its cells."""
+    path = tmp_path / "rows.csv"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(ReleaseError, match=message) as refused:
+        anonymity_of_table(path, ("age",), "illness")
+    assert not [cell for cell in ("Jones", "Smith", "40", "flu", "extra") if cell in str(refused.value)]
 
 
 def test_k_of_reports_is_the_count_of_the_rarest_output(tmp_path):
@@ -470,7 +489,7 @@ def test_k_of_reports_is_the_count_of_the_rarest_output(tmp_path):
 
 
 def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):
-    """anonymity prints k and l, and ends with 1 if one is below its requested minimum."""
+    """anonymity prints k and l, and ends with exit code 1 if one of them is below its requested minimum."""
     path = tmp_path / "rows.csv"
     path.write_text(ROWS, encoding="utf-8")
 
@@ -495,10 +514,10 @@ def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):
 def test_a_witness_of_many_bits_is_printed_in_hexadecimal(tmp_path, notion):
     """The output of a unary channel is printed with as many hexadecimal digits as its number of bits needs."""
     channel = oue(16_471, NAT)
-    terms = campaign(channel, notion, Items(1, 16_470))
-    found = audit(terms, ask(terms)).as_json()
+    campaign = unsigned_campaign(channel, notion, Items(1, 16_470))
+    found = audit(campaign, ask(campaign)).as_json()
     json.loads(json.dumps(found))
-    output = terms.certificate.witness.y
+    output = campaign.certificate.witness.y
     assert int(found["witness"]["output"], 16) == output
     assert len(found["witness"]["output"]) == -(-16_471 // 4)
     assert all(isinstance(worst["output"], str) for worst in found["witnesses"].values())
@@ -507,7 +526,7 @@ def test_a_witness_of_many_bits_is_printed_in_hexadecimal(tmp_path, notion):
 def test_a_refusal_prints_a_long_output_in_hexadecimal():
     """A refusal prints an output of 16,471 bits in hexadecimal."""
     with pytest.raises(Uncertified, match=r"output [0-9a-f]{4118}"):
-        campaign(oue(16_471, NAT), Ldp(NAT // 2), Items(1, 16_470))
+        unsigned_campaign(oue(16_471, NAT), Ldp(NAT // 2), Items(1, 16_470))
 
 
 def every_test(channel: Channel, x: int, other: int) -> list[tuple[Fraction, Fraction]]:
@@ -530,7 +549,7 @@ def test_no_test_is_below_the_curve_of_the_best_ones(notion):
     bounds of the levels and of the notion.
     """
     channel = graded(2, 3, [NAT, NAT, *[2 * NAT] * 4])
-    found = trade_offs(campaign(channel, notion, Values(tuple("abcdef"))))
+    found = trade_offs(unsigned_campaign(channel, notion, Values(tuple("abcdef"))))
     assert len(found) == (1 if isinstance(notion, Ldp) else 2)
     for one in found:
         x, other = (ord(label) - ord("a") for label in (one.answer, one.other))
@@ -556,15 +575,15 @@ def test_the_curve_of_the_best_tests_is_drawn(tmp_path):
 
     The curve of a campaign with a prior has no bounds of the notion.
     """
-    run(campaign(response(4)), tmp_path, "--plot", tmp_path / "tests.png")
+    run(unsigned_campaign(response(4)), tmp_path, "--plot", tmp_path / "tests.png")
     assert imread(tmp_path / "tests.png").shape[0] > 100
-    lip = campaign(response(4), Information(2 * NAT, (4, 3, 2, 1)))
+    lip = unsigned_campaign(response(4), Information(2 * NAT, (4, 3, 2, 1)))
     assert trade_offs(lip)[0].bounds == (None, None)
     both = Classes.of((Ldp(NAT), Ldp(NAT)))
-    terms = Campaign(
+    campaign = Campaign(
         "T", "Q?", "", "Library", LABELS, both, "by hand",
         plain_views(Blocks(0, ((1, 4), (2, 4)), (response(4), response(4)))), 0, 10**6, 10**6, 1, 10, "open",
         classes=("a", "b"),
     )  # fmt: skip
-    assert "one for each class" in run(terms, tmp_path, "--plot", tmp_path / "none.png", code=1)
+    assert "one for each class" in run(campaign, tmp_path, "--plot", tmp_path / "none.png", code=1)
     assert not (tmp_path / "none.png").exists()

@@ -49,7 +49,7 @@ PRIORS = ((50, 20, 10, 10, 10), (1, 1, 1, 4, 4), (3, 3, 2, 1, 1))
 LEVELS = (NAT, 2 * NAT, 3 * NAT // 2)
 
 
-def campaign(channel, **changes) -> Campaign:
+def unsigned_campaign(channel, **changes) -> Campaign:
     fields = {
         "title": "Crops", "question": "What do you grow?", "purpose": "", "organisation": "Council",
         "domain": Values(LABELS), "mechanism": "lip", "views": plain_views(channel), "opens": OPENS,
@@ -63,12 +63,12 @@ def of_classes(**changes) -> Campaign:
     notion = Classes.of(tuple(map(Information, LEVELS, PRIORS)))
     channels = tuple(map(personal.lip_response, PRIORS, LEVELS))
     blocks = Blocks(0, tuple((block, K) for block in (1, 2, 3)), channels)
-    return campaign(**{"notion": notion, "channel": blocks, "classes": NAMES, **changes})
+    return unsigned_campaign(**{"notion": notion, "channel": blocks, "classes": NAMES, **changes})
 
 
 def of_own() -> Campaign:
     notion = OwnPrior(NAT, K)
-    return campaign(notion=notion, channel=notion.channel_of(notion.uniform))
+    return unsigned_campaign(notion=notion, channel=notion.channel_of(notion.uniform))
 
 
 def tallies() -> dict[str, tuple[Campaign, Tally]]:
@@ -76,12 +76,12 @@ def tallies() -> dict[str, tuple[Campaign, Tally]]:
     priors."""
     generator = np.random.default_rng(5)
     blocks = Blocks(0, ((1, K), (2, K)), (hadamard(K, NAT), randomized_response(K, 2 * NAT)))
-    mixed = campaign(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=blocks, classes=("careful", "open"))
+    mixed = unsigned_campaign(notion=Classes.of((Ldp(NAT), Ldp(2 * NAT))), channel=blocks, classes=("careful", "open"))
     found = {}
-    for name, terms in (("lip", of_classes()), ("mixed", mixed)):
+    for name, campaign in (("lip", of_classes()), ("mixed", mixed)):
         for n in (7, 4000):
-            distribution = generator.dirichlet(np.full(terms.channel.outputs, 3.0))
-            found[f"{name}-{n}"] = terms, Tally.of(generator.multinomial(n, distribution))
+            distribution = generator.dirichlet(np.full(campaign.channel.outputs, 3.0))
+            found[f"{name}-{n}"] = campaign, Tally.of(generator.multinomial(n, distribution))
     priors = np.array([*PRIORS, (1, 1, 1, 1, 1)])
     counts = generator.multinomial(900, np.full(priors.size, 1 / priors.size))
     levels = (NAT, NAT // 2, NAT, NAT // 3)[: len(priors)]
@@ -93,32 +93,32 @@ TALLIES = tallies()
 each = pytest.mark.parametrize("name", TALLIES)
 
 
-def dense(terms: Campaign, tally: Tally) -> list[np.ndarray]:
+def dense(campaign: Campaign, tally: Tally) -> list[np.ndarray]:
     """Return Q of each class, from the integer weights."""
     if isinstance(tally, PersonalTally):
         rows = tally.declared.tolist()
         # A declared level of 0 means the campaign's level.
-        channels = [terms.notion.channel_of(prior, None, level % NAT) for level, *prior in rows]
+        channels = [campaign.notion.channel_of(prior, None, level % NAT) for level, *prior in rows]
     else:
-        channels = terms.channel.channels
+        channels = campaign.channel.channels
     return [
         np.array([[one.weight(x, y) / 2**one.scale for y in range(one.outputs)] for x in range(K)]) for one in channels
     ]
 
 
-def left_inverses(terms: Campaign, tally: Tally) -> list[np.ndarray]:
-    """Return (m, k) the unbiased decoding matrix of each class."""
+def left_inverses(campaign: Campaign, tally: Tally) -> list[np.ndarray]:
+    """Return the unbiased decoding matrix, (m, k), of each class."""
     if isinstance(tally, PersonalTally):
-        return [np.linalg.inv(distribution) for distribution in dense(terms, tally)]
-    return [np.array([decoder_of(one).adjoint(unit) for unit in np.eye(K)]).T for one in terms.channel.channels]
+        return [np.linalg.inv(distribution) for distribution in dense(campaign, tally)]
+    return [np.array([decoder_of(one).adjoint(unit) for unit in np.eye(K)]).T for one in campaign.channel.channels]
 
 
 @each
 def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
     """forward and backward multiply with the mixture of the classes' channels, weighted by the classes' shares of the
     reports."""
-    terms, tally = TALLIES[name]
-    decoder, distributions = pooled(terms, tally), dense(terms, tally)
+    campaign, tally = TALLIES[name]
+    decoder, distributions = pooled(campaign, tally), dense(campaign, tally)
     mixture = np.hstack(
         [share * distribution for share, distribution in zip(decoder.members, distributions, strict=True)]
     )
@@ -136,8 +136,8 @@ def test_forward_and_backward_are_those_of_the_dense_mixture(name: str) -> None:
 def test_the_estimate_is_unbiased_for_any_values_of_each_class(name: str) -> None:
     """The decoder maps the expected features of any shares of class and value to the sum of these shares over the
     classes."""
-    terms, tally = TALLIES[name]
-    decoder, distributions = pooled(terms, tally), dense(terms, tally)
+    campaign, tally = TALLIES[name]
+    decoder, distributions = pooled(campaign, tally), dense(campaign, tally)
     joint = np.random.default_rng(3).dirichlet(np.ones(len(distributions) * K)).reshape(len(distributions), K)
     share = np.concatenate([row @ distribution for row, distribution in zip(joint, distributions, strict=True)])
     np.testing.assert_allclose(decoder.invert(share), joint.sum(axis=0), atol=1e-12)
@@ -147,9 +147,9 @@ def test_the_estimate_is_unbiased_for_any_values_of_each_class(name: str) -> Non
 def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None:
     """Each report adds a row of its class's left inverse; the estimate, a query and their variances are moments of
     these rows."""
-    terms, tally = TALLIES[name]
-    decoder, share = pooled(terms, tally), tally.counts / tally.reports
-    rows = np.vstack(left_inverses(terms, tally))
+    campaign, tally = TALLIES[name]
+    decoder, share = pooled(campaign, tally), tally.counts / tally.reports
+    rows = np.vstack(left_inverses(campaign, tally))
     v = np.random.default_rng(4).normal(size=K)
     raw = share @ rows
     np.testing.assert_allclose(decoder.invert(share), raw, atol=1e-12)
@@ -164,8 +164,8 @@ def test_invert_adjoint_and_variances_are_those_of_one_report(name: str) -> None
 def test_a_report_reaches_the_steps_up_to_its_contribution(name: str) -> None:
     """The steps add up to the estimate, and a report reaches a step of a value if and only if its contribution to the
     value is at least the sum of the base and of the steps up to this one."""
-    terms, tally = TALLIES[name]
-    decoder, rows = pooled(terms, tally), np.vstack(left_inverses(terms, tally))
+    campaign, tally = TALLIES[name]
+    decoder, rows = pooled(campaign, tally), np.vstack(left_inverses(campaign, tally))
     steps = decoder.binomial_steps(tally.counts, tally.reports)
     raw = decoder.invert(tally.counts / tally.reports)
     np.testing.assert_allclose(steps.base + (steps.heights * steps.counts).sum(axis=0) / tally.reports, raw)
@@ -183,21 +183,21 @@ def test_posterior_means_use_the_prior_and_channel_of_each_class(name: str) -> N
 
     Without priors it is refused.
     """
-    terms, tally = TALLIES[name]
-    decoder = pooled(terms, tally)
+    campaign, tally = TALLIES[name]
+    decoder = pooled(campaign, tally)
     if decoder.priors is None:
         assert decoder.prior is None
         with pytest.raises(MethodRefused):
-            estimate(terms, tally, method="mmse")
+            estimate(campaign, tally, method="mmse")
         return
     expected, at = np.zeros(K), 0
-    for prior, distribution in zip(decoder.priors, dense(terms, tally), strict=True):
+    for prior, distribution in zip(decoder.priors, dense(campaign, tally), strict=True):
         for y in range(distribution.shape[1]):
             posterior = prior * distribution[:, y]
             expected += tally.counts[at] / tally.reports * posterior / posterior.sum()
             at += 1
     np.testing.assert_allclose(decoder.posterior_mean(tally.counts / tally.reports), expected, atol=1e-12)
-    found = estimate(terms, tally, method="mmse")
+    found = estimate(campaign, tally, method="mmse")
     np.testing.assert_allclose(found.share, expected, atol=1e-12)
 
 
@@ -207,18 +207,18 @@ def test_every_method_gives_a_distribution(name: str) -> None:
 
     With priors, a weighted query is the weighted sum of the MMSE shares, and of the unbiased shares.
     """
-    terms, tally = TALLIES[name]
-    for method in ["projection"] + (["map"] if pooled(terms, tally).priors is not None else []):
-        found = estimate(terms, tally, method=method)
+    campaign, tally = TALLIES[name]
+    for method in ["projection"] + (["map"] if pooled(campaign, tally).priors is not None else []):
+        found = estimate(campaign, tally, method=method)
         assert found.share.sum() == pytest.approx(1)
         assert (found.low <= found.high).all()
     with pytest.raises(MethodRefused, match="em"):
-        estimate(terms, tally, method="em")
-    if pooled(terms, tally).priors is not None:
-        mmse = estimate(terms, tally, method="mmse").share
-        assert weighted(terms, tally, [1, 0, 0, 0, 2]).mmse == pytest.approx(mmse[0] + 2 * mmse[4])
-        raw = estimate(terms, tally, method="linear").raw
-        assert weighted(terms, tally, [1, 0, 0, 0, 2]).estimate == pytest.approx(raw[0] + 2 * raw[4])
+        estimate(campaign, tally, method="em")
+    if pooled(campaign, tally).priors is not None:
+        mmse = estimate(campaign, tally, method="mmse").share
+        assert weighted(campaign, tally, [1, 0, 0, 0, 2]).mmse == pytest.approx(mmse[0] + 2 * mmse[4])
+        raw = estimate(campaign, tally, method="linear").raw
+        assert weighted(campaign, tally, [1, 0, 0, 0, 2]).estimate == pytest.approx(raw[0] + 2 * raw[4])
 
 
 def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() -> None:
@@ -226,12 +226,12 @@ def test_the_posterior_mode_is_more_accurate_than_the_mean_under_wrong_priors() 
 
     The counts are the expected ones of 10^6 reports, from which projection has an error below 10^-4.
     """
-    terms = of_classes()
+    campaign = of_classes()
     truth = np.array([[0.02, 0.1, 0.2, 0.0, 0.0], [0.3, 0.0, 0.0, 0.0, 0.03], [0.05, 0.05, 0.05, 0.1, 0.1]])
-    distributions = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
+    distributions = dense(campaign, Tally.of(np.zeros(15, dtype=np.int64)))
     share = np.concatenate([row @ distribution for row, distribution in zip(truth, distributions, strict=True)])
     tally = Tally.of(np.round(share * 10**6).astype(np.int64))
-    shares = {method: estimate(terms, tally, method=method).share for method in ("mmse", "map", "projection")}
+    shares = {method: estimate(campaign, tally, method=method).share for method in ("mmse", "map", "projection")}
     error = {method: np.abs(found - truth.sum(axis=0)).sum() for method, found in shares.items()}
     assert error["projection"] < 1e-4
     assert error["map"] < 0.25 * error["mmse"]
@@ -243,14 +243,14 @@ def test_intervals_have_their_coverage() -> None:
     There are k * 400 = 2,000 intervals. If each missed a value's share independently with probability 5%, more than 150
     misses would have a probability below 10^-6. A failure means that the standard errors of classes are too small.
     """
-    terms, generator = of_classes(), np.random.default_rng(11)
+    campaign, generator = of_classes(), np.random.default_rng(11)
     truth = np.array([[0.3, 0.1, 0.1, 0.0, 0.0], [0.0, 0.0, 0.05, 0.1, 0.15], [0.1, 0.05, 0.02, 0.02, 0.01]])
-    distributions = dense(terms, Tally.of(np.zeros(15, dtype=np.int64)))
+    distributions = dense(campaign, Tally.of(np.zeros(15, dtype=np.int64)))
     distribution = np.concatenate([row @ one for row, one in zip(truth, distributions, strict=True)])
     missed = 0
     for _ in range(400):
         tally = Tally.of(generator.multinomial(600, distribution))
-        decoder, share = pooled(terms, tally), tally.counts / 600
+        decoder, share = pooled(campaign, tally), tally.counts / 600
         raw, se = decoder.invert(share), interval.standard_errors(decoder, share, 600)
         low, high = interval.intervals(decoder.binomial_steps(tally.counts, 600), raw, se, 0.05)
         missed += int(((truth.sum(axis=0) < low) | (truth.sum(axis=0) > high)).sum())
@@ -260,7 +260,7 @@ def test_intervals_have_their_coverage() -> None:
 def test_the_float_decoder_of_personal_priors_agrees_with_the_integers() -> None:
     """Cover and truth of the vectorised decoder equal those of the integer channels to 10^-12.
 
-    The priors are 40 random ones, the uniform one, and one with a value of almost all the mass.
+    The priors are 40 random ones, the uniform one, and one that gives almost all the mass to a single value.
     """
     generator = np.random.default_rng(6)
     priors = np.vstack([generator.integers(1, 3000, (40, 7)), [[1] * 7], [[9000] + [1] * 6]])
@@ -273,8 +273,9 @@ def test_the_float_decoder_of_personal_priors_agrees_with_the_integers() -> None
             assert decoder._truth[row, 0] == pytest.approx(channel.truth / 2**64, abs=1e-12)
 
 
-def test_a_step_of_height_zero_does_not_change_the_levels() -> None:
-    """The levels of the steps do not depend on the count of a step of height 0."""
+def test_a_step_of_height_zero_does_not_change_the_possible_contributions() -> None:
+    """The possible contributions of a report, and how many reports make each, do not depend on the count of a step of
+    height 0."""
     heights = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
     counts = np.array([[4, 9], [10, 5], [6, 1]])
     levels, times = _levels_of(BinomialSteps(np.array([-1.0, 0.0]), heights, counts, 10))
@@ -287,8 +288,8 @@ def test_a_step_of_height_zero_does_not_change_the_levels() -> None:
 
 def test_a_campaign_without_classes_is_not_pooled() -> None:
     """pooled is None if all people answer through one channel; personal priors need a tally by prior."""
-    terms = campaign(notion=Ldp(NAT), channel=randomized_response(K, NAT))
-    assert pooled(terms, Tally.of(np.ones(K, dtype=np.int64))) is None
+    campaign = unsigned_campaign(notion=Ldp(NAT), channel=randomized_response(K, NAT))
+    assert pooled(campaign, Tally.of(np.ones(K, dtype=np.int64))) is None
     with pytest.raises(ValueError, match="PersonalTally, not a Tally"):
         pooled(of_own(), Tally.of(np.ones(K, dtype=np.int64)))
 
@@ -302,33 +303,33 @@ def test_estimates_of_simulated_classes_contain_their_shares(study_of, tmp_path)
     (tmp_path / "truth.csv").write_text(
         "value,count,class\nwheat,500,farmers\nhay,300,gardeners\nflax,100,gardeners\nrye,100,others\n"
     )
-    truth = read_truth(tmp_path / "truth.csv", signed.terms.domain, NAMES)
+    truth = read_truth(tmp_path / "truth.csv", signed.campaign.domain, NAMES)
     assert truth.places == (0, 1, 1, 2)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=4)))
+    batch.write_bytes(b"".join(sent.reports for sent in population(signed.campaign, signed.id, truth, 0, seed=4)))
     result = ingest(made, [batch], now=OPENS)
     assert (result.read, result.accepted, result.rejected) == (1000, 1000, {})
     found = estimate(signed, made.tally(signed), confidence=0.999)
-    np.testing.assert_array_equal(pooled(signed.terms, made.tally(signed)).members, [0.5, 0.4, 0.1])
-    shares = truth.shares(signed.terms.domain)
+    np.testing.assert_array_equal(pooled(signed.campaign, made.tally(signed)).members, [0.5, 0.4, 0.1])
+    shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
 def test_people_without_a_named_class_are_spread_evenly() -> None:
     """Without a column of classes each person's class is drawn uniformly at random, and the same seed gives the same
     classes."""
-    terms = of_classes()
+    campaign = of_classes()
     truth = Truth(("wheat", "rye"), (4000, 2000))
     order = shuffled(truth, 3)
-    drawn = classes_of(terms, truth, order, 3)
-    assert drawn == classes_of(terms, truth, order, 3)
+    drawn = classes_of(campaign, truth, order, 3)
+    assert drawn == classes_of(campaign, truth, order, 3)
     assert all(abs(count - 2000) < 200 for count in Counter(drawn).values())  # 200 is 5.5 standard errors
 
 
 @pytest.mark.parametrize(
     "row", ["wheat,5,strangers", "barley,5,farmers", "wheat,-5,farmers", "wheat,farmers", "wheat,0,others"]
 )
-def test_a_sheet_of_classes_is_read_strictly(tmp_path, row: str) -> None:
+def test_a_file_of_classes_is_read_strictly(tmp_path, row: str) -> None:
     """Unknown classes and values, negative counts, a missing cell and a file without people are refused."""
     (tmp_path / "truth.csv").write_text(f"value,count,class\n{row}\n")
     with pytest.raises(SheetError):
@@ -341,7 +342,7 @@ def test_personal_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> 
     priors = ((8, 1, 1, 1, 1), (1, 1, 1, 256, 1), (1, 2, 3, 4, 5))
     truth = Truth(("wheat", "hay", "flax"), (300, 200, 100), priors=priors)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=1)))
+    batch.write_bytes(b"".join(sent.reports for sent in population(signed.campaign, signed.id, truth, 0, seed=1)))
     result = ingest(made, [batch], now=OPENS)
     assert (result.read, result.accepted, result.rejected, result.keys_added) == (600, 600, {}, 600)
     tally = made.tally(signed)
@@ -349,7 +350,7 @@ def test_personal_priors_work_from_enrolment_to_estimate(study_of, tmp_path) -> 
     by_prior = dict(zip(map(tuple, tally.priors.tolist()), tally.members.tolist(), strict=True))
     assert by_prior == pytest.approx({priors[0]: 1 / 2, priors[1]: 1 / 3, priors[2]: 1 / 6})
     found = estimate(signed, tally, confidence=0.999)
-    shares = truth.shares(signed.terms.domain)
+    shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
     again = made.tally(signed, period=0)
     np.testing.assert_array_equal(np.sort(again.counts), np.sort(tally.counts))
@@ -365,7 +366,7 @@ def test_a_report_without_a_declared_prior_is_of_an_unknown_key(study_of, tmp_pa
         key = SigningKey.for_campaign(bytes([number]) * 32, signed.id)
         envelopes += [
             Enrolment(signed.id, key.public, prior).seal(key),
-            Report(signed.id, 0, 0, 1, pack([2], signed.terms.channel.output_bits)).seal(key),
+            Report(signed.id, 0, 0, 1, pack([2], signed.campaign.channel.output_bits)).seal(key),
         ]
     key = SigningKey.for_campaign(bytes([9]) * 32, signed.id)
     envelopes.append(envelope.seal(Kind.ENROLMENT, key, codec.encode([signed.id, key.public, [2, 2, 2, 2, 2]])))
@@ -381,7 +382,7 @@ weights = st.lists(st.integers(1, 70_000), min_size=2, max_size=30) | st.lists(s
 
 @given(st.lists(st.tuples(weights, st.integers(0, 90), st.integers(0, 7), st.booleans()), min_size=1, max_size=5))
 def test_enrolment_columns_equal_the_decoded_enrolments(rows) -> None:
-    """Payloads that declare priors are read as ``Enrolment.decode`` reads them, also if one bit is flipped."""
+    """Payloads that declare priors are read as ``Enrolment.decode`` reads them, even if one bit is flipped."""
     payloads = []
     for number, (prior, at, bit, damaged) in enumerate(rows):
         payload = bytearray(codec.encode([bytes(16), bytes([number]) * 32, list(prior)]))
@@ -413,7 +414,7 @@ def test_a_prior_is_declared_once(study_of, tmp_path) -> None:
     key = SigningKey.for_campaign(bytes(32), signed.id)
     for prior in ((1, 2, 3, 4, 256), (5, 1, 1, 1, 1)):
         made.enrol(Enrolment(signed.id, key.public, prior).seal(key))
-    report = Report(signed.id, 0, 0, 2, pack([2, 2], signed.terms.channel.output_bits)).seal(key)
+    report = Report(signed.id, 0, 0, 2, pack([2, 2], signed.campaign.channel.output_bits)).seal(key)
     (tmp_path / "batch.htr").write_bytes(report)
     ingest(made, [tmp_path / "batch.htr"], now=OPENS)
     tally = made.tally(signed)
@@ -425,22 +426,22 @@ def test_a_revoked_key_keeps_its_prior_and_sends_no_more_reports(study_of, tmp_p
     """A revoked key's prior is still used for its counted reports, and the key's new reports are refused."""
     made, signed = study_of(of_own())
     truth = Truth(("wheat",), (3,))
-    (sent,) = population(signed.terms, signed.id, truth, 0, seed=1)
+    (sent,) = population(signed.campaign, signed.id, truth, 0, seed=1)
     (tmp_path / "batch.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "batch.htr"], now=OPENS)
     made.revoke(sent.enrolments)
     assert made.tally(signed).reports == 3
-    (late,) = population(signed.terms, signed.id, truth, 1, seed=1)
+    (late,) = population(signed.campaign, signed.id, truth, 1, seed=1)
     (tmp_path / "late.htr").write_bytes(late.reports)
     assert ingest(made, [tmp_path / "late.htr"], now=OPENS).rejected == {"revoked-key": 3}
 
 
 def test_simulated_people_answer_by_the_channel_of_their_class() -> None:
     """A simulated person's outputs are in the block of outputs of the person's class."""
-    terms = of_classes(enrolment="enrolled")
+    campaign = of_classes(enrolment="enrolled")
     truth = Truth(("wheat", "rye", "oats"), (20, 20, 20), (2, 0, 1))
-    (sent,) = population(terms, bytes(16), truth, 0, seed=2)
-    reports = [Report.decode(item.unverified).outputs(terms)[0] for item in envelope.read_batch(sent.reports)]
+    (sent,) = population(campaign, bytes(16), truth, 0, seed=2)
+    reports = [Report.decode(item.unverified).outputs(campaign)[0] for item in envelope.read_batch(sent.reports)]
     order = shuffled(truth, 2)
     assert [y // K for y in reports] == [truth.places[group] for group in order]
     assert len(set(reports)) > 5

@@ -79,7 +79,7 @@ def test_a_misspelt_name_gets_the_nearest_one(session):
 
 
 def test_the_options_in_scripts_keep_their_names():
-    """The options with which a survey is planned, signed, answered and estimated are those that scripts contain."""
+    """The commands that plan, sign, simulate, receive and estimate keep the option names on which scripts depend."""
     for command, options in {
         "plan": {"--values", "--epsilon", "--reports"},
         "campaign": {"--key", "--out"},
@@ -124,8 +124,8 @@ def test_the_json_of_estimate_has_the_documented_entries(session):
 
 
 def test_json_is_the_same_in_pieces_of_any_size(monkeypatch, capsys):
-    """JSON printed in pieces of a few tokens is the text of ``json.dumps``, but for the hidden characters, which are
-    escaped; so it is read back unchanged."""
+    """JSON printed in pieces of a few tokens is the text of ``json.dumps``, except that hidden characters are escaped;
+    so it is read back unchanged."""
     value = {"one": ["a\u200b", "b\n\x1b[1m", "c\u00a0d\u202fé"], "two": {"three": [1, None, 0.5, True]}, "four": []}
     for pieces in (1, 2, 7, 1000):
         monkeypatch.setattr(shell, "JSON_PIECES", pieces)
@@ -136,7 +136,7 @@ def test_json_is_the_same_in_pieces_of_any_size(monkeypatch, capsys):
         assert json.loads(printed) == value
 
 
-def test_every_form_of_an_estimate_is_written(session):
+def test_an_estimate_is_written_in_every_format(session):
     """An estimate is printed as a table and as CSV, and drawn as a PNG; --value gives one row of the JSON."""
     study = ("--study", session / "lib")
     assert "secondary" in run(*study, "estimate", "education").stdout
@@ -220,7 +220,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert (done.stdout, done.stderr) == ("400 keys revoked from period 5000 on\n", "")
     done = run(*study, "revoke", keys, "--from-period", 1)
     assert done.stdout == "400 keys revoked from period 1 on\n"
-    assert "counted before, and still counted: 400 outputs of period 1 and later ones" in done.stderr
+    assert "the study still counts 400 outputs under these keys, of period 1 and later periods;" in done.stderr
     assert "400 (400 revoked, 400 from period 1" in run(*study, "status").stdout
     (row,) = json.loads(run(*study, "status", "--json").stdout)
     assert (row["reports"], row["revoked"], row["revoked_from"]) == (400, 400, {"1": 400})
@@ -229,7 +229,7 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
     assert "have no enrolments for a campaign of this study" in run(*study, "revoke", batch, code=1).stderr
     done = run(*study, "revoke", keys, keys, "--json")
     assert json.loads(done.stdout) == {"revoked": 400, "from_period": 0, "counted": 400}
-    assert "counted before, and still counted: 400 outputs under these keys" in done.stderr
+    assert "the study still counts 400 outputs under these keys;" in done.stderr
     assert "400 (400 revoked)" in run(*study, "status").stdout
     run(*study, "rebuild", "--afresh", "--from", batch, "--out", tmp_path / "new")
     (row,) = json.loads(run("--study", tmp_path / "new", "status", "--json").stdout)
@@ -243,7 +243,8 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
 
 
 def test_estimate_with_too_few_reports_ends_with_75(session, tmp_path):
-    """Below the campaign's minimum, estimate ends with 75 and prints the number of missing reports."""
+    """With fewer reports than the campaign's minimum, estimate ends with exit code 75 and prints the number of missing
+    reports."""
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
     assert "50" in run(*study, "estimate", "education", code=75).output
@@ -299,8 +300,9 @@ def test_an_unreadable_batch_is_named(session, tmp_path):
     assert found["rejected"]["malformed"] == 1
 
 
-def test_files_that_are_no_batches_are_named(session, tmp_path):
-    """A warning names the files of a folder that contain no envelope, at most five of them, and no truncated batch."""
+def test_files_that_are_not_batches_are_named(session, tmp_path):
+    """A warning names at most five of the files in a folder that contain no envelope. It does not name a truncated
+    batch."""
     folder = tmp_path / "mixed"
     folder.mkdir()
     for name in ("notes.txt", "photo.jpg", "z.csv", "y.csv", "x.csv", "w.csv"):
@@ -386,7 +388,8 @@ def test_a_number_between_edges_is_not_a_value(session, tmp_path):
 
 
 def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
-    """If the disk is full when a file is written, the command ends with 1 and an error, and leaves no file."""
+    """If the disk is full when a file is written, the command prints an error, ends with exit code 1 and leaves no
+    file."""
 
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

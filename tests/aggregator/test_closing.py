@@ -55,17 +55,19 @@ def counted(study, *reports, now=NOW):
 @given(st.integers(-(2**41), 2**41))
 def test_a_notice_never_extends(closes):
     """A notice with any signed time either cannot be opened, or closes the campaign earlier and adds no period."""
-    terms = PLAIN.terms
+    campaign = PLAIN.campaign
     try:
         found = open_closing(notice(closes), PLAIN)
     except (BadData, ValueError):
-        assert not 0 <= closes < terms.closes
+        assert not 0 <= closes < campaign.closes
         return
-    assert 0 <= found.closes == closes < terms.closes
-    last = terms.periods_until(closes)
-    assert 0 <= last <= terms.periods
+    assert 0 <= found.closes == closes < campaign.closes
+    last = campaign.periods_until(closes)
+    assert 0 <= last <= campaign.periods
     # The remaining periods are those that begin at least a second before the closing.
-    assert last == len({(now - terms.opens) // WEEK for now in range(terms.opens, min(closes, terms.closes), WEEK)})
+    assert last == len(
+        {(now - campaign.opens) // WEEK for now in range(campaign.opens, min(closes, campaign.closes), WEEK)}
+    )
 
 
 def test_only_the_author_can_seal_a_closing_notice():
@@ -74,7 +76,7 @@ def test_only_the_author_can_seal_a_closing_notice():
     with pytest.raises(CampaignError, match="author's key"):
         seal_closing(PLAIN, OPENS, OTHER)
     with pytest.raises(CampaignError, match="must take effect before"):
-        seal_closing(PLAIN, PLAIN.terms.closes, AUTHOR)
+        seal_closing(PLAIN, PLAIN.campaign.closes, AUTHOR)
 
 
 def test_reports_after_the_closing_are_late_and_those_before_are_taken(study):
@@ -102,8 +104,8 @@ def test_a_notice_keeps_reports_that_were_counted_before(study):
     ("data", "stage"),
     [
         (notice(OPENS + WEEK, key=OTHER), "envelope"),
-        (notice(PLAIN.terms.closes), "campaign"),
-        (notice(PLAIN.terms.closes + WEEK), "campaign"),
+        (notice(PLAIN.campaign.closes), "campaign"),
+        (notice(PLAIN.campaign.closes + WEEK), "campaign"),
         (envelope.seal(Kind.REPORT, AUTHOR, Closing(PLAIN.id, OPENS).encode()), "campaign"),
         (notice(OPENS)[:-1] + bytes([notice(OPENS)[-1] ^ 1]), "signature"),
         (PLAIN.data, "campaign"),

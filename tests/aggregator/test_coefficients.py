@@ -32,7 +32,7 @@ LAWS = np.array([[0.1, 0.2, 0.3, 0.4], [0.5, 0.3, 0.1, 0.1], [0.25, 0.25, 0.25, 
 EACH = (Coefficients(3.0, 1.5), Coefficients(-1.0, 0.0), Coefficients(0.5, -2.0, people=5000))
 
 
-def terms(minimum: int = 1, prior: bool = False) -> Campaign:
+def unsigned_campaign(minimum: int = 1, prior: bool = False) -> Campaign:
     """A campaign of three classes, either with different levels or with a prior for each class."""
     levels = (NAT, 2 * NAT, 3 * NAT // 2)
     if prior:
@@ -62,7 +62,7 @@ def test_sums_are_unbiased_and_their_intervals_have_their_coverage(prior):
     standard deviation, and intervals miss in 3 to 7% (alpha below 1e-4). A failure means a biased sum or a wrong
     standard error.
     """
-    campaign, draw = terms(prior=prior), np.random.default_rng(SEED)
+    campaign, draw = unsigned_campaign(prior=prior), np.random.default_rng(SEED)
     sizes = (200, 400, 300)
     people = (200, 400, 5000)
     outputs = [
@@ -86,7 +86,7 @@ def test_equal_coefficients_give_the_sum_of_all_people():
 
     With weights of zero only the offsets remain.
     """
-    campaign = terms()
+    campaign = unsigned_campaign()
     tally = Tally.of(np.random.default_rng(SEED).integers(50, 90, 3 * K))
     alike = sum_by_class(campaign, tally, NUMBERS, [Coefficients(2.0, 1.0)] * 3)
     all_people = weighted_sum(campaign, tally, 2 * NUMBERS, offset=1.0)
@@ -99,7 +99,7 @@ def test_equal_coefficients_give_the_sum_of_all_people():
 def test_a_class_with_too_few_reports_is_refused():
     """Each class with a coefficient must have the campaign's minimum of reports; otherwise coefficients would show a
     small class alone."""
-    campaign = terms(minimum=100)
+    campaign = unsigned_campaign(minimum=100)
     tally = Tally.of(np.array([30] * K + [10] * K + [30] * K))
     with pytest.raises(NotEnough, match="employees"):
         sum_by_class(campaign, tally, NUMBERS, EACH)
@@ -122,7 +122,7 @@ def test_a_file_of_coefficients_is_read(tmp_path):
     """A file of coefficients gives weights, offsets and numbers of people by the names of the classes."""
     file = tmp_path / "people.toml"
     file.write_text(GOOD)
-    assert read_coefficients(file, terms()) == EACH
+    assert read_coefficients(file, unsigned_campaign()) == EACH
 
 
 @pytest.mark.parametrize(
@@ -147,4 +147,4 @@ def test_a_file_of_coefficients_is_read_strictly(tmp_path, text, message):
     file = tmp_path / "people.toml"
     file.write_text(text)
     with pytest.raises(DraftError, match=message):
-        read_coefficients(file, terms())
+        read_coefficients(file, unsigned_campaign())

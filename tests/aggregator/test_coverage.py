@@ -25,7 +25,7 @@ from protocol.channels.bits.channel import Bits, S
 from protocol.domain import Buckets, Items
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
-from tests.aggregator.test_estimate_groups import P, campaign, counted, covered, memo
+from tests.aggregator.test_estimate_groups import P, counted, covered, memo, unsigned_campaign
 
 PADDING, ITEMS = 5, 30
 BASKET = Items(PADDING, ITEMS)
@@ -64,8 +64,8 @@ STATED = {
     "a mean, `hadamard`, 2,000 people": (93.8, 100.0),
     "a mean, `geometric`, 2,000 people": (95.5, 100.0),
 }
-"""Percent of the intervals of single values that contain the share or change, and percent of the ``SURVEYS`` surveys in
-which all simultaneous intervals do."""
+"""For each case: the percentage of single intervals that contain the true share or change, and the percentage of the
+``SURVEYS`` surveys in which all simultaneous intervals contain theirs."""
 
 
 def features(channel, senders, rng):
@@ -79,7 +79,7 @@ def features(channel, senders, rng):
 
 @lru_cache
 def distributions(channel):
-    """Return (k, m) the distribution of the output for each input."""
+    """Return the distribution of the output for each input, (k, m)."""
     decoder = decoder_of(channel)
     assert decoder.one_hot
     found = np.array([decoder.forward(unit) for unit in np.eye(channel.inputs)])
@@ -87,7 +87,7 @@ def distributions(channel):
 
 
 def baskets():
-    """Return (TYPES, PADDING) the padded items of each type of basket, and the share of people who have each item."""
+    """Return the padded items of each type of basket, (TYPES, PADDING), and the share of people who have each item."""
     rng = np.random.default_rng(7)
     popular = 1 / np.arange(1, ITEMS + 1)
     held = np.tile(np.arange(ITEMS, ITEMS + PADDING), (TYPES, 1))
@@ -101,12 +101,12 @@ def baskets():
 def of_items(mechanism, people, surveys, rng):
     """Survey item sets: each device reports one of the five places of its padded basket; empty places have dummies."""
     _, channel = chosen(mechanism, Question(BASKET, Ldp(2 * NANONATS)))
-    (kinds, truth), terms, found = baskets(), campaign(channel, domain=BASKET), []
+    (kinds, truth), campaign, found = baskets(), unsigned_campaign(channel, domain=BASKET), []
     for _ in range(surveys):
         inputs = kinds[rng.integers(TYPES, size=people), rng.integers(PADDING, size=people)]
         inputs[inputs >= ITEMS] = ITEMS + rng.integers(PADDING, size=int((inputs >= ITEMS).sum()))
         counts = features(channel, np.bincount(inputs, minlength=BASKET.size), rng)
-        one = estimate(terms, Tally(counts, people))
+        one = estimate(campaign, Tally(counts, people))
         found.append(
             (covered(one.low, one.high, truth), covered(one.simultaneous_low, one.simultaneous_high, truth) == 1)
         )
@@ -117,13 +117,13 @@ def of_changes(mechanism, moves, surveys, rng):
     """Survey two periods of 800 devices. The fraction ``moves`` of them changes from the first value to the last; the
     others repeat their output."""
     channel = {"oue": unary.oue, "randomized-response": randomized_response}[mechanism](4, NANONATS)
-    terms, truth, found = campaign(channel), np.zeros(4), []
+    campaign, truth, found = unsigned_campaign(channel), np.zeros(4), []
     truth[[0, -1]] = -moves, moves
     for _ in range(surveys):
         table, key = memo(channel, 800, rng), rng.integers(-(2**63), 2**63 - 1, 800)
         x = rng.choice(4, 800, p=P)
         later = np.where((x == 0) & (rng.random(800) < moves / P[0]), 3, x)
-        sides = [Side(name, terms, counted(table[np.arange(800), y], np.arange(800), key)) for name, y in
+        sides = [Side(name, campaign, counted(table[np.arange(800), y], np.arange(800), key)) for name, y in
                  (("a", x), ("b", later))]  # fmt: skip
         one = difference(*sides, method="linear", paired=True)
         found.append(
@@ -135,12 +135,12 @@ def of_changes(mechanism, moves, surveys, rng):
 def of_means(mechanism, people, surveys, rng):
     """Survey numbers around 35; each is rounded to an edge at random, as on a device."""
     _, channel = chosen(mechanism, Question(EDGES, Ldp(NANONATS)))
-    terms, found = campaign(channel, domain=EDGES), []
+    campaign, found = unsigned_campaign(channel, domain=EDGES), []
     for _ in range(surveys):
         number = 100 * rng.beta(3.5, 6.5, people)
         edge = np.floor(number / 10 + rng.random(people)).astype(np.int64)
         counts = features(channel, np.bincount(edge, minlength=EDGES.size), rng)
-        answer = query.mean(terms, Tally(counts, people))
+        answer = query.mean(campaign, Tally(counts, people))
         found.append((answer.low <= 35 <= answer.high, True))
     return found
 

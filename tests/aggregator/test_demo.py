@@ -40,9 +40,9 @@ def require_shown(printed: str, folder: Path, people: int, aged: int) -> None:
 def test_the_demonstration_runs_to_its_end(tmp_path, monkeypatch):
     """With a sixteenth of the people, every report and no attack is counted, and the prior reduces the error.
 
-    The prior is 1% off in total variation, and the estimate depends mostly on it. Without the prior, sixteen standard
-    errors of about four percentage points add up to about 25%. The error with the prior is the smaller one except with
-    a probability far below 1e-6.
+    The prior is 1% off in total variation, and the estimate depends mostly on it. Without the prior the total variation
+    distance is about 25%: half the sum of sixteen absolute errors, each with a standard error of about four percentage
+    points. The error with the prior is the smaller one except with a probability far below 1e-6.
     """
     fewer = {}
     for column in ("education", "age"):
@@ -59,7 +59,7 @@ def test_the_demonstration_of_all_people_runs_to_its_end(tmp_path):
     """With all 48,842 people, in a separate process, every report and no attack is counted, and the prior reduces the
     error.
 
-    Without the prior, the sixteen standard errors add up to about 6%.
+    Without the prior, the total variation distance is about 6%.
     """
     halftruth = Path(sys.executable).with_name("halftruth")
     ran = subprocess.run([halftruth, "demo", "--out", tmp_path], capture_output=True, text=True, check=True)
@@ -74,7 +74,8 @@ def test_the_people_are_those_of_the_data_set():
 
 
 def test_a_page_is_served_until_it_is_stopped(tmp_path):
-    """`demo --page` prints a link to a page; when stopped, it counts the reports received so far and ends with 0."""
+    """`demo --page` prints a link to a page; when stopped, it counts the reports received so far and ends with exit
+    code 0."""
     halftruth = Path(sys.executable).with_name("halftruth")
     environment = os.environ | {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
     words = [halftruth, "demo", "--page", "--out", tmp_path]

@@ -135,12 +135,12 @@ def test_lip_recipe_equals_the_published_channel_where_that_is_valid():
 def test_a_draft_becomes_the_campaign_it_describes(tmp_path):
     """The campaign has the title, values, notion and schedule of its draft, and the default of each omitted limit."""
     (tmp_path / "d.toml").write_text(DRAFT, encoding="utf-8")
-    terms = read_draft(tmp_path / "d.toml")
-    assert (terms.title, terms.organisation, terms.domain.size) == ("Highest education", "Town library", 4)
-    assert terms.notion == Ldp(exact.NANONATS)
-    assert (terms.period_seconds, terms.periods) == (7 * 86400, 13)
-    assert (terms.answers_per_period, terms.minimum_reports, terms.enrolment) == (1, 100, "open")
-    assert terms.certificate.audited == exact.NANONATS
+    campaign = read_draft(tmp_path / "d.toml")
+    assert (campaign.title, campaign.organisation, campaign.domain.size) == ("Highest education", "Town library", 4)
+    assert campaign.notion == Ldp(exact.NANONATS)
+    assert (campaign.period_seconds, campaign.periods) == (7 * 86400, 13)
+    assert (campaign.answers_per_period, campaign.minimum_reports, campaign.enrolment) == (1, 100, "open")
+    assert campaign.certificate.audited == exact.NANONATS
 
 
 STUDY = """
@@ -185,7 +185,7 @@ def test_a_draft_sets_addresses_contact_and_languages():
         ("[study]\naddress = 5", "[study] address"),
         ('[study]\nadress = "https://study.example"', "[study] has an unknown entry 'adress'; did you mean 'address'?"),
         ('[study]\naddress = ["https://a", "https://a"]', "listed twice"),
-        ('[study]\nnotice = "example"', "a link must begin with https://"),
+        ('[study]\nnotice = "example"', "a link to a web page must begin with https://"),
         ('[study]\ncontact = "a\u200bb"', "the contact has"),
         ('[text.de]\ntitle = "T"\nquestion = "Q"', "does not name the language"),
         ('[text.de]\ntitle = "T"', "[text.de] question is missing"),
@@ -261,12 +261,12 @@ def test_a_sensitive_share_changes_the_channel_and_not_the_notion(tmp_path):
 
 def test_grid_blocks_tile_the_grid():
     """A grid of 4 by 5 cells has four whole blocks of 2 by 2 cells, and two that are cut off at its border."""
-    terms = drafted(
+    campaign = drafted(
         changed('kind = "values"\nvalues = ["none", "primary", "secondary", "bachelor"]',
                 'kind = "grid"\nsouth = 0\nnorth = 1\nwest = 0\neast = 1.25\nstep = 0.25')
         .replace('notion = "ldp"', 'notion = "block"\nblock_rows = 2\nblock_columns = 2')
     )  # fmt: skip
-    assert sorted(len(members) for members in terms.notion.classes) == [2, 2, 4, 4, 4, 4]
+    assert sorted(len(members) for members in campaign.notion.classes) == [2, 2, 4, 4, 4, 4]
 
 
 def test_pairwise_levels_are_read_from_a_file(tmp_path):
@@ -344,8 +344,8 @@ def test_a_goal_is_signed_and_has_to_fit():
 
 
 def test_geo_measures_distances_in_the_metric_of_the_draft():
-    """Under geo the bound of a pair is epsilon for each ``scale`` of the metric, either in steps or in the domain's
-    numbers."""
+    """Under geo the bound of a pair is epsilon times the pair's distance divided by ``scale``; the distance is in steps
+    or in the domain's numbers."""
     steps = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"')).notion
     assert [steps.bound(0, x) for x in range(1, 5)] == [x * exact.NANONATS for x in range(1, 5)]
     wide = drafted(NUMBERS.replace('notion = "ldp"', 'notion = "geo"\nmetric = "numbers"\nscale = 2')).notion
@@ -376,12 +376,12 @@ def test_pufferfish_scenarios_become_noise_for_the_largest_effect_of_a_secret(tm
         + '[mechanism]\nname = "geometric"',
         encoding="utf-8",
     )
-    terms = read_draft(tmp_path / "d.toml")
-    assert isinstance(terms.channel, Noise)
-    assert terms.notion.bound(0, 2) == exact.NANONATS  # the secret moves each person by two steps
+    campaign = read_draft(tmp_path / "d.toml")
+    assert isinstance(campaign.channel, Noise)
+    assert campaign.notion.bound(0, 2) == exact.NANONATS  # the secret moves each person by two steps
 
 
-def test_a_prior_is_read_from_a_sheet_or_an_earlier_estimate(tmp_path):
+def test_a_prior_is_read_from_a_csv_file_or_an_earlier_estimate(tmp_path):
     """Prior counts are read from a CSV file, or from the estimate of an earlier round, in which shares below
     their standard error are raised to it."""
     labels = ["none", "primary", "secondary", "bachelor"]
@@ -551,7 +551,8 @@ def rate_distortion(distribution, apart, allowed):
 
 @pytest.mark.parametrize(("distortion", "power"), [("absolute", 1), ("squared", 2), ("wrong", 0)])
 def test_the_mean_distortion_is_the_minimum_of_blahut_arimoto(distortion, power):
-    """Under mutual information the mean distortion of a bucket's edge is the minimum that Blahut-Arimoto finds.
+    """Under mutual information the mean distortion between answer and report, for a domain of buckets, is the minimum
+    that Blahut-Arimoto finds.
 
     Absolute and squared distortion are refused for labels, which have no distance; under LDP a distortion is refused.
     """
@@ -559,10 +560,10 @@ def test_the_mean_distortion_is_the_minimum_of_blahut_arimoto(distortion, power)
     labels = changed('notion = "ldp"\nepsilon = 1.0', f'{entries}distortion = "{distortion}"')
     numbers = labels.replace('"values"', '"buckets"')
     numbers = numbers.replace('values = ["none", "primary", "secondary", "bachelor"]', "edges = [0, 10, 20, 50]")
-    terms = drafted(numbers)
+    campaign = drafted(numbers)
     edges, distribution = np.array([0, 10, 20, 50]), np.array([0.1, 0.2, 0.3, 0.4])
     apart = np.where(np.eye(4), 0, np.abs(edges[:, None] - edges) ** float(power)) / 50.0**power
-    rows = np.array(terms.channel.rows) / 2**62
+    rows = np.array(campaign.channel.rows) / 2**62
     found = float((distribution[:, None] * rows * apart).sum())
     assert found == pytest.approx(rate_distortion(distribution, apart, 0.3), rel=1e-4)
     if power:

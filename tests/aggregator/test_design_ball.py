@@ -56,7 +56,8 @@ def brute_force(distribution: np.ndarray, b: float, radius: float) -> float:
     """Return the least MSE over all channels: a linear program over every valid corner of the posteriors.
 
     At each corner of the ball the valid lifts are bounded by b and 1/b, one inequality for each input and corner; the
-    convex hull library finds their intersections. The reference uses nothing of the design's reasoning.
+    convex hull library finds their intersections. The reference uses neither the design's algorithm nor its results
+    about the structure of the optimum.
     """
     priors, n = ball_corners(distribution, radius), len(distribution)
     cells = []  # rows (A, c) of the constraints A l + c <= 0 on the lifts l

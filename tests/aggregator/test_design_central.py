@@ -67,7 +67,7 @@ def test_the_least_error_equals_the_program_over_all_corners():
 
 def test_the_server_error_falls_with_the_level_and_is_symmetric():
     """The least error falls as the level grows, is the same if zeros and ones are exchanged, and is never above the
-    error without an output. No people, and shares of 0 and 1, are refused."""
+    error without an output. A number of people of 0, and shares of 0 and 1, are refused."""
     for people, share in ((2, 0.05), (50, 0.3), (100, 0.1)):
         errors = [central(people, share, level) for level in (NAT // 10, NAT // 2, NAT, 5 * NAT)]
         assert all(a.mse >= b.mse - 1e-12 for a, b in itertools.pairwise(errors))
@@ -84,7 +84,8 @@ def test_the_optimum_for_personal_priors_is_at_most_the_error_of_every_rule():
     """If all people have one prior, the optimum is the closed form.
 
     With personal priors it is at most the error of devices (Theorem 6) and at most that of the rule for many people.
-    For a single person it is the local optimum. No people, too many people, and a share of 1 are refused.
+    For a single person it is the local optimum. A number of people of 0 or above the limit, and a share of 1, are
+    refused.
     """
     generator = np.random.default_rng(8)
     for people, nats in ((2, 0.5), (3, 1.0), (4, 2.0)):

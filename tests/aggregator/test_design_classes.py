@@ -94,7 +94,7 @@ def test_several_levels_are_classes_without_priors(tmp_path) -> None:
         "[farmers]\ncounts = [1, 2, 3, 4]\n[gardeners]\ncounts = [1, 2, 3, 4]\nepsilon = 0",
     ],
 )
-def test_tables_that_are_no_classes_are_refused(written: str, tmp_path) -> None:
+def test_tables_that_do_not_describe_classes_are_refused(written: str, tmp_path) -> None:
     """One class, classes without tables, a missing or invalid prior, an unknown entry and a level of 0 are refused."""
     with pytest.raises(DraftError):
         classes_of(tables(written), {"notion": "lip", "epsilon": Decimal(1)}, DOMAIN, tmp_path)
@@ -245,7 +245,7 @@ def test_lint_names_each_mean_with_a_large_error(tmp_path) -> None:
     made = read_draft(numbers(tmp_path))
     warnings = [line for line in lint(made) if "error of the mean" in line]
     assert [line.split("with the")[0] for line in warnings] == ["", "class town: ", "class village: "]
-    needed = int(re.search(r"set minimum_reports to ([\d,]+) for", warnings[1])[1].replace(",", ""))
+    needed = int(re.search(r"set minimum_reports to ([\d,]+), at which", warnings[1])[1].replace(",", ""))
     line = np.linspace(0, 1, 31)
     variance = expected_variance(decoder_of(made.channel.channels[0]), line, None)
     assert variance / needed <= 0.05**2 < variance / (0.9 * needed)

@@ -142,10 +142,11 @@ def test_a_table_of_many_values_is_refused():
 
 @pytest.mark.parametrize(("size", "nats", "seed"), [(4, 0.5, 1), (5, 1.0, 2), (8, 2.0, 3), (16, 1.0, 4)])
 def test_lip_takes_an_unbiased_estimate_at_a_cost_of_a_hundredth(size, nats, seed):
-    """Under a random prior a table mixed with responses satisfies the level and has an unbiased estimate, at 1.005
-    times the least error plus 1e-4 or less.
+    """Under a random prior a table mixed with responses satisfies the level and has an unbiased estimate. Its error is
+    at most 1.005 times the least error, plus 1e-4.
 
-    The mechanism `lip` takes a channel with an unbiased estimate, at 1.01 times the error of the best table or less.
+    The mechanism `lip` takes a channel with an unbiased estimate, whose error is at most 1.01 times that of the best
+    table.
     """
     prior = tuple((1 + np.random.default_rng(seed).dirichlet(np.ones(size)) * 10**6).astype(int).tolist())
     question = Question(Values(tuple(f"v{x}" for x in range(size))), Information(round(nats * NANONATS), prior))

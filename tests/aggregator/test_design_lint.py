@@ -20,7 +20,7 @@ from protocol.views import plain_views
 from tests.vectors.generate import in_german, of_classes, of_hours
 
 
-def terms(channel, notion, minimum=10_000, periods=1):
+def unsigned_campaign(channel, notion, minimum=10_000, periods=1):
     domain = Values(tuple(f"v{x}" for x in range(channel.inputs)))
     return Campaign("T", "Q?", "", "O", domain, notion, "any", plain_views(channel), 0, 86_400 * periods, 86_400, 1,
                     minimum, "open", addresses=("https://study.example",), contact="o@example")  # fmt: skip
@@ -28,33 +28,35 @@ def terms(channel, notion, minimum=10_000, periods=1):
 
 def test_a_sound_campaign_causes_no_warning():
     """A campaign with few values, many reports and a small influence of a report causes no warning."""
-    assert lint(terms(hadamard(10, NANONATS), Ldp(NANONATS))) == ()
+    assert lint(unsigned_campaign(hadamard(10, NANONATS), Ldp(NANONATS))) == ()
 
 
 @pytest.mark.parametrize(("size", "warned"), [(16, False), (64, True)])
 def test_a_report_of_large_influence_is_a_warning(size, warned):
     """The influence of a report is stated in a warning at 37.7 people (randomised response, k = 64), not at 9.7
     (k = 16)."""
-    found = lint(terms(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
+    found = lint(unsigned_campaign(randomized_response(size, NANONATS), Ldp(NANONATS), 10**7))
     assert any("counts for up to 38 people" in line for line in found) == warned
 
 
 def test_too_few_reports_are_a_warning_with_a_sufficient_number():
     """If the standard error of a share is above 1 / k, a warning states a sufficient number of reports."""
     channel = hadamard(100, NANONATS)
-    (found,) = lint(terms(channel, Ldp(NANONATS), 1000))
+    (found,) = lint(unsigned_campaign(channel, Ldp(NANONATS), 1000))
     needed = int(found.split("Set minimum_reports to ")[1].split(", or")[0].replace(",", ""))
     share = np.full(100, 0.01)
     variance = decoder_of(channel).variances(decoder_of(channel).forward(share)).mean()
     assert np.sqrt(variance / 1000) > 0.01
     assert 0.95 * 0.01 < np.sqrt(variance / needed) <= 0.01
-    assert lint(terms(channel, Ldp(NANONATS), needed)) == ()
+    assert lint(unsigned_campaign(channel, Ldp(NANONATS), needed)) == ()
 
 
 def test_a_share_of_less_than_a_hundredth_of_a_percent_is_not_printed_as_zero():
     """With 2^16 values, of which each has 0.002% of the people, the warning names the share without a number."""
     size = 2**16
-    (found,) = lint(replace(terms(hadamard(size, 4 * NANONATS), Ldp(4 * NANONATS)), domain=NumberRange.of(1, size, 1)))
+    (found,) = lint(
+        replace(unsigned_campaign(hadamard(size, 4 * NANONATS), Ldp(4 * NANONATS)), domain=NumberRange.of(1, size, 1))
+    )
     assert "more than the share of each of 65,536 equally frequent values" in found
 
 
@@ -62,20 +64,20 @@ def test_a_lip_channel_without_an_unbiased_estimate_is_a_warning():
     """If two values have the same distribution of outputs, the author is warned that the estimate has no intervals."""
     quarter = 2**60
     alike = Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter)))
-    (found,) = lint(terms(alike, Information(2 * NANONATS, (1, 1, 1))))
+    (found,) = lint(unsigned_campaign(alike, Information(2 * NANONATS, (1, 1, 1))))
     assert "no unbiased estimate" in found
 
 
 def test_an_infinite_level_is_a_warning():
     """If a notion leaves pairs of values unbounded, a warning says that there is no LDP level and names the charge used
     instead."""
-    found = lint(terms(high_low(6, [0, 1], NANONATS, hadamard), HighLow(NANONATS, 6, (0, 1))))
+    found = lint(unsigned_campaign(high_low(6, [0, 1], NANONATS, hadamard), HighLow(NANONATS, 6, (0, 1))))
     assert any("no LDP level" in line and "1 nat" in line for line in found)
 
 
 def test_missing_entries_are_a_warning():
     """A campaign without an address and without a contact causes one warning for each, with the entry to add."""
-    sound = terms(hadamard(10, NANONATS), Ldp(NANONATS))
+    sound = unsigned_campaign(hadamard(10, NANONATS), Ldp(NANONATS))
     (address,) = lint(replace(sound, addresses=()))
     (contact,) = lint(replace(sound, contact=""))
     assert "[study] address" in address

@@ -301,7 +301,7 @@ def test_the_bound_of_mutual_information_is_close_and_above():
         assert witness.numerator / witness.denominator == pytest.approx(lift)
 
 
-def test_mutual_information_round_trips_and_refuses_invalid_priors():
+def test_mutual_information_decodes_to_itself_and_refuses_invalid_priors():
     """The notion is equal after encoding and decoding; an invalid prior and a channel with too many cells are
     refused."""
     notion = MutualInformation(NAT, (1, 2, 3))

@@ -42,7 +42,8 @@ def shares(channel):
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("recipe", [unary.rappor, unary.oue])
 def test_a_recipe_reaches_its_level_and_no_more(recipe, level):
-    """RAPPOR and OUE are certified at their level, and not with b one unit smaller (and a one larger for RAPPOR)."""
+    """RAPPOR and OUE are certified at their level. OUE is refused if b is one unit smaller, and RAPPOR if, at the same
+    time, a is one unit larger."""
     channel = recipe(6, level)
     certificate = notions.certify(channel, Ldp(level))
     assert certificate.audited <= level

@@ -38,7 +38,7 @@ ZIPF = {
                           (1000, 1, 2), (1000, 1, 7), (1000, 1.5, 10)]
 }  # fmt: skip
 SHORT = ("zipf 1.5, k = 20, eps = 5", "zipf 1.5, k = 1000, eps = 10")
-"""The Zipf priors of the short form, a small and a large one; the test of the ends of the levels follows below."""
+"""The Zipf priors of the short test, one of few values and one of many."""
 SHARES = {
     **{name: one if name in SHORT else pytest.param(*one, marks=pytest.mark.long) for name, one in ZIPF.items()},
     "zipf 1, k = 20, all singles": (zipf(20, 1), 7, 0.9999),
@@ -75,13 +75,13 @@ def test_designs_for_the_lowest_and_highest_level_are_certified():
 
 
 def test_a_design_is_the_same_at_every_call():
-    """The design is deterministic."""
+    """Two designs for the same prior and level are equal."""
     assert windows(zipf(14, 1), NANONATS) == windows(zipf(14, 1), NANONATS)
 
 
 def test_an_output_has_few_bits_and_orders_fit_the_arcs():
-    """An output has at most log2(k) + 4 bits and the bits of its order; orders times borders is at least the number of
-    arcs."""
+    """An output has at most log2(k) + 4 bits, plus the bits of its order. The number of orders times the number of
+    borders between cells is at least the number of arcs."""
     channel = windows(zipf(1000, 1), NANONATS)
     assert channel.output_bits <= 14 + np.log2(channel.orders)
     assert channel.orders * (channel.cells - 1) >= sum(1 for arc in channel.arcs if arc)

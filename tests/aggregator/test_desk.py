@@ -63,8 +63,8 @@ def campaign(channel=None, **changes):
         "views": plain_views(channel or randomized_response(4, NANONATS)), "opens": OPENS, "closes": OPENS + 6 * WEEK,
         "period_seconds": WEEK, "answers_per_period": 1, "minimum_reports": 20, "enrolment": "open",
     }  # fmt: skip
-    terms = Campaign(**{**fields, **changes})
-    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    campaign = Campaign(**{**fields, **changes})
+    return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
 
 
 def classes():
@@ -85,7 +85,7 @@ class Fleet:
         if device not in self.keys:
             key = SigningKey.for_campaign(device.to_bytes(32, "big"), self.signed.id)
             prior = None
-            if isinstance(self.signed.terms.notion, OwnPrior):
+            if isinstance(self.signed.campaign.notion, OwnPrior):
                 prior = personal.canonical_prior([1 + device % 3, 2, 3, 4])
             self.keys[device], self.priors[device] = key, prior
             self.envelopes.append(Enrolment(self.signed.id, key.public, prior).seal(key))
@@ -93,7 +93,7 @@ class Fleet:
 
     def send(self, device, period, *outputs, slot=0):
         key = self.key(device)
-        packed = pack(outputs, self.signed.terms.channel.output_bits)
+        packed = pack(outputs, self.signed.campaign.channel.output_bits)
         self.envelopes.append(Report(self.signed.id, period, slot, len(outputs), packed).seal(key))
         self.sent += 1
         self.rows += [(device, period, slot + at, output) for at, output in enumerate(outputs)]
@@ -101,7 +101,7 @@ class Fleet:
     def into(self, study, tmp_path):
         file = tmp_path / f"{self.signed.id.hex()}.htr"
         file.write_bytes(b"".join(self.envelopes))
-        result = ingest(study, [file], now=self.signed.terms.closes - 1, threads=1)
+        result = ingest(study, [file], now=self.signed.campaign.closes - 1, threads=1)
         assert (result.accepted, result.rejected) == (self.sent, {})
 
 
@@ -138,7 +138,9 @@ def desk(tmp_path_factory):
     fleet = Fleet(of_classes)
     for device in range(100):
         fleet.send(
-            device, device % 2, device % 3 if device < 60 else 4 + device % of_classes.terms.channel.channels[1].outputs
+            device,
+            device % 2,
+            device % 3 if device < 60 else 4 + device % of_classes.campaign.channel.channels[1].outputs,
         )
     fleet.into(study, folder)
     return folder
@@ -253,11 +255,11 @@ def test_the_json_of_a_trend_has_the_documented_entries(desk):
 def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
     """A period below the minimum has no shares in any output format, and a warning names it.
 
-    If one period remains, only its estimate is printed; if none does, the command ends with 75.
+    If one period remains, only its estimate is printed; if no period remains, the command ends with exit code 75.
     """
     for form in ("table", "csv", "json"):
         result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
-        assert "fewer than 20 devices, so left out: period 3" in result.stderr
+        assert "each of these has fewer than 20 devices and is left out: period 3" in result.stderr
     assert "too few" in in_study(desk, "estimate", "education", "--by", "period").stdout
     rows = list(
         csv.DictReader(io.StringIO(in_study(desk, "estimate", "education", "--by", "period", "--format", "csv").stdout))
@@ -314,15 +316,15 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     """Trends of items, of long lists and of grids are printed and drawn; above 25 values the table has the most
     significant changes.
 
-    The short form omits the long list, whose table is cut as that of the grid is.
+    The short test omits the long list, whose table is cut as that of the grid is.
     """
     signed = campaign(domain=domain, channel=hadamard(domain.size, NANONATS))
-    other = campaign(domain=domain, channel=signed.terms.channel, title="Other")
+    other = campaign(domain=domain, channel=signed.campaign.channel, title="Other")
     study = study_of(tmp_path / "lib", ("it", signed), ("other", other))
     for fleet, periods in ((Fleet(signed), 2), (Fleet(other), 1)):
         for device in range(40):
             for period in range(periods):
-                fleet.send(device, period, int(fleet.rng.integers(signed.terms.channel.outputs)))
+                fleet.send(device, period, int(fleet.rng.integers(signed.campaign.channel.outputs)))
         fleet.into(study, tmp_path)
     words = ("estimate", "it", "--by", "period", "--plot", tmp_path / "t.png", "--report", tmp_path / "t.html")
     result = run("--study", tmp_path / "lib", *words)
@@ -336,14 +338,14 @@ def course_of(desk, *words):
 
 
 def test_any_two_periods_are_compared_and_each_with_the_next(desk):
-    """--between sets the two periods of the change; --steps gives the change from each period with enough devices to
+    """--ends sets the two periods of the change; --steps gives the change from each period with enough devices to
     the next.
 
     The simultaneous intervals of --steps are for all values and all steps together.
     """
     whole = course_of(desk)
     assert whole["steps"] == []
-    found = course_of(desk, "--between", "1,2", "--steps")
+    found = course_of(desk, "--ends", "1,2", "--steps")
     assert (found["change"]["from"], found["change"]["to"]) == ("period 1", "period 2")
     pairs = [(step["from"], step["to"]) for step in found["steps"]]
     assert pairs == [("period 0", "period 1"), ("period 1", "period 2"), ("period 2", "period 4")]
@@ -360,12 +362,12 @@ def test_any_two_periods_are_compared_and_each_with_the_next(desk):
     for step in (whole["change"], *found["steps"]):
         for row in step["values"]:
             assert row["difference"] == pytest.approx(row["to"] - row["from"])
-    text = in_study(desk, "estimate", "education", "--by", "period", "--between", "4,0", "--steps").stdout
+    text = in_study(desk, "estimate", "education", "--by", "period", "--ends", "4,0", "--steps").stdout
     assert re.search(r"significant\s+changes\s+between\s+spans", text)
-    assert "only" not in in_study(desk, "estimate", "education", "--by", "period", "--between", "0,3", code=75).stderr
+    assert "only" not in in_study(desk, "estimate", "education", "--by", "period", "--ends", "0,3", code=75).stderr
 
 
-def test_the_course_of_one_value_has_its_intervals_and_changes(desk, tmp_path):
+def test_the_trend_of_one_value_has_its_intervals_and_changes(desk, tmp_path):
     """--value with --by period gives the share of one value in each period with its interval, and its change.
 
     The simultaneous interval of the change is then the interval of one value; all other figures are the same as without
@@ -387,7 +389,7 @@ def test_the_course_of_one_value_has_its_intervals_and_changes(desk, tmp_path):
     assert [(row["periods"], row["value"]) for row in rows] == [(period, "secondary") for period in "0124"]
 
 
-def test_a_course_shows_the_true_shares_of_a_rehearsal(desk, tmp_path):
+def test_a_trend_shows_the_true_shares_of_a_rehearsal(desk, tmp_path):
     """--truth with --by period takes one file for all periods, or one for each.
 
     JSON, CSV and the table show the true shares, and the table the true change.
@@ -460,12 +462,12 @@ def test_classes_are_estimated_separately_and_compared(desk):
     signed = study.campaign("classes")
     tally = study.tally(signed)
     alone = {}
-    for name in signed.terms.classes:
-        terms, part = within(signed.terms, tally, name)
+    for name in signed.campaign.classes:
+        campaign, part = within(signed.campaign, tally, name)
         found = json.loads(in_study(desk, "estimate", "classes", "--where", f"class={name}", "--json").stdout)
         assert found["class"] == name
         assert found["reports"] == part.reports
-        np.testing.assert_allclose([row["raw"] for row in found["values"]], estimate(terms, part).raw)
+        np.testing.assert_allclose([row["raw"] for row in found["values"]], estimate(campaign, part).raw)
         alone[name] = np.array([row["raw"] for row in found["values"]]) * part.reports / tally.reports
     np.testing.assert_allclose(sum(alone.values()), estimate(signed, tally).raw)
     found = json.loads(in_study(desk, "compare", "classes", "--classes", "town, north,village", "--json").stdout)
@@ -486,17 +488,17 @@ def test_sums_are_weighted_by_class(desk, tmp_path):
     study = Study.open(desk / "lib")
     signed = study.campaign("classes")
     tally = study.tally(signed)
-    first = signed.terms.domain.label(0)
+    first = signed.campaign.domain.label(0)
     words = ("estimate", "classes", "--coefficients", file)
     found = json.loads(in_study(desk, *words, "--value", first, "--json").stdout)
-    town, village = (within(signed.terms, tally, name) for name in signed.terms.classes)
+    town, village = (within(signed.campaign, tally, name) for name in signed.campaign.classes)
     means = [weighted(*each, np.eye(4)[0]).raw for each in (town, village)]
     expected = town[1].reports * (2 * means[0] + 1) + 500 * means[1]
     assert found["estimate"] == pytest.approx(expected)
     assert found["query"] == "sum weighted by class"
     values.write_text(
         "value,weight\n"
-        + "".join(f"{signed.terms.domain.label(x)},{int(x == 0)}\n" for x in range(signed.terms.domain.size))
+        + "".join(f"{signed.campaign.domain.label(x)},{int(x == 0)}\n" for x in range(signed.campaign.domain.size))
     )
     assert json.loads(in_study(desk, *words, "--weights", values, "--json").stdout) == found
     value = ("--value", first)
@@ -519,8 +521,8 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
     found = json.loads(in_study(desk, *words, "--json").stdout)
     study = Study.open(desk / "lib")
     signed, raw = study.campaign("classes"), 0.0
-    for name, share in zip(signed.terms.classes, (0.9, 0.1), strict=True):
-        raw = raw + share * estimate(*within(signed.terms, study.tally(signed), name)).raw
+    for name, share in zip(signed.campaign.classes, (0.9, 0.1), strict=True):
+        raw = raw + share * estimate(*within(signed.campaign, study.tally(signed), name)).raw
     np.testing.assert_allclose([row["raw"] for row in found["values"]], raw)
     (margin,) = found["weights"]["margins"]
     assert (margin["by"], margin["source"]) == ("class", "Census 2021")
@@ -532,7 +534,7 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Known shares of the population by class (Census 2021)" in page
     assert "weighted to known shares" in page
-    assert "intervals · weighted by class</p>" in page, "the picture and the page state the same weights"
+    assert "intervals · weighted by class</p>" in page, "the picture must state the same weights as the page"
     assert "have no mean" in in_study(desk, *words, "--mean", code=1).stderr
     for others in (["--by", "period"], ["--value", "none"], ["--where", "class=village"]):
         in_study(desk, *words, *others, code=2)
@@ -558,7 +560,7 @@ def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
     words = ("simulate", tmp_path / "it.campaign", "--truth", truth, "--out", tmp_path / "it.htr")
     made = json.loads(run(*words, "--panel", "--periods", "0-2", "--seed", 1, "--json").stdout)
     assert (made["reports"], made["devices"], made["period"], made["periods"]) == (300, 100, 2, 3)
-    assert ingest(study, [tmp_path / "it.htr"], now=signed.terms.closes - 1, threads=1).accepted == 300
+    assert ingest(study, [tmp_path / "it.htr"], now=signed.campaign.closes - 1, threads=1).accepted == 300
     words = ("--study", tmp_path / "lib", "estimate", "it", "--where", "class=village", "--truth", truth)
     rows = {row.split()[0]: row.split() for row in run(*words).stdout.splitlines() if row.strip()}
     assert rows["primary"][-2] == "75.0%"  # the truth is printed beside the bar
@@ -578,7 +580,7 @@ def test_errors_of_devices_that_answer_often_are_computed_between_devices(tmp_pa
     independent reports."""
     of_classes = classes()
     signed = campaign(
-        notion=of_classes.terms.notion, channel=of_classes.terms.channel, classes=of_classes.terms.classes,
+        notion=of_classes.campaign.notion, channel=of_classes.campaign.channel, classes=of_classes.campaign.classes,
         answers_per_period=9,
     )  # fmt: skip
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
@@ -587,8 +589,8 @@ def test_errors_of_devices_that_answer_often_are_computed_between_devices(tmp_pa
     fleet.into(study, tmp_path)
     words = ("--study", tmp_path / "lib", "estimate", "it", "--where", "class=village")
     found = json.loads(run(*words, "--json").stdout)
-    terms, part = within(signed.terms, study.tally(signed), "village")
-    plain = estimate(terms, Tally(part.counts, part.reports))
+    of_class, part = within(signed.campaign, study.tally(signed), "village")
+    plain = estimate(of_class, Tally(part.counts, part.reports))
     assert (found["reports"], found["devices"]) == (360, None)
     assert all(row["se"] > 2 * se for row, se in zip(found["values"], plain.se, strict=True))
     assert "devices" not in run(*words).stdout
@@ -653,11 +655,11 @@ def test_exports_have_a_column_for_classes_and_count_bits(desk, tmp_path):
     assert table.column_names == ["period", "class", "output", "count", "reports"]
     study = Study.open(desk / "lib")
     signed = study.campaign("classes")
-    for name in signed.terms.classes:
+    for name in signed.campaign.classes:
         for period in (0, 1):
-            terms, part = within(signed.terms, study.tally(signed, period), name)
+            of_class, part = within(signed.campaign, study.tally(signed, period), name)
             rows = [row for row in table.to_pylist() if (row["period"], row["class"]) == (period, name)]
-            counts = np.zeros(terms.channel.outputs, dtype=int)
+            counts = np.zeros(of_class.channel.outputs, dtype=int)
             for row in rows:
                 counts[row["output"]] = row["count"]
                 assert row["reports"] == part.reports
@@ -677,7 +679,7 @@ def test_exports_have_a_column_for_classes_and_count_bits(desk, tmp_path):
 def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
     """Rows of the exported estimates equal those of `estimate --period` and --where, in Parquet and CSV.
 
-    They have columns for campaign, period and class, also if the export goes to stdout.
+    They have columns for campaign, period and class, even if the export goes to stdout.
     """
     summary = json.loads(
         in_study(desk, "export", "education", "--estimates", "--out", tmp_path / "e.parquet", "--json").stdout
@@ -759,7 +761,7 @@ def test_no_column_of_an_export_identifies_a_device(desk, tmp_path):
 
 
 def test_too_few_reports_are_not_exported(tmp_path):
-    """If no period has the campaign's minimum, export ends with 75 and writes no file."""
+    """If no period has the campaign's minimum of reports, export ends with exit code 75 and writes no file."""
     signed = campaign(minimum_reports=30)
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(29):
@@ -767,7 +769,7 @@ def test_too_few_reports_are_not_exported(tmp_path):
             fleet.send(device, period, 0)
     fleet.into(study, tmp_path)
     assert (
-        "reports of 30 devices, its minimum"
+        "reports of at least 30 devices, the campaign's minimum"
         in run("--study", tmp_path / "lib", "export", "it", "--out", tmp_path / "t.csv", code=75).stderr
     )
     assert not (tmp_path / "t.csv").exists()
@@ -784,7 +786,7 @@ def units(tmp_path_factory):
     """
     folder = tmp_path_factory.mktemp("units")
     two = classes()
-    many = replace(two.terms, answers_per_period=4, minimum_reports=20)
+    many = replace(two.campaign, answers_per_period=4, minimum_reports=20)
     signed = open_campaign(seal_campaign(many, AUTHOR), [AUTHOR.public])
     study, fleet = study_of(folder / "lib", ("units", signed)), Fleet(signed)
     for device in range(25):
@@ -808,7 +810,7 @@ def test_the_minimum_counts_devices_and_not_readings(units, tmp_path):
     in_study(units, "estimate", "units", "--period", "1", "--value", "none", code=75)
     trend = in_study(units, "estimate", "units", "--by", "period", "--json")
     assert [row["values"] is None for row in json.loads(trend.stdout)["spans"]] == [False, True, False]
-    assert "fewer than 20 devices, so left out: period 1" in trend.stderr
+    assert "each of these has fewer than 20 devices and is left out: period 1" in trend.stderr
     one = in_study(units, "estimate", "units", "--where", "class=village", code=75).stderr
     assert "has reports of 1" in one
     in_study(units, "compare", "units", "--classes", "town, north,village", code=75)
@@ -819,8 +821,8 @@ def test_the_minimum_counts_devices_and_not_readings(units, tmp_path):
 
 
 def test_a_class_has_a_lower_bound_on_its_devices():
-    """A class has at least as many devices as groups with reports, and at least its number of reports divided by the
-    largest number of one device."""
+    """The number of devices of a class is at least the number of its groups with reports, and at least its number of
+    reports divided by the largest number of reports of one device."""
     group = np.array([0, 0, 5, 9])
     whole = Groups.of(group, np.array([0, 4, 0, 4]), np.array([6, 2, 3, 1]), 9, 4)
     assert whole.least == 9
@@ -853,7 +855,7 @@ COUNTED = [
 def test_every_engine_prints_the_same(request, scheduler, where, words, form):
     """Trends, comparisons and classes are identical, byte for byte, with every engine.
 
-    The short form compares JSON, which has every figure that CSV has.
+    The short test compares JSON, which has every figure that CSV has.
     """
     folder = request.getfixturevalue(where)
     local, other = (in_study(folder, *words, "--format", form, "--engine", engine) for engine in ("local", scheduler))

@@ -65,7 +65,7 @@ def test_the_audit_has_the_districts(session):
     """The audit of the signed campaign states that half of the devices report one of three districts, at 4 nats or
     less."""
     views = json.loads(printed("audit", session / "shops.campaign", "--json"))["views"]
-    assert [(view["view"], view["share"]) for view in views] == [("3 districts", 0.5), ("the answer as it is", 0.5)]
+    assert [(view["view"], view["share"]) for view in views] == [("3 districts", 0.5), ("the answer itself", 0.5)]
     assert all(view["audited"] <= 4 for view in views)
 
 
@@ -88,18 +88,18 @@ def test_districts_have_translations(session, districts, message):
         with pytest.raises(DraftError, match=re.escape(message)):
             read_draft(session / "german.toml")
         return
-    terms = read_draft(session / "german.toml")
-    (place,) = (j for j, view in enumerate(terms.views) if view.map.named)
-    assert dict(zip(terms.views[place].map.named, terms.map_in(place, "de").named, strict=True)) == {
+    campaign = read_draft(session / "german.toml")
+    (place,) = (j for j, view in enumerate(campaign.views) if view.map.named)
+    assert dict(zip(campaign.views[place].map.named, campaign.map_in(place, "de").named, strict=True)) == {
         "Harbour": "Hafen", "Old town": "Altstadt", "elsewhere": "anderswo",
     }  # fmt: skip
-    assert terms.map_in(place, "fr") is terms.views[place].map
-    left = replace(terms, translations=(replace(terms.translations[0], labels=()),))
+    assert campaign.map_in(place, "fr") is campaign.views[place].map
+    left = replace(campaign, translations=(replace(campaign.translations[0], labels=()),))
     warned = "[text.de] leaves the names of the districts in the campaign's own language"
-    assert [any(line.startswith(warned) for line in lint(one)) for one in (terms, left)] == [False, True]
+    assert [any(line.startswith(warned) for line in lint(one)) for one in (campaign, left)] == [False, True]
 
 
-def test_every_form_of_an_estimate_has_the_districts_by_name(session):
+def test_every_format_of_an_estimate_has_the_districts_by_name(session):
     """Table, JSON, CSV, GeoJSON and the page name the districts, and the intervals of all three contain the truth.
 
     The seed is fixed.

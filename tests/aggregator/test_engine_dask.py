@@ -56,7 +56,7 @@ from tests.aggregator.test_intake_known import offer
 from tests.aggregator.test_views import filled
 
 PATIENCE = 300
-"""Maximum seconds that a test waits for an event; only a defect lets this time run out."""
+"""Maximum seconds that a test waits for an event. A test that waits this long has found a defect."""
 PIECE = 6_000
 """Size of a piece in bytes: about sixty reports."""
 
@@ -184,7 +184,7 @@ def test_views_are_counted_as_the_local_engine_counts_them(dask, tmp_path, answe
     """Workers derive the same view of each key: rows, tallies of each view, estimates and the status are those of the
     local engine.
 
-    The short form uses devices that may answer three times a period.
+    The short test uses devices that may answer three times a period.
     """
     here, signed, sent = filled(tmp_path, answers)
     there = fleet.study(tmp_path / "there", signed, range(60))
@@ -458,15 +458,15 @@ def signed_campaign(kind):
     }[kind.split(",")[0]]  # fmt: skip
     if kind.endswith(", several"):
         changes["answers_per_period"] = 2
-    terms = replace(PLAIN.terms, domain=Values(tuple("abcdef")), title=kind, **changes)
-    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    campaign = replace(PLAIN.campaign, domain=Values(tuple("abcdef")), title=kind, **changes)
+    return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
 
 
 def counted(tmp_path, kind, devices=150):
     """Return a study with rows of many devices and of another campaign, in two commits, and the signed campaign."""
     signed = signed_campaign(kind)
     made = fleet.study(tmp_path / kind, signed)
-    rng, terms = np.random.default_rng(1), signed.terms
+    rng, campaign = np.random.default_rng(1), signed.campaign
     ids = rng.integers(-(2**63), 2**63 - 1, devices)
     public = rng.integers(0, 256, (devices, 32)).astype(np.uint8)
     prior = np.full(devices, None, dtype=object)
@@ -479,8 +479,8 @@ def counted(tmp_path, kind, devices=150):
     for key in ids.tolist():
         periods = sorted(rng.choice(4, rng.integers(1, 4), replace=False).tolist())
         for place, period in enumerate(periods):
-            for slot in range(rng.integers(1, terms.answers_per_period + 1)):
-                output = int(rng.integers(terms.channel.outputs if kind != "bits" else SIZE))
+            for slot in range(rng.integers(1, campaign.answers_per_period + 1)):
+                output = int(rng.integers(campaign.channel.outputs if kind != "bits" else SIZE))
                 slot = place + (rng.random() < 0.05) if kind == "transcript" else slot
                 word = bytes([int(rng.integers(2**SIZE)) << 2]) if kind == "bits" else None
                 found.append((signed.id.hex(), period, key, slot, 0, None if word else output, word))
@@ -511,7 +511,7 @@ def contents(tally):
 def test_the_tallies_of_the_shards_add_up_to_the_tally_of_the_study(tmp_path, kind):
     """The tallies of the shards add up to the study's tally, exactly, and their estimate is the study's.
 
-    The short form leaves out people with personal priors who answer once.
+    The short test leaves out people with personal priors who answer once.
     """
     made, signed = counted(tmp_path, kind)
     study_version = StudyVersion.of(made)

@@ -20,7 +20,7 @@ from protocol.channels.bits.channel import Bits, S
 from protocol.domain import Items, Values
 from protocol.exact import NANONATS
 from protocol.notions import Graded, Ldp
-from tests.aggregator.terms import terms_of
+from tests.aggregator.campaigns import unsigned_campaign
 from tests.aggregator.test_estimate_bits import words
 
 HALF = S // 2
@@ -97,13 +97,15 @@ def test_the_plan_states_the_error_of_the_estimate():
             if isinstance(one, str) or mechanism.name not in ("oue", "rappor"):
                 continue
             counts = np.rint(10**9 * decoder_of(one.channel).forward(np.full(6, 1 / 6))).astype(np.int64)
-            found = estimate(terms_of(domain, one.channel, 2 * NANONATS), Tally(counts, 10**9), method="linear")
+            found = estimate(
+                unsigned_campaign(domain, one.channel, 2 * NANONATS), Tally(counts, 10**9), method="linear"
+            )
             assert 10**9 * (found.se**2).sum() == pytest.approx(one.raw_mse, rel=1e-6)
             assert found.influence.people_per_report == pytest.approx(one.people_per_report)
 
 
 def drawn(channel, p, n, generator):
-    """Return (k,) counts of the bits of n people, drawn at random."""
+    """Return counts of the bits of n people, (k,), drawn at random."""
     members = np.asarray(channel.class_of)
     own, other = np.array(channel.own)[members] / S, np.array(channel.other)[members] / S
     people = generator.multinomial(n, p)
@@ -111,7 +113,7 @@ def drawn(channel, p, n, generator):
 
 
 def covered(channel, p, n, surveys, seed):
-    """Return (k,) the coverage of the 95% interval, and (k,) the ratio of its width to that of the interval without the
+    """Return the coverage of the 95% interval, (k,), and the ratio of its width to that of the interval without the
     constraint."""
     generator, decoder = np.random.default_rng(seed), decoder_of(channel)
     hits = np.zeros(len(p))
@@ -146,9 +148,9 @@ def check_coverage(surveys, least):
 def test_intervals_have_their_coverage_and_are_no_wider():
     """The coverage of each value's 95% interval is above 88.5% in 200 surveys of each of 21 cases.
 
-    For a true coverage of 95%, one value fails with a probability of 2 * 10^-4; the seeds are fixed. The choice between
-    normal and exact intervals is made before the counts are seen; a failure means that this choice is wrong. For
-    uniform shares no interval is wider than the one without the constraint.
+    For a true coverage of 95%, the test fails for one value with a probability of 2 * 10^-4; the seeds are fixed. The
+    choice between normal and exact intervals is made before the counts are seen; a failure means that this choice is
+    wrong. For uniform shares no interval is wider than the one without the constraint.
     """
     check_coverage(200, 0.885)
 

@@ -147,7 +147,8 @@ LAWS = {
 
 @pytest.mark.parametrize("p", LAWS.values(), ids=LAWS.keys())
 def test_equal_values_share_their_estimate_at_any_noise(p):
-    """If k = 1,000 values have one share or two, the total variation is below a fifth of the projection's at any noise.
+    """If all of 1,000 values have the same share, or each has one of two shares, the total variation is below a fifth
+    of the projection's at any noise.
 
     The noise is from a sixth of the smaller share to a fiftieth of it, 4 batches each. As the noise falls, the total
     variation never grows by more than a tenth, unless it is below half a per cent. A failure means that raw estimates

@@ -32,7 +32,7 @@ def channel(request):
 
 
 def words(channel):
-    """Return (2^k, k) the bits of every word, and (k, 2^k) the probability of each word for each input."""
+    """Return the bits of every word, (2^k, k), and the probability of each word for each input, (k, 2^k)."""
     bits = [[int(bit) for bit in f"{y:0{channel.inputs}b}"] for y in range(channel.outputs)]
     return np.array(bits, dtype=float), dense(channel)
 
@@ -101,7 +101,7 @@ def test_ceiling_and_weight_equal_those_of_all_words(channel):
 
 @pytest.mark.parametrize("eps", [0.5, 1, 2])
 @pytest.mark.parametrize("k", [5, 40])
-def test_closed_forms_of_grr_rappor_and_oue(k, eps, rng):
+def test_grr_rappor_and_oue_have_their_closed_forms(k, eps, rng):
     """With p and q of Gu et al. 2020, sec. III-C, the estimate is (c / n - q) / (p - q).
 
     For fixed people its variance is q (1-q) / (p-q)^2 + f (1-p-q) / (p-q): OUE's is 4 e^eps / (e^eps - 1)^2 + f,

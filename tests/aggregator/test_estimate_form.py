@@ -36,7 +36,7 @@ PAIRS = list(itertools.combinations(range(len(SIZES)), 2))
 
 @cache
 def outputs_of(channel: Channel) -> tuple[Floats, Floats]:
-    """Return (words, m) the features of each possible word, and (k, words) the words' probabilities, for small
+    """Return the features of each possible word, (words, m), and the words' probabilities, (k, words), for small
     channels."""
     decoder = decoder_of(channel)
     if decoder.one_hot:
@@ -80,13 +80,13 @@ def channels_of(level: int = NANONATS) -> dict[tuple[int, ...], Channel]:
 
 
 def unrelated() -> Floats:
-    """Return (3, 4, 2) a joint distribution in which all questions are independent."""
+    """Return a joint distribution, (3, 4, 2), in which all questions are independent."""
     p, q, r = np.array([0.5, 0.3, 0.2]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.7, 0.3])
     return np.asarray(p[:, None, None] * q[:, None] * r)
 
 
 def increments(decoder: Decoder, words: Floats) -> Floats:
-    """Return (words, k) the contribution of each word to the estimate of each input."""
+    """Return the contribution of each word to the estimate of each input, (words, k)."""
     units = np.eye(decoder.inputs)
     constants = np.array([decoder.intercept(unit) for unit in units])
     return words @ np.array([decoder.adjoint(unit) for unit in units]).T + constants
@@ -246,8 +246,9 @@ def test_a_fitted_table_has_its_margins_and_its_odds() -> None:
 def test_independent_questions_seldom_have_a_significant_association(surveys: int, most: int) -> None:
     """At most 9 of 60 surveys of independent questions have a significant association, for each pair of questions.
 
-    A test that rejects 5% fails with a probability of 8e-4 for each pair, and in the long form (30 of 400) of 0.012.
-    The seed is fixed. A failure means that the threshold is too low.
+    If the test of association rejects 5% of independent pairs, this function fails with a probability of 8e-4 for each
+    pair, and in the long test (30 of 400 surveys) with 0.012. The seed is fixed. A failure means that the
+    threshold is too low.
     """
     rng, found = np.random.default_rng(10), dict.fromkeys(PAIRS, 0)
     for _ in range(surveys):
@@ -258,7 +259,7 @@ def test_independent_questions_seldom_have_a_significant_association(surveys: in
 
 
 def related() -> Floats:
-    """Return (3, 4, 2) a joint distribution in which all questions are associated."""
+    """Return a joint distribution, (3, 4, 2), in which all questions are associated."""
     distribution = unrelated()
     distribution[0, 0] += 0.15
     distribution[1, :, 1] += 0.1
@@ -269,8 +270,9 @@ def related() -> Floats:
 def test_simultaneous_intervals_of_all_cells_cover_the_truth(surveys: int, least: int) -> None:
     """In at least 52 of 60 surveys all simultaneous 95% intervals contain the truth, for each pair of questions.
 
-    Intervals that cover together in 95% fail with a probability of 3e-3 for each pair, and in the long form
-    (372 of 400) of 0.03. The seed is fixed. A failure means that the intervals are too narrow.
+    If all intervals of a survey contain the truth in 95% of the surveys, this function fails with a probability of 3e-3
+    for each pair, and in the long test (372 of 400 surveys) with 0.03. The seed is fixed. A failure means
+    that the intervals are too narrow.
     """
     rng, held, truth = np.random.default_rng(11), dict.fromkeys(PAIRS, 0), related()
     for _ in range(surveys):

@@ -40,14 +40,15 @@ CHANNELS = {
 each = pytest.mark.parametrize("name", CHANNELS)
 
 
-def campaign(channel, minimum=1, domain=None):
+def unsigned_campaign(channel, minimum=1, domain=None):
     domain = domain or Values(tuple(f"v{x}" for x in range(channel.inputs)))
     return Campaign("T", "Q?", "", "O", domain, Ldp(5 * NANONATS), "any", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 24, minimum, "open")  # fmt: skip
 
 
 def memo(channel, devices, rng):
-    """Return (devices, k, m) the features of the output that each device draws once for each value and then repeats."""
+    """Return the features of the output that each device draws once for each value and then repeats, (devices, k,
+    m)."""
     if isinstance(channel, Bits):
         own = np.array(channel.own)[np.array(channel.class_of)] / 2.0**32
         other = np.array(channel.other)[np.array(channel.class_of)] / 2.0**32
@@ -98,17 +99,17 @@ SHORT = {("response", 0.0), ("hadamard", 0.3), ("bits", 0.0), ("sharp", 0.3)}
 def test_intervals_cover_if_devices_send_several_reports(name, restless):
     """95% intervals cover if devices send several reports; intervals for independent reports would not.
 
-    The short form has each channel with one kind of people, and each kind of people with two channels. S = 60 surveys
+    The short test has each channel with one kind of people, and each kind of people with two channels. S = 60 surveys
     of 500 devices with 1 to 12 reports each; the seed is fixed. The coverage of single values is above 92%, and that of
     all values together above 90%; that of intervals for independent reports is below 60%, or 75% for people who change.
     A failure means that reports of one device are taken as independent.
     """
-    rng, terms = np.random.default_rng(11), campaign(CHANNELS[name])
+    rng, campaign = np.random.default_rng(11), unsigned_campaign(CHANNELS[name])
     right, wrong, together = [], [], []
     for _ in range(60):
         tally = survey(CHANNELS[name], rng, restless=restless)
-        found = estimate(terms, tally, method="linear")
-        naive = estimate(terms, Tally(tally.counts, tally.reports), method="linear")
+        found = estimate(campaign, tally, method="linear")
+        naive = estimate(campaign, Tally(tally.counts, tally.reports), method="linear")
         np.testing.assert_array_equal(found.raw, naive.raw)
         assert (found.se >= naive.se).all()
         right.append(covered(found.low, found.high, P))
@@ -125,9 +126,9 @@ def test_intervals_of_a_dozen_devices_have_their_coverage():
     S = 200 surveys, seed fixed. Errors are computed between devices. A failure means that the small number of devices
     is not allowed for.
     """
-    rng, terms = np.random.default_rng(12), campaign(CHANNELS["response"])
+    rng, campaign = np.random.default_rng(12), unsigned_campaign(CHANNELS["response"])
     found = [
-        estimate(terms, survey(CHANNELS["response"], rng, devices=12, readings=200), method="linear")
+        estimate(campaign, survey(CHANNELS["response"], rng, devices=12, readings=200), method="linear")
         for _ in range(200)
     ]
     assert np.mean([covered(one.low, one.high, P) for one in found]) > 0.93
@@ -147,15 +148,19 @@ def test_the_interval_of_a_weighted_mean_covers_if_devices_send_several_reports(
     """If devices send several reports, the interval of a weighted mean contains the true mean in 90% to 99% of the
     surveys. An interval that treats the reports as independent contains it in less than 60%.
 
-    S = 200 surveys; correct 95% intervals fail once in 200 such tests, and the
-    seed is fixed. A failure means that reports of one device are taken as independent.
+    S = 200 surveys; with correct 95% intervals, one in 200 such tests fails, and the seed is fixed. A failure means
+    that reports of one device are taken as independent.
     """
-    rng, terms, weights = np.random.default_rng(13), campaign(CHANNELS["hadamard"]), np.array([0.0, 1.0, 5.0, 10.0])
+    rng, campaign, weights = (
+        np.random.default_rng(13),
+        unsigned_campaign(CHANNELS["hadamard"]),
+        np.array([0.0, 1.0, 5.0, 10.0]),
+    )
     right, wrong = [], []
     for _ in range(200):
         tally = survey(CHANNELS["hadamard"], rng)
         for found, kept in ((right, tally), (wrong, Tally(tally.counts, tally.reports))):
-            answer = query.weighted(terms, kept, weights)
+            answer = query.weighted(campaign, kept, weights)
             found.append(answer.low <= P @ weights <= answer.high)
     assert 0.9 < np.mean(right) < 0.99
     assert np.mean(wrong) < 0.6
@@ -189,9 +194,9 @@ def test_the_spread_is_the_sum_of_squares_of_groups(name):
 
 def test_groups_do_not_change_the_estimate_of_single_reports():
     """If each device has one report, the groups of devices leave an estimate unchanged, to the last bit."""
-    rng, terms = np.random.default_rng(15), campaign(CHANNELS["response"])
+    rng, campaign = np.random.default_rng(15), unsigned_campaign(CHANNELS["response"])
     tally = survey(CHANNELS["response"], rng, readings=1)
-    found, plain = estimate(terms, tally).as_json(), estimate(terms, Tally(tally.counts, tally.reports)).as_json()
+    found, plain = estimate(campaign, tally).as_json(), estimate(campaign, Tally(tally.counts, tally.reports)).as_json()
     assert found == plain
     assert found["devices"] == found["reports"] == 500
 
@@ -201,14 +206,14 @@ def test_reports_of_one_device_have_no_error():
 
     A weighted mean has no interval either.
     """
-    rng, terms = np.random.default_rng(16), campaign(CHANNELS["response"])
+    rng, campaign = np.random.default_rng(16), unsigned_campaign(CHANNELS["response"])
     features = memo(CHANNELS["response"], 1, rng)[0][np.array([0] * 40 + [1] * 10)]
     tally = counted(features, np.zeros(50, dtype=int), np.array([7]))
-    found = estimate(terms, tally)
+    found = estimate(campaign, tally)
     assert np.isnan([found.se, found.low, found.high, found.simultaneous_low, found.simultaneous_high]).all()
     assert any("one device" in warning for warning in found.warnings)
     assert found.as_json()["values"][0]["se"] is None
-    assert np.isnan(query.weighted(terms, tally, [1, 2, 3, 4]).low)
+    assert np.isnan(query.weighted(campaign, tally, [1, 2, 3, 4]).low)
 
 
 def test_honest_devices_that_repeat_themselves_raise_no_alarm():
@@ -217,26 +222,26 @@ def test_honest_devices_that_repeat_themselves_raise_no_alarm():
     Correct code raises a false alarm in at most one survey in 5,000. A failure means that reports of one device are
     taken as independent, which raises many alarms.
     """
-    rng, terms, false = np.random.default_rng(17), campaign(CHANNELS["response"]), 0
+    rng, campaign, false = np.random.default_rng(17), unsigned_campaign(CHANNELS["response"]), 0
     for _ in range(100):
         tally = survey(CHANNELS["response"], rng, devices=20, readings=200)
-        assert not [warning for warning in estimate(terms, tally).warnings if "forged" in warning]
-        false += any("forged" in warning for warning in estimate(terms, Tally(tally.counts, tally.reports)).warnings)
+        assert not [warning for warning in estimate(campaign, tally).warnings if "forged" in warning]
+        false += any("forged" in warning for warning in estimate(campaign, Tally(tally.counts, tally.reports)).warnings)
     assert false >= 5
 
 
 def test_a_flood_by_many_devices_still_raises_the_alarm():
     """If all of 4,000 devices send one output twice, the screen raises an alarm; if they answer one value honestly, it
     does not."""
-    rng, terms = np.random.default_rng(18), campaign(CHANNELS["sharp"])
+    rng, campaign = np.random.default_rng(18), unsigned_campaign(CHANNELS["sharp"])
     table = memo(CHANNELS["sharp"], 4000, rng)
     device = np.repeat(np.arange(4000), 2)
     features = table[device, np.zeros(8000, dtype=int)]
     honest = counted(features, device, rng.integers(-(2**63), 2**63 - 1, 4000))
     features[:] = np.eye(4, dtype=np.int64)[0]
     flood = counted(features, device, rng.integers(-(2**63), 2**63 - 1, 4000))
-    assert not any("forged" in warning for warning in estimate(terms, honest).warnings)
-    assert any("forged" in warning for warning in estimate(terms, flood).warnings)
+    assert not any("forged" in warning for warning in estimate(campaign, honest).warnings)
+    assert any("forged" in warning for warning in estimate(campaign, flood).warnings)
 
 
 def test_an_effect_is_never_below_one():
@@ -282,10 +287,10 @@ def two_periods(channel, rng, devices, moves, both=0.8):
 def changes_covered(name, moves, surveys):
     """Return the coverage of the intervals of a change: for each value, and for all values of a survey together."""
     channel, rng = CHANNELS[name], np.random.default_rng(21)
-    terms, alone, together = campaign(channel), [], []
+    campaign, alone, together = unsigned_campaign(channel), [], []
     for _ in range(surveys):
         (before, after), change = two_periods(channel, rng, 800, moves)
-        found = difference(Side("a", terms, before), Side("b", terms, after), method="linear", paired=True)
+        found = difference(Side("a", campaign, before), Side("b", campaign, after), method="linear", paired=True)
         alone.append(covered(found.low, found.high, change))
         together.append(covered(found.simultaneous_low, found.simultaneous_high, change) == 1)
     return np.mean(alone), np.mean(together)
@@ -321,9 +326,9 @@ def test_paired_intervals_of_a_change_are_narrower():
     """Devices that repeat their output add no error: paired intervals of a change have less than 0.35 of the width of
     unpaired ones."""
     channel, rng = CHANNELS["response"], np.random.default_rng(22)
-    terms = campaign(channel)
+    campaign = unsigned_campaign(channel)
     (before, after), _ = two_periods(channel, rng, 4000, 0.01, both=1.0)
-    sides = Side("a", terms, before), Side("b", terms, after)
+    sides = Side("a", campaign, before), Side("b", campaign, after)
     paired, unpaired = difference(*sides, paired=True), difference(*sides)
     np.testing.assert_array_equal(paired.raw, unpaired.raw)
     assert ((paired.high - paired.low) < 0.35 * (unpaired.high - unpaired.low)).all()
@@ -334,7 +339,7 @@ def test_the_interval_of_a_change_is_wide_if_all_outputs_are_repeated(readings):
     """If every device repeats its outputs, the interval of the change is wider than the rule of three gives: 3 people
     of n."""
     channel, rng = CHANNELS["response"], np.random.default_rng(23)
-    side = Side("a", campaign(channel), survey(channel, rng, readings=readings))
+    side = Side("a", unsigned_campaign(channel), survey(channel, rng, readings=readings))
     found = difference(side, side, paired=True)
     np.testing.assert_allclose(found.raw, 0, atol=1e-12)
     assert (found.high > 3 / 500).all()
@@ -350,14 +355,14 @@ def test_intervals_of_a_difference_without_common_devices_have_their_coverage(na
     independent surveys are not added.
     """
     channel, rng = CHANNELS[name], np.random.default_rng(24)
-    terms, decoder, q = campaign(channel), decoder_of(channel), np.array([0.2, 0.3, 0.4, 0.1])
+    campaign, decoder, q = unsigned_campaign(channel), decoder_of(channel), np.array([0.2, 0.3, 0.4, 0.1])
     alone = []
     for _ in range(200):
         tallies = []
         for distribution, people in ((P, 60), (q, 300)):
             chance = decoder.forward(distribution)
             tallies.append(Tally.of(rng.multinomial(people, chance / chance.sum())))
-        found = difference(*(Side(str(n), terms, tally) for n, tally in enumerate(tallies)))
+        found = difference(*(Side(str(n), campaign, tally) for n, tally in enumerate(tallies)))
         alone.append(covered(found.low, found.high, q - P))
     assert np.mean(alone) > 0.93
 
@@ -366,9 +371,9 @@ def test_the_json_of_a_difference_has_names_values_and_significance():
     """The JSON of a difference has both names, every value, and the values with a significant difference, without
     NaN."""
     channel = CHANNELS["sharp"]
-    terms = campaign(channel)
+    campaign = unsigned_campaign(channel)
     sides = [
-        Side(name, terms, Tally.of(np.array(counts)))
+        Side(name, campaign, Tally.of(np.array(counts)))
         for name, counts in (("a", [900, 50, 25, 25]), ("b", [100, 850, 25, 25]))
     ]
     found = difference(*sides).as_json()
@@ -383,12 +388,12 @@ def test_surveys_that_cannot_be_compared_are_refused():
     """Campaigns with different values, and campaigns with too few reports, are refused; tallies without groups are not
     paired."""
     channel = CHANNELS["response"]
-    side = Side("a", campaign(channel), Tally.of(np.array([10, 20, 30, 40])))
-    other = campaign(channel, domain=Values(("p", "q", "r", "s")))
+    side = Side("a", unsigned_campaign(channel), Tally.of(np.array([10, 20, 30, 40])))
+    other = unsigned_campaign(channel, domain=Values(("p", "q", "r", "s")))
     with pytest.raises(NotComparable, match="a and b do not have the same values"):
         difference(side, Side("b", other, side.tally))
     with pytest.raises(NotEnough):
-        difference(side, Side("b", campaign(channel, minimum=101), side.tally))
+        difference(side, Side("b", unsigned_campaign(channel, minimum=101), side.tally))
     with pytest.raises(ValueError, match="groups"):
         difference(side, side, paired=True)
 
@@ -397,9 +402,9 @@ def test_a_difference_of_item_sets_is_in_shares_of_people():
     """The difference of item sets is that of the shares of people who have each item, as in the estimates."""
     domain = Items(2, ("bread", "milk", "tea"))
     channel = randomized_response(domain.size, 3 * NANONATS)
-    terms = campaign(channel, domain=domain)
+    campaign = unsigned_campaign(channel, domain=domain)
     sides = [
-        Side(n, terms, Tally.of(np.array(c))) for n, c in (("a", [50, 20, 10, 10, 10]), ("b", [20, 50, 10, 10, 10]))
+        Side(n, campaign, Tally.of(np.array(c))) for n, c in (("a", [50, 20, 10, 10, 10]), ("b", [20, 50, 10, 10, 10]))
     ]
     found = difference(*sides)
     np.testing.assert_allclose(found.raw, found.after.raw - found.before.raw)
@@ -410,7 +415,7 @@ def test_a_solution_is_the_estimate_without_clipping():
     """A solution has the estimate's raw shares and errors, with intervals that are not clipped to 0 .. 1."""
     rng, channel = np.random.default_rng(25), CHANNELS["response"]
     tally = survey(channel, rng)
-    linear, found = solve(decoder_of(channel), tally), estimate(campaign(channel), tally)
+    linear, found = solve(decoder_of(channel), tally), estimate(unsigned_campaign(channel), tally)
     np.testing.assert_array_equal(linear.raw, found.raw)
     np.testing.assert_array_equal(linear.se, found.se)
     low, _ = linear.intervals(0.05)

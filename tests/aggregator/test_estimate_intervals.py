@@ -54,12 +54,12 @@ class Case:
 
     @cached_property
     def drawn(self):
-        """Return (20,000, m) counts of drawn people."""
+        """Return counts of drawn people, (20,000, m)."""
         return drawn_people(self, people_of(self), MANY)
 
     @cached_property
     def fixed(self):
-        """Return (4,000, m) counts of fixed people."""
+        """Return counts of fixed people, (4,000, m)."""
         return fixed_people(self, people_of(self), BATCHES)
 
     @cached_property
@@ -133,7 +133,7 @@ def people_of(given, n=REPORTS):
 
 
 def drawn_people(given, people, batches, seed=11):
-    """Return (batches, m) counts; every batch has new people."""
+    """Return counts, (batches, m); every batch has new people."""
     distribution = people / people.sum() @ given.distribution
     return counted(
         given, np.random.default_rng(seed).multinomial(people.sum(), distribution / distribution.sum(), batches)
@@ -141,25 +141,25 @@ def drawn_people(given, people, batches, seed=11):
 
 
 def fixed_people(given, people, batches, seed=12):
-    """Return (batches, m) counts; every batch has the same people."""
+    """Return counts, (batches, m); every batch has the same people."""
     rng = np.random.default_rng(seed)
     rows = zip(people, given.distribution, strict=True)
     return counted(given, sum(rng.multinomial(count, row / row.sum(), batches) for count, row in rows))
 
 
 def counted(given, reports):
-    """Return (batches, m) counts of features, from the counts of outputs or words."""
+    """Return counts of features, (batches, m), from the counts of outputs or words."""
     return reports if given.features is None else reports @ given.features
 
 
 def estimates(given, counts, n=REPORTS):
-    """Return (batches, k) raw estimates."""
+    """Return raw estimates, (batches, k)."""
     L, bases = given.left_inverse
     return counts / n @ L + bases
 
 
 def dense_errors(given, counts, n):
-    """Return (batches, k) standard errors, the dense reference of ``standard_errors``."""
+    """Return standard errors, (batches, k): the dense reference of ``standard_errors``."""
     L, _ = given.left_inverse
     if given.features is None:
         variances = counts / n @ L**2 - estimates(given, counts, n) ** 2
@@ -169,7 +169,7 @@ def dense_errors(given, counts, n):
 
 
 def all_intervals(given, counts, alpha, n=REPORTS):
-    """Return (batches, k) lower and upper ends, computed from the steps of all batches at once."""
+    """Return lower and upper ends, each (batches, k), computed from the steps of all batches at once."""
     ground, reaches = given.reached
     steps = np.einsum("bm,msk->sbk", counts.astype(float), reaches.astype(float), optimize=True)
     steps = np.rint(steps).astype(np.int64) + n * ground.counts[:, None]
@@ -298,8 +298,9 @@ def test_simultaneous_intervals_cover_all_values(given):
 def test_intervals_of_few_reports_have_their_coverage(given, n, alpha):
     """With 30 to 400 reports the interval of each value misses the truth with a probability of at most 1.4 alpha.
 
-    4,000 batches of drawn people; for each value at most 1.4 alpha + 3.5 standard errors miss (0.02% a value, about
-    1,000 values: the seed is fixed). A failure means that the normal interval is used for too few reports.
+    4,000 batches of drawn people; for each value the fraction of misses is at most 1.4 alpha + 3.5 standard errors.
+    With correct intervals the test fails with a probability of 0.02% for each of about 1,000 values, so the seed is
+    fixed. A failure means that the normal interval is used for too few reports.
     """
     batches = 4000
     people = people_of(given, n)

@@ -74,8 +74,8 @@ def test_a_large_lattice_is_not_inverted(monkeypatch):
 def test_estimates_are_unbiased_within_their_errors(channel, rng):
     """With n = 2 * 10^5 reports every raw estimate is within 5 standard errors of the truth.
 
-    The 30 comparisons of all channels fail with a probability of 2 * 10^-5. A failure means a biased estimate or a
-    standard error that is too small.
+    One of the 30 comparisons of all channels fails by chance with a probability of 2 * 10^-5. A failure means a biased
+    estimate or a standard error that is too small.
     """
     decoder = NoiseDecoder(channel)
     p = np.arange(1, channel.inputs + 1) / sum(range(1, channel.inputs + 1))

@@ -40,7 +40,7 @@ REFUSED = {
     "--by period --sum": "--by period cannot be combined with --sum: leave it out",
     "--by period --cdf --forged 1": "--cdf and --forged cannot be combined: run the command once for each",
     "--where a": "--where 'a' does not name a class: write --where class=NAME",
-    "--by period --between a,b": "'a' is not a period",
+    "--by period --ends a,b": "'a' is not a period",
     "--question age --cross age,vote": "--question and --cross cannot be combined: run the command once for each",
 }
 """Options that cannot be combined, or lack another, each with a part of its error message."""
@@ -59,7 +59,7 @@ def test_options_that_exclude_each_other_are_refused(typed: str, tmp_path: Path,
 @pytest.mark.parametrize(
     "typed",
     ["", "--cdf --mean", "--question age --margins file", "--value a --by period --plot p.png", "--mean --by class",
-     "--sum --coefficients file", "--weights file --offset 2 --population 9", "--by period --between 0,1 --steps"],
+     "--sum --coefficients file", "--weights file --offset 2 --population 9", "--by period --ends 0,1 --steps"],
 )  # fmt: skip
 def test_options_that_can_be_combined_are_accepted(typed: str, tmp_path: Path, monkeypatch) -> None:
     """Options that can be combined are accepted: the only error is that the study does not exist."""

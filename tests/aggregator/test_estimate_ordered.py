@@ -30,7 +30,7 @@ from protocol.channels.bits.channel import S
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
-from tests.aggregator.terms import terms_of
+from tests.aggregator.campaigns import unsigned_campaign
 
 
 def shapes(k):
@@ -72,10 +72,12 @@ def test_the_default_of_numbers_has_the_smaller_distance_on_ordered_shapes():
         ratios.append(ours / np.mean([wasserstein(empirical_bayes(one.raw, one.se), p) for one in found]))
     assert np.exp(np.mean(np.log(ratios))) < 0.85
     assert max(ratios) < 1.2
-    one = estimate(terms_of(Buckets.of(range(k)), channel), tallies[0])
+    one = estimate(unsigned_campaign(Buckets.of(range(k)), channel), tallies[0])
     assert one.method == "projection"
     np.testing.assert_allclose(one.share, project(one.raw))
-    assert estimate(terms_of(Values(tuple(map(str, range(k)))), channel), tallies[0]).method == "empirical-bayes"
+    assert (
+        estimate(unsigned_campaign(Values(tuple(map(str, range(k)))), channel), tallies[0]).method == "empirical-bayes"
+    )
 
 
 OUE = unary.oue(8, NANONATS)
@@ -94,7 +96,7 @@ def test_the_plan_states_the_error_of_the_mean():
         if isinstance(one, str) or math.isnan(one.mean_variance):
             continue
         distribution = decoder_of(one.channel).forward(np.full(8, 1 / 8))
-        answer = query.mean(terms_of(EDGES, one.channel), Tally(np.rint(n * distribution).astype(np.int64), n))
+        answer = query.mean(unsigned_campaign(EDGES, one.channel), Tally(np.rint(n * distribution).astype(np.int64), n))
         assert rows[mechanism.name].mean_se == pytest.approx(answer.se, rel=1e-5), mechanism.name
         assert rows[mechanism.name].as_json()["mean_se"] == rows[mechanism.name].mean_se
         checked += 1
@@ -109,7 +111,7 @@ def covered(surveys, seed, people=400):
     """Yield the coverage of the 95% interval of the mean, for each case of a channel and a distribution of numbers."""
     generator = np.random.default_rng(seed)
     for channel in (randomized_response(8, NANONATS), projective(8, NANONATS), OUE):
-        terms, decoder = terms_of(EDGES, channel), decoder_of(channel)
+        campaign, decoder = unsigned_campaign(EDGES, channel), decoder_of(channel)
         for p in (np.full(8, 1 / 8), np.array([0.6, 0.2, 0.1, 0.1, 0, 0, 0, 0]), np.array([0.9] + [0.0] * 6 + [0.1])):
             mean, hits = float(p @ np.array(EDGES.points, dtype=float)), 0
             for _ in range(surveys):
@@ -120,7 +122,7 @@ def covered(surveys, seed, people=400):
                     tally = Tally(counts, people)
                 else:
                     tally = tally_of(decoder, p, people, generator)
-                answer = query.mean(terms, tally)
+                answer = query.mean(campaign, tally)
                 hits += answer.low <= mean <= answer.high
             yield hits / surveys
 
@@ -142,12 +144,12 @@ def test_intervals_of_means_have_their_coverage_long():
     assert max(found) < 0.96
 
 
-def test_shares_of_rounded_numbers_are_labelled_in_every_form():
+def test_shares_of_rounded_numbers_are_labelled_in_every_format():
     """Table, JSON and CSV state that numbers were rounded at random; those of labels do not."""
     counts = Tally.of(np.full(8, 100))
     channel = randomized_response(8, NANONATS)
     for domain, says in ((EDGES, True), (Values(tuple("abcdefgh")), False)):
-        found = estimate(terms_of(domain, channel), counts)
+        found = estimate(unsigned_campaign(domain, channel), counts)
         console = Console(file=io.StringIO(), width=400)
         console.print(estimate_table(found))
         table = " ".join(console.file.getvalue().split())

@@ -22,7 +22,7 @@ from protocol.domain import Dates, Domain, NumberRange, OrderedValues, Values
 from protocol.errors import NotInDomain
 from protocol.exact import NANONATS
 from protocol.views import Coarse, Identity, View
-from tests.aggregator.terms import terms_of
+from tests.aggregator.campaigns import unsigned_campaign
 from tests.aggregator.test_estimate_smoothed import shapes
 
 Z = 1.6448536269514722
@@ -30,7 +30,7 @@ Z = 1.6448536269514722
 
 
 def reports(p: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """Return (m,) counts of the outputs of n people with numbers drawn from ``p``, at 1 nat."""
+    """Return counts, (m,), of the outputs of n people with numbers drawn from ``p``, at 1 nat."""
     distribution = decoder_of(wave(len(p), NANONATS)).forward(p)
     return np.random.default_rng(seed).multinomial(n, distribution / distribution.sum())
 
@@ -77,7 +77,7 @@ def test_the_interval_of_a_quantile_contains_the_values_that_no_test_rejects() -
     profile, places = Profile(Merged.of(decoder_of(channel), counts)), np.arange(20)
     z = Z * math.sqrt(SHORTER)
     for found in ordered(
-        terms_of(domain, channel), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), confidence=0.9
+        unsigned_campaign(domain, channel), Tally.of(counts), quantiles=(0.9, 0.1, 0.5), confidence=0.9
     ).quantiles:
         held = [
             v
@@ -132,7 +132,7 @@ def test_intervals_have_their_coverage_long() -> None:
 def estimated(domain: Domain, **wanted: Any) -> Ordered:
     channel = wave(domain.size, NANONATS)
     counts = reports(shapes(domain.size)["smooth"], 20_000, 5)
-    return ordered(terms_of(domain, channel), Tally.of(counts), confidence=0.9, **wanted)
+    return ordered(unsigned_campaign(domain, channel), Tally.of(counts), confidence=0.9, **wanted)
 
 
 def test_ranges_add_up_and_lie_in_their_intervals() -> None:
@@ -159,7 +159,7 @@ def test_ranges_add_up_and_lie_in_their_intervals() -> None:
     assert "quantiles" not in document
 
 
-def test_values_are_shown_in_the_form_of_the_domain() -> None:
+def test_values_are_written_as_the_domain_writes_them() -> None:
     """Dates are shown as dates, ordered labels by their names, and decimal numbers as numbers."""
     days = estimated(Dates.of("2026-01-01", "2026-02-09"), quantiles=(0.5,), above="2026-01-10")
     assert days.quantiles[0].value.startswith("2026-01-")
@@ -185,7 +185,7 @@ def test_invalid_orders_fractions_and_ranges_are_refused() -> None:
     """Values without an order, fractions outside 0 to 1, edges outside the range, and empty ranges are refused."""
     labels, ages = Values(tuple("abcdefgh")), NumberRange.of(17, 90)
     with pytest.raises(NotOrdered, match="have no order"):
-        ordered(terms_of(labels, randomized_response(8, NANONATS)), Tally.of(np.full(8, 50)), quantiles=(0.5,))
+        ordered(unsigned_campaign(labels, randomized_response(8, NANONATS)), Tally.of(np.full(8, 50)), quantiles=(0.5,))
     with pytest.raises(NotOrdered, match="between 0 and 1"):
         estimated(ages, quantiles=(50,))
     with pytest.raises(NotInDomain):
@@ -202,13 +202,13 @@ def test_quantiles_of_bits_and_views_are_refused_with_a_reason() -> None:
     bits = oue(8, NANONATS)
     counts = Tally(np.full(8, 40), 100)
     with pytest.raises(NotOrdered, match="counted bit by bit"):
-        ordered(terms_of(line, bits), counts, quantiles=(0.5,))
-    assert ordered(terms_of(line, bits), counts, mean=True).mean is not None
+        ordered(unsigned_campaign(line, bits), counts, quantiles=(0.5,))
+    assert ordered(unsigned_campaign(line, bits), counts, mean=True).mean is not None
     halves = (
         View(1, Coarse(4), randomized_response(2, NANONATS)),
         View(1, Identity(), randomized_response(8, NANONATS)),
     )
-    terms = replace(terms_of(line, bits), views=halves)
+    campaign = replace(unsigned_campaign(line, bits), views=halves)
     parts = tuple(Tally.of(np.full(size, 50)) for size in (2, 8))
-    with pytest.raises(NotOrdered, match="views of the answer"):
-        ordered(terms, ViewsTally.of_parts(parts, {}, None), quantiles=(0.5,))
+    with pytest.raises(NotOrdered, match="this is a campaign with views: estimate the shares"):
+        ordered(campaign, ViewsTally.of_parts(parts, {}, None), quantiles=(0.5,))

@@ -28,7 +28,7 @@ from tests.aggregator.matrix import dense
 PRIOR = (50, 30, 15, 5)
 
 
-def terms(channel, notion=None, domain=None, minimum=100):
+def unsigned_campaign(channel, notion=None, domain=None, minimum=100):
     domain = domain or Values(tuple(f"v{x}" for x in range(channel.inputs)))
     return Campaign("T", "Q?", "", "O", domain, notion or Ldp(NANONATS), "any", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 1, minimum, "open")  # fmt: skip
@@ -39,17 +39,17 @@ def tally(rng, channel, p, n, rejected=None, version=None):
     return Tally(rng.multinomial(n, outputs / outputs.sum()), n, rejected or {}, version)
 
 
-LDP = terms(randomized_response(4, NANONATS))
-LIP = terms(lip_response(PRIOR, NANONATS), Information(NANONATS, PRIOR))
+LDP = unsigned_campaign(randomized_response(4, NANONATS))
+LIP = unsigned_campaign(lip_response(PRIOR, NANONATS), Information(NANONATS, PRIOR))
 half = 2**61
-SINGULAR = terms(
+SINGULAR = unsigned_campaign(
     Table(((2**62 - half - 1, half + 1), (half, 2**62 - half), (half, 2**62 - half))), Information(NANONATS, (1, 1, 1))
 )
 
 
 def test_a_standard_error_above_one_half_causes_a_warning(rng):
     """A standard error above 50% causes a warning, even if the shares look certain; a smaller one does not."""
-    wide = terms(discrete_gaussian(12, 1.5, 6 * NANONATS), Ldp(6 * NANONATS), Buckets.of(range(12)))
+    wide = unsigned_campaign(discrete_gaussian(12, 1.5, 6 * NANONATS), Ldp(6 * NANONATS), Buckets.of(range(12)))
     found = estimate(wide, tally(rng, wide.channel, [1 / 12] * 12, 200))
     unknown = int(np.count_nonzero(found.se > 0.5))
     assert found.se.max() > 1
@@ -216,7 +216,7 @@ def test_methods_that_count_outputs_are_refused_where_bits_are_counted():
 def test_the_default_method_depends_on_the_noise(k, n, method, rng):
     """From 16 values on, the default is empirical Bayes if the noise is above a quarter of a uniform share, and the
     projection below."""
-    asked = terms(hadamard(k, NANONATS))
+    asked = unsigned_campaign(hadamard(k, NANONATS))
     counted = tally(rng, asked.channel, np.full(k, 1 / k), n)
     found = estimate(asked, counted)
     assert found.method == method
@@ -246,7 +246,7 @@ def test_every_method_estimates_a_distribution(rng):
 def test_a_search_that_did_not_converge_warns(monkeypatch, rng):
     """If a search has not converged, the first warning says that it stopped."""
     monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
-    asked = terms(hadamard(200, NANONATS))
+    asked = unsigned_campaign(hadamard(200, NANONATS))
     found = estimate(asked, tally(rng, asked.channel, np.full(200, 1 / 200), 5000), method="em")
     assert "maximum-likelihood search stopped" in found.warnings[0]
 
@@ -258,7 +258,7 @@ def test_only_identified_values_have_intervals():
     """
     third = 2**60
     alike = Table(((3 * third, third), (third, 3 * third), (third, 3 * third)))
-    asked = terms(alike, Information(2 * NANONATS, (1, 1, 1)))
+    asked = unsigned_campaign(alike, Information(2 * NANONATS, (1, 1, 1)))
     found = estimate(asked, Tally.of(np.array([450, 550])))
     assert "without intervals at 2 of 3 values" in found.warnings[0]
     assert found.raw[0] == pytest.approx(2 * (0.45 - 0.25))
@@ -272,7 +272,7 @@ def test_only_identified_values_have_intervals():
 def test_without_inverse_and_prior_em_is_the_default():
     """The default method of a campaign without a prior, whose channel has no inverse, is em; others are refused."""
     third = 2**60
-    asked = terms(Table(((3 * third, third), (third, 3 * third), (third, 3 * third))), Ldp(2 * NANONATS))
+    asked = unsigned_campaign(Table(((3 * third, third), (third, 3 * third), (third, 3 * third))), Ldp(2 * NANONATS))
     counted = Tally.of(np.array([450, 550]))
     found = estimate(asked, counted)
     assert found.method == "em"
@@ -293,7 +293,7 @@ def test_lip_campaigns_default_to_their_prior(rng):
         assert not each.warnings
 
 
-def test_a_singular_lip_channel_is_estimated_without_error_bars(rng):
+def test_a_singular_lip_channel_is_estimated_without_intervals(rng):
     """If no unbiased estimate exists, MMSE and MAP still give shares, without intervals and with a warning."""
     counted = tally(rng, SINGULAR.channel, [1 / 3] * 3, 1000)
     for method in ("mmse", "map"):
@@ -310,7 +310,7 @@ def test_a_singular_lip_channel_is_estimated_without_error_bars(rng):
     assert 0 < answer.mmse < 2
 
 
-@pytest.mark.parametrize("asked", [LDP, LIP, terms(hadamard(6, NANONATS))])
+@pytest.mark.parametrize("asked", [LDP, LIP, unsigned_campaign(hadamard(6, NANONATS))])
 def test_forged_reports_move_a_share_by_no_more_than_stated(asked, rng):
     """If 10 of 1,010 reports are forged and equal, no expected raw share rises by more than the stated influence."""
     decoder, even = decoder_of(asked.channel), np.full(asked.domain.size, 1 / asked.domain.size)
@@ -341,7 +341,7 @@ def test_the_influence_of_any_number_of_forged_reports_is_stated(rng):
 def test_a_tally_of_43750_values_is_estimated(rng):
     """Estimated shares of 43,750 values sum to one, and no simultaneous interval ends below the single one."""
     channel = hadamard(43_750, NANONATS)
-    asked = terms(channel, domain=Buckets(tuple(range(43_750)), 0))
+    asked = unsigned_campaign(channel, domain=Buckets(tuple(range(43_750)), 0))
     found = estimate(asked, tally(rng, channel, np.full(43_750, 1 / 43_750), 1_000_000))
     assert found.share.sum() == pytest.approx(1)
     assert (found.simultaneous_high >= found.high).all()
@@ -354,7 +354,7 @@ def simulated(rng, asked, p, n, batches, ask):
     return [ask(asked, tally(rng, asked.channel, p, n)) for _ in range(batches)]
 
 
-AGES = terms(hadamard(7, NANONATS), domain=Buckets.of([0, 20, 30, 40.5, 60, 80, 100]))
+AGES = unsigned_campaign(hadamard(7, NANONATS), domain=Buckets.of([0, 20, 30, 40.5, 60, 80, 100]))
 AGE_SHARES = np.array([0.05, 0.1, 0.2, 0.3, 0.2, 0.1, 0.05])
 
 
@@ -456,7 +456,7 @@ def test_weights_are_one_for_each_value(rng):
 
 def test_no_interval_shrinks_to_a_point_at_the_border():
     """A value whose raw share is far below zero still has an interval as wide as a standard error."""
-    unlucky = terms(hadamard(16, NANONATS))
+    unlucky = unsigned_campaign(hadamard(16, NANONATS))
     agree = np.array([y % 2 == 0 for y in range(unlucky.channel.outputs)])  # these columns support value 0
     found = estimate(unlucky, Tally.of(np.where(agree, 80, 120)))
     assert found.raw[0] + 3 * found.se[0] < 0

@@ -57,8 +57,8 @@ def test_honest_reports_of_many_outputs_raise_no_alarm(n):
     """No honest batch raises an alarm: 100 batches of channels with many outputs, for uniform, skewed and single-value
     populations.
 
-    The three tests of a batch have alpha 1e-4 each, so an alarm has probability 3e-2 at most; the seed is fixed. A test
-    that rejects one honest batch in 25 fails with probability 98%.
+    The three tests of a batch have alpha 1e-4 each, so an alarm has probability 3e-2 at most; the seed is fixed. If the
+    residual test rejected one honest batch in 25, this function would fail with probability 98%.
     """
     rng = np.random.default_rng(22)
     for channel in (TRIPLES, GEOMETRY):
@@ -110,17 +110,17 @@ def test_an_alarm_names_robust_values_and_keeps_all_reports():
     rng = np.random.default_rng(25)
     decoder, counts, _ = attacked(TRIPLES, N // 100, rng)
     labels = tuple(f"v{x}" for x in range(40))
-    terms = Campaign(
+    campaign = Campaign(
         "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "triples", plain_views(TRIPLES), 0, 10, 10,
         1, 1, "open"
     )  # fmt: skip
-    found = estimate(terms, Tally(counts, N, {}, 1))
+    found = estimate(campaign, Tally(counts, N, {}, 1))
     assert found.reports == N
     assert np.array_equal(found.raw, decoder.invert(counts / N))
     (beside,) = (warning for warning in found.warnings if warning.startswith("a robust estimate"))
     assert "counts every report" in beside
     assert sum(f"{label}: " in beside for label in labels) == 3
-    quiet = estimate(terms, Tally(honest(TRIPLES, np.full(40, 1 / 40), N, rng), N, {}, 1))
+    quiet = estimate(campaign, Tally(honest(TRIPLES, np.full(40, 1 / 40), N, rng), N, {}, 1))
     assert not quiet.warnings
 
 
@@ -128,10 +128,10 @@ def test_an_alarm_warns_if_the_robust_estimate_is_nearly_the_same():
     """With as many outputs as values a robust estimate is nearly the usual one, and the warning says so."""
     channel = randomized_response(4, NANONATS)
     labels = ("a", "b", "c", "d")
-    terms = Campaign(
+    campaign = Campaign(
         "Title", "Which?", "", "Library", Values(labels), Ldp(NANONATS), "randomized-response", plain_views(channel),
         0, 10, 10, 1, 1, "open",
     )  # fmt: skip
-    found = estimate(terms, Tally(np.array([9_000, 300, 400, 300]), 10_000, {}, 1))
+    found = estimate(campaign, Tally(np.array([9_000, 300, 400, 300]), 10_000, {}, 1))
     assert any("look forged" in warning for warning in found.warnings)
     assert any(warning.startswith("a robust estimate (projected) is nearly the same") for warning in found.warnings)

@@ -40,7 +40,8 @@ def test_honest_reports_raise_almost_no_alarm(channel, n):
     """At most 1 of 100 honest batches, uniform, skewed or all of one value, raises an alarm.
 
     Each test's alpha is 1e-4, so .03 alarms are expected, and more than 1 have probability below 5e-4. A failure means
-    that a test rejects honest populations; one that rejects one batch in 16 fails with probability 98.8%.
+    that the screen rejects honest populations. If it rejected one batch in 16, this function would fail with
+    probability 98.8%.
     """
     rng = np.random.default_rng(3)
     k, decoder = channel.inputs, decoder_of(channel)
@@ -103,7 +104,7 @@ BITS = {"oue": unary.oue(30, NANONATS), "rappor": unary.rappor(30, NANONATS), "e
 
 
 def honest_bits(decoder, p, n, batches, rng):
-    """Return (batches, k) exact counts of independent bits: a binomial for each bit and the people of each input."""
+    """Return exact counts of independent bits, (batches, k): a binomial for each bit and the people of each input."""
     people = rng.multinomial(n, p, batches)
     chances = np.array([decoder.forward(unit) for unit in np.eye(decoder.inputs)])
     return rng.binomial(people[:, :, None], chances).sum(axis=1)
@@ -114,8 +115,8 @@ def honest_bits(decoder, p, n, batches, rng):
 def test_honest_bits_raise_almost_no_alarm(channel, n):
     """At most 3 of 2,500 honest batches of bits, uniform, skewed or all of one value, raise an alarm.
 
-    There are two tests of alpha 1e-4 each: at most 1/2 an alarm is expected, and more than 3 have probability 2e-3. A
-    test that rejects one honest batch in 300 fails with probability 96%.
+    There are two tests of alpha 1e-4 each: at most 1/2 an alarm is expected, and more than 3 have probability 2e-3. If
+    the screen rejected one honest batch in 300, this function would fail with probability 96%.
     """
     rng, k, decoder = np.random.default_rng(13), channel.inputs, decoder_of(channel)
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]

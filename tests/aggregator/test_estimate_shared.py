@@ -21,7 +21,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.notions.classes import Classes
 from protocol.views import plain_views
-from tests.aggregator.terms import terms_of
+from tests.aggregator.campaigns import unsigned_campaign
 
 K, LEVELS = 6, (NANONATS // 2, 2 * NANONATS)
 CHANNELS = tuple(randomized_response(K, level) for level in LEVELS)
@@ -29,7 +29,7 @@ DECODERS = [decoder_of(channel) for channel in CHANNELS]
 EVEN = np.full(K, 1 / K)
 P = np.array([0.4, 0.25, 0.15, 0.1, 0.06, 0.04])
 SIZES = np.array([600, 400])
-TERMS = Campaign(
+CAMPAIGN = Campaign(
     "T", "Q?", "", "O", Values(tuple("abcdef")), Classes.of(tuple(map(Ldp, LEVELS))), "randomized-response",
     plain_views(Blocks(0, ((1, K), (2, K)), CHANNELS)), 0, 86400, 86400, 1, 1, "open", classes=("careful", "open"),
 )  # fmt: skip
@@ -77,12 +77,12 @@ def test_classes_with_equal_shares_have_less_error_and_their_coverage():
     for _ in range(400):
         tally = Tally.of(counts_of((P, P), SIZES, generator))
         try:
-            found = estimate(TERMS, tally, method="linear", pool="precision")
+            found = estimate(CAMPAIGN, tally, method="linear", pool="precision")
         except NotShared:
             refused += 1
             continue
         used += 1
-        equal = estimate(TERMS, tally, method="linear")
+        equal = estimate(CAMPAIGN, tally, method="linear")
         assert (found.pool, equal.pool) == ("precision", "equal")
         errors += [((one.raw - P) ** 2).sum() for one in (found, equal)]
         hits += (found.low <= P) & (found.high >= P)
@@ -95,8 +95,8 @@ def test_classes_that_differ_are_not_pooled_by_precision():
     """Pooling by precision is refused if the classes have different shares, and for campaigns without classes."""
     tally = Tally.of(counts_of((P, P[::-1]), 10 * SIZES, np.random.default_rng(1)))
     with pytest.raises(NotShared, match="different shares"):
-        estimate(TERMS, tally, pool="precision")
-    plain = terms_of(TERMS.domain, CHANNELS[0], LEVELS[0])
+        estimate(CAMPAIGN, tally, pool="precision")
+    plain = unsigned_campaign(CAMPAIGN.domain, CHANNELS[0], LEVELS[0])
     with pytest.raises(NotShared, match="this campaign has none"):
         estimate(plain, Tally.of(np.full(K, 100)), pool="precision")
 
@@ -128,7 +128,7 @@ closes = 2030-02-01
     row = json.loads(CliRunner().invoke(halftruth, [*words, "--json"]).stdout)[-1]
     counts = np.concatenate([np.rint(10**6 * one.forward(EVEN)) for one in DECODERS]).astype(np.int64)
     for pool, name in (("equal", "se"), ("precision", "se_precision")):
-        se = estimate(TERMS, Tally.of(counts), method="linear", pool=pool).se
+        se = estimate(CAMPAIGN, Tally.of(counts), method="linear", pool=pool).se
         assert row[name] == pytest.approx(np.sqrt((se**2).mean()), rel=1e-3)
     assert row["se_precision"] < 0.4 * row["se"]
     assert expected_errors(DECODERS)[0] == pytest.approx(

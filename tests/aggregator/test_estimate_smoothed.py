@@ -65,7 +65,7 @@ def test_merged_blocks_have_the_mean_rows_of_the_channel() -> None:
 
 @pytest.mark.parametrize("reports", [1, 2, 3])
 def test_three_reports_have_an_estimate(reports: int) -> None:
-    """Shares are not negative and sum to one for one to three reports, also if one half of the split is empty."""
+    """For one to three reports, shares are not negative and sum to one, even if one half of the split is empty."""
     decoder = decoder_of(wave(9, NANONATS))
     for first in range(decoder.features):
         counts = np.zeros(decoder.features, dtype=np.int64)
@@ -168,5 +168,5 @@ def test_a_hundred_thousand_numbers_are_decoded() -> None:
 def test_smoothing_of_other_channels_is_refused_with_an_alternative() -> None:
     """Smoothing needs outputs on the same line as the numbers; other channels are refused with an alternative
     method."""
-    with pytest.raises(MethodRefused, match="sent by a wave: for this channel use 'projection'"):
+    with pytest.raises(MethodRefused, match="sent by the wave mechanism: for this channel use 'projection'"):
         require_method("smooth", None, decoder_of(randomized_response(8, NANONATS)))

@@ -72,7 +72,7 @@ def subset(request):
 
 @functools.cache
 def bits(channel):
-    """Return (m, k) the bits of every word, the most significant first."""
+    """Return the bits of every word, (m, k), the most significant first."""
     words = np.arange(channel.outputs)[:, np.newaxis]
     return words >> np.arange(channel.inputs)[::-1] & 1
 

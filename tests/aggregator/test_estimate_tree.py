@@ -144,7 +144,7 @@ def test_districts_of_a_parent_without_people_have_no_share():
     assert project_inside(raw, np.zeros(4), parent, np.array([0.0, 1.0])).tolist() == pytest.approx([0, 0, 0.85, 0.15])
 
 
-def test_resolutions_that_cross_are_no_tree():
+def test_resolutions_that_cross_do_not_form_a_tree():
     """Rows and columns of a grid are not nested; squares are nested if one side divides the other, also at borders."""
     row, column = np.divmod(np.arange(12), 4)
     with pytest.raises(NotNested):

@@ -53,7 +53,7 @@ CROSSING = Districts(runs_of([x % 11 // 4 for x in range(77)]), ("west", "middle
 """Three stripes of four columns. They cross no square of 2 x 2 cells and every square of 3 x 3 cells."""
 
 
-def campaign(domain, *maps, weights=None, minimum=1):
+def unsigned_campaign(domain, *maps, weights=None, minimum=1):
     weights = weights or [1] * len(maps)
     views = tuple(
         View(weight, map_, projective(map_.inputs(domain), NANONATS))
@@ -64,16 +64,18 @@ def campaign(domain, *maps, weights=None, minimum=1):
     )
 
 
-def district(terms, view):
-    return np.array([view.map.input(terms.domain, x) for x in range(terms.domain.size)])
+def district(campaign, view):
+    return np.array([view.map.input(campaign.domain, x) for x in range(campaign.domain.size)])
 
 
-def counted(terms, people, numbers, rng=None):
+def counted(campaign, people, numbers, rng=None):
     """Return the tally of ``numbers`` people of each view, either drawn or the expected counts rounded to whole
     numbers."""
     parts = []
-    for view, n in zip(terms.views, numbers, strict=True):
-        distribution = decoder_of(view.channel).forward(np.bincount(district(terms, view), people, view.channel.inputs))
+    for view, n in zip(campaign.views, numbers, strict=True):
+        distribution = decoder_of(view.channel).forward(
+            np.bincount(district(campaign, view), people, view.channel.inputs)
+        )
         distribution /= distribution.sum()
         counts = np.round(n * distribution).astype(np.int64) if rng is None else rng.multinomial(n, distribution)
         parts.append(Tally.of(counts))
@@ -97,8 +99,8 @@ def test_every_resolution_is_unbiased(name):
     Cells without a view have no unbiased estimate, and are left out.
     """
     domain, *maps = CAMPAIGNS[name]
-    terms = campaign(domain, *maps)
-    found = estimate(terms, counted(terms, PEOPLE, [10**12] * len(maps)))
+    campaign = unsigned_campaign(domain, *maps)
+    found = estimate(campaign, counted(campaign, PEOPLE, [10**12] * len(maps)))
     for each in found.resolutions:
         if each.name != "1" or Identity() in maps:
             truth = np.bincount(each.districts, PEOPLE)
@@ -110,9 +112,9 @@ def test_every_resolution_is_unbiased(name):
 
 def test_shares_of_nested_resolutions_add_up():
     """The shares of a square's parts sum to the square's share and are in their intervals, for few and many people."""
-    terms = campaign(GRID, Coarse(4), Coarse(2), Identity())
+    campaign = unsigned_campaign(GRID, Coarse(4), Coarse(2), Identity())
     for n in (50, 5000):
-        found = estimate(terms, counted(terms, PEOPLE, [n, n, n], np.random.default_rng(n)))
+        found = estimate(campaign, counted(campaign, PEOPLE, [n, n, n], np.random.default_rng(n)))
         for each in found.resolutions:
             assert np.bincount(each.districts, found.share) == pytest.approx(each.share, abs=1e-12)
             assert (each.low <= each.share).all()
@@ -123,14 +125,14 @@ def test_shares_of_nested_resolutions_add_up():
 def test_a_view_that_crosses_the_others_has_a_separate_estimate():
     """Stripes that cross squares are estimated from their own survey and from the cells, and change no estimate of a
     cell."""
-    terms = campaign(GRID, Coarse(3), CROSSING, Identity())
-    tally = counted(terms, PEOPLE, [4000, 3000, 4000], np.random.default_rng(1))
-    found = estimate(terms, tally)
+    campaign = unsigned_campaign(GRID, Coarse(3), CROSSING, Identity())
+    tally = counted(campaign, PEOPLE, [4000, 3000, 4000], np.random.default_rng(1))
+    found = estimate(campaign, tally)
     stripes = next(each for each in found.resolutions if each.name == "districts")
-    alone = campaign(GRID, CROSSING)
+    alone = unsigned_campaign(GRID, CROSSING)
     own = estimate(alone, ViewsTally.of_parts(tally.parts[1:2], {}, None)).resolutions[0]
     assert (stripes.se < own.se).all()
-    two = campaign(GRID, Coarse(3), Identity())
+    two = unsigned_campaign(GRID, Coarse(3), Identity())
     without = estimate(two, ViewsTally.of_parts(tally.parts[::2], {}, None))
     assert found.raw.tolist() == without.raw.tolist()
 
@@ -138,12 +140,12 @@ def test_a_view_that_crosses_the_others_has_a_separate_estimate():
 def test_a_view_without_answers_is_left_out():
     """The districts of a view without reports are estimated from the other views; districts finer than every other view
     have no error."""
-    terms = campaign(GRID, Coarse(4), Coarse(2), Identity())
+    campaign = unsigned_campaign(GRID, Coarse(4), Coarse(2), Identity())
     rng = np.random.default_rng(2)
-    found = estimate(terms, counted(terms, PEOPLE, [4000, 0, 4000], rng))
+    found = estimate(campaign, counted(campaign, PEOPLE, [4000, 0, 4000], rng))
     assert any("24 squares of 2 x 2 cells" in warning and "left out" in warning for warning in found.warnings)
     assert not np.isnan(found.resolutions[1].raw).any()
-    found = estimate(terms, counted(terms, PEOPLE, [4000, 4000, 0], rng))
+    found = estimate(campaign, counted(campaign, PEOPLE, [4000, 4000, 0], rng))
     assert np.isnan(found.raw).all()
     assert np.bincount(found.resolutions[1].districts, found.share) == pytest.approx(found.resolutions[1].share)
     assert any("finest resolution" in warning for warning in found.warnings)
@@ -153,16 +155,16 @@ def test_a_view_without_answers_is_left_out():
 def test_resolutions_are_in_the_json():
     """In JSON "values" has the finest resolution, as in every campaign, and the coarser resolutions have their
     names."""
-    terms = campaign(GRID, Coarse(4), Coarse(2), Identity(), weights=[1, 1, 2])
-    found = estimate(terms, counted(terms, PEOPLE, [300, 300, 600], np.random.default_rng(3)), forged=7)
+    campaign = unsigned_campaign(GRID, Coarse(4), Coarse(2), Identity(), weights=[1, 1, 2])
+    found = estimate(campaign, counted(campaign, PEOPLE, [300, 300, 600], np.random.default_rng(3)), forged=7)
     document = found.as_json()
     assert [one["resolution"] for one in document["resolutions"]] == ["4", "2"]
     assert [len(one["values"]) for one in document["resolutions"]] == [6, 24]
     assert len(document["values"]) == 77
     assert set(document["values"][0]) == set(document["resolutions"][0]["values"][0])
-    assert document["resolutions"][0]["values"][0]["value"] == terms.views[0].map.label(GRID, 0)
+    assert document["resolutions"][0]["values"][0]["value"] == campaign.views[0].map.label(GRID, 0)
     assert document["devices"] == document["reports"] == 1200
-    channels = [decoder_of(view.channel).people_per_report for view in terms.views]
+    channels = [decoder_of(view.channel).people_per_report for view in campaign.views]
     assert document["influence"]["people_per_report"] == pytest.approx(
         max(4 * channels[0], 4 * channels[1], 2 * channels[2])
     )
@@ -173,14 +175,14 @@ def test_methods_that_need_one_channel_are_refused_for_views():
 
     Too few devices in all views together are refused.
     """
-    terms = campaign(GRID, Coarse(2), Identity(), minimum=100)
-    tally = counted(terms, PEOPLE, [50, 50], np.random.default_rng(5))
+    campaign = unsigned_campaign(GRID, Coarse(2), Identity(), minimum=100)
+    tally = counted(campaign, PEOPLE, [50, 50], np.random.default_rng(5))
     with pytest.raises(MethodRefused, match="projection or linear"):
-        estimate(terms, tally, method="em")
-    linear = estimate(terms, tally, method="linear")
+        estimate(campaign, tally, method="em")
+    linear = estimate(campaign, tally, method="linear")
     assert linear.share.tolist() == linear.raw.tolist()
     with pytest.raises(NotEnough):
-        estimate(terms, counted(terms, PEOPLE, [50, 45], np.random.default_rng(5)))
+        estimate(campaign, counted(campaign, PEOPLE, [50, 45], np.random.default_rng(5)))
 
 
 def test_the_share_of_a_range_uses_all_views():
@@ -189,44 +191,44 @@ def test_the_share_of_a_range_uses_all_views():
     Its interval contains the truth in at least 34 of 40 surveys; the seed is fixed. A range is a sum with weights 0 and
     1, and a single value is a sum with one weight. A failure means a wrong variance of a sum.
     """
-    terms = campaign(NUMBERS, Coarse(16), Coarse(4), Identity())
+    campaign = unsigned_campaign(NUMBERS, Coarse(16), Coarse(4), Identity())
     size = NUMBERS.size
     people = np.random.default_rng(6).dirichlet(np.full(size, 0.5))
     of_range = ((np.arange(size) >= 10) & (np.arange(size) < 37)).astype(float)
     truth = float(of_range @ people)
-    expected = weighted(terms, counted(terms, people, [10**12] * 3), of_range)
+    expected = weighted(campaign, counted(campaign, people, [10**12] * 3), of_range)
     assert expected.raw == pytest.approx(truth, abs=1e-6)
-    alone = campaign(NUMBERS, Identity())
+    alone = unsigned_campaign(NUMBERS, Identity())
     rng, held = np.random.default_rng(12), 0
     for _ in range(40):
-        tally = counted(terms, people, [1000, 1000, 1000], rng)
-        found = weighted(terms, tally, of_range)
+        tally = counted(campaign, people, [1000, 1000, 1000], rng)
+        found = weighted(campaign, tally, of_range)
         held += found.low <= truth <= found.high
         assert found.se < weighted(alone, tally.parts[2], of_range).se
     assert held >= 34
     one = np.zeros(size)
     one[7] = 1
-    cell, whole = weighted(terms, tally, one), estimate(terms, tally)
+    cell, whole = weighted(campaign, tally, one), estimate(campaign, tally)
     assert cell.raw == pytest.approx(whole.raw[7])
     assert cell.se == pytest.approx(whole.se[7], rel=0.03)
 
 
 def test_a_sum_finer_than_every_view_is_refused():
     """If all views are squares or coarser, a sum whose weights differ inside a square has no estimate."""
-    terms = campaign(GRID, Coarse(4), Coarse(2))
-    tally = counted(terms, PEOPLE, [1000, 1000], np.random.default_rng(1))
-    squares = district(terms, terms.views[0])
-    assert weighted(terms, tally, (squares == 2).astype(float)).se > 0
+    campaign = unsigned_campaign(GRID, Coarse(4), Coarse(2))
+    tally = counted(campaign, PEOPLE, [1000, 1000], np.random.default_rng(1))
+    squares = district(campaign, campaign.views[0])
+    assert weighted(campaign, tally, (squares == 2).astype(float)).se > 0
     with pytest.raises(NotInvertible, match="within a district"):
-        weighted(terms, tally, np.arange(77))
+        weighted(campaign, tally, np.arange(77))
 
 
-def covered(terms, people, numbers, surveys, seed):
+def covered(campaign, people, numbers, surveys, seed):
     """Return the coverage of each resolution's 95% intervals."""
     rng, total = np.random.default_rng(seed), sum(numbers)
     held = None
     for _ in range(surveys):
-        found = estimate(terms, counted(terms, people, rng.multinomial(total, np.array(numbers) / total), rng))
+        found = estimate(campaign, counted(campaign, people, rng.multinomial(total, np.array(numbers) / total), rng))
         parts = []
         for each in found.resolutions:
             truth = np.bincount(each.districts, people)
@@ -242,7 +244,7 @@ def test_intervals_have_their_coverage():
     All intervals of a resolution contain the truth in at least 26 surveys. The seed is fixed. A failure means that the
     stated errors are too small.
     """
-    held = covered(campaign(GRID, Coarse(4), Coarse(2), Identity()), PEOPLE, [600, 900, 1500], 30, 9)
+    held = covered(unsigned_campaign(GRID, Coarse(4), Coarse(2), Identity()), PEOPLE, [600, 900, 1500], 30, 9)
     assert (held[:, 0] > 0.93).all(), held
     assert (held[:, 1] > 0.86).all(), held
 
@@ -259,7 +261,7 @@ def test_intervals_have_their_coverage_long(name):
     domain, *maps = CAMPAIGNS.get(name, (NUMBERS, Coarse(16), Coarse(4), Identity()))
     people = np.random.default_rng(6).dirichlet(np.full(domain.size, 0.3))
     for n in (1000, 50_000):
-        held = covered(campaign(domain, *maps), people, [n // 4, n // 4, n // 2], 200, n)
+        held = covered(unsigned_campaign(domain, *maps), people, [n // 4, n // 4, n // 2], 200, n)
         assert (held[:, 0] > 0.93).all(), held
         assert (held[:, 1] > 0.91).all(), held
 
@@ -274,30 +276,30 @@ LIVED = np.random.default_rng(6).dirichlet(np.full(24, 0.5))
 
 def block():
     """A campaign of two resolutions with randomised response, whose decoder is fast."""
-    terms = campaign(BLOCK, Coarse(3), Identity(), weights=[2, 3])
-    views = (replace(one, channel=randomized_response(one.channel.inputs, NANONATS)) for one in terms.views)
-    return replace(terms, views=tuple(views))
+    campaign = unsigned_campaign(BLOCK, Coarse(3), Identity(), weights=[2, 3])
+    views = (replace(one, channel=randomized_response(one.channel.inputs, NANONATS)) for one in campaign.views)
+    return replace(campaign, views=tuple(views))
 
 
-def panel(terms, rng, devices, moves, both=0.8):
+def panel(campaign, rng, devices, moves, both=0.8):
     """Return tallies of two periods, and the true change of each cell.
 
     The devices keep their view, and repeat their output while their district stays the same. The fraction ``moves`` of
     all people move to the last cell. Nine in ten devices are in each period if ``both`` is 0.8.
     """
     view = rng.choice(
-        len(terms.views),
+        len(campaign.views),
         devices,
-        p=np.array([one.weight for one in terms.views]) / sum(one.weight for one in terms.views),
+        p=np.array([one.weight for one in campaign.views]) / sum(one.weight for one in campaign.views),
     )
     before = rng.choice(len(LIVED), devices, p=LIVED)
     after = np.where(rng.random(devices) < moves, len(LIVED) - 1, before)
     there, key = rng.random(devices), rng.integers(-(2**63), 2**63 - 1, devices)
     parts = []
-    for place, one in enumerate(terms.views):
+    for place, one in enumerate(campaign.views):
         distributions = np.array([decoder_of(one.channel).forward(unit) for unit in np.eye(one.channel.inputs)])
         distributions = np.cumsum(distributions / distributions.sum(axis=1, keepdims=True), axis=1)
-        was, now = (district(terms, one)[x] for x in (before, after))
+        was, now = (district(campaign, one)[x] for x in (before, after))
         first = (rng.random((devices, 1)) > distributions[was]).sum(axis=1)
         second = np.where(was == now, first, (rng.random((devices, 1)) > distributions[now]).sum(axis=1))
         parts.append([])
@@ -316,12 +318,12 @@ def test_intervals_of_a_change_have_their_coverage(moves):
     5,000 such tests; the coverage may be higher if very few devices have changed. The seed is fixed. A failure means
     that the errors of a change are too small.
     """
-    terms, rng = block(), np.random.default_rng(41)
+    campaign, rng = block(), np.random.default_rng(41)
     alone, together = [], []
     for _ in range(12):
-        tallies, change = panel(terms, rng, 1500, moves)
-        found = trend(SignedCampaign(terms, b"", b"", b""), SPANS, tallies).change
-        of_squares = np.bincount(district(terms, terms.views[0]), change)
+        tallies, change = panel(campaign, rng, 1500, moves)
+        found = trend(SignedCampaign(campaign, b"", b"", b""), SPANS, tallies).change
+        of_squares = np.bincount(district(campaign, campaign.views[0]), change)
         sides = [(found, change), (found.coarser[0], of_squares)]
         alone.append([((one.low <= truth) & (truth <= one.high)).mean() for one, truth in sides])
         together.append(
@@ -336,13 +338,13 @@ def test_a_change_of_a_square_is_significant_at_its_resolution():
 
     Changes of the square's cells sum to the square's change. The seed is fixed.
     """
-    terms, rng = block(), np.random.default_rng(45)
-    tallies, _ = panel(terms, rng, 1500, 0.3)
-    found = trend(SignedCampaign(terms, b"", b"", b""), SPANS, tallies).change
+    campaign, rng = block(), np.random.default_rng(45)
+    tallies, _ = panel(campaign, rng, 1500, 0.3)
+    found = trend(SignedCampaign(campaign, b"", b"", b""), SPANS, tallies).change
     (squares,) = found.coarser
-    np.testing.assert_allclose(np.bincount(district(terms, terms.views[0]), found.raw), squares.raw, atol=1e-12)
+    np.testing.assert_allclose(np.bincount(district(campaign, campaign.views[0]), found.raw), squares.raw, atol=1e-12)
     np.testing.assert_allclose(squares.after - squares.before, squares.raw, atol=1e-12)
-    last = terms.views[0].map.label(terms.domain, 3)
+    last = campaign.views[0].map.label(campaign.domain, 3)
     resolutions = found.as_json()["resolutions"]
     assert [one["resolution"] for one in resolutions] == ["3"]
     assert last in resolutions[0]["differ"]
@@ -358,12 +360,12 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
 
     The seed is fixed.
     """
-    terms, rng = replace(block(), closes=2 * 86_400), np.random.default_rng(45)
-    tallies, change = panel(terms, rng, 1500, 0.3)
-    signed = SignedCampaign(terms, b"", b"", b"")
+    campaign, rng = replace(block(), closes=2 * 86_400), np.random.default_rng(45)
+    tallies, change = panel(campaign, rng, 1500, 0.3)
+    signed = SignedCampaign(campaign, b"", b"", b"")
     found = trend(signed, SPANS, tallies, steps=True, truths=[LIVED, LIVED + change])
     squares = found.change.at("3")
-    last = terms.views[0].map.label(terms.domain, 3)
+    last = campaign.views[0].map.label(campaign.domain, 3)
     assert Place("3", 3) in foremost_places(found.change, 40)
     console = Console(width=160, record=True, file=io.StringIO())
     console.print(steps_table(found))
@@ -374,10 +376,10 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     assert [float(row["difference"]) for row in rows] == squares.raw.tolist()
     assert [float(row["to_raw"]) for row in rows] == squares.after.tolist()
     rows = [row for row in csv.DictReader(io.StringIO(trend_csv(found))) if row["resolution"] == "3"]
-    of_squares = np.bincount(district(terms, terms.views[0]), LIVED).tolist()
+    of_squares = np.bincount(district(campaign, campaign.views[0]), LIVED).tolist()
     assert [float(row["truth"]) for row in rows if row["periods"] == "0"] == of_squares
     assert [float(row["raw"]) for row in rows if row["periods"] == "1"] == squares.after.tolist()
-    text = page(found.latest, audit(terms), tallies[1], course=found)
+    text = page(found.latest, audit(campaign), tallies[1], course=found)
     section = text.split('id="course"')[1].split("</section>")[0]
     assert label(last) in section
     assert points(float(squares.raw[3]), 1)[:4] in section
@@ -387,16 +389,16 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
 
 
 def test_the_course_of_a_named_district_has_its_rows_only():
-    """The course and the change of one named square have its single intervals and no rows of other districts."""
-    terms, rng = block(), np.random.default_rng(45)
-    tallies, _ = panel(terms, rng, 1500, 0.3)
-    signed = SignedCampaign(terms, b"", b"", b"")
-    name = terms.views[0].map.label(terms.domain, 3)
-    place = place_of(terms, name)
+    """The trend and the change of one named square have its single intervals and no rows of other districts."""
+    campaign, rng = block(), np.random.default_rng(45)
+    tallies, _ = panel(campaign, rng, 1500, 0.3)
+    signed = SignedCampaign(campaign, b"", b"", b"")
+    name = campaign.views[0].map.label(campaign.domain, 3)
+    place = place_of(campaign, name)
     assert place == Place("3", 3)
-    assert place_of(terms, terms.domain.label(5)) == Place("1", 5)
+    assert place_of(campaign, campaign.domain.label(5)) == Place("1", 5)
     with pytest.raises(Failure, match=r"not an answer .*, and no district has this name"):
-        place_of(terms, "nowhere")
+        place_of(campaign, "nowhere")
     one, every = (trend(signed, SPANS, tallies, only=only) for only in (place, None))
     alone, among = (each.change.at("3") for each in (one, every))
     assert alone.simultaneous_low.tolist() == alone.low.tolist() == among.low.tolist()
@@ -410,23 +412,23 @@ def test_the_course_of_a_named_district_has_its_rows_only():
     text = console.export_text()
     assert name in text
     assert points(float(alone.raw[3]), 1)[:4] in text
-    answer = value_share(terms, tallies[0], 3, resolution="3")
+    answer = value_share(campaign, tallies[0], 3, resolution="3")
     assert answer.raw == pytest.approx(float(among.before[3]))
 
 
 def test_a_change_of_a_map_is_the_difference_of_its_estimates():
     """The change equals the difference computed by groups in the test; repeated outputs make it more precise, and
     unpaired errors add."""
-    terms, rng = block(), np.random.default_rng(42)
-    tallies, _ = panel(terms, rng, 3000, 0.01)
-    sides = [Side(str(at), terms, tally) for at, tally in enumerate(tallies)]
+    campaign, rng = block(), np.random.default_rng(42)
+    tallies, _ = panel(campaign, rng, 3000, 0.01)
+    sides = [Side(str(at), campaign, tally) for at, tally in enumerate(tallies)]
     paired, unpaired = difference(*sides, paired=True), difference(*sides)
     np.testing.assert_allclose(paired.raw, paired.after.raw - paired.before.raw, atol=1e-12)
     np.testing.assert_allclose(unpaired.se, np.hypot(paired.before.se, paired.after.se))
     assert (paired.high - paired.low < 0.7 * (unpaired.high - unpaired.low)).all()
-    sides = [TreeShares.of(terms, tally)[-1] for tally in tallies]
+    sides = [TreeShares.of(campaign, tally)[-1] for tally in tallies]
     for one, tally in zip(sides, tallies, strict=True):
-        passes, groups = Views.of(terms, tally.by_view).passes(), np.array(list(one.adds()))
+        passes, groups = Views.of(campaign, tally.by_view).passes(), np.array(list(one.adds()))
         np.testing.assert_allclose(groups.sum(axis=0), 0, atol=1e-12)
         own = [np.array(list(part.linear.adds())) for part in one._counted]
         for x in (0, 5, 23):
@@ -439,11 +441,11 @@ def test_a_change_of_a_map_is_the_difference_of_its_estimates():
 
 def test_no_device_moves_a_map_further_than_stated():
     """If one device changes to any other output in any view, no cell changes by more than ``furthest``."""
-    terms, rng = block(), np.random.default_rng(43)
-    tally = panel(terms, rng, 500, 0.0)[0][0]
-    bound, passes = TreeShares.of(terms, tally)[-1].furthest, Views.of(terms, tally.by_view).passes()
+    campaign, rng = block(), np.random.default_rng(43)
+    tally = panel(campaign, rng, 500, 0.0)[0][0]
+    bound, passes = TreeShares.of(campaign, tally)[-1].furthest, Views.of(campaign, tally.by_view).passes()
     most = np.zeros_like(bound)
-    for place, (view, part) in enumerate(zip(terms.views, tally.by_view, strict=True)):
+    for place, (view, part) in enumerate(zip(campaign.views, tally.by_view, strict=True)):
         decoder = decoder_of(view.channel)
         outputs = [decoder.invert(unit) / part.reports for unit in np.eye(view.channel.outputs)]
         cells = [passes.estimate(1, [one if at == place else None for at in (0, 1)], 0.0) for one in outputs]
@@ -455,14 +457,14 @@ def test_no_device_moves_a_map_further_than_stated():
 def test_a_change_needs_an_answer_at_the_finest_resolution():
     """If a period has no reports of the cells' view, there is no change of cells; other views may be without
     reports."""
-    terms, rng = block(), np.random.default_rng(44)
-    tallies, _ = panel(terms, rng, 500, 0.0)
+    campaign, rng = block(), np.random.default_rng(44)
+    tallies, _ = panel(campaign, rng, 500, 0.0)
     none = [
-        sent_once(np.zeros((0, view.channel.outputs), dtype=np.int64), [], np.array([], int)) for view in terms.views
+        sent_once(np.zeros((0, view.channel.outputs), dtype=np.int64), [], np.array([], int)) for view in campaign.views
     ]
-    side = Side("a", terms, tallies[0])
+    side = Side("a", campaign, tallies[0])
     for parts, fits in (((none[0], tallies[1].parts[1]), True), ((tallies[1].parts[0], none[1]), False)):
-        other = Side("b", terms, ViewsTally.of_parts(parts, {}, None))
+        other = Side("b", campaign, ViewsTally.of_parts(parts, {}, None))
         if fits:
             assert not np.isnan(difference(side, other, paired=True).low).any()
         else:

@@ -19,8 +19,8 @@ from protocol.channels import Wave
 from protocol.domain import Buckets, Values
 from protocol.exact import NANONATS
 from protocol.notions import Information, Ldp
+from tests.aggregator.campaigns import unsigned_campaign
 from tests.aggregator.matrix import dense
-from tests.aggregator.terms import terms_of
 from tests.families import CHANNELS
 
 WAVES = {name: channel for name, channel in CHANNELS.items() if isinstance(channel, Wave)}
@@ -92,8 +92,8 @@ def test_a_wave_is_nearer_than_a_channel_of_labels() -> None:
         _, channel = chosen(name, question)
         distribution = np.maximum(decoder_of(channel).forward(p), 0)
         distribution /= distribution.sum()
-        terms = terms_of(question.domain, channel)
-        found = [estimate(terms, Tally.of(generator.multinomial(n, distribution))) for _ in range(8)]
+        campaign = unsigned_campaign(question.domain, channel)
+        found = [estimate(campaign, Tally.of(generator.multinomial(n, distribution))) for _ in range(8)]
         distances.append(np.mean([np.abs(np.cumsum(one.share - p)).sum() / (k - 1) for one in found]))
         if name == "wave":
             assert {one.method for one in found} == {"smooth"}
@@ -114,8 +114,8 @@ def test_the_mean_is_unbiased_and_has_the_stated_error() -> None:
     numbers = [10 + 5 * x for x in range(k)]
     channel, p = wave(k, NANONATS), generator.dirichlet(np.ones(k))
     distribution, truth = decoder_of(channel).forward(p), float(p @ numbers)
-    terms = terms_of(Buckets.of(numbers), channel)
-    answers = [query.mean(terms, Tally.of(generator.multinomial(n, distribution))) for _ in range(400)]
+    campaign = unsigned_campaign(Buckets.of(numbers), channel)
+    answers = [query.mean(campaign, Tally.of(generator.multinomial(n, distribution))) for _ in range(400)]
     means, errors = np.array([one.raw for one in answers]), np.array([one.se for one in answers])
     assert np.mean(errors) == pytest.approx(means.std(), rel=0.2)
     assert abs(means.mean() - truth) < 4 * means.std() / 20

@@ -40,12 +40,12 @@ def written(folder: Path, families: str, draft: str = MANY, more: str = "") -> P
 def test_auto_chooses_among_the_families_of_the_devices(tmp_path: Path, draft: str, families: list[str]) -> None:
     """The campaign's channels, and those inside blocks, are of the listed families; a list of all families restricts
     nothing."""
-    terms = read_draft(written(tmp_path, json.dumps(families), draft))
-    used = {one.family for view in terms.views for one in (view.channel, *getattr(view.channel, "channels", ()))}
+    campaign = read_draft(written(tmp_path, json.dumps(families), draft))
+    used = {one.family for view in campaign.views for one in (view.channel, *getattr(view.channel, "channels", ()))}
     assert used - {"constant"} <= {name.strip().lower() for name in families}
     if len(families) == len(FAMILIES):
         (tmp_path / "plain.toml").write_text(draft, encoding="utf-8")
-        assert terms == read_draft(tmp_path / "plain.toml")
+        assert campaign == read_draft(tmp_path / "plain.toml")
 
 
 def test_the_draft_gets_the_best_mechanism_of_the_listed_families(tmp_path: Path) -> None:

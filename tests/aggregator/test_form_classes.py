@@ -107,18 +107,18 @@ def read(text: str) -> Campaign:
     return campaign_of(tomllib.loads(text, parse_float=Decimal), Path())
 
 
-def counted(terms: Campaign, seed: int, reports: int = 400) -> ViewsTally:
+def counted(campaign: Campaign, seed: int, reports: int = 400) -> ViewsTally:
     """Return arbitrary counts of outputs for each view and class."""
     rng = np.random.default_rng(seed)
-    sizes = [view.channel.outputs for view in terms.views]
+    sizes = [view.channel.outputs for view in campaign.views]
     parts = [Tally.of(rng.multinomial(reports, np.full(m, 1 / m)).astype(np.int64)) for m in sizes]
     return ViewsTally.of_parts(parts, {}, None)
 
 
 def test_a_view_contains_the_ordered_questions() -> None:
     """``ordered`` of each view contains the number question if the view asks it, and no other question."""
-    terms = read(FORM)
-    views = views_of(terms, counted(terms, 1))
+    campaign = read(FORM)
+    views = views_of(campaign, counted(campaign, 1))
     assert {view.questions for view in views} == {(0, 1), (0, 2), (1, 2)}
     assert all(view.ordered == {0} & set(view.questions) for view in views)
 
@@ -216,41 +216,44 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
 
     Unknown classes, a missing question, and classes in a campaign without classes are refused.
     """
-    terms, file = read(FORM + CLASSES), tmp_path / "people.csv"
+    campaign, file = read(FORM + CLASSES), tmp_path / "people.csv"
     file.write_text("age,class,vote,home,count\n20,guests,yes,a,3\n30,members,,b,2\n20,members,yes,a,4\n")
-    truth = read_truth(file, terms.domain, terms.classes)
+    truth = read_truth(file, campaign.domain, campaign.classes)
     assert (truth.counts, truth.places) == ((3, 2, 4), (1, 0, 0))
     assert truth.within(1).people == 3
     file.write_text("age,vote,home\n20,yes,a\n")
-    assert read_truth(file, terms.domain, terms.classes).places == ()
+    assert read_truth(file, campaign.domain, campaign.classes).places == ()
     for text, message in (
-        ("age,vote,home,class\n20,yes,a,strangers\n", "line 2: the campaign has no class 'strangers'"),
+        (
+            "age,vote,home,class\n20,yes,a,strangers\n",
+            "line 2: the cell of column class must be a class of the campaign: members, guests$",
+        ),
         ("age,vote,class\n20,yes,guests\n", "optionally a column class"),
     ):
         file.write_text(text)
         with pytest.raises(SheetError, match=message):
-            read_truth(file, terms.domain, terms.classes)
+            read_truth(file, campaign.domain, campaign.classes)
     file.write_text("age,vote,home,class\n20,yes,a,guests\n")
     with pytest.raises(SheetError, match="the campaign has no classes"):
-        read_truth(file, terms.domain)
+        read_truth(file, campaign.domain)
 
 
 # Estimates of a form by class
 
 
-def drawn(terms: Campaign, distribution: Floats, people: Sequence[int], rng: np.random.Generator) -> ViewsTally:
+def drawn(campaign: Campaign, distribution: Floats, people: Sequence[int], rng: np.random.Generator) -> ViewsTally:
     """Return drawn counts of the given number of people of each class, with answers from a distribution of age, vote
     and home."""
     parts = []
-    for view in terms.views:
+    for view in campaign.views:
         assert isinstance(view.map, Questions)
         asked = view.map.places
         table = distribution.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel()
         counts = []
         for place, n in enumerate(people):
-            channel = class_channels(view.channel, len(people))[place] if terms.classes else view.channel
+            channel = class_channels(view.channel, len(people))[place] if campaign.classes else view.channel
             chances = np.maximum(decoder_of(channel).forward(table), 0)
-            counts.append(rng.multinomial(n // len(terms.views), chances / chances.sum()))
+            counts.append(rng.multinomial(n // len(campaign.views), chances / chances.sum()))
         parts.append(Tally.of(np.concatenate(counts).astype(np.int64)))
     return ViewsTally.of_parts(parts, {}, None)
 
@@ -361,10 +364,10 @@ def test_equal_classes_seldom_have_a_significant_difference(surveys: int, least:
     """If classes are alike and questions independent, intervals and differences cover in at least ``least`` of the
     surveys.
 
-    The intervals are the simultaneous 95% intervals of each class, and those of the difference of classes. In each
-    class at most ``most`` tests of association reject, of one test a survey. With 40 surveys, correct intervals of one
-    kind fail with alpha = 0.004; the seed is fixed. A failure means that an interval is too narrow, or that the test of
-    association rejects too often.
+    The intervals are the simultaneous 95% intervals of each class, and those of the difference of classes. Each survey
+    has one test of association in each class; in each class at most ``most`` of these tests reject. With 40 surveys and
+    correct intervals, the test fails for one kind of interval with alpha = 0.004; the seed is fixed. A failure means
+    that an interval is too narrow, or that the test of association rejects too often.
     """
     made, rng = read(FORM + CLASSES), np.random.default_rng(10)
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
@@ -409,12 +412,12 @@ def test_a_class_with_few_devices_counts_among_the_simultaneous_differences() ->
 
 
 def twice(
-    terms: Campaign, distribution: Floats, people: int, changed: float, rng: np.random.Generator
+    campaign: Campaign, distribution: Floats, people: int, changed: float, rng: np.random.Generator
 ) -> list[ViewsTally]:
     """Return the counts of two periods by groups of devices; the fraction ``changed`` draws a new output in the
     second."""
     parts: list[list[Tally]] = [[], []]
-    for view in terms.views:
+    for view in campaign.views:
         assert isinstance(view.map, Questions)
         asked = view.map.places
         table, n = distribution.sum(axis=tuple(place for place in range(3) if place not in asked)).ravel(), people // 3
@@ -447,11 +450,11 @@ def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
     ``near`` of that of the estimated changes, and each is below 0.65 times that of two surveys without a common device.
     The seed is fixed. A failure means that repeated outputs are taken for new ones, or the reverse.
     """
-    terms, rng, spans = read(FORM), np.random.default_rng(11), [Span(0, 0), Span(1, 1)]
+    campaign, rng, spans = read(FORM), np.random.default_rng(11), [Span(0, 0), Span(1, 1)]
     raw, errors, held = [], [], []
     for _ in range(surveys):
         course = form_course(
-            spans, twice(terms, UNRELATED, 6_000, 0.2, rng), lambda tally: estimate_form(terms, tally, names)
+            spans, twice(campaign, UNRELATED, 6_000, 0.2, rng), lambda tally: estimate_form(campaign, tally, names)
         )
         change = course.change
         assert change is not None
@@ -460,17 +463,19 @@ def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
         errors.append(change.se)
         held.append((change.low <= 0) & (change.high >= 0))
         alone = np.hypot(*(found.shares.se for _, found in course.sides))
-        assert (change.se < 0.65 * alone).all(), "the expected factor is sqrt(.2) = .45"
+        assert (change.se < 0.65 * alone).all(), (
+            "the standard error of the change must be below 0.65 of that of separate devices; expected: sqrt(.2) = .45"
+        )
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(np.sqrt(np.mean(np.square(raw))), rel=near)
     assert least <= np.mean(held) <= 0.99
 
 
 def test_devices_that_repeat_everything_show_no_change() -> None:
     """If no output changes, the change and its standard error are zero, and the interval still has a width."""
-    terms = read(FORM)
-    tallies = twice(terms, UNRELATED, 6_000, 0.0, np.random.default_rng(12))
+    campaign = read(FORM)
+    tallies = twice(campaign, UNRELATED, 6_000, 0.0, np.random.default_rng(12))
     course = form_course(
-        [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(terms, tally, ["vote"]), steps=True
+        [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(campaign, tally, ["vote"]), steps=True
     )
     assert course.change is not None
     assert not course.change.raw.any()
@@ -482,10 +487,10 @@ def test_devices_that_repeat_everything_show_no_change() -> None:
 def test_the_change_of_weighted_shares_is_their_difference() -> None:
     """The change weighted to a known margin is the difference of the weighted shares, with the error of paired
     devices."""
-    terms, home = read(FORM), KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3))
-    tallies = twice(terms, UNRELATED, 30_000, 0.2, np.random.default_rng(13))
+    campaign, home = read(FORM), KnownMargin("home", 2, ("a", "b", "c"), np.array([0.4, 0.3, 0.3]), np.arange(3))
+    tallies = twice(campaign, UNRELATED, 30_000, 0.2, np.random.default_rng(13))
     course = form_course(
-        [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(terms, tally, ["vote"], margins=[home])
+        [Span(0, 0), Span(1, 1)], tallies, lambda tally: estimate_form(campaign, tally, ["vote"], margins=[home])
     )
     assert course.change is not None
     (_, first), (_, second) = course.sides
@@ -500,10 +505,12 @@ def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None
 
     Ends that are not two of the spans are refused before anything is estimated.
     """
-    terms, rng, spans = read(FORM), np.random.default_rng(14), [Span(0, 0), Span(1, 1), Span(2, 2)]
-    first, third = twice(terms, UNRELATED, 6_000, 0.2, rng)
-    second, _ = twice(terms, UNRELATED, 15, 0.2, rng)
-    course = form_course(spans, [first, second, third], lambda tally: estimate_form(terms, tally, ["vote"]), steps=True)
+    campaign, rng, spans = read(FORM), np.random.default_rng(14), [Span(0, 0), Span(1, 1), Span(2, 2)]
+    first, third = twice(campaign, UNRELATED, 6_000, 0.2, rng)
+    second, _ = twice(campaign, UNRELATED, 15, 0.2, rng)
+    course = form_course(
+        spans, [first, second, third], lambda tally: estimate_form(campaign, tally, ["vote"]), steps=True
+    )
     assert course.few == (spans[1],)
     assert_one_of_two(course)
 
@@ -511,7 +518,7 @@ def test_a_period_with_few_devices_counts_among_the_simultaneous_steps() -> None
         raise AssertionError("a period was estimated before the ends were checked")
 
     for ends in ((spans[0], Span(7, 7)), (spans[0], spans[0])):
-        with pytest.raises(ValueError, match="must be two different spans"):
+        with pytest.raises(ValueError, match="a change needs two different spans"):
             form_course(spans, [first, second, third], ask, ends=ends)
 
 
@@ -570,7 +577,9 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     assert lines[0].startswith("class,home_value,vote_value,estimate,")
     assert len(lines) == 1 + 2 * 6
     now = json.loads(printed(*words, "--question", "vote", "--by", "class", "--period", 1, "--json"))
-    assert now["classes"] == alone, "all latest answers are of this period"
+    assert now["classes"] == alone, (
+        "expected the classes of the whole campaign, because the latest period of every device is period 1"
+    )
     table = printed(*words, "--cross", "home,vote", "--by", "class")
     assert "guests less members" in table
     assert "members: " in table

@@ -110,10 +110,10 @@ def test_sentences_state_the_associations_that_can_be_found(tmp_path: Path) -> N
     assert few.sentences[0].startswith("With 400 people at 1 nat, no association of medium strength")
     assert "In 3 of them, even the strongest association cannot be distinguished from none." in few.sentences
     assert few.enough is not None
-    assert f"{in_nats(few.enough)} with this number of people" in few.sentences[-1]
+    assert f"{in_nats(few.enough)} with 400 people" in few.sentences[-1]
     at_that = planned(tmp_path, 400, epsilon=str(nats(few.enough)))
     assert sorted(table.detectable for table in at_that.tables)[1] <= MEDIUM, (
-        "the second of three tables is not detectable"
+        "at the stated level, the second easiest of three tables must be detectable at medium strength"
     )
     many = planned(tmp_path, 10**7)
     assert many.sentences == [
@@ -123,6 +123,22 @@ def test_sentences_state_the_associations_that_can_be_found(tmp_path: Path) -> N
     assert many.enough is None
     alone = replace(many, tables=())
     assert alone.sentences == ["No device is asked two questions, so no association can be found."]
+
+
+def test_sentences_of_a_single_pair_name_its_questions(tmp_path: Path) -> None:
+    """If one pair is asked together, the sentences name its two questions, and state one number of people."""
+    few, many = planned(tmp_path, 400), planned(tmp_path, 10**7)
+    table = few.tables[0]
+    names = " and ".join(table.names)
+    medium = f"association of medium strength (Cramer's V 0.3) can be found between {names}."
+    assert few.enough is not None
+    assert replace(few, tables=(table,)).sentences == [
+        f"With 400 people at 1 nat, no {medium}",
+        "Even the strongest association cannot be distinguished from none.",
+        f"An association of medium strength needs {table.people:,} people, or {in_nats(few.enough)} with 400 people.",
+    ]
+    one = replace(many, tables=many.tables[:1])
+    assert one.sentences == [f"With 10,000,000 people at 1 nat, an {medium}"]
 
 
 def test_the_command_prints_a_plan_of_a_form(tmp_path: Path) -> None:

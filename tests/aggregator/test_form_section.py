@@ -52,15 +52,18 @@ def drafted(folder: Path, questions: str = FORM, more: str = "", tail: str = TAI
 def test_the_views_are_the_pairs_of_the_draft(tmp_path: Path, analysis: str, asked: list[tuple[int, ...]]) -> None:
     """The views are all pairs, the pairs of the listed tables, or the outcome with each other question.
 
-    A question in no pair has a view alone. Each view has the inputs of its questions and the whole level.
+    A question in no pair has a view alone. Each view has the inputs of its questions, and its channel has the draft's
+    level: the level is not divided among views.
     """
-    terms = read_draft(drafted(tmp_path, more=analysis))
-    assert isinstance(terms.domain, Form)
-    assert [view.map for view in terms.views] == list(map(Questions, asked))
-    assert [view.channel.inputs for view in terms.views] == [view.map.inputs(terms.domain) for view in terms.views]
-    assert all(0.99e9 < found.audited <= 10**9 for found in terms.view_certificates)
-    assert terms.question == "Age?\nVote?\nWork?"
-    assert all("an equal share" not in finding for finding in lint(terms))
+    campaign = read_draft(drafted(tmp_path, more=analysis))
+    assert isinstance(campaign.domain, Form)
+    assert [view.map for view in campaign.views] == list(map(Questions, asked))
+    assert [view.channel.inputs for view in campaign.views] == [
+        view.map.inputs(campaign.domain) for view in campaign.views
+    ]
+    assert all(0.99e9 < found.audited <= 10**9 for found in campaign.view_certificates)
+    assert campaign.question == "Age?\nVote?\nWork?"
+    assert all("an equal share" not in finding for finding in lint(campaign))
 
 
 @pytest.mark.parametrize(
@@ -110,16 +113,17 @@ values = { yes = "ja", no = "nein" }
 def test_questions_are_translated_by_name(tmp_path: Path) -> None:
     """Translated texts, values and units are in the form's order, whatever their order in the draft.
 
-    Texts that a translation omits stay in the campaign's language, and other languages show that language.
+    A text that a translation omits is shown in the campaign's language, and so are all texts if there is no translation
+    into the reader's language.
     """
     aged = FORM.replace("high = 19", 'high = 19\nunit = "years"')
-    terms = read_draft(in_german(tmp_path, GERMAN, aged))
-    translated = terms.domain_in("de")
+    campaign = read_draft(in_german(tmp_path, GERMAN, aged))
+    translated = campaign.domain_in("de")
     assert [one.text for one in translated.questions] == ["Alter?", "Gewählt?", "Arbeit?"]
     assert [one.domain.named for one in translated.questions] == [
         ("Jahre",), ("nein", "ja"), ("keine", "Arbeit"),
     ]  # fmt: skip
-    assert terms.domain_in("fr") is terms.domain_in() is terms.domain
+    assert campaign.domain_in("fr") is campaign.domain_in() is campaign.domain
     part = read_draft(in_german(tmp_path, GERMAN.replace('unit = "Jahre"\n', ""), aged)).domain_in("de")
     assert part.named == ("years", "nein", "ja", "keine", "Arbeit")
     none = re.sub("(values|unit) = .*", "", GERMAN)
@@ -187,7 +191,8 @@ def test_a_question_in_no_pair_keeps_all_its_numbers(tmp_path: Path) -> None:
 def test_a_number_in_a_pair_gets_a_longer_step(
     tmp_path: Path, entry: str, reports: int, epsilon: str, high: int, step: int
 ) -> None:
-    """A number in a pair has the most values, 3 to 16, at which the error of a cell is below 1 / number of cells.
+    """A number in a pair gets the largest number of values, from 3 to 16, for which the standard error of a cell is
+    below 1 / number of cells.
 
     The author may set the number of values instead. The highest answer stays a value, and the campaign reports the
     choice.
@@ -198,18 +203,18 @@ def test_a_number_in_a_pair_gets_a_longer_step(
         f'[analysis]\nreports = {reports}\ntables = [["age", "vote"], ["age", "work"]]\n',
         TAIL.replace("1.0", epsilon),
     )
-    terms = read_draft(draft)
-    assert isinstance(terms.domain, Form)
-    age = terms.domain.questions[0]
+    campaign = read_draft(draft)
+    assert isinstance(campaign.domain, Form)
+    age = campaign.domain.questions[0]
     assert age.domain == NumberRange.of(17, high, step)
-    notes = read_bins(draft, terms.domain)
+    notes = read_bins(draft, campaign.domain)
     chosen = step > 1 and "bins" not in entry
     assert len(notes) == chosen
     if not chosen:
         return
-    assert f"reduced to {age.domain.size}, 17 to {high} in steps of {step}" in notes[0]
-    for view in terms.views:
-        cells = view.map.inputs(terms.domain)
+    assert f"reduced to {age.domain.size} (17 to {high} in steps of {step})" in notes[0]
+    for view in campaign.views:
+        cells = view.map.inputs(campaign.domain)
         decoder = decoder_of(view.channel)
         variance = decoder.variances(decoder.forward(np.full(cells, 1 / cells))).mean()
         held = math.sqrt(variance / (reports / 2)) <= 1 / cells
@@ -227,9 +232,9 @@ def test_a_form_is_refused_without_ldp_and_as_a_single_question(tmp_path: Path) 
 
 def test_a_form_of_one_pair_is_linted(tmp_path: Path) -> None:
     """A form of one pair has a single view, and lint reads it and warns that the campaign has no address."""
-    terms = read_draft(drafted(tmp_path, AGE + QUESTION.format("vote", "Vote")))
-    assert len(terms.views) == 1
-    assert any("address" in warning for warning in lint(terms))
+    campaign = read_draft(drafted(tmp_path, AGE + QUESTION.format("vote", "Vote")))
+    assert len(campaign.views) == 1
+    assert any("address" in warning for warning in lint(campaign))
 
 
 def test_simulated_reports_of_a_form_are_counted_by_view(tmp_path: Path) -> None:
@@ -241,15 +246,15 @@ def test_simulated_reports_of_a_form_are_counted_by_view(tmp_path: Path) -> None
     signed = open_campaign(data, [KEY.public])
     people = tmp_path / "people.csv"
     people.write_text("vote,age,work,count\nyes,,no,150\nno,18,yes,50\nyes,17,no,100\nno,18,yes,50\n")
-    truth = read_truth(people, signed.terms.domain)
+    truth = read_truth(people, signed.campaign.domain)
     assert (truth.counts, truth.people) == ((150, 100, 100), 350)
     assert truth.answers[0] == {"age": None, "vote": "yes", "work": "no"}
-    [sent] = population(signed.terms, signed.id, truth, 0, seed=1)
+    [sent] = population(signed.campaign, signed.id, truth, 0, seed=1)
     assert sent.people == 350
     study = Study.create(tmp_path / "study")
     study.import_campaign(data, [KEY.public], "form")
     (tmp_path / "batch.htr").write_bytes(sent.reports)
-    result = ingest(study, [tmp_path / "batch.htr"], now=signed.terms.opens + 60)
+    result = ingest(study, [tmp_path / "batch.htr"], now=signed.campaign.opens + 60)
     tally = study.tally(signed)
     assert (result.accepted, tally.reports) == (350, 350)
 
@@ -267,9 +272,12 @@ def test_simulated_reports_of_a_form_are_counted_by_view(tmp_path: Path) -> None
         ("vote,age,work\nyes,17,no\n,17,no\n", "line 3"),
         (
             "vote,age,work\nyes,99,no\n",
-            "line 2: question 'age': '99' is not an answer to the question: the number lies",
+            "line 2: question 'age': the cell is not an answer to the question: the number lies",
         ),
-        ("vote,age,work\nyess,17,no\n", "line 2: question 'vote': 'yess' is not one of .*; did you mean 'yes'"),
+        (
+            "vote,age,work\nyess,17,no\n",
+            "line 2: question 'vote': the cell is not one of .* values: expected 'no', 'yes'$",
+        ),
         ("vote,age,work,count\nyes,17,no,1.5\n", "whole number"),
         ("vote,age,work\n", "has no people"),
     ],

@@ -44,22 +44,22 @@ TRUTH = np.array([[[0.10, 0.10], [0.15, 0.05], [0.03, 0.02]], [[0.02, 0.03], [0.
 ASKED = ((0, 1), (0, 2), (1,))
 
 
-def campaign(level: int = 3 * NANONATS) -> SignedCampaign:
+def signed_campaign(level: int = 3 * NANONATS) -> SignedCampaign:
     """A form in which a device is asked one of two pairs of questions, or one question."""
     sizes = [question.size for question in FORM.questions]
     views = tuple(
         View(1, Questions(asked), randomized_response(int(np.prod([sizes[q] for q in asked])), level))
         for asked in ASKED
     )
-    terms = fleet.campaign().terms
-    terms = replace(terms, domain=FORM, views=views, notion=Ldp(level), title="Form", minimum_reports=20)
-    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    campaign = fleet.campaign().campaign
+    campaign = replace(campaign, domain=FORM, views=views, notion=Ldp(level), title="Form", minimum_reports=20)
+    return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
 
 
-def tally_of(terms: Campaign, n: int) -> ViewsTally:
+def tally_of(campaign: Campaign, n: int) -> ViewsTally:
     """Return the expected counts of ``n`` people for each view."""
     parts = []
-    for view, asked in zip(terms.views, ASKED, strict=True):
+    for view, asked in zip(campaign.views, ASKED, strict=True):
         shares = TRUTH.sum(axis=tuple(q for q in range(3) if q not in asked)).ravel()
         distribution = decoder_of(view.channel).forward(shares)
         parts.append(Tally.of(np.round(n * distribution / distribution.sum()).astype(np.int64)))
@@ -68,20 +68,22 @@ def tally_of(terms: Campaign, n: int) -> ViewsTally:
 
 def test_a_question_has_shares_of_those_who_answered_it() -> None:
     """The shares of a question are those of the people who answered it, from all views that contain it."""
-    terms = campaign().terms
-    found = estimate_form(terms, tally_of(terms, 10**7), ["vote"])
+    campaign = signed_campaign().campaign
+    found = estimate_form(campaign, tally_of(campaign, 10**7), ["vote"])
     vote = TRUTH.sum(axis=(0, 2))
     assert found.labels == (("no",), ("yes",))
     assert np.allclose(found.shares.raw, vote[:2] / vote[:2].sum(), atol=1e-4)
     assert found.skipping == ("vote",)
-    assert found.reports == pytest.approx(2 * 10**7, abs=20), "the question is in two views"
+    assert found.reports == pytest.approx(2 * 10**7, abs=20), (
+        "expected 10 million reports from each of the two views with the question"
+    )
 
 
 @pytest.mark.parametrize("names", [("town", "vote"), ("vote", "town"), ("town", "pet")])
 def test_a_table_has_the_requested_order(names: tuple[str, str]) -> None:
     """A table has the requested order of questions, and its cells and the shares within each row are the true ones."""
-    terms = campaign().terms
-    found = estimate_form(terms, tally_of(terms, 10**7), names)
+    campaign = signed_campaign().campaign
+    found = estimate_form(campaign, tally_of(campaign, 10**7), names)
     places = [FORM.places[name] for name in names]
     table = np.moveaxis(TRUTH, places, (0, 1)).sum(axis=2)
     table = table[tuple(slice(FORM.questions[place].domain.size) for place in places)]
@@ -104,18 +106,18 @@ def test_a_table_has_the_requested_order(names: tuple[str, str]) -> None:
 
 def test_questions_without_a_joint_estimate_are_refused_with_a_message() -> None:
     """An unknown or repeated question, two questions that no device gets together, and too few devices are refused."""
-    terms = campaign().terms
-    whole, few = tally_of(terms, 1000), tally_of(terms, 15)
+    campaign = signed_campaign().campaign
+    whole, few = tally_of(campaign, 1000), tally_of(campaign, 15)
     with pytest.raises(NotOfForm, match="town, vote, pet"):
-        estimate_form(terms, whole, ["towns"])
+        estimate_form(campaign, whole, ["towns"])
     with pytest.raises(NotOfForm, match="two different"):
-        estimate_form(terms, whole, ["town", "town"])
+        estimate_form(campaign, whole, ["town", "town"])
     with pytest.raises(NotAsked, match="both"):
-        estimate_form(terms, whole, ["vote", "pet"])
+        estimate_form(campaign, whole, ["vote", "pet"])
     with pytest.raises(NotEnough):
-        estimate_form(terms, few, ["town", "pet"])
-    assert estimate_form(terms, few, ["town"]).reports >= 20, (
-        "the two views of the question have enough devices together"
+        estimate_form(campaign, few, ["town", "pet"])
+    assert estimate_form(campaign, few, ["town"]).reports >= 20, (
+        "the two views of the question must have enough devices together"
     )
 
 
@@ -140,13 +142,13 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
     shares and single periods are shown. Options that exclude each other are usage errors.
     """
 
-    signed, people = campaign(), 240
+    signed, people = signed_campaign(), 240
     study, batch, rng = fleet.study(tmp_path / "study", signed, range(people)), [], np.random.default_rng(1)
     for number in range(people):
-        view = signed.terms.views[signed.view_of(device(number, signed).public)]
+        view = signed.campaign.views[signed.view_of(device(number, signed).public)]
         x = int(rng.choice(TRUTH.size, p=TRUTH.ravel() / TRUTH.sum()))
         output = view.channel.sample(view.map.input(FORM, x), rng.bytes(view.channel.rand_bytes))
-        packed = pack([output], signed.terms.output_bits)
+        packed = pack([output], signed.campaign.output_bits)
         batch.append(Report(signed.id, 0, 0, 1, packed).seal(device(number, signed)))
     file = tmp_path / "batch.htr"
     file.write_bytes(b"".join(batch))
@@ -208,7 +210,7 @@ def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None
         assert f'id="table-{x}-{y}"' in text
         for row in found.rows:
             assert f"{100 * row['estimate']:.1f}%<small>{100 * row['low']:.1f}% to {100 * row['high']:.1f}%" in text
-    assert "table-vote-pet" not in text, "a table of two questions that no device answers together"
+    assert "table-vote-pet" not in text, "the page shows a table of two questions that no device answers together"
     assert "weighted by town" in text
     assert "Known shares of the population by town" in text
     printed(*words, "--report", tmp_path / "no.html", "--format", "json", code=2)

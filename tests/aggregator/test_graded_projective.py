@@ -108,8 +108,8 @@ def test_the_fast_decoder_is_the_dense_one(channel, balanced):
 def test_intervals_have_their_coverage(name, reports):
     """The coverage of the 95% interval of each value is at least 92.5% over 1,000 surveys of a random distribution.
 
-    The numbers of reports are small and large. An interval with a coverage of 95% fails with alpha = 3e-4; the seed is
-    fixed. A failure means that the intervals are too narrow.
+    The numbers of reports are small and large. With a coverage of exactly 95% the test fails with alpha = 3e-4; the
+    seed is fixed. A failure means that the intervals are too narrow.
     """
     channel = CHANNELS[name]
     decoder, rng = decoder_of(channel), np.random.default_rng(4)
@@ -230,13 +230,13 @@ def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path
     people contain their shares. The seed is fixed; at most one seed in a thousand would fail.
     """
     text = DRAFT.format(values=[f"v{x}" for x in range(1000)])
-    terms = campaign_of(tomllib.loads(text, parse_float=Decimal), Path())
-    assert (terms.mechanism, terms.channel.family, terms.channel.output_bits) == ("graded", "graded", 11)
-    signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
-    assert 1 < audit(terms, ask(terms)).as_json()["levels"]["ldp"] <= 2
+    campaign = campaign_of(tomllib.loads(text, parse_float=Decimal), Path())
+    assert (campaign.mechanism, campaign.channel.family, campaign.channel.output_bits) == ("graded", "graded", 11)
+    signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
+    assert 1 < audit(campaign, ask(campaign)).as_json()["levels"]["ldp"] <= 2
     dice = simulation.dice(2, 0)
     with Device.open(
-        ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=lambda: terms.opens, urandom=dice
+        ":memory:", [AUTHOR.public], BudgetPolicy(lifetime=100), clock=lambda: campaign.opens, urandom=dice
     ) as device:
         campaign_id = device.join(signed.data).campaign_id
         device.consent(campaign_id)
@@ -245,9 +245,9 @@ def test_a_draft_in_classes_gets_graded_response_and_a_correct_estimate(tmp_path
     study = Study.create(tmp_path / "study")
     study.import_campaign(signed.data, [AUTHOR.public], "words")
     truth = Truth(("v0", "v500"), (240, 160))
-    sent = simulation.population(terms, signed.id, truth, 0, 1, 1)
+    sent = simulation.population(campaign, signed.id, truth, 0, 1, 1)
     (tmp_path / "all.htr").write_bytes(b"".join(part.reports for part in sent))
-    assert ingest(study, [tmp_path / "all.htr", tmp_path / "one.htr"], now=terms.opens).accepted == 401
+    assert ingest(study, [tmp_path / "all.htr", tmp_path / "one.htr"], now=campaign.opens).accepted == 401
     found = estimate(signed, study.tally(signed), confidence=0.999)
     for x, share in ((0, 241 / 401), (500, 160 / 401), (7, 0)):
         assert found.simultaneous_low[x] <= share <= found.simultaneous_high[x]

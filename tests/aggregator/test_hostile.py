@@ -75,7 +75,7 @@ FLOODS: dict[str, tuple[Callable[[random.Random, int], bytes], str]] = {
     "enrolments": (enrolments, "bad-signature"),
 }
 LONG = "scraps"
-"""The flood of the long form only: test_intake_framing has short tests of the time and memory that garbage takes."""
+"""The flood of the long test only; test_intake_framing has short tests of the time and memory that garbage takes."""
 
 
 def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, float]:
@@ -125,7 +125,7 @@ def test_a_key_counts_for_at_most_its_quota(tmp_path):
     study = fleet.study(tmp_path / "study", PLAIN, range(2))
     rng = random.Random(3)
     key = device(0, PLAIN)
-    bits = PLAIN.terms.channel.output_bits
+    bits = PLAIN.campaign.channel.output_bits
     sent = []
     for _ in range(3_000):
         outputs = [rng.randrange(16) for _ in range(rng.choice([1, 1, 2, 3, 4, 9]))]
@@ -148,7 +148,7 @@ def test_every_forged_key_counts_as_a_person_if_any_key_is_accepted(tmp_path):
     data = [enrolment(n, OPEN) + report(n, OPEN, n % 16) for n in range(100)]
     for number in range(300):
         key = SigningKey.for_campaign(b"forger" + number.to_bytes(26, "big"), OPEN.id)
-        sealed = Report(OPEN.id, 0, 0, 1, pack([5], OPEN.terms.channel.output_bits)).seal(key)
+        sealed = Report(OPEN.id, 0, 0, 1, pack([5], OPEN.campaign.channel.output_bits)).seal(key)
         data.append(Enrolment(OPEN.id, key.public).seal(key) + sealed)
     file = tmp_path / "flood.htr"
     file.write_bytes(b"".join(data))

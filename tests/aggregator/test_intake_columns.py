@@ -38,20 +38,26 @@ def payloads(draw: st.DrawFn) -> bytes:
     return bytes(data[: draw(st.sampled_from([len(data), len(data), len(data) - 1]))])
 
 
-def forms(value: int, marks: dict[int, int]) -> list[bytes]:
+def encodings(value: int, marks: dict[int, int]) -> list[bytes]:
     """Return the encodings of a number in each width that is large enough for it."""
     return [bytes([mark]) + value.to_bytes(width, "big") for mark, width in marks.items() if value < 256**width]
 
 
-def every_form() -> list[bytes]:
+def payloads_in_every_encoding() -> list[bytes]:
     """Return report payloads whose integers and length have every possible encoding, the shortest and longer ones."""
     found = []
     for value in (1, 127, 128, 255, 256, 65535, 65536, 2**32 - 1):
         short = codec.encode(value)
-        for form in {short, *forms(value, {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8})}:
-            found += [form + b"\x01\x01\xc4\x01.", b"\x01" + form + b"\x01\xc4\x01.", b"\x01\x01" + form + b"\xc4\x01."]
+        for encoding in {short, *encodings(value, {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8})}:
+            found += [
+                encoding + b"\x01\x01\xc4\x01.",
+                b"\x01" + encoding + b"\x01\xc4\x01.",
+                b"\x01\x01" + encoding + b"\xc4\x01.",
+            ]
     for length in (0, 1, 255, 256, 65000):
-        found += [b"\x01\x01\x01" + form + bytes(length) for form in forms(length, {0xC4: 1, 0xC5: 2, 0xC6: 4})]
+        found += [
+            b"\x01\x01\x01" + encoding + bytes(length) for encoding in encodings(length, {0xC4: 1, 0xC5: 2, 0xC6: 4})
+        ]
     return [b"\x95\xc4\x10" + bytes(16) + fields for fields in found]
 
 
@@ -67,7 +73,7 @@ def laid_out(parts: list[bytes]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @given(st.lists(payloads(), min_size=1, max_size=8))
-@example(every_form())
+@example(payloads_in_every_encoding())
 def test_columns_equal_the_decoded_reports(parts):
     """A payload is refused if and only if Report.decode refuses it, and all others are read as by Report.decode."""
     found = columns.reports(*laid_out(parts))
@@ -103,7 +109,7 @@ def test_outputs_equal_the_unpacked_reports(bits, count, data):
             assert tuple(values[row]) == expected
 
 
-def test_integers_that_are_no_outputs_of_the_channel_are_refused():
+def test_integers_that_are_not_outputs_of_the_channel_are_refused():
     """All of a channel's outputs are accepted; larger integers with as many bits are refused."""
     channel = RandomizedResponse(5, (2**64 // 6,))
     buffer, start, end = laid_out([bytes([y << 5]) for y in range(8)])

@@ -174,14 +174,14 @@ def test_a_prior_declared_after_a_revocation_is_used(study):
     """If a key is revoked from a later period on and then enrols with a prior, its reports are decoded with that
     prior."""
     notion = OwnPrior(exact.NANONATS, 16)
-    terms = replace(
-        OPEN.terms,
+    campaign = replace(
+        OPEN.campaign,
         notion=notion,
         views=plain_views(notion.channel_of(notion.uniform)),
         mechanism="lip",
         answers_per_period=1,
     )
-    own = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    own = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
     study.import_campaign(own.data, [AUTHOR.public], "own")
     declared = tuple(range(1, 17))
     named = Enrolment(own.id, device(0, own).public, declared).seal(device(0, own))
@@ -225,8 +225,8 @@ def test_counted_outputs_of_revoked_keys_are_reported(study):
     ],
 )
 def test_reports_may_be_a_period_ahead_and_any_time_late(study, now, period, accepted):
-    """Reports of the next period are accepted, of the one after refused as early. Before the campaign opens, the
-    next period is the first."""
+    """Reports of the next period are accepted; reports of the period after it are refused as early. Before the campaign
+    opens, the next period is the first."""
     result = take(study, report(0, PLAIN, period=period), now)
     assert result.rejected == ({} if accepted else {"early": 1})
 
@@ -250,7 +250,7 @@ def test_an_envelope_of_a_changed_kind_is_refused(study):
     bodies = {
         Kind.REPORT: Report(OPEN.id, 0, 0, 1, b"\x00").encode(),
         Kind.ENROLMENT: Enrolment(OPEN.id, device(1, OPEN).public).encode(),
-        Kind.CAMPAIGN: encode_campaign(OPEN.terms),
+        Kind.CAMPAIGN: encode_campaign(OPEN.campaign),
     }
     study.enrol(enrolment(1, OPEN))
     passed_off = []
@@ -351,7 +351,7 @@ def test_campaigns_of_enrolled_keys_take_no_keys_from_uploads(study):
 def test_enrolments_that_fail_are_counted(study):
     """An invalid enrolment is refused as malformed, of an unknown campaign or badly signed.
 
-    A weak key counts as badly signed, and a key under the id of another one as malformed.
+    A key of small order counts as badly signed, and a key under the id of another one as malformed.
     """
     good = enrolment(0, OPEN)
     key = device(0, OPEN)

@@ -87,7 +87,7 @@ def test_remembered_signatures_change_no_result(study, tmp_path, verified_now, c
     """After any enrolment, revocation or import, and at any time, counts are those of a study without the record of
     signatures.
 
-    The short form has every change at one time, and every time without a change; the long form has all combinations.
+    The short test has every change at one time, and every time without a change; the long test has all combinations.
     """
     file = tmp_path / "batch.htr"
     file.write_bytes(everything())
@@ -174,7 +174,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
     assert verified_now[0]
 
 
-def test_a_truncated_record_is_read_and_a_missing_folder_is_no_error(tmp_path):
+def test_a_truncated_record_is_read_and_a_missing_folder_is_not_an_error(tmp_path):
     """The complete lines of a record that a crash truncated are read; without a folder the record is in memory only."""
     digests = [bytes([n]) * 32 for n in range(3)]
     Verified.of(tmp_path).add(digests[:2])

@@ -121,7 +121,8 @@ def test_a_killed_ingest_is_completed_by_the_next(tmp_path):
 @pytest.mark.long
 def test_an_ingest_killed_anywhere_is_completed_by_the_next(tmp_path):
     """After kill -9 at 60 moments of an ingest, a second run counts every report once."""
-    # Most of the kills come before the end. If the machine was busy only while the first run was measured, many do not.
+    # Usually most kills come before the ingest has ended. If the machine was busy only during the first, measured run,
+    # far fewer do; so the limit is low.
     assert killed_and_repeated(tmp_path, 60) >= 10
 
 

@@ -33,13 +33,13 @@ BUNDLES = campaign(300, answers=64, title="Bundles")
 WORDS = open_campaign(
     seal_campaign(
         replace(
-            campaign(11, answers=3, title="Words").terms, views=plain_views(unary.oue(11, NANONATS)), mechanism="oue"
+            campaign(11, answers=3, title="Words").campaign, views=plain_views(unary.oue(11, NANONATS)), mechanism="oue"
         ),
         AUTHOR,
     ),
     [AUTHOR.public],
 )
-PADDING = 16 - WORDS.terms.channel.output_bits
+PADDING = 16 - WORDS.campaign.channel.output_bits
 CAMPAIGNS = {"education": PLAIN, "bundles": BUNDLES, "words": WORDS}
 
 
@@ -58,11 +58,11 @@ def prepared(tmp_path_factory):
 def reports(draw: st.DrawFn) -> tuple[bytes, Report]:
     """A report of any campaign, with valid outputs or with arbitrary bits and length."""
     signed = draw(st.sampled_from(list(CAMPAIGNS.values())))
-    terms = signed.terms
-    count = draw(st.integers(1, min(terms.answers_per_period, 9)) | st.just(terms.answers_per_period))
-    slot = draw(st.integers(0, terms.answers_per_period - count))
-    bits = terms.channel.output_bits
-    most = 2**bits if terms.channel.unary else terms.channel.outputs
+    campaign = signed.campaign
+    count = draw(st.integers(1, min(campaign.answers_per_period, 9)) | st.just(campaign.answers_per_period))
+    slot = draw(st.integers(0, campaign.answers_per_period - count))
+    bits = campaign.channel.output_bits
+    most = 2**bits if campaign.channel.unary else campaign.channel.outputs
     packed = pack(draw(st.lists(st.integers(0, most - 1), min_size=count, max_size=count)), bits)
     if draw(st.integers(0, 5)) == 0:
         packed = draw(st.binary(min_size=len(packed), max_size=len(packed) + 1))
@@ -84,7 +84,7 @@ def test_candidates_equal_the_unpacked_reports(prepared, sealed, most_outputs):
     for envelope, decoded in sealed:
         signed = next(signed for signed in CAMPAIGNS.values() if signed.id == decoded.campaign_id)
         try:
-            outputs = decoded.outputs(signed.terms)
+            outputs = decoded.outputs(signed.campaign)
         except BadData:
             refused += 1
             continue

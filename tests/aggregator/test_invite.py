@@ -55,8 +55,8 @@ def signed_campaign(**changes):
         "language": "en",
         "translations": (german,),
     }
-    terms = replace(fleet.campaign(5).terms, opens=now - DAY, closes=now + 13 * DAY, **texts | changes)
-    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    campaign = replace(fleet.campaign(5).campaign, opens=now - DAY, closes=now + 13 * DAY, **texts | changes)
+    return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
 
 
 SIGNED = signed_campaign()
@@ -93,7 +93,7 @@ def test_no_link_leads_to_an_address_that_devices_refuse(changes, address, error
 def test_no_link_is_made_after_the_end():
     """After the campaign's end, or an earlier closing by its author, a link is refused. A poster shows the earlier
     end."""
-    for now, closes in ((SIGNED.terms.closes, None), (NOW, NOW)):
+    for now, closes in ((SIGNED.campaign.closes, None), (NOW, NOW)):
         with pytest.raises(NoInvitation, match="over"):
             invite(SIGNED, now, closes=closes)
     tomorrow = NOW // DAY * DAY + 2 * DAY
@@ -124,13 +124,16 @@ def test_runs_are_the_dark_modules():
 
 def test_a_poster_has_the_texts_of_the_campaign_and_the_app():
     """The poster has every text of the campaign, and the promise as the app states it, in the requested language."""
-    terms = SIGNED.terms
+    campaign = SIGNED.campaign
     english, german = (PosterContent.of(SIGNED, LINK, language) for language in (None, "de_AT"))
     whole = "\n".join(english.texts)
-    for text in (terms.title, terms.question, terms.purpose, terms.organisation, terms.contact, terms.retention,
-                 terms.notice, str(LINK), keys.fingerprint_text(LINK.fingerprint)):  # fmt: skip
+    of_author = (
+        campaign.title, campaign.question, campaign.purpose, campaign.organisation, campaign.contact,
+        campaign.retention, campaign.notice,
+    )  # fmt: skip
+    for text in (*of_author, str(LINK), keys.fingerprint_text(LINK.fingerprint)):
         assert text in whole
-    promise = Promise.of(terms.notion, terms.certificate)
+    promise = Promise.of(campaign.notion, campaign.certificate)
     assert (english.promise, german.promise) == (promise.text("en"), promise.text("de"))
     assert (german.title, german.head, german.language) == ("Abschlüsse", "Stadtbücherei fragt", "de")
     assert PosterContent.of(SIGNED, LINK, "fr").language == "en"

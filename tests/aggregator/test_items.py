@@ -70,30 +70,30 @@ def test_estimates_of_simulated_item_sets_contain_their_shares(tmp_path, mechani
     """Simulated baskets are ingested, and the simultaneous interval of each item contains the share of people who have
     it.
 
-    The seed is fixed; intervals are at 99.9%, so about one seed in a thousand would fail. The short form has one
+    The seed is fixed; intervals are at 99.9%, so about one seed in a thousand would fail. The short test has one
     mechanism of bits, and the chosen mechanism, which reports single outputs.
     """
-    terms = drafted("3", mechanism)
-    signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    campaign = drafted("3", mechanism)
+    signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
     study = Study.create(tmp_path / "study")
     study.import_campaign(signed.data, [AUTHOR.public], "basket")
     truth = baskets(1)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(b"".join(sent.reports for sent in simulation.population(terms, signed.id, truth, 0, 1, 1)))
-    assert ingest(study, [batch], now=terms.opens).accepted == PEOPLE
-    assert ingest(study, [batch], now=terms.opens).rejected == {"replayed": PEOPLE}
+    batch.write_bytes(b"".join(sent.reports for sent in simulation.population(campaign, signed.id, truth, 0, 1, 1)))
+    assert ingest(study, [batch], now=campaign.opens).accepted == PEOPLE
+    assert ingest(study, [batch], now=campaign.opens).rejected == {"replayed": PEOPLE}
 
     tally = study.tally(signed)
     assert tally.reports == PEOPLE
-    assert len(tally.counts) == terms.channel.features
+    assert len(tally.counts) == campaign.channel.features
     found = estimate(signed, tally, confidence=0.999)
-    holders = truth.shares(terms.domain)
+    holders = truth.shares(campaign.domain)
     assert found.size == len(holders) == len(ITEMS)
     assert ((found.simultaneous_low <= holders) & (holders <= found.simultaneous_high)).all()
     assert [row["value"] for row in found.as_json()["values"]] == list(ITEMS)
 
     worth = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
-    answer = query.weighted(terms, tally, worth, confidence=0.999)
+    answer = query.weighted(campaign, tally, worth, confidence=0.999)
     assert answer.low <= worth @ holders <= answer.high
     assert answer.estimate == pytest.approx(worth @ found.raw, abs=4 * answer.se)
 
@@ -106,18 +106,18 @@ def test_a_padding_is_chosen_from_a_sample(tmp_path) -> None:
     draw = random.Random(2)
     lines = [";".join(item for item in ITEMS if draw.random() < 0.4) for _ in range(200)]
     (tmp_path / "sets.txt").write_text("\n".join(lines), encoding="utf-8")
-    terms = drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
-    assert isinstance(terms.domain, Items)
-    assert 1 <= terms.domain.padding <= 5
+    campaign = drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
+    assert isinstance(campaign.domain, Items)
+    assert 1 <= campaign.domain.padding <= 5
     (tmp_path / "sets.txt").write_text("bread;stone", encoding="utf-8")
-    with pytest.raises(BadData, match="line 1: 'stone' is not one of the question's 5 items: expected 'bread'"):
+    with pytest.raises(BadData, match=r"line 1: the line is not a set of the question's 5 items, .*: expected 'bread'"):
         drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
 
 
 def test_dummies_are_protected_like_the_best_protected_item() -> None:
     """Dummies that pad a set have the smallest of all budgets (Gu et al. 2020, sec. VI-B)."""
-    terms = drafted("2")
-    notion = terms.notion
+    campaign = drafted("2")
+    notion = campaign.notion
     least = min(notion.budgets)
     assert notion.bound(5, 6) == notion.bound(2, 6) == least
     assert notion.bound(0, 1) == 2 * least
@@ -127,9 +127,9 @@ def test_a_catalogue_may_be_given_by_its_size() -> None:
     """A domain of tens of thousands of items is given by their number, and its campaign is small."""
     text = DRAFT.format(padding="4", mechanism="randomized-response")
     text = text.replace('["bread", "cheese", "wine", "fish", "figs"]', "41270").replace("wine =", "7 =")
-    terms = campaign_of(tomllib.loads(text.replace("figs =", "9 ="), parse_float=Decimal), Path())
-    assert terms.domain.size == 41274
-    assert len(seal_campaign(terms, AUTHOR)) < 1000
+    campaign = campaign_of(tomllib.loads(text.replace("figs =", "9 ="), parse_float=Decimal), Path())
+    assert campaign.domain.size == 41274
+    assert len(seal_campaign(campaign, AUTHOR)) < 1000
 
 
 def test_a_padding_without_a_sample_is_refused() -> None:
@@ -141,10 +141,11 @@ def test_a_padding_without_a_sample_is_refused() -> None:
 def test_an_invalid_item_number_is_refused_with_the_range(tmp_path) -> None:
     """Items without names have the numbers from 1 to m, and an invalid number is refused.
 
-    The analyst's error has the number; a device's error has only the valid range.
+    The error of a table of counts has the number; those of a device and of a file of people's sets have only the valid
+    range.
     """
     domain = Items(2, 30)
-    file = tmp_path / "sheet.csv"
+    file = tmp_path / "sets.csv"
     for wrong in ("0", "31"):
         with pytest.raises(NotInDomain, match="numbers 1 to 30") as error:
             domain.members((wrong, "3"))
@@ -153,5 +154,5 @@ def test_an_invalid_item_number_is_refused_with_the_range(tmp_path) -> None:
         with pytest.raises(SheetError, match=f"line 3: '{wrong}' is not an answer .* numbers 1 to 30"):
             read_truth(file, domain)
         file.write_text(f"1;2\n3;{wrong};4\n", encoding="utf-8")
-        with pytest.raises(SheetError, match=f"line 2: '{wrong}' is not an answer .* numbers 1 to 30"):
+        with pytest.raises(SheetError, match=r"line 2: the line is not an answer .* numbers 1 to 30$"):
             read_sets(file, domain)

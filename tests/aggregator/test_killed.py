@@ -1,9 +1,9 @@
 """A study survives processes that are killed at any step, disks that are full or read-only, and clocks that jump.
 
-The process to be killed counts its steps, calls of the aggregator's functions and writes to the study, and sends itself
-SIGKILL at a given one; so every step can be tested, and a failure can be repeated. Writes are also cut in the middle of
-a file (by the system, at a limit of bytes) and between a file and its commit. test_intake_once and test_upkeep kill at
-moments given by the clock; test_upkeep damages and removes files.
+The process to be killed numbers its steps, which are the calls of the aggregator's functions and the writes to the
+study, and sends itself SIGKILL at a given step. So every step can be tested, and a failure can be repeated. Writes are
+also cut in the middle of a file (by the system, at a limit of bytes) and between a file and its commit.
+test_intake_once and test_upkeep kill at moments given by the clock; test_upkeep damages and removes files.
 """
 
 from __future__ import annotations
@@ -351,12 +351,12 @@ def test_a_full_or_read_only_disk_is_an_error_and_changes_nothing(prepared, befo
 
 
 def test_a_wrong_clock_only_delays_early_reports(tmp_path):
-    """Ingests at any clock times count no report twice, and all reports once the clock was late enough for their
-    periods."""
+    """Ingests at any clock times count no report twice. A report is counted by the first ingest whose clock is late
+    enough for its period."""
     study = fleet.study(tmp_path / "study", OPEN, range(12))
     batch = tmp_path / "batch.htr"
     batch.write_bytes(b"".join(report(n, OPEN, n, period=n % 4) for n in range(12)))
-    opens, length = OPEN.terms.opens, OPEN.terms.period_seconds
+    opens, length = OPEN.campaign.opens, OPEN.campaign.period_seconds
     counted = 0
     for now, latest in [(0, 0), (-(10**12), 0), (opens - 1, 0), (opens + length, 2), (0, 2), (2**62, 3), (1, 3)]:
         result = ingest(study, [batch], now=now, threads=1)

@@ -77,8 +77,8 @@ def test_tables_of_a_later_version_are_not_changed(study, name, change):
 
 @pytest.mark.parametrize("name", ["reports", "rejects"])
 def test_a_table_extended_by_a_later_version_stops_the_ingest(study, name):
-    """If a table is extended after this process opened it, an ingest says to update, and adds no row to extended
-    reports.
+    """If a later version adds a column to a table after this process opened it, an ingest says to update; if the table
+    is reports, it gets no new row.
 
     In a copy that was not extended the same file is counted.
     """

@@ -12,7 +12,7 @@ from aggregator.families.response.recipe import randomized_response
 from benchmarks.numbers import beta, by_tree, errors, rounding
 from protocol.domain import Buckets
 from protocol.exact import NANONATS
-from tests.aggregator.terms import terms_of
+from tests.aggregator.campaigns import unsigned_campaign
 
 
 def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
@@ -21,7 +21,7 @@ def test_the_error_of_a_rounded_mean_is_that_of_surveys() -> None:
     domain, channel, p = Buckets.of([-1, 0, 1]), randomized_response(3, NANONATS), beta(64)
     decoder, numbers, n = decoder_of(channel), 2 * (np.arange(64) + 0.5) / 64 - 1, 10**9
     distribution = decoder.forward(np.array([np.interp(numbers, [-1, 0, 1], unit) @ p for unit in np.eye(3)]))
-    found = query.mean(terms_of(domain, channel), Tally.of(np.rint(n * distribution).astype(np.int64)))
+    found = query.mean(unsigned_campaign(domain, channel), Tally.of(np.rint(n * distribution).astype(np.int64)))
     people = float(p @ (numbers - p @ numbers) ** 2)
     assert n * found.se**2 == pytest.approx(rounding(decoder, domain, numbers, p) + people, rel=1e-6)
 
@@ -37,7 +37,7 @@ def test_the_truth_has_no_error_and_a_shift_has_one_step() -> None:
 
 
 def test_the_error_of_a_hierarchy_vanishes_with_many_people() -> None:
-    """With 10^9 people the error of a hierarchy vanishes, also if the number of values is not a multiple of the block
+    """With 10^9 people the error of a hierarchy vanishes, even if the number of values is not a multiple of the block
     sizes.
 
     The seed is fixed.

@@ -48,7 +48,7 @@ def contents(study):
     tallies = {}
     for known in study.campaigns():
         for period in (None, 0):
-            tally = study.tally(known.campaign, period)
+            tally = study.tally(known.signed, period)
             tallies[known.name, period] = tally.counts.tolist(), tally.reports, dict(tally.rejected)
     return rows(study), study.status(NOW), tallies, study.rejected(None)
 
@@ -78,7 +78,7 @@ def test_results_in_a_bucket_equal_those_in_folders(bucket, study, tmp_path):
         expected = contents(local)
         assert contents(study) == contents(by_dask) == expected
         for known in local.campaigns():
-            assert dask.tally(by_dask, known.campaign).counts.tolist() == expected[2][known.name, None][0]
+            assert dask.tally(by_dask, known.signed).counts.tolist() == expected[2][known.name, None][0]
     again = ingest(local, [inputs[0]], now=NOW), ingest(study, [inputs[1]], now=NOW)
     assert again[0].accepted == again[1].accepted == 0
     assert contents(study) == contents(local) != expected
@@ -177,11 +177,11 @@ FAULTS = [fault for fault in Fault if fault is not Fault.SLOW]
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.long)])
-def test_a_network_that_loses_requests_and_answers_changes_no_count(stores, bucket, study, seed):
-    """Through a proxy that loses or truncates about a third of the requests or answers, an ingest succeeds or fails
+def test_a_network_that_loses_requests_and_responses_changes_no_count(stores, bucket, study, seed):
+    """Through a proxy that loses or truncates about a third of the requests or responses, an ingest succeeds or fails
     with one sentence.
 
-    If it is repeated until it succeeds, each report counts once, even if the answer to its commit was lost.
+    If it is repeated until it succeeds, each report counts once, even if the response to its commit was lost.
     """
     files = uploaded(bucket / "inbox", EIGHTEEN)
     rng = random.Random(seed)

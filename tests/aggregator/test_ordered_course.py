@@ -35,14 +35,14 @@ PARTS = (0.25, 0.5, 0.75)
 K = 16
 
 
-def terms_of(notion=None, channel=None, classes=(), domain=None, periods=1, minimum=9):
+def signed_campaign(notion=None, channel=None, classes=(), domain=None, periods=1, minimum=9):
     now = int(time.time())
     views = plain_views(channel or wave(K, 2 * NANONATS))
-    terms = Campaign(
+    campaign = Campaign(
         "Way", "How far?", "", "O", domain or NumberRange.of(10, 9 + K, unit="km"), notion or Ldp(2 * NANONATS), "wave",
         views, now - 50_000 * periods, now + 50_000 * periods, 100_000, 1, minimum, "open", classes=tuple(classes),
     )  # fmt: skip
-    return open_campaign(seal_campaign(terms, KEY), [KEY.public])
+    return open_campaign(seal_campaign(campaign, KEY), [KEY.public])
 
 
 def distribution(middle, width=3.0):
@@ -67,8 +67,8 @@ def read(signed, tally, where):
 
 def covered(surveys, generator, kept, people=1000):
     """Return the coverage of each change's interval if the fraction ``kept`` of the devices repeat their output."""
-    signed = terms_of()
-    decoder, before = decoder_of(signed.terms.channel), distribution(5)
+    signed = signed_campaign()
+    decoder, before = decoder_of(signed.campaign.channel), distribution(5)
     after = kept * before + (1 - kept) * distribution(8)
     truth = changes(before, after)
     hits, same = np.zeros(4), round(kept * people)
@@ -84,8 +84,7 @@ def covered(surveys, generator, kept, people=1000):
 
 
 def test_intervals_of_changes_have_their_coverage():
-    """At most 1 of 16 intervals of 90% misses the true change, with 0 and with 70% of 1,000 devices repeating their
-    output.
+    """At most 1 of sixteen 90% intervals misses the true change, if 0 or 70% of 1,000 devices repeat their output.
 
     The figures are 3 quantiles and a share in 4 surveys. With a coverage of exactly 90% two misses would be common; the
     intervals are conservative, and the seed is fixed. A failure means that the intervals are too narrow.
@@ -108,7 +107,8 @@ def test_intervals_of_changes_have_their_coverage_long():
 
 
 def test_intervals_between_classes_have_their_coverage():
-    """At most 6 of 32 intervals of 90% miss the true difference of classes, in 8 surveys of 1,000 people a class.
+    """At most 6 of thirty-two 90% intervals miss the true difference of classes, in 8 surveys of 1,000 people in each
+    class.
 
     If the intervals were independent, alpha would be 0.04; the seed is fixed. A failure means that the intervals are
     too narrow.
@@ -120,8 +120,8 @@ def test_intervals_between_classes_have_their_coverage():
 def test_intervals_between_classes_have_their_coverage_long():
     """In 300 surveys the 90% intervals of each figure cover in at least 87%.
 
-    An interval with a coverage of exactly 90% fails with alpha = 0.04; the seed is fixed. A failure means that the
-    intervals are too narrow.
+    With a coverage of exactly 90% the test fails with alpha = 0.04 for each figure; the seed is fixed. A failure means
+    that the intervals are too narrow.
     """
     assert between_classes(300, np.random.default_rng(6)).min() >= 0.87
 
@@ -132,7 +132,7 @@ CHANNELS = tuple(randomized_response(K, one.level) for one in CLASSES.notions)
 
 def between_classes(surveys, generator, people=1000):
     """Return the coverage of each interval of a difference between two classes."""
-    signed = terms_of(CLASSES, Blocks(0, ((1, K), (2, K)), CHANNELS), ("staff", "guests"))
+    signed = signed_campaign(CLASSES, Blocks(0, ((1, K), (2, K)), CHANNELS), ("staff", "guests"))
     distributions = distribution(5), distribution(8)
     truth, hits = changes(*distributions), np.zeros(4)
     for _ in range(surveys):
@@ -170,8 +170,13 @@ def test_each_side_of_a_change_is_the_estimate_of_its_period(lib):
     assert [row["side"] for row in rows if row["what"] == "quantile" and not row["less"]] == ["0", "1"]
     table = run(lib, *asked_for, "--by", "period").stdout
     assert all(word in table for word in ("median", "period 0", "period 1", "Differences", "days"))
-    swapped = json.loads(run(lib, *asked_for, "--by", "period", "--between", "1,0", "--json").stdout)
+    swapped = json.loads(run(lib, *asked_for, "--by", "period", "--ends", "1,0", "--json").stdout)
     assert swapped["differences"][0]["values"][0]["difference"] == -median["difference"]
+    ranged = ("--between", "2026-01-02,2026-01-04")
+    inside = json.loads(run(lib, "--by", "period", *ranged, "--json").stdout)
+    assert [one["between"] for one in inside["sides"]] == [
+        json.loads(run(lib, "--period", period, *ranged, "--json").stdout)["between"] for period in (0, 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +190,7 @@ def test_each_side_of_a_change_is_the_estimate_of_its_period(lib):
         (("--by", "class", "--cdf", "--steps"), 2, "--by period"),
         (("--by", "period", "--cdf", "--value", "2026-01-03"), 2, "--value"),
         (("--by", "period", "--cdf", "--period", "1"), 2, "--period"),
-        (("--by", "period", "--cdf", "--between", "0,5"), 2, "two different spans"),
+        (("--by", "period", "--cdf", "--ends", "0,5"), 2, "must name two different spans"),
         (("--by", "period", "--bins", "2027-01-01"), 65, "outside"),
     ],
 )
@@ -199,8 +204,8 @@ def test_steps_are_the_changes_from_each_span_to_the_next():
 
     The picture has a panel for each of the other spans. Too many spans for a picture are refused.
     """
-    signed = terms_of()
-    decoder, generator = decoder_of(signed.terms.channel), np.random.default_rng(8)
+    signed = signed_campaign()
+    decoder, generator = decoder_of(signed.campaign.channel), np.random.default_rng(8)
     spans = [Span(period, period) for period in range(4)]
     tallies = [Tally.of(generator.multinomial(n, decoder.forward(distribution(5)))) for n in (200, 200, 5, 200)]
 
@@ -259,16 +264,16 @@ def lib(tmp_path_factory):
     """A study of a campaign for dates with 400 people in each of two periods, and of another campaign with 200
     people."""
     folder, now = tmp_path_factory.mktemp("course"), int(time.time())
-    signed = terms_of(domain=Dates.of("2026-01-01", "2026-01-16"), periods=2)
+    signed = signed_campaign(domain=Dates.of("2026-01-01", "2026-01-16"), periods=2)
     study = Study.create(folder / "lib")
     study.import_campaign(signed.data, [KEY.public], "way")
     for period, days in enumerate((("2026-01-02", "2026-01-07"), ("2026-01-09", "2026-01-14"))):
-        (sent,) = simulate(signed.terms, signed.id, Truth(days, (200, 200)), range(period, period + 1), seed=period)
+        (sent,) = simulate(signed.campaign, signed.id, Truth(days, (200, 200)), range(period, period + 1), seed=period)
         (folder / f"{period}.htr").write_bytes(sent.reports)
         assert ingest(study, [folder / f"{period}.htr"], now=now).accepted == 400
-    other = terms_of(domain=Dates.of("2026-01-01", "2026-01-16"))
+    other = signed_campaign(domain=Dates.of("2026-01-01", "2026-01-16"))
     study.import_campaign(other.data, [KEY.public], "again")
-    (sent,) = simulate(other.terms, other.id, Truth(("2026-01-05",), (200,)), range(1), seed=5)
+    (sent,) = simulate(other.campaign, other.id, Truth(("2026-01-05",), (200,)), range(1), seed=5)
     (folder / "again.htr").write_bytes(sent.reports)
     assert ingest(study, [folder / "again.htr"], now=now).accepted == 200
     return folder / "lib"

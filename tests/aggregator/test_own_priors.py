@@ -28,7 +28,7 @@ NOTION = OwnPrior(NAT, K)
 OFFERED = hadamard(K, NAT)
 FLAT = (1,) * K  # a person with this prior answers through the response
 STEEP = (500, 500, *FLAT[2:])  # a person with this prior answers through the offered channel
-TERMS = Campaign(
+CAMPAIGN = Campaign(
     "Crops", "Which?", "", "Council", Values(tuple(f"v{x}" for x in range(K))), NOTION, "lip-response or hadamard",
     plain_views(OFFERED), OPENS, OPENS + 10**6, 10**6, 1, 1, "open",
 )  # fmt: skip
@@ -83,11 +83,12 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     """1,200 people with two priors at two levels each are counted and decoded by the prior and level that they
     declared.
 
-    A device with a personal level is refused an output that only the offered channel has, and a declared level equal to
-    the campaign's is malformed. The simultaneous 99.9% intervals contain the true shares.
+    A report with an output that only the offered channel has is refused if its device declared a personal level. An
+    enrolment that declares the campaign's own level is malformed. The simultaneous 99.9% intervals contain the true
+    shares.
     """
     key = SigningKey(bytes(range(32)))
-    signed = open_campaign(seal_campaign(TERMS, key), [key.public])
+    signed = open_campaign(seal_campaign(CAMPAIGN, key), [key.public])
     study = Study.create(tmp_path / "study")
     study.import_campaign(signed.data, [key.public], "crops")
     half = NAT // 2
@@ -95,10 +96,12 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     priors, levels = zip(*declared, strict=True)
     truth = Truth(("v0", "v1", "v2", "v0"), (400, 200, 300, 300), priors=priors, levels=levels)
     batch = tmp_path / "batch.htr"
-    sent = b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=3))
+    sent = b"".join(one.reports for one in simulation.population(signed.campaign, signed.id, truth, 0, seed=3))
     forger = SigningKey.for_campaign(bytes(32), signed.id)
     sent += Enrolment(signed.id, forger.public, personal.canonical_prior(STEEP), half).seal(forger)
-    sent += Report.of(signed.id, signed.terms, 0, 0, [K + 1]).seal(forger)  # only the offered channel has this output
+    sent += Report.of(signed.id, signed.campaign, 0, 0, [K + 1]).seal(
+        forger
+    )  # only the offered channel has this output
     greedy = SigningKey.for_campaign(bytes([1]) * 32, signed.id)
     # A declared level must be below the campaign's, and this one is equal to it.
     sent += Enrolment(signed.id, greedy.public, personal.canonical_prior(FLAT), NAT).seal(greedy)
@@ -113,7 +116,7 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
     assert members == pytest.approx(
         {(FLAT, NAT): 1 / 3, (STEEP, NAT): 1 / 6, (FLAT, half): 1 / 4, (STEEP, half): 1 / 4}
     )
-    decoder = pooled(signed.terms, tally)
+    decoder = pooled(signed.campaign, tally)
     for row, (level, *prior) in enumerate(tally.declared.tolist()):
         # A declared level of 0 means the campaign's level.
         channel = NOTION.channel_of(prior, OFFERED, level % NAT)
@@ -126,7 +129,7 @@ def test_personal_levels_work_from_enrolment_to_estimate(tmp_path):
         ]
         np.testing.assert_allclose(cells[: channel.outputs], distribution, atol=1e-12)
     found = estimate(signed, tally, confidence=0.999)
-    shares = truth.shares(signed.terms.domain)
+    shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
@@ -137,21 +140,21 @@ def test_simulated_reports_of_offered_channels_are_estimated(tmp_path):
     intervals contain the true shares.
     """
     key = SigningKey(bytes(range(32)))
-    signed = open_campaign(seal_campaign(TERMS, key), [key.public])
+    signed = open_campaign(seal_campaign(CAMPAIGN, key), [key.public])
     study = Study.create(tmp_path / "study")
     study.import_campaign(signed.data, [key.public], "crops")
     truth = Truth(("v0", "v1"), (400, 200), priors=(FLAT, STEEP))
     batch = tmp_path / "batch.htr"
-    sent = b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=1))
+    sent = b"".join(one.reports for one in simulation.population(signed.campaign, signed.id, truth, 0, seed=1))
     forger = SigningKey.for_campaign(bytes(32), signed.id)
     sent += Enrolment(signed.id, forger.public, personal.canonical_prior(FLAT)).seal(forger)
-    sent += Report.of(signed.id, signed.terms, 0, 0, [K + 1]).seal(forger)
+    sent += Report.of(signed.id, signed.campaign, 0, 0, [K + 1]).seal(forger)
     batch.write_bytes(sent)
     ingest(study, [batch], now=OPENS)
     tally = study.tally(signed)
     assert isinstance(tally, PersonalTally)
     assert (tally.reports, tally.rejected["bad-output"]) == (600, 1)
     found = estimate(signed, tally, confidence=0.999)
-    shares = truth.shares(signed.terms.domain)
+    shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
-    assert pooled(signed.terms, tally).members.sum() == pytest.approx(1)
+    assert pooled(signed.campaign, tally).members.sum() == pytest.approx(1)

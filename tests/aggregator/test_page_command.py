@@ -27,7 +27,7 @@ HERE = "https://study.example"
 def signed_campaign(**changes):
     """A campaign that is open now and has an address."""
     usual = {"opens": NOW - 86_400, "closes": NOW + 13 * 86_400, "addresses": (HERE,)}
-    return open_campaign(seal_campaign(replace(fleet.campaign(5).terms, **usual | changes), AUTHOR), [AUTHOR.public])
+    return open_campaign(seal_campaign(replace(fleet.campaign(5).campaign, **usual | changes), AUTHOR), [AUTHOR.public])
 
 
 @pytest.fixture

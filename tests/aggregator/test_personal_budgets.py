@@ -57,11 +57,11 @@ def signed_of(tmp_path, text: str):
 
 @pytest.mark.parametrize(("notion", "bound"), [("minid", min), ("avgid", lambda a, b: (a + b) / 2)])
 def test_each_class_satisfies_its_budgets(tmp_path, notion: str, bound) -> None:
-    """For each pair of values, computed from the integers, no output is more than e^bound times as likely, under the
-    budgets of the class."""
-    terms = signed_of(tmp_path, DRAFT.format(notion=notion)).terms
-    assert terms.classes == tuple(BUDGETS)
-    channels = class_channels(terms.channel, 2)
+    """For each pair of values no output is more than e^bound times as likely from one value as from the other, with the
+    bound of the class's budgets; all is computed from the integers."""
+    campaign = signed_of(tmp_path, DRAFT.format(notion=notion)).campaign
+    assert campaign.classes == tuple(BUDGETS)
+    channels = class_channels(campaign.channel, 2)
     assert channels[0] != channels[1]
     for channel, budgets in zip(channels, BUDGETS.values(), strict=True):
         for x, other in permutations(range(4), 2):
@@ -76,7 +76,7 @@ def test_devices_are_charged_by_the_certificate_of_their_class(tmp_path) -> None
     The simultaneous 99.9% intervals for simulated people of both classes contain the true shares.
     """
     signed = signed_of(tmp_path, DRAFT.format(notion="minid"))
-    costs = [found.cost for found in signed.terms.certificate.classes]
+    costs = [found.cost for found in signed.campaign.certificate.classes]
     assert costs[1] < costs[0]
     for name, cost in zip(BUDGETS, costs, strict=True):
         policy = BudgetPolicy(lifetime=10.0)
@@ -89,10 +89,12 @@ def test_devices_are_charged_by_the_certificate_of_their_class(tmp_path) -> None
     counts, places = (300, 100, 180, 40, 20), (0, 0, 1, 1, 1)
     truth = Truth(("none", "cold", "none", "diabetes", "HIV"), counts, places)
     batch = tmp_path / "batch.htr"
-    batch.write_bytes(b"".join(one.reports for one in simulation.population(signed.terms, signed.id, truth, 0, seed=1)))
+    batch.write_bytes(
+        b"".join(one.reports for one in simulation.population(signed.campaign, signed.id, truth, 0, seed=1))
+    )
     assert ingest(study, [batch], now=OPENS).accepted == sum(counts)
     found = estimate(signed, study.tally(signed), confidence=0.999)
-    shares = truth.shares(signed.terms.domain)
+    shares = truth.shares(signed.campaign.domain)
     assert ((found.simultaneous_low <= shares) & (shares <= found.simultaneous_high)).all()  # the seed is fixed
 
 
@@ -111,7 +113,7 @@ sensitive = ["diabetes", "HIV"]
 """
         + DRAFT[DRAFT.index("[schedule]") :]
     )
-    notions = signed_of(tmp_path, high_low).terms.notion.notions
+    notions = signed_of(tmp_path, high_low).campaign.notion.notions
     assert [notion.sensitive for notion in notions] == [(3,), (2, 3)]
 
 

@@ -1,4 +1,4 @@
-"""Mechanisms and plans: `auto` chooses the least exact expected error; impossible requests are refused."""
+"""Mechanisms and plans: `auto` chooses the smallest expected error; impossible requests are refused."""
 
 import json
 import math
@@ -100,7 +100,7 @@ def test_bit_vectors_under_a_prior_are_compared_with_each_other_only():
         assert one.beside(choice, 62) == "bit vectors: the error of the posterior is not computed"
     alone, reason = best(question, vectors, 62)
     assert alone.raw_mse == pytest.approx(min(one.raw_mse for one in vectors), rel=1e-9)
-    assert reason == f"least exact error among {len(vectors)} usable mechanisms, all with bit vectors"
+    assert reason == f"smallest error, computed exactly, among {len(vectors)} usable mechanisms, all with bit vectors"
 
 
 def test_people_for_an_error_is_the_least_sufficient_number():
@@ -153,8 +153,8 @@ def even_within(size, sensitive, part):
 
 
 def orders(sensitive):
-    """Return every order below 4 * ``sensitive``, primes and 4, 8 and 9, with the smallest possible dimension; of those
-    with dimension 2, only the smallest."""
+    """Return (order, dimension) for each order below 4 * ``sensitive`` that is a prime or 4, 8 or 9, with the smallest
+    dimension that has a point for each sensitive value. Of the orders with dimension 2, return only the smallest."""
     found = [q for q in range(2, 4 * sensitive) if q in {4, 8, 9} or all(q % d for d in range(2, q))]
     fitting = [(q, next(t for t in range(2, 20) if (q**t - 1) // (q - 1) >= sensitive)) for q in found]
     line = next(q for q, t in fitting if t == 2)
@@ -180,7 +180,7 @@ def test_the_error_of_a_projective_high_low_channel_is_exact(size, sensitive, pa
 @pytest.mark.parametrize("part", [0.01, 0.1, 0.5, 0.9])
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40)])
-def test_no_other_order_is_better_for_a_given_part(size, sensitive, eps, part):
+def test_no_other_order_is_better_for_a_given_share(size, sensitive, eps, part):
     """The order for a given share of sensitive values has at most ``NO_WORSE`` times the error of the best of
     ``orders``, by brute force."""
     question = Question(values(size), high_low(size, sensitive, eps), part)
@@ -194,7 +194,7 @@ def test_no_other_order_is_better_for_a_given_part(size, sensitive, eps, part):
 
 @pytest.mark.parametrize("eps", [0.5, 2.0, 4.0])
 @pytest.mark.parametrize(("size", "sensitive"), [(100, 10), (200, 40), (50, 30)])
-def test_the_worst_loss_is_least_without_a_given_part(size, sensitive, eps):
+def test_the_worst_loss_is_least_without_a_given_share(size, sensitive, eps):
     """Without a given share, the order has the least worst loss over a uniform share, a tenth and a half, up to
     ``NO_WORSE``.
 
@@ -227,8 +227,8 @@ def test_the_plan_uses_and_states_the_given_share():
     Without a share, errors are for uniform shares and the reason says so.
     """
     for part, distribution, reason in (
-        (0.3, even_within(20, 5, 0.3), "0.3 of the people protected"),
-        (None, [1 / 20] * 20, "all values equally common"),
+        (0.3, even_within(20, 5, 0.3), "if 0.3 of the people hold a sensitive value"),
+        (None, [1 / 20] * 20, "if all values are equally common"),
     ):
         rows = plan(Question(values(20), high_low(20, 5, 1), part), 1000)
         assert reason in rows[0].reason
@@ -325,8 +325,8 @@ opens = 2030-01-01
 closes = 2030-02-01
 answers_per_period = {answers}
 """)
-    terms = read_draft(draft)
-    assert (terms.mechanism, terms.channel.output_bits) == (mechanism, bits)
+    campaign = read_draft(draft)
+    assert (campaign.mechanism, campaign.channel.output_bits) == (mechanism, bits)
     [row] = [row for row in plan(read_question(draft), 1000) if row.chosen]
     assert row.mechanism == mechanism
     few = expected_mse(projective(16, NAT))

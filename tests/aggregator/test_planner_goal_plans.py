@@ -39,8 +39,8 @@ def test_each_goal_has_the_choice_of_auto(plans):
 
 
 def test_the_error_of_the_mean_is_that_of_the_plan():
-    """The planned error of the mean agrees for each goal, also if edges are rounded at random or a mean has other
-    expected shares."""
+    """For each goal the planned error of the mean is that of the plan, even if numbers are rounded at random or the
+    expected shares are those of a mean."""
     question = Question(Buckets.of(range(5)), LEVEL)
     for one in goal_plans(question, 300, distances=(1.0,), shares=(0.2,)):
         rows = plan(rounded_for_mean(replace(question, goal=one.goal)), 300)
@@ -80,7 +80,8 @@ def test_the_search_finds_nearly_the_least_number(power, start):
 
 
 def test_goals_are_of_ordered_values_without_a_prior():
-    """Ordered labels have no mean; for labels without an order, uneven edges and priors no goal affects the choice.
+    """Ordered labels have no mean. For labels without an order, for uneven edges and under a prior, the goal does not
+    affect the choice.
 
     The default target error is a hundredth of the range, and at least a quarter of a step.
     """

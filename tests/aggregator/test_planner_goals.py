@@ -90,8 +90,8 @@ def test_for_a_mean_numbers_are_rounded_at_random_to_few_values(draft):
     sizes = []
     for epsilon in (0.5, 1.0, 4.0, 8.0):
         path = draft(AGE + "\nclamp = true", 'goal = "mean"', epsilon=epsilon)
-        terms = read_draft(path)
-        domain = terms.domain
+        campaign = read_draft(path)
+        domain = campaign.domain
         assert (domain.label(0), domain.label(domain.size - 1)) == ("17", "90")
         assert (domain.unit, domain.clamp) == ("years", True)
         assert domain.rounds_randomly
@@ -99,7 +99,7 @@ def test_for_a_mean_numbers_are_rounded_at_random_to_few_values(draft):
         sizes.append(domain.size)
         assert read_question(path).domain == domain
         rows = plan(read_question(path), 1000)
-        assert rows.chosen.mechanism == terms.mechanism
+        assert rows.chosen.mechanism == campaign.mechanism
         errors = [row.mean_se for row in rows if row.mean_se is not None and row.mean_se == row.mean_se]
         assert rows.chosen.mean_se == pytest.approx(min(errors))
     assert sizes == sorted(sizes)

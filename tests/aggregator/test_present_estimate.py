@@ -15,9 +15,9 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
-from aggregator.present.document import answer_csv, cell, csv_text, estimate_csv
+from aggregator.present.document import cell, csv_text, estimate_csv, query_csv
 from aggregator.present.plot import draw
-from aggregator.present.table import answer_table, bar, estimate_table, percent
+from aggregator.present.table import bar, estimate_table, percent, query_table
 from aggregator.present.tallies import WRITERS
 from protocol.campaign import Campaign
 from protocol.channels import Table
@@ -31,20 +31,20 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 def found(domain, p=None, n=2000, title="Colours", rejected=None):
     channel = hadamard(domain.size, NANONATS)
-    terms = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", plain_views(channel),
+    campaign = Campaign(title, "Q?", "", "O", domain, Ldp(NANONATS), "hadamard", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     decoder = decoder_of(channel)
     distribution = decoder.forward(np.full(domain.size, 1 / domain.size) if p is None else np.asarray(p))
     counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
-    return estimate(terms, Tally(counts, int(counts.sum()), rejected or {}))
+    return estimate(campaign, Tally(counts, int(counts.sum()), rejected or {}))
 
 
 def found_items(domain):
     channel = hadamard(domain.size, 2 * NANONATS)
-    terms = Campaign("Basket", "Q?", "", "O", domain, Ldp(2 * NANONATS), "hadamard", plain_views(channel),
+    campaign = Campaign("Basket", "Q?", "", "O", domain, Ldp(2 * NANONATS), "hadamard", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
     distribution = decoder_of(channel).forward(np.full(domain.size, 1 / domain.size))
-    return estimate(terms, Tally.of(np.random.default_rng(4).multinomial(2000, distribution / distribution.sum())))
+    return estimate(campaign, Tally.of(np.random.default_rng(4).multinomial(2000, distribution / distribution.sum())))
 
 
 def printed(table, width=120):
@@ -134,7 +134,8 @@ def test_significant_values_come_first():
 
 
 def test_shares_of_items_are_labelled_as_shares_of_people(tmp_path):
-    """A simulation of item sets reports the mean absolute difference of a share instead of a total variation distance.
+    """The table of item sets states that its shares are of people who have an item. With a given truth it states the
+    mean absolute difference of a share instead of a total variation distance.
 
     Items without names are numbered from 1.
     """
@@ -204,16 +205,16 @@ def test_the_csv_has_every_value_and_fractions_in_full():
 def test_one_number_is_printed_with_its_interval():
     """A mean is printed with its error and interval, rounded to two digits of the error; the CSV has all digits."""
     shown = found(Buckets.of([0, 10, 20]))
-    answer = query.mean(shown.terms, Tally.of(np.array([300, 400, 200, 100])))
-    text = printed(answer_table(answer, shown.terms, 1000))
+    answer = query.mean(shown.campaign, Tally.of(np.array([300, 400, 200, 100])))
+    text = printed(query_table(answer, shown.campaign, 1000))
     assert f"{answer.estimate:.2f}" in text
     assert f"{answer.low:.2f} to {answer.high:.2f}" in text
-    share = query.value_share(shown.terms, Tally.of(np.array([300, 400, 200, 100])), 1)
-    text = printed(answer_table(share, shown.terms, 1000))
+    share = query.value_share(shown.campaign, Tally.of(np.array([300, 400, 200, 100])), 1)
+    text = printed(query_table(share, shown.campaign, 1000))
     assert f"{share.estimate:.1%}" in text
     assert f"{share.low:.1%} to {share.high:.1%}" in text
-    assert "%" not in printed(answer_table(share.times(5000, "people"), shown.terms, 1000)).replace("95%", "")
-    (row,) = csv.DictReader(io.StringIO(answer_csv(answer)))
+    assert "%" not in printed(query_table(share.times(5000, "people"), shown.campaign, 1000)).replace("95%", "")
+    (row,) = csv.DictReader(io.StringIO(query_csv(answer)))
     assert float(row["estimate"]) == answer.estimate
 
 
@@ -237,14 +238,14 @@ def test_every_kind_of_domain_is_drawn(tmp_path, domain, p, rehearsal):
     assert (tmp_path / "it.png").read_bytes().startswith(PNG)
 
 
-def test_an_estimate_without_error_bars_is_still_shown(tmp_path):
+def test_an_estimate_without_intervals_is_still_shown(tmp_path):
     """If no unbiased estimate exists, table, CSV and picture show the shares alone."""
     third = 2**62 // 3
     channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
-    terms = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", plain_views(channel),
+    campaign = Campaign("T", "Q?", "", "O", COLOURS, Information(NANONATS, (1, 1, 1)), "table", plain_views(channel),
                      10**9, 2 * 10**9, 86400, 1, 1, "open")  # fmt: skip
-    shown = estimate(terms, Tally.of(np.array([40, 60])))
+    shown = estimate(campaign, Tally.of(np.array([40, 60])))
     assert "33.3%   - " in printed(estimate_table(shown))
     assert ",,,," in estimate_csv(shown)
     draw(shown, tmp_path / "it.png")
-    assert "-" in printed(answer_table(query.value_share(terms, Tally.of(np.array([40, 60])), 0), terms, 100))
+    assert "-" in printed(query_table(query.value_share(campaign, Tally.of(np.array([40, 60])), 0), campaign, 100))

@@ -21,7 +21,7 @@ from aggregator.present.table import estimate_table
 from demo_app.widgets.coast import coast
 from protocol.runs import runs_of
 from protocol.views import Coarse, Districts, Identity
-from tests.aggregator.test_estimate_views import CROSSING, GRID, campaign, counted
+from tests.aggregator.test_estimate_views import CROSSING, GRID, counted, unsigned_campaign
 
 ROOT = Path(__file__).parents[2]
 SHARP = np.full(77, 0.1 / 74)
@@ -30,8 +30,8 @@ SHARP[[12, 13, 60]] = 0.5, 0.1, 0.3
 
 
 def found(n, *maps, seed=1):
-    terms = campaign(GRID, *(maps or (Coarse(4), Coarse(2), Identity())))
-    return estimate(terms, counted(terms, SHARP, [n] * len(terms.views), np.random.default_rng(seed)))
+    campaign = unsigned_campaign(GRID, *(maps or (Coarse(4), Coarse(2), Identity())))
+    return estimate(campaign, counted(campaign, SHARP, [n] * len(campaign.views), np.random.default_rng(seed)))
 
 
 @pytest.mark.parametrize("n", [20, 200, 1000, 100_000])
@@ -60,8 +60,8 @@ def test_every_cell_has_one_region_if_districts_cross_squares():
 
 def test_without_views_each_cell_is_a_region():
     """On a map without views each cell is a region with its own share."""
-    terms = campaign(GRID, Identity())
-    plain = estimate(terms, counted(terms, SHARP, [1000], np.random.default_rng(2)).by_view[0])
+    campaign = unsigned_campaign(GRID, Identity())
+    plain = estimate(campaign, counted(campaign, SHARP, [1000], np.random.default_rng(2)).by_view[0])
     cut = regions(plain)
     assert cut.density.tolist() == plain.share.tolist()
     assert cut.significant.tolist() == plain.above_zero.tolist()
@@ -83,7 +83,7 @@ def test_maps_are_drawn_from_any_estimate(tmp_path):
 
     With 20 people no district is above zero, and the title says so.
     """
-    plain = campaign(GRID, Identity())
+    plain = unsigned_campaign(GRID, Identity())
     cases = {
         "views": found(1000),
         "few": found(20),
@@ -94,7 +94,10 @@ def test_maps_are_drawn_from_any_estimate(tmp_path):
         drawn = figure(one, SHARP)
         titles = [axes.get_title(loc="left").replace("\n", " ") for axes in drawn.axes]
         wanted = {"few": "no district is significantly above zero at any", "plain": "share; pale"}
-        assert any(wanted.get(name, "finest resolution significantly above zero") in title for title in titles)
+        assert any(
+            wanted.get(name, "at the finest resolution that is significantly above zero there") in title
+            for title in titles
+        )
     draw(cases["no cells"], tmp_path / "map.png")
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
@@ -105,7 +108,7 @@ def test_a_scale_bar_is_a_round_length():
     one = found(1000)
     for step in (1_000, 1_000_000):
         grid = replace(GRID, north=7 * step, east=11 * step, step=step)
-        drawn = figure(replace(one, terms=replace(one.terms, domain=grid)))
+        drawn = figure(replace(one, campaign=replace(one.campaign, domain=grid)))
         texts = [text.get_text() for axes in drawn.axes for text in axes.texts]
         length = next(float(text.removesuffix(" km")) for text in texts if text.endswith(" km"))
         wide = 111.2 * 11 * step / 1e6
@@ -113,7 +116,7 @@ def test_a_scale_bar_is_a_round_length():
         assert f"{length:e}"[0] in "125"
 
 
-def test_every_form_names_the_resolution():
+def test_every_format_names_the_resolution():
     """CSV and Arrow have a row for each value and then for each district; GeoJSON has them too, with each outline."""
     one = found(1000, Coarse(4), CROSSING, Identity())
     rows = list(csv.DictReader(io.StringIO(estimate_csv(one))))
@@ -141,7 +144,7 @@ def area(geometry):
 
 
 def test_a_district_of_several_parts_has_them_all():
-    """A district whose cells are not a rectangle is a MultiPolygon of its rows, also if one row ends where the next
+    """A district whose cells are not a rectangle is a MultiPolygon of its rows, even if one row ends where the next
     begins."""
     rough = Districts(runs_of([0 if x in (0, 10, 11, 12, 30) else 1 for x in range(77)]))
     one = found(1000, rough, Identity())

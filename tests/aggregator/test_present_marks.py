@@ -16,7 +16,7 @@ from aggregator.present.table import percent
 from protocol.domain import Grid
 from protocol.runs import runs_of
 from protocol.views import Coarse, Districts, Identity
-from tests.aggregator.test_estimate_views import CROSSING, GRID, campaign, counted
+from tests.aggregator.test_estimate_views import CROSSING, GRID, counted, unsigned_campaign
 from tests.aggregator.test_present_map import SHARP, found
 
 LARGE = Grid(0, 25_000_000, 0, 17_500_000, 100_000)
@@ -24,8 +24,8 @@ LARGE = Grid(0, 25_000_000, 0, 17_500_000, 100_000)
 
 
 def plain(grid, people, n):
-    terms = campaign(grid, Identity())
-    return estimate(terms, counted(terms, people, [n], np.random.default_rng(2)).by_view[0])
+    campaign = unsigned_campaign(grid, Identity())
+    return estimate(campaign, counted(campaign, people, [n], np.random.default_rng(2)).by_view[0])
 
 
 ESTIMATES = {

@@ -82,7 +82,7 @@ class Parsed(HTMLParser):
         return " ".join(self.words)
 
 
-def campaign(domain, notion=None, title="Colours", channel=None):
+def unsigned_campaign(domain, notion=None, title="Colours", channel=None):
     channel = channel or hadamard(domain.size, NANONATS)
     return Campaign(title, "Q?", "", "O", domain, notion or Ldp(NANONATS), "hadamard", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
@@ -95,17 +95,17 @@ def draft(privacy, domain='kind = "values"\nvalues = ["a", "b", "c"]', more=""):
     return campaign_of(loads(text, parse_float=Decimal), Path())
 
 
-def tally(terms, n=2000, rejected=None):
-    distribution = decoder_of(terms.channel).forward(np.full(terms.channel.inputs, 1 / terms.channel.inputs))
+def tally(campaign, n=2000, rejected=None):
+    distribution = decoder_of(campaign.channel).forward(np.full(campaign.channel.inputs, 1 / campaign.channel.inputs))
     counts = np.random.default_rng(4).multinomial(n, distribution / distribution.sum())
     return Tally(counts, n, rejected or {}, 7)
 
 
-def written(terms, n=2000, rejected=None, truth=None, period=None, method=None):
+def written(campaign, n=2000, rejected=None, truth=None, period=None, method=None):
     """Return the parsed page, the estimate on it, and its text."""
-    counted = tally(terms, n, rejected)
-    found = estimate(terms, counted, method=method)
-    text = page(found, audit(terms), counted, period=period, truth=truth)
+    counted = tally(campaign, n, rejected)
+    found = estimate(campaign, counted, method=method)
+    text = page(found, audit(campaign), counted, period=period, truth=truth)
     return Parsed(text), found, text
 
 
@@ -114,17 +114,17 @@ def written(terms, n=2000, rejected=None, truth=None, period=None, method=None):
 def test_the_page_is_complete_and_loads_no_other_file(kind, rehearsal):
     """All elements are closed, ids are unique, links stay on the page, and pictures are in it; nothing else has a
     source."""
-    terms = campaign(DOMAINS[kind])
-    size = len(estimate(terms, tally(terms)).share)
-    parsed, _, text = written(terms, truth=np.full(size, 1 / size) if rehearsal else None)
+    campaign = unsigned_campaign(DOMAINS[kind])
+    size = len(estimate(campaign, tally(campaign)).share)
+    parsed, _, text = written(campaign, truth=np.full(size, 1 / size) if rehearsal else None)
     ids = [value for _, name, value in parsed.attributes if name == "id"]
     links = [value for _, name, value in parsed.attributes if name == "href"]
     assert len(set(ids)) == len(ids)
     assert links
     assert set(links) <= {f"#{name}" for name in ids}
     assert not {"script", "link", "iframe", "object", "image", "use"} & set(parsed.names)
-    marks = 12 if isinstance(terms.domain, Grid) else 0  # the map has 12 cells
-    assert parsed.names.count("svg") == 1 + marks, "expected one mark for each cell, and the chart of tests"
+    marks = 12 if isinstance(campaign.domain, Grid) else 0  # the map has 12 cells
+    assert parsed.names.count("svg") == 1 + marks, "expected one mark for each cell, and the chart of hypothesis tests"
     (picture,) = [value for name, key, value in parsed.attributes if (name, key) == ("img", "src")]
     head, _, data = picture.partition(",")
     assert head == "data:image/png;base64"
@@ -136,7 +136,7 @@ def test_the_page_is_complete_and_loads_no_other_file(kind, rehearsal):
 
 def test_the_policy_of_the_page_allows_only_its_style_and_pictures():
     """The page's policy allows its style by hash and embedded pictures, and nothing else."""
-    parsed, _, text = written(campaign(COLOURS))
+    parsed, _, text = written(unsigned_campaign(COLOURS))
     (policy,) = [value for _, name, value in parsed.attributes if name == "content" and "default-src" in value]
     style = re.search("<style>(.*)</style>", text, re.S).group(1)
     hashed = re.fullmatch(r"default-src 'none'; img-src data:; style-src 'sha256-([\w+/]+=)'", policy).group(1)
@@ -146,9 +146,9 @@ def test_the_policy_of_the_page_allows_only_its_style_and_pictures():
 def test_markup_of_an_author_is_shown_as_text():
     """Markup in a title, question, purpose, organisation or label is shown as text."""
     evil = "<script>alert(1)</script><b \"&amp;'>"
-    terms = Campaign(evil, evil, evil, evil, Values((evil, "</svg>", "']]>")), Ldp(NANONATS), evil,
+    campaign = Campaign(evil, evil, evil, evil, Values((evil, "</svg>", "']]>")), Ldp(NANONATS), evil,
                      plain_views(hadamard(3, NANONATS)), 10**9, 2 * 10**9, 86400, 1, 100, "open")  # fmt: skip
-    parsed, _, text = written(terms, truth=np.array([0.5, 0.25, 0.25]))
+    parsed, _, text = written(campaign, truth=np.array([0.5, 0.25, 0.25]))
     assert not {"script", "b"} & set(parsed.names)
     assert "<script" not in text
     assert parsed.words.count(evil) >= 5
@@ -161,9 +161,11 @@ def test_the_same_study_gives_the_same_bytes(monkeypatch):
     """Two pages of one estimate are equal, and pages differ if a count, a refusal or the period differs; no clock is
     read."""
     monkeypatch.setattr("time.time", lambda: pytest.fail("the page read the clock"))
-    terms = campaign(COLOURS)
-    assert written(terms, rejected={"late": 1, "early": 2})[2] == written(terms, rejected={"early": 2, "late": 1})[2]
-    texts = {written(terms, **differs)[2] for differs in ({}, {"n": 2001}, {"rejected": {"late": 1}}, {"period": 3})}
+    campaign = unsigned_campaign(COLOURS)
+    assert (
+        written(campaign, rejected={"late": 1, "early": 2})[2] == written(campaign, rejected={"early": 2, "late": 1})[2]
+    )
+    texts = {written(campaign, **differs)[2] for differs in ({}, {"n": 2001}, {"rejected": {"late": 1}}, {"period": 3})}
     assert len(texts) == 4
 
 
@@ -173,14 +175,14 @@ def test_the_digest_is_of_the_documented_json_text():
     text = '{"campaign":"0102","counts":[3,4],"period":null,"rejected":{"late":2},"reports":7}'
     assert digest(counted, b"\x01\x02", None) == hashlib.sha256(text.encode()).hexdigest()
     assert digest(counted, b"\x01\x02", 6) == hashlib.sha256(text.replace("null", "6").encode()).hexdigest()
-    parsed, _, _ = written(campaign(COLOURS), period=2)
-    assert digest(tally(campaign(COLOURS)), b"", 2) in parsed.text
+    parsed, _, _ = written(unsigned_campaign(COLOURS), period=2)
+    assert digest(tally(unsigned_campaign(COLOURS)), b"", 2) in parsed.text
 
 
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_every_number_of_the_estimate_is_on_the_page(kind):
     """Each value's row has the figures of the JSON, in percent and rounded to the standard error."""
-    parsed, found, text = written(campaign(DOMAINS[kind]))
+    parsed, found, text = written(unsigned_campaign(DOMAINS[kind]))
     shown = listed(found, page_numbers.ROWS, page_numbers.ROWS)
     places = decimals(found, shown)
     (body,) = re.findall(r'class="numbers">.*?<tbody>(.*?)</tbody>', text)
@@ -197,7 +199,7 @@ def test_every_number_of_the_estimate_is_on_the_page(kind):
 
 def test_a_long_page_states_the_number_of_omitted_values():
     """If all of 300 values may be zero, the table has 200 of them, marked, and the page states the omission."""
-    parsed, found, text = written(campaign(MANY))
+    parsed, found, text = written(unsigned_campaign(MANY))
     assert not (found.simultaneous_low > 0).any()
     together = (
         "0 of 300 values are significantly above zero, by the 95% intervals for all together; "
@@ -213,26 +215,26 @@ def test_a_map_of_43_750_cells_is_small():
     The text in place of the picture names the cell with the largest share.
     """
     grid = Grid(24_000_000, 41_500_000, -125_000_000, -100_000_000, 100_000)
-    terms = campaign(grid)
-    counted = Tally(np.random.default_rng(5).integers(0, 100, terms.channel.features), 0, {}, 7)
+    campaign = unsigned_campaign(grid)
+    counted = Tally(np.random.default_rng(5).integers(0, 100, campaign.channel.features), 0, {}, 7)
     counted = Tally(counted.counts, int(counted.counts.sum()))
-    found = estimate(terms, counted, method="linear")
-    parsed = Parsed(text := page(found, audit(terms), counted))
+    found = estimate(campaign, counted, method="linear")
+    parsed = Parsed(text := page(found, audit(campaign), counted))
     assert 100_000 < len(text.encode()) < 2_000_000
     (alt,) = [value for name, key, value in parsed.attributes if (name, key) == ("img", "alt")]
     assert found.label(int(np.argmax(found.share))) in alt
 
 
-def test_an_estimate_without_error_bars_has_dashes_and_a_warning():
+def test_an_estimate_without_intervals_has_dashes_and_a_warning():
     """If no unbiased estimate exists, the page begins with the warning and shows shares with dashes for the
     intervals."""
     third = 2**62 // 3
     channel = Table(((third, 2**62 - third), (third + 1, 2**62 - third - 1), (third, 2**62 - third)))
-    terms = campaign(COLOURS, Information(NANONATS, (1, 1, 1)), channel=channel)
+    campaign = unsigned_campaign(COLOURS, Information(NANONATS, (1, 1, 1)), channel=channel)
     counted = Tally(np.array([40, 60]), 100)
-    found = estimate(terms, counted)
+    found = estimate(campaign, counted)
     assert found.warnings
-    parsed = Parsed(page(found, audit(terms), counted))
+    parsed = Parsed(page(found, audit(campaign), counted))
     assert parsed.text.index("Read this first") < parsed.text.index("Results")
     assert found.warnings[0][1:] in parsed.text
     assert "A dash" in parsed.text
@@ -244,18 +246,18 @@ def test_refusals_are_explained():
 
     Every possible reason has an explanation.
     """
-    parsed, _, _ = written(campaign(COLOURS), rejected={"replayed": 1234, "unknown-key": 5, "late": 0})
+    parsed, _, _ = written(unsigned_campaign(COLOURS), rejected={"replayed": 1234, "unknown-key": 5, "late": 0})
     assert "Refused: 1,239." in parsed.text
     for words in ("1,234", page_reports.REFUSED["replayed"], "enrol their keys"):
         assert words in parsed.text
     assert page_reports.REFUSED["late"] not in parsed.text
     assert set(page_reports.REFUSED) == set(Reject)
-    assert "None: all reports" in written(campaign(COLOURS))[0].text
+    assert "None: all reports" in written(unsigned_campaign(COLOURS))[0].text
 
 
 def test_the_influence_of_forged_reports_is_on_the_page():
     """The page states the same influence of forged reports as the JSON."""
-    parsed, found, _ = written(campaign(COLOURS))
+    parsed, found, _ = written(unsigned_campaign(COLOURS))
     for forged in found.influence.as_json()["forged"]:
         assert f"{forged['people']:,.1f}" in parsed.words
         assert f"{100 * forged['share']:.3f}" in parsed.words
@@ -267,7 +269,7 @@ def test_every_method_has_an_explanation():
 
 
 @pytest.mark.parametrize(
-    ("terms", "words"),
+    ("campaign", "words"),
     [
         (draft('[privacy]\nnotion = "ldp"\nepsilon = 1.0'), ["2.8 times", "to at most 73.2%", "3 nats"]),
         (
@@ -286,26 +288,26 @@ def test_every_method_has_an_explanation():
     ],
     ids=["ldp", "high-low", "minid", "lip", "own-lip"],
 )
-def test_the_page_states_the_promise_in_words_and_in_nats(terms, words):
+def test_the_page_states_the_promise_in_words_and_in_nats(campaign, words):
     """The page states the promise in words, with the declared, the audited and the LDP level and the worst case."""
-    found = audit(terms)
+    found = audit(campaign)
     text = " ".join(Parsed(f"<main>{''.join(promise_section(found))}</main>").words)
-    certificate = terms.certificate
+    certificate = campaign.certificate
     for level in (certificate.declared, certificate.audited):
         assert f"{exact.in_nats(level)}" in text
     assert "none" in text if certificate.ldp is None else f"{exact.in_nats(certificate.ldp)}" in text
-    assert f"{exact.in_nats(terms.worst_case)} over the whole campaign" in text
+    assert f"{exact.in_nats(campaign.worst_case)} over the whole campaign" in text
     for part in words:
         assert part in text
 
 
-def test_the_tests_of_a_report_are_drawn_and_described():
-    """The line of the best tests of randomised response at one nat has a corner at false alarms 1/(e + 2) and misses
-    2/(e + 2).
+def test_the_best_hypothesis_tests_of_a_report_are_drawn_and_described():
+    """The curve of the best hypothesis tests of a report, for randomised response at 1 nat, has a corner at false alarm
+    rate 1/(e + 2) and missed detection rate 2/(e + 2).
 
     The text has the misses at 5% false alarms, for the channel and for the promise, and the promised level.
     """
-    parsed, _, text = written(campaign(COLOURS, Ldp(NANONATS), channel=randomized_response(3, NANONATS)))
+    parsed, _, text = written(unsigned_campaign(COLOURS, Ldp(NANONATS), channel=randomized_response(3, NANONATS)))
     corner = 1 / (math.e + 2)
     line, _ = re.findall(r'<path d="M([^"]*)" class="pair0"', text)  # the other match is in the legend
     places = [tuple(map(float, place.split())) for place in line.split("L")]
@@ -318,30 +320,34 @@ def test_the_tests_of_a_report_are_drawn_and_described():
     assert "promised: 1 nat" in parsed.text
 
 
-def test_classes_have_no_chart_of_tests():
+def test_a_page_with_classes_has_no_chart_of_hypothesis_tests():
     """A page with classes has no chart of tests, because a chart shows one channel and each class has its own."""
     blocks = Blocks(0, ((1, 3), (2, 3)), (randomized_response(3, NANONATS), randomized_response(3, 2 * NANONATS)))
     notion = Classes.of((Ldp(NANONATS), Ldp(2 * NANONATS)))
-    terms = replace(campaign(COLOURS), notion=notion, views=plain_views(blocks), classes=("town", "village"))
-    _, _, text = written(terms)
+    campaign = replace(
+        unsigned_campaign(COLOURS), notion=notion, views=plain_views(blocks), classes=("town", "village")
+    )
+    _, _, text = written(campaign)
     assert 'class="tests"' not in text
 
 
 def test_a_ball_of_priors_is_on_the_page():
     """The page of a LIP campaign with a ball of priors has the level over the ball."""
     prior = (5, 3, 2)
-    terms = campaign(COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4))
-    parsed, _, _ = written(terms)
+    campaign = unsigned_campaign(
+        COLOURS, Information(NANONATS, prior, 10**8), channel=lip_response(prior, NANONATS * 3 // 4)
+    )
+    parsed, _, _ = written(campaign)
     assert "LIP for every prior within 0.1 of the campaign's" in parsed.words
-    assert f"{exact.in_nats(terms.certificate.ball)}" in parsed.text
+    assert f"{exact.in_nats(campaign.certificate.ball)}" in parsed.text
 
 
 def test_requested_levels_are_on_the_page():
     """The page has the levels of other notions if the audit computed them."""
-    terms = campaign(COLOURS)
-    counted = tally(terms)
-    found = audit(terms, ask(terms))
-    parsed = Parsed(page(estimate(terms, counted), found, counted))
+    campaign = unsigned_campaign(COLOURS)
+    counted = tally(campaign)
+    found = audit(campaign, ask(campaign))
+    parsed = Parsed(page(estimate(campaign, counted), found, counted))
     assert exact.in_nats(round(found.table.levels["maximal-leakage"].nats * exact.NANONATS)) in parsed.words
     assert "LIP, uniform prior" in parsed.words
 
@@ -356,12 +362,12 @@ def test_times_and_lengths_are_written_for_any_number_of_seconds():
 
 def test_parts_of_different_campaigns_make_no_page():
     """A page from an audit or a tally of another campaign is refused."""
-    terms, other = campaign(COLOURS), campaign(COLOURS, title="Other")
-    found = estimate(terms, tally(terms))
+    campaign, other = unsigned_campaign(COLOURS), unsigned_campaign(COLOURS, title="Other")
+    found = estimate(campaign, tally(campaign))
     with pytest.raises(ValueError, match="expected the same campaign"):
-        page(found, audit(other), tally(terms))
+        page(found, audit(other), tally(campaign))
     with pytest.raises(ValueError, match="expected the same campaign"):
-        page(found, audit(terms), tally(terms, 1999))
+        page(found, audit(campaign), tally(campaign, 1999))
 
 
 DRAFT = """
@@ -413,7 +419,7 @@ def test_the_command_writes_a_page_and_overwrites_no_file(tmp_path):
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_a_browser_reports_no_violation_of_the_policy(tmp_path, kind):
     """A browser renders the page with its style and reports no violation of the page's policy."""
-    (tmp_path / "it.html").write_text(written(campaign(DOMAINS[kind]))[2], encoding="utf-8")
+    (tmp_path / "it.html").write_text(written(unsigned_campaign(DOMAINS[kind]))[2], encoding="utf-8")
     done = subprocess.run(
         [shutil.which("chromium"), "--headless", "--no-sandbox",
          "--disable-gpu", "--enable-logging=stderr", "--log-level=0",

@@ -19,7 +19,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.present.ordered_plot import histogram_figure, ordered_figure
-from aggregator.present.table import answer_texts
+from aggregator.present.table import query_texts
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
 from protocol.domain import Dates, NumberRange, OrderedValues
@@ -27,7 +27,7 @@ from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.views import plain_views
 from tests.aggregator import command
-from tests.aggregator.terms import terms_of
+from tests.aggregator.campaigns import unsigned_campaign
 
 KEY = SigningKey(bytes([9]) * 32)
 ASKED = ("--quantiles", ".5,.1", "--bins", "20,30", "--above", "25", "--between", "12,18", "--mean", "--cdf")
@@ -38,7 +38,7 @@ def lib(tmp_path_factory):
     """A study with a number from 10 to 33 of each of 400 people."""
     folder, now = tmp_path_factory.mktemp("ranges"), int(time.time())
     domain, views = NumberRange.of(10, 33, unit="km"), plain_views(wave(24, 2 * NANONATS))
-    terms = Campaign(
+    campaign = Campaign(
         "Way",
         "How far?",
         "",
@@ -54,10 +54,10 @@ def lib(tmp_path_factory):
         9,
         "open",
     )
-    signed = open_campaign(seal_campaign(terms, KEY), [KEY.public])
+    signed = open_campaign(seal_campaign(campaign, KEY), [KEY.public])
     study = Study.create(folder / "lib")
     study.import_campaign(signed.data, [KEY.public], "way")
-    (sent,) = simulate(terms, signed.id, Truth((12, 20, 26), (200, 150, 50)), range(1), seed=3)
+    (sent,) = simulate(campaign, signed.id, Truth((12, 20, 26), (200, 150, 50)), range(1), seed=3)
     (folder / "batch.htr").write_bytes(sent.reports)
     assert ingest(study, [folder / "batch.htr"], now=now).accepted == 400
     return folder / "lib"
@@ -81,7 +81,7 @@ def test_the_json_of_the_command_equals_the_python_result(lib):
     assert document["warnings"] == []
 
 
-def test_every_form_has_the_same_numbers(lib, tmp_path):
+def test_every_format_has_the_same_numbers(lib, tmp_path):
     """CSV has a row for each figure of the JSON, the table has each by name, and the picture is of the distribution
     function."""
     document = json.loads(run(lib, *ASKED, "--json").stdout)
@@ -150,7 +150,11 @@ def test_a_page_shows_the_requested_quantiles_and_ranges(lib, tmp_path):
     document = json.loads(run(lib, *asked, "--report", page, "--plot", tmp_path / "way.png", "--json").stdout)
     text = page.read_text(encoding="utf-8")
     assert "cdf" not in document
-    assert ("Deciles" in text, "Quantiles, in km: " in text, "distribution function" in text) == (False, True, True)
+    assert (
+        "Deciles" in text,
+        "Quantiles, in km. Each row has a value and the share" in text,
+        "distribution function" in text,
+    ) == (False, True, True)
     assert ("the confidence interval" in text, "the unbiased estimate" in text) == (True, False)
     for one in document["quantiles"]:
         row = f"{100 * one['p']:g}%</span></th><td>{one['value']}</td><td>{one['low']} to {one['high']}</td>"
@@ -204,14 +208,14 @@ def test_a_mean_of_days_is_a_day():
     """A mean of dates is a date in text and JSON; its standard error is in days, and dates have no sum."""
     domain = Dates.of("2026-01-01", "2026-01-09")
     channel = wave(9, 2 * NANONATS)
-    terms = terms_of(domain, channel, 2 * NANONATS)
+    campaign = unsigned_campaign(domain, channel, 2 * NANONATS)
     counts = np.rint(10**6 * decoder_of(channel).forward(np.eye(9)[5])).astype(np.int64)
-    found = query.mean(terms, Tally.of(counts))
+    found = query.mean(campaign, Tally.of(counts))
     assert found.as_json()["estimate_day"] == "2026-01-06"
-    assert answer_texts(found)[0] == "2026-01-06"
-    assert answer_texts(found)[1].endswith(" days")
+    assert query_texts(found)[0] == "2026-01-06"
+    assert query_texts(found)[1].endswith(" days")
     with pytest.raises(query.NotANumber, match="no sum"):
-        query.total(terms, Tally.of(counts))
+        query.total(campaign, Tally.of(counts))
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ def test_uploaded_reports_count_in_the_estimate_and_are_confirmed(study):
     The study confirms the reports after the ingest, and not before.
     """
     people = Truth(("0", "3"), (30, 10))
-    [crowd_sent] = population(OPEN.terms, OPEN.id, people, 0, seed=1)
+    [crowd_sent] = population(OPEN.campaign, OPEN.id, people, 0, seed=1)
     envelopes = [found.encode() for found in read_batch(crowd_sent.reports)]
     uploads = [first + second for first, second in zip(envelopes[::2], envelopes[1::2], strict=True)]
     with served(study) as address:
@@ -216,8 +216,8 @@ def test_a_file_that_was_not_read_to_its_end_is_not_archived(study):
     assert inbox.waiting(study.path) == []
 
 
-def test_an_empty_inbox_is_no_error(study):
-    """ingest without paths and without uploads counts nothing, names the inbox and ends with 0."""
+def test_an_empty_inbox_is_not_an_error(study):
+    """ingest without paths and without uploads counts nothing, names the inbox and ends with exit code 0."""
     run = CliRunner().invoke(halftruth, ["--study", str(study.path), "ingest", "--json"], prog_name="halftruth")
     assert run.exit_code == 0
     assert json.loads(run.stdout)["read"] == 0
@@ -401,8 +401,8 @@ def test_a_full_disk_is_507_and_leaves_no_file(study, monkeypatch, full):
 
 
 def test_slow_clients_are_disconnected_and_delay_no_other(study, monkeypatch):
-    """The server closes 40 connections that are silent or have half a head or half a body, long before the limit of
-    a connection; half a body gets 408. It accepts another client's upload while they are open."""
+    """The server closes 40 connections whose clients have sent nothing, half a request head or half a body, long before
+    the time limit of a connection; half a body gets 408. It accepts another client's upload while they are open."""
     monkeypatch.setattr(Deadlines, "head_seconds", 0.4)
     monkeypatch.setattr(Deadlines, "connection_seconds", 10 * PATIENCE)
     dribbles = [b"", b"POST /v1/rep", LENGTH % 100, LENGTH % 100 + b"x", LENGTH % 100 + b"ab"]
@@ -479,7 +479,7 @@ KILLED = """if True:
     put = inbox.put
     if sys.argv[2] == "before the file has its name":
         Path.replace = die
-    elif sys.argv[2] == "between file and answer":
+    elif sys.argv[2] == "between file and response":
         inbox.put = lambda *given: (put(*given), die())
     receive(["--study", sys.argv[1], "--listen", "127.0.0.1:0"])
 """
@@ -508,9 +508,9 @@ def processes(study, *moments):
 
 
 def test_a_repeated_upload_after_a_kill_counts_once(study):
-    """If the service is killed before the file has its name, or between file and answer, the repeated upload counts
-    each report once."""
-    with processes(study, "before the file has its name", "between file and answer") as killed:
+    """If the service is killed before the file has its name, or between writing the file and sending the response, the
+    repeated upload counts each report once."""
+    with processes(study, "before the file has its name", "between file and response") as killed:
         for number, (running, address) in enumerate(killed):
             with pytest.raises((OSError, http.client.HTTPException)):
                 post(address, sent(number))
@@ -532,7 +532,7 @@ def test_a_repeated_upload_after_a_kill_counts_once(study):
 def test_a_stopped_service_finishes_uploads_and_names_no_client(study):
     """After SIGTERM the current upload gets its acknowledgement, and the exit code is 0.
 
-    Neither output nor any file of the study has the client's address, and the upload's file has no time.
+    Neither output nor any file of the study has the client's address. The modification time of the upload's file is 0.
     """
     before = {path: path.read_bytes() for path in study.path.rglob("*") if path.is_file()}
     client, body = "127.9.8.7", sent(1)
@@ -686,7 +686,7 @@ def forged(sealed):
 
 
 def test_only_the_signed_report_itself_is_confirmed(study):
-    """A counted report is confirmed to its holder; for forged, foreign, altered or other reports the answer is that
+    """A counted report is confirmed to its holder; for forged, foreign, altered or other reports the response is that
     they were not counted."""
     study.enrol(enrolment(3, PLAIN))
     bundle = enrolment(1, OPEN) + report(1, OPEN, 4, 5, 6, slot=1)
@@ -716,11 +716,11 @@ def test_only_the_signed_report_itself_is_confirmed(study):
 def test_the_study_confirms_a_report_of_bits(tmp_path):
     """A report of a unary channel is confirmed by its word."""
     channel = unary.oue(12, exact.NANONATS)
-    terms = Campaign(
+    campaign = Campaign(
         "Words", "Which?", "", "Town library", Values(tuple(map(str, range(12)))), Ldp(exact.NANONATS),
         "oue", plain_views(channel), OPENS, OPENS + WEEK, WEEK, 2, 1, "enrolled",
     )  # fmt: skip
-    signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
     study = fleet.study(tmp_path / "lib", signed, [0])
     file = tmp_path / "batch.htr"
     file.write_bytes(report(0, signed, 0b1000_0000_0001, 0b11))
@@ -816,7 +816,8 @@ def test_addresses_to_listen_on_are_bound_or_refused():
 
 
 def test_the_command_refuses_invalid_options(study, tmp_path):
-    """A missing study, half of a TLS pair, a proxy that is no address and a limit of one byte are usage errors.
+    """A missing study, a TLS certificate without its key or the reverse, a proxy that is not an address, and a limit of
+    one byte are usage errors.
 
     TLS files that are not PEM and a folder without a study are errors.
     """

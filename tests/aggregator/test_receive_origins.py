@@ -78,7 +78,7 @@ def test_a_preflight_request_counts_as_a_request(study):
 
 
 def test_the_body_of_a_preflight_request_is_not_read(study):
-    """The server answers a preflight request without waiting for its body, whatever length it states."""
+    """The server responds to a preflight request without waiting for its body, whatever length it states."""
     head = b"OPTIONS /v1/reports HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n"
     with served(study, patience=0.5) as address:
         assert parsed_response(raw(address, head % 10**12))[0] == 204

@@ -184,8 +184,8 @@ HOSTILE = "</script><script>alert(1)</script><!-- <script> ]]> &lt; \\u003c ' \"
 def test_no_text_of_an_author_adds_an_element():
     """The document has the same elements for any text of the author, and the script gets the author's bytes
     unchanged."""
-    terms = replace(OPEN.terms, title=HOSTILE, question=HOSTILE)
-    signed = open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    campaign = replace(OPEN.campaign, title=HOSTILE, question=HOSTILE)
+    signed = open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
     found, usual = (document(one, page_code(), served=True) for one in (signed, OPEN))
     names = [[name for name, _, _ in Elements(text).found] for text in (found, usual)]
     assert names[0] == names[1]
@@ -199,11 +199,11 @@ ADDRESSES = ("https://study.example", "https://mirror.example/base", "http://127
 
 def test_the_policy_allows_requests_to_signed_addresses_only():
     """The policy allows the page's origin and the addresses that the author signed, and no other."""
-    named, code = replace(OPEN.terms, addresses=ADDRESSES), page_code()
+    named, code = replace(OPEN.campaign, addresses=ADDRESSES), page_code()
     signed = [f"{address}/v1/" for address in ADDRESSES]
-    for terms, served_, expected in (
-        (OPEN.terms, True, ["'self'"]), (OPEN.terms, False, ["'none'"]),
+    for campaign, served_, expected in (
+        (OPEN.campaign, True, ["'self'"]), (OPEN.campaign, False, ["'none'"]),
         (named, True, ["'self'", *signed]), (named, False, signed),
     ):  # fmt: skip
-        header = policy(terms, code, served=served_)
+        header = policy(campaign, code, served=served_)
         assert f"; connect-src {' '.join(expected)}; " in header

@@ -33,7 +33,7 @@ DOMAIN = Items(PADDING, ITEMS)
 QUESTION = Question(DOMAIN, Ldp(2 * NANONATS))
 
 
-def terms(channel, notion=QUESTION.notion, minimum=100, domain=DOMAIN, classes=()):
+def unsigned_campaign(channel, notion=QUESTION.notion, minimum=100, domain=DOMAIN, classes=()):
     return Campaign("Basket", "What?", "", "Market", domain, notion, "any", plain_views(channel), 0, 86_400, 86_400,
                     1, minimum, "open", classes)  # fmt: skip
 
@@ -66,7 +66,7 @@ def test_the_plan_states_the_error_of_the_estimate(mechanism):
             DOMAIN._choice(tuple(sorted(draw.sample(range(ITEMS), 4 + (draw.random() < 2 / 7)))), draw.getrandbits(64))
             for _ in range(500)
         ]
-        found = estimate(terms(channel), Tally(counts_of(channel, inputs, draw), 500))
+        found = estimate(unsigned_campaign(channel), Tally(counts_of(channel, inputs, draw), 500))
         squares.append((found.raw - PADDING / (ITEMS + PADDING)) ** 2)
         stated.append(found.se)
     assert np.mean(squares) == pytest.approx(row.se**2, rel=0.25)
@@ -87,22 +87,22 @@ def test_plan_audit_lint_and_estimate_use_the_same_shares():
     assert row.se == pytest.approx(np.sqrt(variances.mean())) == pytest.approx(0.077, abs=0.001)
     assert row.people_for[0.05] == pytest.approx(7200, rel=0.02)
     assert row.candidate.people_per_report == pytest.approx(10.5, abs=0.1)
-    found = audit(terms(channel))
+    found = audit(unsigned_campaign(channel))
     assert found.raw_mse / PEOPLE == pytest.approx(row.mse)
-    estimated = estimate(terms(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
+    estimated = estimate(unsigned_campaign(channel), Tally(np.full(channel.features, 10), 10 * channel.features))
     assert found.people_per_report == row.candidate.people_per_report == estimated.influence.people_per_report
     # If all inputs are reported equally often, 1/7 of the people have each item.
     assert "more than 14.29%, the share of each of 30 equally frequent items" in " ".join(
-        lint(terms(channel, minimum=500))
+        lint(unsigned_campaign(channel, minimum=500))
     )
-    assert "equally frequent" not in " ".join(lint(terms(channel, minimum=2000)))
+    assert "equally frequent" not in " ".join(lint(unsigned_campaign(channel, minimum=2000)))
 
 
 def test_the_stated_error_of_classes_is_that_of_all_people():
     """The stated error of a campaign with classes is that of the estimated shares of all people."""
     channels = (chosen("projective", QUESTION)[1],) * 2
     notion = Classes.of((QUESTION.notion,) * 2)
-    asked = terms(Blocks(0, ((1, DOMAIN.size), (2, DOMAIN.size)), channels), notion, classes=("a", "b"))
+    asked = unsigned_campaign(Blocks(0, ((1, DOMAIN.size), (2, DOMAIN.size)), channels), notion, classes=("a", "b"))
     mse, _ = campaign_error(asked)
     decoder = decoder_of(channels[0])
     distribution = decoder.forward(np.full(DOMAIN.size, 1 / DOMAIN.size))
@@ -159,7 +159,7 @@ def test_the_error_of_a_person_is_computed_over_the_items():
         assert one.person_mse <= alone * (1 + 1e-9)
         weighed += 1
     assert weighed >= 5
-    found = audit(terms(chosen("lip", question)[1], question.notion, domain=domain))
+    found = audit(unsigned_campaign(chosen("lip", question)[1], question.notion, domain=domain))
     assert found.mse_bound == bound <= found.mse
 
 
@@ -187,13 +187,13 @@ def test_every_estimated_share_of_item_sets_is_possible(mechanism):
             counts = draw.binomial(2000, distribution) if channel.unary else draw.multinomial(2000, distribution)
             tally = Tally(counts, 2000)
             for method in (None, "projection", "empirical-bayes", *(() if channel.unary else ("em",))):
-                found = estimate(terms(channel), tally, method=method)
+                found = estimate(unsigned_campaign(channel), tally, method=method)
                 assert (found.share >= 0).all()
                 assert (found.share <= 1).all()
                 assert found.share.sum() <= PADDING * (1 + 1e-9)
             above += int((found.raw > 1).sum())
             x = int(np.argmax(found.raw))
-            answer = query.value_share(terms(channel), tally, x).times(2000, "people")
+            answer = query.value_share(unsigned_campaign(channel), tally, x).times(2000, "people")
             assert 0 <= answer.low <= answer.estimate <= answer.high <= 2000
             assert answer.raw == pytest.approx(2000 * found.raw[x])
     assert above

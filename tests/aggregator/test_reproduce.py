@@ -118,8 +118,8 @@ def test_the_estimator_of_the_product_takes_a_simulated_tally():
     the truth."""
     held = np.array([5000, 3000, 1500, 500])
     for notion in (Ldp(2 * NAT), Information(2 * NAT, (10, 6, 3, 1))):
-        terms = crowd.campaign(crowd.values(4), notion, "auto")
-        found = estimate(terms, crowd.tally(terms.channel, held, np.random.default_rng(1)))
+        campaign = crowd.campaign(crowd.values(4), notion, "auto")
+        found = estimate(campaign, crowd.tally(campaign.channel, held, np.random.default_rng(1)))
         assert total_variation(found.share, held / held.sum()) < 0.03  # its standard error is about 0.01
 
 
@@ -174,7 +174,7 @@ def test_rentals_are_lists_by_person(tmp_path):
     (tmp_path / "renttherunway_final_data.json").write_text(lines, encoding="utf-8")
     found = DataFolder(tmp_path).clothing()
     assert (found.offsets.tolist(), found.items.tolist()) == ([0, 1, 3], [1, 2, 0])
-    assert found.label == "Rent the Runway, a part of it, 3 rated rentals by 2 people"
+    assert found.label == "Clothing (Rent the Runway), a part of it, 3 rated rentals by 2 people"
     compact = tmp_path / "compact"
     compact.mkdir()
     np.savez(
@@ -258,7 +258,6 @@ def test_compact_check_ins_equal_the_originals(gowalla, tmp_path):
     for name in ("last", "owner", "district", "count"):
         assert (getattr(other, name) == getattr(last, name)).all()
     assert (DataFolder(compact).check_ins_on_grid().counts == grid.counts).all()
-    assert "u5628" in DataFolder(compact).check_ins_on_grid().label
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -278,6 +277,8 @@ BROKEN = {
     "Gowalla_totalCheckins.txt": (check_in(0, "2010-10-19T23:55:27Z", "nan", -97.0, 1), "last_check_ins", "latitude"),
     "kosarak_first100k.npz": ("PK no archive", "kosarak", "compact form"),
     "gowalla_u5628_us_grid.csv.gz": ("row,col,checkins,users\n", "check_ins_on_grid", "cannot be read"),
+    "renttherunway_final_data.json.gz": ("", "clothing", "expected lines, each a JSON object"),
+    "loc-gowalla_totalCheckins.txt.gz": ("", "last_check_ins", "expected lines of user"),
 }
 
 
@@ -293,6 +294,17 @@ def test_a_file_of_another_format_is_refused(file, tmp_path):
         else pytest.raises((UnreadableData, OSError))
     ):
         getattr(DataFolder(tmp_path), reader)()
+
+
+def test_a_compact_file_of_unequal_arrays_is_refused(tmp_path):
+    """A compact file whose earlier check-ins have different numbers of districts and counts is refused with the
+    numbers."""
+    np.savez(
+        tmp_path / SOURCES["gowalla-last"].compact, last_district=[1, 2], early_offsets=[0, 1, 3],
+        early_district=[1, 2, 3], early_count=[1, 2],
+    )  # fmt: skip
+    with pytest.raises(UnreadableData, match="3 owners, 3 districts and 2 counts of check-ins: expected equal numbers"):
+        DataFolder(tmp_path).last_check_ins()
 
 
 # Documents, pages, figures
@@ -314,7 +326,7 @@ def needy(setting):
 
 MADE = (
     Experiment("first", "A9", "The first", outcome, 7, 2),
-    Experiment("second", "A9", "The second", outcome, 7, 2),
+    Experiment("second", "A9, B1", "The second", outcome, 7, 2),
     Experiment("third", "A9", "The third", needy, needs=("kosarak",)),
 )
 
@@ -387,6 +399,8 @@ def test_a_page_is_rewritten_between_its_comments(made):
     assert "stale" not in written
     assert f"| they \\| say | {found.found[0].outcome.findings[0].ours} | because |" in written
     assert "![The first](results/made-first.png)" in written
+    assert "Row A9; `halftruth reproduce made --only first`" in written
+    assert "Rows A9 and B1; `halftruth reproduce made --only second`" in written
     assert "Not run: `third`" in written
     assert page.written(written, found, "results") == written
     with pytest.raises(ValueError, match="no place for made"):
@@ -455,8 +469,8 @@ def test_the_command_writes_figures_tables_and_numbers(tmp_path):
 
 
 def test_the_command_names_missing_data_and_ends_with_75(tmp_path):
-    """Without data the other experiments are still written; the command ends with 75 and names the description of
-    the data."""
+    """Without data the other experiments are still written; the command ends with exit code 75 and names the
+    description of the data."""
     words = ("reproduce", "lip", "--only", "numbers", "--only", "fig9a", "--quick", "--out", tmp_path)
     shown = run(*words, code=75)
     assert "fimi.uantwerpen.be" in shown.output
@@ -470,10 +484,17 @@ def test_the_command_names_missing_data_and_ends_with_75(tmp_path):
 
 def test_a_folder_that_cannot_be_made_ends_the_command_before_the_first_experiment(tmp_path, monkeypatch):
     """If --out cannot be created, or is a file, a one-line error names it and no experiment runs."""
-    monkeypatch.setattr(Experiment, "outcome", lambda *_, **__: pytest.fail("an experiment ran"))
+    monkeypatch.setattr(
+        Experiment,
+        "outcome",
+        lambda *_, **__: pytest.fail("an experiment ran although the output folder cannot be created"),
+    )
     (tmp_path / "file").write_text("", encoding="utf-8")
     shown = run("reproduce", "lip", "--quick", "--out", tmp_path / "file" / "x", code=1).output
-    assert shown.splitlines() == [f"Error: {tmp_path / 'file' / 'x'}: the folder cannot be created: Not a directory"]
+    assert shown.splitlines() == [
+        f"Error: {tmp_path / 'file' / 'x'}: the folder cannot be created: Not a directory. "
+        "Name another folder with --out"
+    ]
     assert "is a file" in run("reproduce", "lip", "--quick", "--out", tmp_path / "file", code=2).output
 
 

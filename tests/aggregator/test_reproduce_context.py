@@ -44,7 +44,7 @@ def test_people_drawn_from_a_distribution_report_by_its_mixture(notion, mechanis
     A failure means that people are not drawn from the shares.
     """
     asked, distribution = read_by(6, notion, mechanism), np.array([0.4, 0.3, 0.0, 0.15, 0.1, 0.05])
-    channel, people = asked.terms.channel, 1_000_000
+    channel, people = asked.campaign.channel, 1_000_000
     weights = [sum(p * channel.weight(x, y) for x, p in enumerate(distribution)) for y in range(channel.outputs)]
     expected = np.array(weights) / 2**channel.scale * people
     tally = asked.drawn(distribution, people, np.random.default_rng(2))
@@ -126,9 +126,9 @@ def test_the_error_of_hadamard_in_a_block_has_the_stated_ratios(size, ratios):
 def test_equal_blocks_divide_the_error_by_their_number():
     """For uniform shares, Hadamard in m equal blocks has 1/m of the squared error of Hadamard over all values, within
     1%."""
-    plain = expected_mse(read_by(60, Ldp(level(1)), "hadamard").terms.channel)
+    plain = expected_mse(read_by(60, Ldp(level(1)), "hadamard").campaign.channel)
     for m in (2, 5, 10):
-        inside = expected_mse(read_by(60, block(60, m, 1.0), "hadamard").terms.channel)
+        inside = expected_mse(read_by(60, block(60, m, 1.0), "hadamard").campaign.channel)
         assert plain / inside == pytest.approx(m, rel=0.01)
 
 
@@ -182,11 +182,11 @@ def test_the_map_shows_cells_at_their_places(folder):
     such."""
     (each,) = (one for one in EXPERIMENTS if one.name == "fig3")
     outcome = each.outcome(folder, 1, quick=True)
-    assert outcome.data == "Gowalla (u5628), a part of it, 10,000 check-ins in the United States"
+    assert outcome.data == "Gowalla, a part of it, 10,000 check-ins in the United States"
     truth, plain, blocks = outcome.panels
     assert {curve.name: list(zip(curve.x, curve.y, strict=True)) for curve in truth.curves} == {
         "1% or more": [(-125.9, 27.1), (-94.9, 37.5), (-94.7, 37.5), (-69.9, 45.1)],
-        "less, but some": [(-129.9, 25.1)],
+        "0.001% to 0.04%": [(-129.9, 25.1)],
     }
     assert all(curve.marks for panel in outcome.panels for curve in panel.curves)
     # Blocks keep the empty districts empty, so every estimated cell is in a district of one of the five cells.
@@ -201,8 +201,8 @@ def test_table_1_on_a_part_of_the_data_is_labelled_as_such(folder):
     """The findings label a part of the data as such, and more blocks give an estimate nearer to the truth."""
     (each,) = (one for one in EXPERIMENTS if one.name == "table1")
     outcome = each.run(Setting(folder, np.random.default_rng(1), 1, True, lambda _: None))
-    assert outcome.data.startswith("Gowalla (u5628), a part of it")
-    assert "not comparable with the paper's" in outcome.findings[0].why
+    assert outcome.data.startswith("Gowalla, a part of it")
+    assert "cannot be compared with the paper's" in outcome.findings[0].why
     assert "a part of Gowalla" in outcome.verdict
     projected = next(curve for curve in outcome.panels[0].curves if curve.name == "Hadamard, projected")
     assert projected.x == (1, 35, 875, 1750)

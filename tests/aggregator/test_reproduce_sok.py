@@ -28,15 +28,15 @@ def setting(repeats=20):
     return Setting(DataFolder(None), np.random.default_rng(1), repeats, True, lambda _: None)
 
 
-def audited(terms):
-    return audit(terms, ask(terms, prior=PRIOR, epsilons=(crowd.level(0.5),), pufferfish=halves()))
+def audited(campaign):
+    return audit(campaign, ask(campaign, prior=PRIOR, epsilons=(crowd.level(0.5),), pufferfish=halves()))
 
 
 @pytest.mark.parametrize("name", ["randomised response", "Hadamard", "geometric noise", "LIP", "mutual information"])
 def test_a_row_of_the_table_equals_brute_force(name):
     """Every level of a campaign equals the one computed from its cells by the notion's definition."""
-    terms = examples()[name]
-    rows = dense(terms.channel)
+    campaign = examples()[name]
+    rows = dense(campaign.channel)
     marginal = LAW @ rows
     ratio = np.log(rows.max(axis=0) / rows.min(axis=0))
     lift, even = np.log(rows / marginal), np.full(6, 1 / 6)
@@ -65,7 +65,7 @@ def test_a_row_of_the_table_equals_brute_force(name):
             np.abs(np.log(rows[x] / rows[y])).max() / abs(x - y) for x in range(6) for y in range(x)
         ),
     }
-    found = audited(terms)
+    found = audited(campaign)
     by_name = {row.name: row for row in ROWS}
     for row, number in expected.items():
         assert float(by_name[row].found(found)) == pytest.approx(number, abs=6e-4), row
@@ -76,10 +76,10 @@ def test_every_kind_of_promise_has_a_certified_campaign():
     LDP level."""
     campaigns = examples()
     assert len(campaigns) == 12
-    assert {terms.domain for terms in campaigns.values()} == {DOMAIN}
+    assert {campaign.domain for campaign in campaigns.values()} == {DOMAIN}
     rows = {row.name: row for row in ROWS}
-    unbounded = {name for name, terms in campaigns.items()
-                 if rows["eps-LDP (Def. 1)"].found(audited(terms)) == "infinite"}  # fmt: skip
+    unbounded = {name for name, campaign in campaigns.items()
+                 if rows["eps-LDP (Def. 1)"].found(audited(campaign)) == "infinite"}  # fmt: skip
     assert unbounded == {"high-low", "blocks", "truth once in 100"}
 
 
@@ -153,9 +153,9 @@ def test_the_channel_for_mutual_information_has_the_least_error():
 def test_a_channel_of_bits_is_expanded_to_words():
     """A channel of bits is expanded to the cells of its words, and any other channel is left unchanged."""
     campaigns = examples()
-    terms = campaigns["OUE"]
-    table = joint(terms.channel)
+    campaign = campaigns["OUE"]
+    table = joint(campaign.channel)
     assert isinstance(table, Table)
-    assert dense(table) == pytest.approx(dense(terms.channel), abs=1e-12)
+    assert dense(table) == pytest.approx(dense(campaign.channel), abs=1e-12)
     plain = campaigns["LIP"].channel
     assert joint(plain) is plain

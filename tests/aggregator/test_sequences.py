@@ -318,8 +318,8 @@ class Bench:
         self.adopt([first, second], sum(result.accepted for result in results))
 
     def finish(self) -> None:
-        """Ingest everything; assert that every slot is filled in which its device is not revoked, and that the tally
-        is the model's."""
+        """Ingest everything; assert that each slot of a period in which its device is not revoked is filled, and that
+        the tally is the model's."""
         devices = range(len(self.everything) // OF_DEVICE)
         self.study.enrol(b"".join(enrolment(number, BUCKETS) for number in devices), threads=1)
         self.model.enrolled = set(devices)

@@ -23,7 +23,7 @@ from protocol.views import plain_views
 ID = bytes(range(16))
 
 
-def terms(domain, enrolment="enrolled"):
+def unsigned_campaign(domain, enrolment="enrolled"):
     channel = hadamard(domain.size, exact.NANONATS)
     return Campaign("T", "Q?", "", "O", domain, Ldp(exact.NANONATS), "hadamard", plain_views(channel),
                     10**9, 2 * 10**9, 86400, 1, 1, enrolment)  # fmt: skip
@@ -34,7 +34,7 @@ COLOURS = Values(("red", "green", "blue"))
 
 def test_every_person_signs_one_report_with_a_different_key():
     """A population of n sends n reports, each of which verifies under a different enrolled key."""
-    (sent,) = population(terms(COLOURS), ID, Truth(("red", "blue"), (30, 20)), period=3)
+    (sent,) = population(unsigned_campaign(COLOURS), ID, Truth(("red", "blue"), (30, 20)), period=3)
     publics = {}
     for item in envelope.read_batch(sent.enrolments):
         introduced = Enrolment.open(item)
@@ -46,7 +46,7 @@ def test_every_person_signs_one_report_with_a_different_key():
 
 def test_an_open_campaign_gets_each_enrolment_before_its_report():
     """In a campaign that takes any key, the enrolment of each key precedes its report."""
-    (sent,) = population(terms(COLOURS, "open"), ID, Truth(("red",), (5,)), period=0)
+    (sent,) = population(unsigned_campaign(COLOURS, "open"), ID, Truth(("red",), (5,)), period=0)
     kinds = [item.kind for item in envelope.read_batch(sent.reports)]
     assert kinds == [Kind.ENROLMENT, Kind.REPORT] * 5
 
@@ -58,7 +58,10 @@ def test_a_seed_repeats_everything_on_any_number_of_processes(monkeypatch):
     monkeypatch.setattr(simulation, "ProcessPoolExecutor", lambda n, **how: started.append(n) or pool(n, **how))
     truth = Truth(("red", "green"), (100, 30))
     one, two, other = (
-        b"".join(sent.reports + sent.enrolments for sent in population(terms(COLOURS), ID, truth, 0, seed, processes))
+        b"".join(
+            sent.reports + sent.enrolments
+            for sent in population(unsigned_campaign(COLOURS), ID, truth, 0, seed, processes)
+        )
         for seed, processes in ((1, 1), (1, 2), (2, 1))
     )
     assert one == two != other
@@ -68,7 +71,7 @@ def test_a_seed_repeats_everything_on_any_number_of_processes(monkeypatch):
 def test_populations_without_a_seed_differ():
     """Two populations without a seed have no common key."""
     truth = Truth(("red",), (20,))
-    first, second = (next(population(terms(COLOURS), ID, truth, 0)) for _ in range(2))
+    first, second = (next(population(unsigned_campaign(COLOURS), ID, truth, 0)) for _ in range(2))
     ids = [{item.key_id for item in envelope.read_batch(sent.reports)} for sent in (first, second)]
     assert not ids[0] & ids[1]
 
@@ -172,10 +175,12 @@ def test_a_panel_keeps_its_devices_and_changes_answers_as_often_as_asked():
 def test_a_panel_without_change_repeats_each_output():
     """A device whose answer stays the same reports the same output in each period, also at 1 nat, where outputs are
     random."""
-    (sent,) = simulate(terms(COLOURS), ID, Truth(("red", "blue"), (30, 30)), range(3))
+    (sent,) = simulate(unsigned_campaign(COLOURS), ID, Truth(("red", "blue"), (30, 30)), range(3))
     sent_by: dict[bytes, set[int]] = {}
     for item in envelope.read_batch(sent.reports):
-        sent_by.setdefault(item.key_id, set()).add(Report.decode(item.unverified).outputs(terms(COLOURS))[0])
+        sent_by.setdefault(item.key_id, set()).add(
+            Report.decode(item.unverified).outputs(unsigned_campaign(COLOURS))[0]
+        )
     assert len(sent_by) == 60
     assert all(len(outputs) == 1 for outputs in sent_by.values())
     assert len(set.union(*sent_by.values())) > 1

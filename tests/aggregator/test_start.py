@@ -34,7 +34,7 @@ def desk(tmp_path_factory):
 
 
 def loaded(folder, *words, **environment):
-    """Return which of the heavy libraries a command has imported; assert that the command ends with 0."""
+    """Return the heavy libraries that a command has imported; assert that the command ends with exit code 0."""
     command = [sys.executable, "-c", PROGRAM, *words]
     done = subprocess.run(
         command, cwd=folder, env=os.environ | environment, capture_output=True, text=True, check=False

@@ -77,7 +77,7 @@ def test_campaigns_are_imported_once_and_found_by_name_and_id(study):
     with pytest.raises(StudyError, match="printable"):
         study.import_campaign(OTHER.data, [AUTHOR.public], "two words")
     study.import_campaign(OTHER.data, [AUTHOR.public], "other")
-    assert [(known.name, known.campaign) for known in study.campaigns()] == [("education", PLAIN), ("other", OTHER)]
+    assert [(known.name, known.signed) for known in study.campaigns()] == [("education", PLAIN), ("other", OTHER)]
     for text in ("education", PLAIN.id.hex(), PLAIN.id.hex()[:9]):
         assert study.campaign(text) == PLAIN
     for text in ("educatio", "", "zz", PLAIN.id.hex() + "0"):
@@ -123,7 +123,7 @@ def test_keys_of_small_order_are_not_enrolled(study):
 
 
 def test_a_key_id_belongs_to_its_first_key(study, monkeypatch):
-    """A second public key with the id of a registered key is not registered, also if both are in the same batch."""
+    """A second public key with the id of a registered key is not registered, even if both are in the same batch."""
     import numpy as np
 
     from aggregator.intake.columns import key_column

@@ -202,11 +202,12 @@ def test_intervals_have_their_coverage() -> None:
     assert missed <= 80
 
 
-# Chains
+# Transcripts in a tally
 
 
-def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tuple[dict[int, tuple[int, ...]], int]:
-    """Return the chains and the number of lost reports, computed device by device: the slow reference."""
+def slow_transcripts(rows: list[tuple[int, int, int, int]], only: int | None) -> tuple[dict[int, tuple[int, ...]], int]:
+    """Return the transcript of each device and the number of reports left out, computed device by device: the slow
+    reference."""
     found, lost = {}, 0
     for key in {row[0] for row in rows}:
         sent = [row[1:] for row in rows if row[0] == key]
@@ -230,9 +231,9 @@ def slow_chains(rows: list[tuple[int, int, int, int]], only: int | None) -> tupl
 
 @pytest.mark.parametrize("only", [None, 0, 1, 3])
 @pytest.mark.parametrize("seed", range(6))
-def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
-    """A transcript has the slots 0, 1, ... once each, by increasing period; reports after a gap are left out, also
-    in tallies of periods."""
+def test_transcripts_end_at_the_first_gap(seed: int, only: int | None) -> None:
+    """A transcript has the slots 0, 1, ... once each, by increasing period; reports after a gap are left out, in
+    tallies of periods too."""
     generator, rows = np.random.default_rng(seed), []
     for key in range(60):
         places = [(period, slot) for period in range(4) for slot in range(4)]
@@ -243,7 +244,7 @@ def test_chains_end_at_the_first_gap(seed: int, only: int | None) -> None:
     order = generator.permutation(len(rows))
     columns = np.array([rows[at] for at in order], dtype=np.int64).T
     keys, chains, lost = transcripts(*columns, 4, only)
-    expected, missing = slow_chains(rows, only)
+    expected, missing = slow_transcripts(rows, only)
     assert dict(zip(keys.tolist(), map(tuple, chains.tolist()), strict=True)) == expected
     assert lost == missing
     assert lost > 0
@@ -302,7 +303,7 @@ def test_transcripts_of_devices_over_four_periods_are_decoded(study_of, tmp_path
     one = estimate(signed, made.tally(signed, period=2), method="linear")
     assert one.reports == sum(any(period == 2 for period, _ in chain) for _, chain in chains)
     assert found.se.mean() < 0.75 * one.se.mean()
-    answer = weighted(signed.terms, tally, [1.0, 0.0, 2.0])
+    answer = weighted(signed.campaign, tally, [1.0, 0.0, 2.0])
     assert answer.estimate == pytest.approx(found.raw[0] + 2 * found.raw[2])
     assert answer.mmse == pytest.approx(found.share[0] + 2 * found.share[2])
 
@@ -312,7 +313,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
     made, signed = study_of(campaign())
     truth = Truth(LABELS, (10, 10, 10))
     for period in (0, 2, 3):
-        (sent,) = simulation.population(signed.terms, signed.id, truth, period, seed=1)
+        (sent,) = simulation.population(signed.campaign, signed.id, truth, period, seed=1)
         (tmp_path / f"{period}.htr").write_bytes(sent.reports)
         ingest(made, [tmp_path / f"{period}.htr"], now=OPENS + 3 * WEEK)
     tally = made.tally(signed)
@@ -320,7 +321,7 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
     [warning] = [warning for warning in estimate(signed, tally).warnings if "left out" in warning]
     assert warning.startswith("reports that are left out: 60,")
     assert (made.tally(signed, period=2).reports, made.tally(signed, period=2).lost) == (0, 30)
-    (sent,) = simulation.population(signed.terms, signed.id, truth, 1, seed=1)
+    (sent,) = simulation.population(signed.campaign, signed.id, truth, 1, seed=1)
     (tmp_path / "1.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "1.htr"], now=OPENS + 3 * WEEK)
     tally = made.tally(signed)
@@ -331,20 +332,22 @@ def test_a_report_after_a_gap_is_left_out(study_of, tmp_path) -> None:
 def test_people_simulated_without_a_seed_are_new_in_each_period(study_of, tmp_path) -> None:
     """Without a seed the people of a later period are new, and their first reports can be decoded."""
     made, signed = study_of(campaign())
-    (sent,) = simulation.population(signed.terms, signed.id, Truth(LABELS, (3, 3, 3)), 2)
+    (sent,) = simulation.population(signed.campaign, signed.id, Truth(LABELS, (3, 3, 3)), 2)
     (tmp_path / "2.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "2.htr"], now=OPENS + 2 * WEEK)
     assert (made.tally(signed).reports, made.tally(signed).lost) == (9, 0)
 
 
 @pytest.mark.parametrize("notion", [STILL, DRIFTING], ids=["still", "drifting"])
-def test_a_device_with_the_same_dice_sends_the_same_bytes(notion, tmp_path) -> None:
+def test_a_device_with_the_same_random_bytes_sends_the_same_bytes(notion, tmp_path) -> None:
     """A real device with the same random numbers sends, in each of three periods, the bytes that the simulation
     wrote."""
     signed = open_campaign(seal_campaign(campaign(notion), AUTHOR), [AUTHOR.public])
     truth = Truth(LABELS, (2, 1, 1))
     order, now = simulation.shuffled(truth, seed=7), [0]
-    sent = [next(simulation.population(signed.terms, signed.id, truth, period, seed=7)).reports for period in range(3)]
+    sent = [
+        next(simulation.population(signed.campaign, signed.id, truth, period, seed=7)).reports for period in range(3)
+    ]
     written = [b"", b"", b""]
     for person, which in enumerate(order):
         dice, now[0] = simulation.dice(7, person), OPENS
@@ -364,12 +367,12 @@ def test_reports_above_the_quota_of_a_period_are_refused(study_of, tmp_path, per
     """A slot number above the period, and two outputs in one report, are refused as over quota."""
     made, signed = study_of(campaign())
     key = SigningKey.for_campaign(bytes(32), signed.id)
-    report = Report(signed.id, period, slot, count, pack([1] * count, signed.terms.channel.output_bits))
+    report = Report(signed.id, period, slot, count, pack([1] * count, signed.campaign.channel.output_bits))
     (tmp_path / "batch.htr").write_bytes(Enrolment(signed.id, key.public).seal(key) + report.seal(key))
     result = ingest(made, [tmp_path / "batch.htr"], now=OPENS + 3 * WEEK)
     assert result.rejected == ({"over-quota": 1} if refused else {})
     with pytest.raises(ReportError) if refused else nullcontext():
-        report.require_fit(signed.terms)
+        report.require_fit(signed.campaign)
 
 
 # The draft

@@ -1,4 +1,4 @@
-"""Properties of courses over periods: the printed shares add up, and the most significant changes come first."""
+"""Properties of trends over periods: the printed shares add up, and the most significant changes come first."""
 
 import io
 import re
@@ -19,7 +19,7 @@ from aggregator.present.table import FEW
 from aggregator.present.trends import change_table, foremost
 from protocol.campaign import SignedCampaign
 from protocol.exact import NANONATS
-from tests.aggregator.test_estimate_groups import P, campaign, counted, memo
+from tests.aggregator.test_estimate_groups import P, counted, memo, unsigned_campaign
 
 RESPONSE = randomized_response(4, NANONATS)
 
@@ -36,7 +36,7 @@ def many():
     sides = []
     for name, distribution in (("a", before), ("b", after)):
         chance = decoder_of(channel).forward(distribution)
-        sides.append(Side(name, campaign(channel), Tally.of(rng.multinomial(20_000, chance / chance.sum()))))
+        sides.append(Side(name, unsigned_campaign(channel), Tally.of(rng.multinomial(20_000, chance / chance.sum()))))
     return difference(*sides)
 
 
@@ -77,14 +77,15 @@ def panel(rng, devices, periods, moves):
 
 
 SPANS = [Span(at, at) for at in range(4)]
-SIGNED = SignedCampaign(campaign(RESPONSE), b"", b"", b"")
+SIGNED = SignedCampaign(unsigned_campaign(RESPONSE), b"", b"", b"")
 
 
 def test_simultaneous_intervals_of_all_steps_cover_the_truth():
     """Simultaneous 95% intervals of three steps and four values all contain the truth in 25 or more of 30 panels of 400
     devices.
 
-    Correct intervals fail once in 300 such tests. A failure means that the risk is not divided among steps and values.
+    With correct intervals, one in 300 such tests fails. A failure means that the risk is not divided among steps and
+    values.
     """
     rng, held = np.random.default_rng(31), 0
     change = np.array([-0.03, 0, 0, 0.03])
@@ -115,7 +116,7 @@ def test_steps_and_ends_are_differences():
     one = trend(SIGNED, SPANS, tallies, only=Place(FINEST, 2))
     np.testing.assert_array_equal(one.change.simultaneous_low, one.change.low)
     assert len(one.as_json()["change"]["values"]) == 1
-    with pytest.raises(ValueError, match="must be two different spans"):
+    with pytest.raises(ValueError, match="a change needs two different spans"):
         trend(SIGNED, SPANS, tallies, ends=(SPANS[0], Span(7, 7)))
     with pytest.raises(ValueError, match="truth"):
         trend(SIGNED, SPANS, tallies, truths=[P, P])

@@ -62,9 +62,9 @@ def campaign(answers: int = 1) -> SignedCampaign:
         View(WEIGHTS[1], Coarse(2), unary.oue(9, level)),
         View(WEIGHTS[2], Identity(), hadamard(36, level)),
     )
-    plain = fleet.campaign(answers=answers).terms
-    terms = replace(plain, domain=GRID, views=views, title=f"Map {answers}", minimum_reports=5)
-    return open_campaign(seal_campaign(terms, AUTHOR), [AUTHOR.public])
+    plain = fleet.campaign(answers=answers).campaign
+    campaign = replace(plain, domain=GRID, views=views, title=f"Map {answers}", minimum_reports=5)
+    return open_campaign(seal_campaign(campaign, AUTHOR), [AUTHOR.public])
 
 
 def view_of(number, signed):
@@ -74,7 +74,7 @@ def view_of(number, signed):
 
 def report(number, signed, outputs, *, period=0, slot=0, bits=None):
     """Return a device's report of outputs, which its view need not have."""
-    packed = pack(outputs, bits or signed.terms.output_bits)
+    packed = pack(outputs, bits or signed.campaign.output_bits)
     return Report(signed.id, period, slot, len(outputs), packed).seal(device(number, signed))
 
 
@@ -95,7 +95,7 @@ def filled(tmp_path, answers, devices=60):
         for period in (0, 1):
             if (number + period) % 3:
                 view = view_of(number, signed)
-                channel = signed.terms.views[view].channel
+                channel = signed.campaign.views[view].channel
                 rng = np.random.default_rng([number, period])
                 outputs = [int(rng.integers(channel.outputs)) for _ in range(1 + number % answers)]
                 sent[number, period] = (view, outputs)
@@ -109,11 +109,11 @@ def filled(tmp_path, answers, devices=60):
 
 def by_hand(signed, sent):
     """Return the counts and the number of outputs of each view, computed report by report."""
-    counts = [np.zeros(view.channel.features, dtype=np.int64) for view in signed.terms.views]
+    counts = [np.zeros(view.channel.features, dtype=np.int64) for view in signed.campaign.views]
     reports = [0] * len(counts)
     for view, outputs in sent:
         for output in outputs:
-            counts[view][features(signed.terms.views[view].channel, output)] += 1
+            counts[view][features(signed.campaign.views[view].channel, output)] += 1
             reports[view] += 1
     return counts, reports
 
@@ -181,9 +181,9 @@ def test_an_output_of_another_view_is_refused(tmp_path):
     """
     signed = campaign()
     numbers = {view: next(n for n in range(100) if view_of(n, signed) == view) for view in range(3)}
-    bits = [view.channel.output_bits for view in signed.terms.views]
+    bits = [view.channel.output_bits for view in signed.campaign.views]
     assert bits == [2, 9, 6]
-    assert signed.terms.output_bits == 9
+    assert signed.campaign.output_bits == 9
     study = fleet.study(tmp_path / "study", signed, numbers.values())
     stranger = next(n for n in range(100) if n not in numbers.values())
     bad = [
@@ -229,14 +229,14 @@ def test_simulated_devices_answer_as_their_view():
     nothing."""
     signed = campaign()
     truth = Truth(tuple((0.05 + x // 6 / 10, 0.05 + x % 6 / 10) for x in range(0, 36, 5)), (30,) * 8)
-    batch = b"".join(sent.reports for sent in population(signed.terms, signed.id, truth, 0, seed=1, processes=1))
-    keys = b"".join(sent.enrolments for sent in population(signed.terms, signed.id, truth, 0, seed=1, processes=1))
+    batch = b"".join(sent.reports for sent in population(signed.campaign, signed.id, truth, 0, seed=1, processes=1))
+    keys = b"".join(sent.enrolments for sent in population(signed.campaign, signed.id, truth, 0, seed=1, processes=1))
     public = {one.key_id: one.unverified[-32:] for one in read_batch(keys)}
     envelopes = [one for one in read_batch(batch) if one.kind is Kind.REPORT]
     views = Counter()
     for one in envelopes:
         view = signed.view_of(public[one.key_id])
-        Report.decode(one.unverified).outputs(signed.terms, view)
+        Report.decode(one.unverified).outputs(signed.campaign, view)
         views[view] += 1
     assert len({len(one.encode()) for one in envelopes}) == 1
     assert screen_views(WEIGHTS, np.array([views[view] for view in range(3)])) is None
@@ -272,7 +272,7 @@ def test_exported_tallies_are_those_of_each_view(tmp_path):
     for period in (0, 1):
         counts, reports = by_hand(signed, [pair for (_, when), pair in sent.items() if when == period])
         for view, (of_view, n) in enumerate(zip(counts, reports, strict=True)):
-            if n < signed.terms.minimum_reports:
+            if n < signed.campaign.minimum_reports:
                 withheld += n
                 continue
             expected |= {(period, view, int(y)): (int(of_view[y]), n) for y in np.flatnonzero(of_view)}
@@ -285,9 +285,9 @@ def test_devices_of_all_views_of_a_figure_count_towards_the_minimum(tmp_path):
     study, signed, _ = filled(tmp_path, 1, devices=9)
     parts = study.tally(signed).by_view
     few = min(parts, key=lambda part: part.reports)
-    require_enough(signed.terms, *parts)
+    require_enough(signed.campaign, *parts)
     with pytest.raises(NotEnough, match="needs reports of 5 devices"):
-        require_enough(signed.terms, few)
+        require_enough(signed.campaign, few)
 
 
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=6), st.data())
@@ -324,7 +324,7 @@ def test_keys_chosen_for_a_view_cause_a_warning(tmp_path):
     assert status.warnings[0].startswith("view 0 has ")
     assert status.warnings[0] in estimate(signed, study.tally(signed)).warnings
     assert "chosen for their view" in status.warnings[0]
-    assert status.as_json()["views"][2]["view"] == "the answer as it is"
+    assert status.as_json()["views"][2]["view"] == "the answer itself"
 
 
 def test_a_status_has_a_line_for_each_view(tmp_path):
@@ -356,9 +356,9 @@ def test_anonymity_counts_equal_reports_of_one_view():
 def test_influence_and_error_are_divided_by_the_share_of_the_view():
     """The influence of a report and the error of a view are W / w_j times those of a campaign of that view alone."""
     signed = campaign()
-    found = view_worths(signed.terms)
-    for place, (view, worth) in enumerate(zip(signed.terms.views, found, strict=True)):
-        alone = view_worths(replace(signed.terms, views=(replace(view, weight=1),)))[0]
+    found = view_worths(signed.campaign)
+    for place, (view, worth) in enumerate(zip(signed.campaign.views, found, strict=True)):
+        alone = view_worths(replace(signed.campaign, views=(replace(view, weight=1),)))[0]
         factor = sum(WEIGHTS) / WEIGHTS[place]
         assert worth.people_per_report == pytest.approx(factor * alone.people_per_report)
         assert worth.mse == pytest.approx(factor * alone.mse)

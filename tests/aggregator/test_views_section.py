@@ -50,10 +50,10 @@ def read(views, draft=DRAFT):
 
 def test_signed_views_are_those_of_the_draft():
     """The signed campaign has the draft's squares and shares, the coarsest first, and decodes to the same."""
-    terms = read("resolutions = [[1, 0.5], [10, 0.2], [5, 0.3]]")
-    assert [(view.weight, view.map) for view in terms.views] == [(2, Coarse(10)), (3, Coarse(5)), (5, Identity())]
-    assert [view.channel.inputs for view in terms.views] == [6, 24, 600]
-    assert decode_campaign(encode_campaign(terms)) == terms
+    campaign = read("resolutions = [[1, 0.5], [10, 0.2], [5, 0.3]]")
+    assert [(view.weight, view.map) for view in campaign.views] == [(2, Coarse(10)), (3, Coarse(5)), (5, Identity())]
+    assert [view.channel.inputs for view in campaign.views] == [6, 24, 600]
+    assert decode_campaign(encode_campaign(campaign)) == campaign
 
 
 def test_the_planner_chooses_missing_shares_of_views():
@@ -126,12 +126,12 @@ def test_views_that_do_not_fit_the_rest_of_a_draft_are_refused(old, new, message
 def test_the_audit_has_the_level_and_influence_of_each_view():
     """The audit has the level and the influence of one report for each view; the campaign's figures are those of the
     worst view."""
-    terms = read("resolutions = [[10, 0.02], [1, 0.98]]")
-    found = audit(terms, ask(terms)).as_json()
+    campaign = read("resolutions = [[10, 0.02], [1, 0.98]]")
+    found = audit(campaign, ask(campaign)).as_json()
     assert [view["share"] for view in found["views"]] == [0.02, 0.98]
     assert found["people_per_report"] == max(view["people_per_report"] for view in found["views"])
     assert found["levels"]["ldp"] == max(view["ldp"] for view in found["views"])
-    assert any("one report counts for" in warning for warning in lint(terms))
+    assert any("one report counts for" in warning for warning in lint(campaign))
 
 
 def test_errors_are_stated_at_each_resolution():

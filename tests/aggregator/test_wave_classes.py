@@ -39,26 +39,26 @@ from tests.aggregator.test_ordered_course import PARTS, K, distribution
 KEY = SigningKey(bytes([7]) * 32)
 
 
-def terms_of(channels, notion, classes=(), periods=1):
+def signed_campaign(channels, notion, classes=(), periods=1):
     now = int(time.time())
     channel = (
         Blocks(0, tuple((block, K) for block in range(1, len(channels) + 1)), channels) if classes else channels[0]
     )
-    terms = Campaign(
+    campaign = Campaign(
         "Way", "How far?", "", "O", NumberRange.of(10, 9 + K, unit="km"), notion, "wave", plain_views(channel),
         now - 50_000 * periods, now + 50_000 * periods, 100_000, 1, 9, "open", classes=tuple(classes),
     )  # fmt: skip
-    return open_campaign(seal_campaign(terms, KEY), [KEY.public])
+    return open_campaign(seal_campaign(campaign, KEY), [KEY.public])
 
 
 def of_classes(*levels, names="abcdefgh", periods=1):
     channels = tuple(wave(K, level) for level in levels)
-    return terms_of(channels, Classes.of(tuple(map(Ldp, levels))), names[: len(levels)], periods)
+    return signed_campaign(channels, Classes.of(tuple(map(Ldp, levels))), names[: len(levels)], periods)
 
 
 def drawn(signed, people, distributions, generator):
     """Return drawn reports of the given number of people of each class."""
-    parts = zip(signed.terms.channel.channels, people, distributions, strict=True)
+    parts = zip(signed.campaign.channel.channels, people, distributions, strict=True)
     return Tally.of(np.concatenate([generator.multinomial(n, decoder_of(one).forward(p)) for one, n, p in parts]))
 
 
@@ -75,15 +75,15 @@ def test_each_class_is_estimated_like_a_separate_campaign():
         (wave(K, NANONATS), randomized_response(K, NANONATS)),
     ):
         level = 2 * NANONATS
-        signed = terms_of(channels, Classes.of((Ldp(NANONATS), Ldp(level))), ("a", "b"))
+        signed = signed_campaign(channels, Classes.of((Ldp(NANONATS), Ldp(level))), ("a", "b"))
         tally = drawn(signed, (900, 400), (distribution(4), distribution(9)), generator)
         whole, shares = estimate(signed, tally).share, []
-        for place, name in enumerate(signed.terms.classes):
+        for place, name in enumerate(signed.campaign.classes):
             counts = np.split(tally.counts, [channels[0].outputs])[place]
-            apart = terms_of(channels[place : place + 1], Ldp((NANONATS, level)[place]))
+            apart = signed_campaign(channels[place : place + 1], Ldp((NANONATS, level)[place]))
             alone = ordered(apart, Tally.of(counts), quantiles=PARTS, cdf=True, above=14, mean=True)
-            terms, part = within(signed.terms, tally, name)
-            found = ordered(terms, part, quantiles=PARTS, cdf=True, above=14, mean=True, where=name)
+            campaign, part = within(signed.campaign, tally, name)
+            found = ordered(campaign, part, quantiles=PARTS, cdf=True, above=14, mean=True, where=name)
             assert found.numbers() == alone.numbers()
             shares.append(alone.found.share)
         assert np.abs(whole - (900 * shares[0] + 400 * shares[1]) / 1300).max() < 1e-9
@@ -97,15 +97,15 @@ def test_the_mean_of_all_people_is_the_weighted_mean_of_the_classes():
     signed = of_classes(NANONATS, 2 * NANONATS)
     people = np.array([3000, 1000])
     tally = drawn(signed, people, (distribution(3), distribution(10)), np.random.default_rng(2))
-    means = [query.mean(*within(signed.terms, tally, name)) for name in signed.terms.classes]
+    means = [query.mean(*within(signed.campaign, tally, name)) for name in signed.campaign.classes]
     raw, variance = (np.array(one) for one in zip(*((mean.raw, mean.se**2) for mean in means), strict=True))
-    by_reports = query.mean(signed.terms, tally)
+    by_reports = query.mean(signed.campaign, tally)
     assert by_reports.raw == pytest.approx(people @ raw / 4000, abs=1e-9)
     # Random class sizes add this variance between classes.
     between = (people @ raw**2 / 4000 - (people @ raw / 4000) ** 2) / 4000
     assert by_reports.se**2 == pytest.approx((people / 4000) ** 2 @ variance + between)
     weights = np.array([0.2, 0.8])
-    known = query.mean(signed.terms, tally, margins=[margin(weights)])
+    known = query.mean(signed.campaign, tally, margins=[margin(weights)])
     assert known.raw == pytest.approx(weights @ raw, abs=1e-9)
     assert known.se**2 == pytest.approx(weights**2 @ variance)
 
@@ -123,8 +123,8 @@ def test_the_statistic_of_classes_equals_that_of_slow_maximisation():
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (700, 500), (distribution(4), distribution(9)), np.random.default_rng(3))
-    counts = np.split(tally.counts, [signed.terms.channel.channels[0].outputs])
-    parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.terms.channel.channels, counts, strict=True)]
+    counts = np.split(tally.counts, [signed.campaign.channel.channels[0].outputs])
+    parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.campaign.channel.channels, counts, strict=True)]
     chosen = np.arange(K) < 7
     joined = Merged.joined(parts)
     profile = Profile(joined)
@@ -157,8 +157,8 @@ def test_shares_of_0_and_1_are_the_ends_of_the_statistic():
     signed = of_classes(NANONATS, 2 * NANONATS)
     for seed, together, cut in ((4, False, 3), (7, False, 3), (18, False, 3), (16, True, 7)):
         tally = drawn(signed, (700, 500), (distribution(4), distribution(9)), np.random.default_rng(seed))
-        counts = np.split(tally.counts, [signed.terms.channel.channels[0].outputs])
-        parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.terms.channel.channels, counts, strict=True)]
+        counts = np.split(tally.counts, [signed.campaign.channel.channels[0].outputs])
+        parts = [Merged.of(decoder_of(one), n) for one, n in zip(signed.campaign.channel.channels, counts, strict=True)]
         profile = Profile(Merged.joined(parts) if together else parts[0])
         roots = [profile.root(np.arange(K) < cut, t) for t in (0.0, 0.001, 0.05, 0.95, 0.999, 1.0)]
         assert roots == sorted(roots)
@@ -192,7 +192,7 @@ def covered(surveys, generator, weights=None, people=3000):
 
 @pytest.mark.parametrize("weights", [None, (0.2, 0.8)])
 def test_intervals_for_all_people_have_their_coverage(weights):
-    """At most 4 of 20 intervals of 90% miss the truth, in 5 surveys of 3,000 people in two classes of .5 and 2 nats.
+    """At most 4 of twenty 90% intervals miss the truth, in 5 surveys of 3,000 people in two classes of 0.5 and 2 nats.
 
     The figures are three quantiles and a share. If the intervals were independent, alpha would be 0.04; the seed is
     fixed. A failure means that the intervals are too narrow.
@@ -205,7 +205,7 @@ def test_intervals_for_all_people_have_their_coverage(weights):
 def test_intervals_for_all_people_have_their_coverage_long(weights):
     """The coverage of each figure's 90% intervals is at least 84.8% in 300 surveys of 3,000 people.
 
-    This is 3 standard errors below 90%. Intervals with a coverage of exactly 90% fail with alpha = 0.0024 for each
+    This is 3 standard errors below 90%. With a coverage of exactly 90% the test fails with alpha = 0.0024 for each
     figure; the seed is fixed. A failure means that the intervals are too narrow.
     """
     assert covered(300, np.random.default_rng(5), weights).min() >= 0.848
@@ -218,8 +218,8 @@ def test_a_class_without_reports_does_not_change_the_estimate():
     """
     signed = of_classes(NANONATS, 2 * NANONATS)
     tally = drawn(signed, (800, 0), (distribution(4), distribution(9)), np.random.default_rng(6))
-    alone = terms_of((wave(K, NANONATS),), Ldp(NANONATS))
-    same = ordered(alone, Tally.of(tally.counts[: alone.terms.channel.outputs]), quantiles=PARTS, above=14)
+    alone = signed_campaign((wave(K, NANONATS),), Ldp(NANONATS))
+    same = ordered(alone, Tally.of(tally.counts[: alone.campaign.channel.outputs]), quantiles=PARTS, above=14)
     assert ordered(signed, tally, quantiles=PARTS, above=14).numbers() == same.numbers()
     with pytest.raises(HalftruthError, match="nobody in group 'b'"):
         ordered(signed, tally, quantiles=PARTS, margins=[margin((0.5, 0.5))])
@@ -249,7 +249,7 @@ def lib(tmp_path_factory):
     study.import_campaign(signed.data, [KEY.public], "way")
     for period, answers in enumerate(((12, 16, 20), (13, 17, 22))):
         truth = Truth(answers, (150, 100, 150), (0, 0, 1))
-        (sent,) = simulate(signed.terms, signed.id, truth, range(period, period + 1), seed=period)
+        (sent,) = simulate(signed.campaign, signed.id, truth, range(period, period + 1), seed=period)
         (folder / f"{period}.htr").write_bytes(sent.reports)
         assert ingest(study, [folder / f"{period}.htr"], now=now).accepted == 400
     return folder / "lib"

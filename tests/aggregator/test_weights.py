@@ -80,7 +80,7 @@ def known(question: int, shares: Floats, groups: tuple[int, ...] | None = None) 
 
 
 def people(n: int = 400) -> Floats:
-    """Return (n, 3) the answers of people; every combination occurs."""
+    """Return the answers of people, (n, 3); every combination occurs."""
     rng = np.random.default_rng(1)
     every = np.array(list(itertools.product(*map(range, SIZES))))
     return np.concatenate([every, every[rng.choice(len(every), n - len(every), p=rng.dirichlet(np.ones(24)))]])
@@ -134,7 +134,7 @@ class Samplics:
         )  # fmt: skip
 
 
-# samplics takes seconds to load, so the short form of the test has the same formulas in numpy.
+# samplics takes seconds to load, so the short test has the same formulas in numpy.
 of_people = pytest.mark.parametrize("library", [Numpy, pytest.param(Samplics, marks=pytest.mark.long)])
 
 
@@ -197,11 +197,11 @@ def by_class(*shares: float) -> list[KnownMargin]:
 def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     """The estimate is the sum of the classes' estimates by dense left inverses, times their population shares; the
     error is that within classes."""
-    terms, tally = test_classes.TALLIES["mixed-4000"]
+    campaign, tally = test_classes.TALLIES["mixed-4000"]
     shares = np.array([0.7, 0.3])
-    found = estimate(terms, tally, margins=by_class(*shares))
+    found = estimate(campaign, tally, margins=by_class(*shares))
     raw, variance, first = np.zeros(5), np.zeros(5), 0
-    for share, inverse in zip(shares, test_classes.left_inverses(terms, tally), strict=True):
+    for share, inverse in zip(shares, test_classes.left_inverses(campaign, tally), strict=True):
         counts = tally.counts[first : first + len(inverse)]
         distribution = counts / counts.sum()
         raw += share * distribution @ inverse
@@ -211,15 +211,15 @@ def test_a_weighted_estimate_is_the_weighted_sum_of_the_classes() -> None:
     assert np.allclose(found.se, np.sqrt(variance))
     weighting = found.weighting
     assert weighting is not None
-    members = pooled(terms, tally).members
+    members = pooled(campaign, tally).members
     assert (weighting.least, weighting.most) == pytest.approx(tuple(sorted(shares / members)))
     assert np.allclose(weighting.reported[0], members)
-    plain = estimate(terms, tally)
+    plain = estimate(campaign, tally)
     assert weighting.people_per_report_unweighted == pytest.approx(plain.influence.people_per_report)
     assert weighting.people_per_report == found.influence.people_per_report
     assert found.as_json()["weights"]["margins"][0]["groups"][0]["population"] == 0.7
     assert plain.as_json()["weights"] is None
-    same = estimate(terms, tally, margins=by_class(*members))
+    same = estimate(campaign, tally, margins=by_class(*members))
     assert np.allclose(same.raw, plain.raw)
     assert same.weighting is not None
     assert same.weighting.design_effect == pytest.approx(1)
@@ -230,14 +230,14 @@ def test_the_influence_of_a_forged_report_is_larger_with_weights() -> None:
 
     It is larger than the influence without weights.
     """
-    terms, tally = test_classes.TALLIES["mixed-4000"]
+    campaign, tally = test_classes.TALLIES["mixed-4000"]
     margins = by_class(0.2, 0.8)
-    found = estimate(terms, tally, margins=margins, method="linear")
+    found = estimate(campaign, tally, margins=margins, method="linear")
     moved = 0.0
     for output in range(len(tally.counts)):
         counts = tally.counts.copy()
         counts[output] += 1
-        more = estimate(terms, Tally.of(counts), margins=margins, method="linear")
+        more = estimate(campaign, Tally.of(counts), margins=margins, method="linear")
         moved = max(moved, float(np.abs(more.raw - found.raw).max()) * (tally.reports + 1))
     assert moved == pytest.approx(found.influence.people_per_report, rel=0.05)
     assert found.weighting is not None
@@ -301,7 +301,7 @@ def test_weighted_shares_are_near_the_truth_and_their_intervals_cover(
 
     The coverage of 95% intervals of four values is between ``least`` and ``most``: over 100 intervals its standard
     deviation is .022 to .044 (those of one survey are correlated), over 1,600 .0055 to .011. A failure means a bias, or
-    a standard error that is wrong by a fifth, in the long form by a tenth.
+    a standard error that is wrong by a fifth, in the long test by a tenth.
     """
     cells = np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5]]), np.array([[0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
     distribution = np.einsum("s,sr,sw->srw", [0.5, 0.5], *cells)
@@ -389,10 +389,10 @@ def test_invalid_margins_and_methods_are_refused_with_a_message() -> None:
         Calibration(few, [known(0, half)])
     with pytest.raises(MarginRefused, match="same groups"):
         Calibration(AnsweredForm(views, form_of()), [known(0, half), known(0, half)])
-    terms, tally = test_classes.TALLIES["mixed-4000"]
+    campaign, tally = test_classes.TALLIES["mixed-4000"]
     alone = Tally.of(np.where(np.arange(len(tally.counts)) < 8, tally.counts, 0))
     with pytest.raises(MarginRefused, match="nobody in group 'open' has answered"):
-        estimate(terms, alone, margins=by_class(0.5, 0.5))
+        estimate(campaign, alone, margins=by_class(0.5, 0.5))
     with pytest.raises(MethodRefused, match="projection or linear"):
         estimate(*test_classes.TALLIES["lip-4000"], margins=by_class(0.5, 0.3, 0.2), method="map")
     with pytest.raises(MarginRefused, match="contradict"):
@@ -425,13 +425,13 @@ def test_a_file_of_margins_is_read_or_refused_in_one_sentence(name: str, tmp_pat
     text, refused = FILES[name]
     file = tmp_path / "population.toml"
     file.write_text(f'[[margin]]\nby = "town"\n{text}\n')
-    terms = test_forms.campaign().terms
+    campaign = test_forms.signed_campaign().campaign
     if refused is not None:
         with pytest.raises(DraftError, match=refused) as caught:
-            read_population(file, terms)
+            read_population(file, campaign)
         assert "\n" not in str(caught.value)
         return
-    (found,) = read_population(file, terms)
+    (found,) = read_population(file, campaign)
     assert found.shares[found.groups].tolist() == pytest.approx(
         [0.7, 0.3, 0.7] if name == "groups" else [0.5, 0.3, 0.2]
     )
@@ -442,8 +442,8 @@ def test_margins_that_do_not_fit_their_campaign_are_refused(tmp_path: Path) -> N
 
     Numbers of people become shares.
     """
-    file, form, classes = tmp_path / "population.toml", test_forms.campaign().terms, test_classes.of_classes()
-    for text, terms, refused in (
+    file, form, classes = tmp_path / "population.toml", test_forms.signed_campaign().campaign, test_classes.of_classes()
+    for text, campaign, refused in (
         ('[[margin]]\nby = "twon"\nshares = {}', form, "no question 'twon'; did you mean 'town'"),
         ('[[margin]]\nby = "town"\nshares = {}', classes, 'by must be "class"'),
         ('[[margin]]\nby = "class"\nshares = { farmers = 0.5, others = 0.5 }', classes, "no number for 'gardeners'"),
@@ -454,7 +454,7 @@ def test_margins_that_do_not_fit_their_campaign_are_refused(tmp_path: Path) -> N
     ):  # fmt: skip
         file.write_text(text)
         with pytest.raises(DraftError, match=refused):
-            read_population(file, terms)
+            read_population(file, campaign)
     file.write_text('[[margin]]\nby = "class"\npeople = { farmers = 1, gardeners = 2, others = 5 }\nsource = "Census"')
     (found,) = read_population(file, classes)
     assert (found.shares.tolist(), found.source) == ([0.125, 0.25, 0.625], "Census")
@@ -462,18 +462,18 @@ def test_margins_that_do_not_fit_their_campaign_are_refused(tmp_path: Path) -> N
 
 def test_the_json_of_a_form_names_its_weights() -> None:
     """The JSON has the known shares of each margin, and shares and tables are weighted to them."""
-    terms = test_forms.campaign().terms
+    campaign = test_forms.signed_campaign().campaign
     margins = [KnownMargin("town", 0, ("north", "south", "west"), np.array([0.2, 0.3, 0.5]), np.arange(3), "Census")]
-    tally = test_forms.tally_of(terms, 10**7)
-    document = estimate_form(terms, tally, ["pet"], margins=margins).as_json()
+    tally = test_forms.tally_of(campaign, 10**7)
+    document = estimate_form(campaign, tally, ["pet"], margins=margins).as_json()
     assert document["weights"]["margins"][0]["by"] == "town"
     assert [each["population"] for each in document["weights"]["margins"][0]["groups"]] == [0.2, 0.3, 0.5]
-    assert estimate_form(terms, tally, ["pet"]).as_json()["weights"] is None
+    assert estimate_form(campaign, tally, ["pet"]).as_json()["weights"] is None
     table = test_forms.TRUTH.sum(axis=1)
     table = table / table.sum(axis=1, keepdims=True) * np.array([0.2, 0.3, 0.5])[:, np.newaxis]
     assert [row["raw"] for row in document["values"]] == pytest.approx(table.sum(axis=0).tolist(), abs=1e-4)
     for names in (["town", "pet"], ["pet", "town"]):
-        found = estimate_form(terms, tally, names, margins=margins)
+        found = estimate_form(campaign, tally, names, margins=margins)
         cells = table if names[0] == "town" else table.T
         assert np.allclose(found.shares.raw, cells.ravel(), atol=1e-4)
         assert np.allclose(found.within[1].raw, cells[1] / cells[1].sum(), atol=1e-3)

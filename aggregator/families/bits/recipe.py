@@ -35,6 +35,10 @@ def rappor(size: int, level: int) -> Bits:
     """Return basic RAPPOR, in which ones and zeros flip equally often: a = e^(eps/2) / (e^(eps/2) + 1), b = 1 - a.
 
     Source: Erlingsson, Pihur, Korolova 2014; Wang, Blocki, Li, Jha 2017.
+
+    Args:
+        size: k, the number of values.
+        level: the LDP level in nanonats.
     """
     b = _symmetric(level)
     return Bits((S - b,), (b,), ((0, size),))
@@ -44,6 +48,10 @@ def oue(size: int, level: int) -> Bits:
     """Return optimised unary encoding (OUE): a = 1/2, b = 1 / (e^eps + 1).
 
     Source: Wang, Blocki, Li, Jha 2017.
+
+    Args:
+        size: k, the number of values.
+        level: the LDP level in nanonats.
     """
     return Bits((S // 2,), (_least_other(S // 2, level),), ((0, size),))
 
@@ -59,6 +67,11 @@ def utility_rappor(size: int, sensitive: Sequence[int], level: int) -> Bits:
     utility-optimised LDP.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR with its theta = t.
+
+    Args:
+        size: k, the number of values.
+        sensitive: the sensitive values.
+        level: the level in nanonats.
     """
     b = _symmetric(level)
     return _utility_optimised(size, sensitive, level, S - b, b)
@@ -69,6 +82,11 @@ def utility_oue(size: int, sensitive: Sequence[int], level: int) -> Bits:
     values.
 
     Source: Murakami, Kawamoto 2019, utility-optimized RAPPOR.
+
+    Args:
+        size: k, the number of values.
+        sensitive: the sensitive values.
+        level: the level in nanonats.
     """
     return _utility_optimised(size, sensitive, level, S // 2, _least_other(S // 2, level))
 

@@ -19,6 +19,11 @@ def best_in_blocks(blocks: Sequence[int], level: int, builders: Sequence[Build])
     common.
 
     The ranking does not depend on the block's share of the people, which only affects the number of its reports.
+
+    Args:
+        blocks: the block number of each input, from 0.
+        level: the LDP level inside the blocks in nanonats.
+        builders: the recipes of the channels to choose from.
     """
     return in_blocks(
         blocks, level, lambda size, level: min((build(size, level) for build in builders), key=expected_mse)

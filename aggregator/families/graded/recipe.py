@@ -1,8 +1,9 @@
 """The recipe of graded projective response, which finds the geometry and the contrasts with the least error.
 
-Let f = cs / K be the part of all outputs that an input prefers. Let w = 1 / g be the outside weight, as a multiple of
-the uniform weight; then the inside weight is (1 - (1 - f) w) / f. So the bound of a pair of classes is linear in w, and
-the error is convex,
+Let f = cs / K be the part of the K outputs that an input prefers: its S_x, a set of cs points. The contrast of a class
+is the logarithm of its inside weight divided by its outside weight; let g = f e^contrast + 1 - f. As multiples of the
+uniform weight, the outside weight is w = 1 / g and the inside weight is (1 - (1 - f) w) / f. So the bound of a pair of
+classes is linear in w, and the error is convex,
 
     1 - (1 - f) w_c <= f e^E_cd w_d        for each pair of classes that is bounded at E_cd
     n Var[x] = f / ((1 - f) (1 - w_c)^2)    of a rare value x of class c
@@ -41,19 +42,19 @@ FIRST_TRIED = 16
 the error has one minimum."""
 
 
-def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None = None) -> GradedProjective:
+def graded(classes: Sequence[Sequence[int]], levels: Floats, reported: int | None = None) -> GradedProjective:
     """Return the graded projective response with the least error if all values are equally common.
 
     Args:
         classes: the inputs of each class.
         levels: (t, t) the bound between inputs of two classes in nats, above 0. An infinite bound (no bound) is
             replaced by the largest level that a campaign may have.
-        counted: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs.
+        reported: the number r of inputs whose error is minimised, 0 .. r - 1; None for all inputs.
     Raises:
         ChannelError: all classes get the same contrast; use projective response instead.
     """
     size = sum(map(len, classes))
-    counts = np.array([sum(x < (counted or size) for x in members) for members in classes], dtype=np.float64)
+    counts = np.array([sum(x < (reported or size) for x in members) for members in classes], dtype=np.float64)
     bounds = np.minimum(levels, exact.nats(exact.MAX_LEVEL)) * (1 - LEVEL_RESERVE)
     for number, members in enumerate(classes):
         if len(members) == 1:
@@ -74,9 +75,9 @@ def graded(classes: Sequence[Sequence[int]], levels: Floats, counted: int | None
     order, dimension = min(
         (sizes(*shape)[2].bit_length(), error, shape) for shape, error in tried.items() if error <= enough
     )[2]
-    _, contrasts = _solved((order, dimension), counts, bounds, PRECISION)
+    _, w = _solved((order, dimension), counts, bounds, PRECISION)
     _, support, points = sizes(order, dimension)
-    weights = [int(weight * (ONE / points)) + 1 for weight in contrasts.tolist()]
+    weights = [int(weight * (ONE / points)) + 1 for weight in w.tolist()]
     outside = [0] * size
     for weight, members in zip(weights, classes, strict=True):
         for x in members:
@@ -102,13 +103,13 @@ def _solved(shape: tuple[int, int], counts: Floats, bounds: Floats, precision: f
     """Return the least error of a geometry, up to the relative ``precision``, and the outside weight w of each
     class."""
     _, support, points = sizes(*shape)
-    problem = _Contrasts(support / points, counts, bounds)
+    problem = _OutsideWeights(support / points, counts, bounds)
     w = minimum(problem, precision)
     return problem.objective(w), w
 
 
-class _Contrasts(Problem):
-    """The optimisation problem of one geometry: the total error of the counted values as a function of w."""
+class _OutsideWeights(Problem):
+    """The optimisation problem of one geometry: the total error of the reported values as a function of w."""
 
     def __init__(self, f: float, counts: Floats, bounds: Floats) -> None:
         self._f, self._counts = f, counts
@@ -183,7 +184,7 @@ MECHANISMS = (
     Mechanism(
         "graded",
         "a point of a projective space, with more noise for a smaller budget, log2 k bits",
-        "this project; posed as open in Gu et al. 2020",
+        "halftruth; posed as open in Gu et al. 2020",
         POINTS,
         _serves,
     ),

@@ -4,7 +4,10 @@ A report counts for the inputs whose row is +1 at the report's column, and with 
 inputs:
 
     L[y, x] = (+1 or -1) / (2 pi - 1)                      (pi: the probability of the truth)
-    p[x] = (t[S_x] - t / 2) / (pi - 1/2)                   (Acharya, Sun, Zhang 2019, where the shares sum to t = 1)
+    p[x] = (t[S_x] - t / 2) / (pi - 1/2)                   (Acharya, Sun, Zhang 2019, with t = 1)
+
+S_x is the set of columns where row x is +1, t[S_x] the share of reports in S_x, and t the sum of all shares (below 1
+inside a block).
 
 Sums over rows are a Walsh-Hadamard transform. All vectors may have leading axes: one vector for each of many blocks
 that have this channel.

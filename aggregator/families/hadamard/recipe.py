@@ -11,7 +11,12 @@ from protocol.exact import exp_lower
 
 
 def hadamard(size: int, level: int) -> Hadamard:
-    """Return Hadamard response, in which a report reveals at most one bit for any k (Acharya, Sun, Zhang 2019)."""
+    """Return Hadamard response, in which a report reveals at most one bit for any k (Acharya, Sun, Zhang 2019).
+
+    Args:
+        size: k, the number of values.
+        level: the LDP level in nanonats.
+    """
     return Hadamard(_truth(level), size)
 
 

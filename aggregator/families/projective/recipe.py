@@ -27,13 +27,14 @@ USUAL_PARTS = (0.1, 0.5)
 
 
 def projective_error(size: int, order: int, dimension: int, level: int) -> float:
-    """Return the ``support_error`` of projective response.
+    """Return the expected squared error of one report of projective response, summed over the values, at uniform
+    shares.
 
-        p* = E cs / Z,   q* = (E ci + cs - ci) / Z,   Z = E cs + K - cs                                  (MATH 4.1)
+        p* = E cs / Z,   q* = (E ci + cs - ci) / Z,   Z = E cs + K - cs,   E = e^level                   (MATH 4.1)
 
     Args:
         size: k, the number of values.
-        order, dimension: q and t of the geometry.
+        order, dimension: q and t of the geometry; ``sizes`` returns its ci, cs and K.
         level: the LDP level in nanonats.
     """
     E = math.exp(exact.nats(level))
@@ -70,15 +71,15 @@ def projective_high_low_error(size: int, sensitive: int, part: float, order: int
 
     The sensitive values use projective response. Shares are uniform within each set of values (MATH 5.2).
 
-        one report adds al 1[Y in S_x] + be 1[Y in K] + ga to a sensitive x,
+        one report adds al 1[Y in S_x] + be 1[Y is one of the K points] + ga to a sensitive x,
         al = 1 / (p* - q*),   be = -al (q* - qB) / (1 - tau),   ga = -al q* - be,
-        tau = K c,   qB = cs c,   c = 1 / (E cs + K - cs)
+        tau = K c,   qB = cs c,   c = 1 / (E cs + K - cs),   E = e^level
 
     Args:
         size: k, the number of all values.
         sensitive: s, the number of sensitive values, below k.
         part: the share of people with a sensitive value.
-        order, dimension: q and t of the geometry.
+        order, dimension: q and t of the geometry; ``sizes`` returns its ci, cs and K.
         level: the level in nanonats.
     """
     E = math.exp(exact.nats(level))
@@ -140,8 +141,8 @@ def _orders_of_planes() -> tuple[int, ...]:
 
 
 def geometries(size: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (q, t, output bits) for every projective space with at least ``size`` points, but only for the smallest
-    line (t = 2).
+    """Yield (q, t, output bits) for every projective space with at least ``size`` points; of the lines (t = 2), only
+    for the smallest.
 
     On a line S_x is a single point, as in randomised response, so additional points only increase the error.
     """

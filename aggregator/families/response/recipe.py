@@ -23,13 +23,17 @@ def randomized_response(size: int, level: int) -> RandomizedResponse:
     The cover weight 1 / (e^eps + k - 1) is rounded up.
 
     Source: Warner 1965; Kairouz, Bonawitz, Ramage 2016, eq. 4.
+
+    Args:
+        size: k, the number of values.
+        level: the LDP level in nanonats.
     """
     return RandomizedResponse(size, (ceil(D << RESPONSE_SCALE, exp_lower(level) + (size - 1) * D),))
 
 
 def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return the LIP channel with the least error among channels whose outputs are the inputs; for two values it is the
-    optimum over all channels.
+    """Return the LIP channel with the least error among channels with one output for each value; for two values it is
+    the optimum over all channels.
 
     ``protocol.personal.lip_response``, which devices use as well, has the derivation and the source.
 
@@ -46,6 +50,10 @@ def published_lip_response(prior: Sequence[int], level: int) -> RandomizedRespon
     The channel satisfies its level only if every P_m >= 1 / (e^eps + 1); the certificate checks it.
 
     Source: Jiang, Li, Tandon 2020, Theorems 2, 3 and 5.
+
+    Args:
+        prior: positive integers, P[x] = prior[x] / sum.
+        level: the LIP level in nanonats.
     """
     N, W = exp_lower(level), sum(prior)
     return _response([ceil((w * D) << RESPONSE_SCALE, W * N) for w in prior])
@@ -77,6 +85,10 @@ def random_sampling(prior: Sequence[int], level: int) -> RandomizedResponse:
     For a uniform prior the channel is randomised response. Covers (1 - t) P(y) are rounded up.
 
     Source: Wang, Qin, Qiu 2023, sec. IV, "random sampling mechanism".
+
+    Args:
+        prior: positive integers, P[x] = prior[x] / sum.
+        level: the LDP level in nanonats.
     """
     whole, N = sum(prior), exp_lower(level)
     # The cover probability is 1 - t = 1 / (1 + (e^eps - 1) min P).
@@ -90,6 +102,10 @@ def random_sampling_lip(prior: Sequence[int], level: int) -> RandomizedResponse:
         1 - t = max(e^-eps, 1 - (e^eps - 1) min P / (1 - min P))
 
     If e^-eps is the larger of the two, the channel is the published LIP channel (``published_lip_response``).
+
+    Args:
+        prior: positive integers, P[x] = prior[x] / sum.
+        level: the LIP level in nanonats.
     """
     whole, N, least = sum(prior), exp_lower(level), min(prior)
     return _sampling(prior, max(Fraction(D, N), 1 - Fraction((N - D) * least, D * (whole - least))))

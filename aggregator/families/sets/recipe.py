@@ -16,9 +16,10 @@ from protocol.exact import exp_lower
 
 
 def subset_error(size: int, ones: int, level: int) -> float:
-    """Return the ``support_error`` of subset selection; with ``ones`` = 1, that of randomised response.
+    """Return the expected squared error of one report of subset selection, summed over the values, at uniform shares;
+    with ``ones`` = 1, that of randomised response.
 
-        p* = d E / (d E + k - d),   q* = p* (d - 1) / (k - 1) + (1 - p*) d / (k - 1)                     (MATH 4.1)
+        p* = d E / (d E + k - d),   q* = p* (d - 1) / (k - 1) + (1 - p*) d / (k - 1),   E = e^level      (MATH 4.1)
 
     Args:
         size: k, the number of values, at least 2; unlike in ``subset_selection`` there is no maximum.

@@ -7,6 +7,9 @@ place. So sums over triples are sums of rotated rings, without arrays larger tha
 
     p* = cs inside,   q* = inside + (cs - 1) outside          (MATH 4.1, ci = 1)
 
+cs is the number of triples that contain x; inside and outside are the probabilities of a triple that contains the true
+value and of one that does not.
+
 Counts are summed exactly. The channel's remainder, less than 2^-96 of p* - q* at every level that can be declared, is
 left out.
 """

@@ -37,8 +37,8 @@ STEEPEST = 40.0
 def mutual_information_table(
     prior: Sequence[int], cap: int, distortion: Sequence[Sequence[float]] | None = None
 ) -> Table:
-    """Return the channel with the least mean distortion among channels with I(X; Y) <= cap whose outputs are the
-    inputs.
+    """Return the channel with the least mean distortion among channels with one output for each value and
+    I(X; Y) <= cap.
 
         minimise   sum over x, y of P(x) Q(y|x) d(x, y)    where    sum of P(x) Q(y|x) ln(Q(y|x) / P(y)) <= cap
 

@@ -6,6 +6,9 @@ are estimated by maximum likelihood. The mean output is affine in the input, so 
 unbiased estimate, linear in the counts:
 
     E[Y given x] = outside m (m - 1) / 2 + (inside - outside) (2 b + 1) (x + b)
+
+The window of an input has 2 b + 1 of the m outputs, each with probability inside; each other output has probability
+outside.
 """
 
 from __future__ import annotations

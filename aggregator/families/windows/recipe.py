@@ -321,8 +321,8 @@ def _affordable(made: Windows, notion: Information) -> bool:
 
 
 def _error(made: Windows, distribution: Floats) -> float:
-    """Return ``lip_mse`` of the channel. It depends on the number of orders only through the positions of the borders
-    in the arcs."""
+    """Return the expected squared error of one person's posterior (``lip_mse``). It depends on the number of orders
+    only through the positions of the borders in the arcs."""
     decoder = WindowsDecoder(made)
     marginal = decoder.forward(distribution)
     gained = np.divide(
@@ -335,7 +335,7 @@ MECHANISMS = (
     Mechanism(
         "lip-windows",
         "a type that distinguishes frequent values, and a window on a circle that distinguishes rare ones",
-        "this project",
+        "halftruth",
         POINTS,
         for_priors_near(windows),
     ),

@@ -4,8 +4,8 @@ The gain of a channel is computed exactly from its integers. The gain of an esti
 answers and is simulated. The paper plots both as one curve; here they are separate.
 
 A report reveals the block and protects the value inside the block, or it protects the sensitive values only. The
-channels are those of this software, with Hadamard response inside, as published, and with the inner channel that has
-the least error.
+channels are those of halftruth, with Hadamard response inside, as published, and with the inner channel that has the
+least error.
 """
 
 from __future__ import annotations

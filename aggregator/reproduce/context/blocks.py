@@ -74,7 +74,7 @@ def figure_2(setting: Setting) -> ExperimentResult:
         )
         for shape, by_line in found.items()
     )  # fmt: skip
-    ratios = [expected_mse(plain.terms.channel) / expected_mse(inside[m].terms.channel) for m in BLOCKS]
+    ratios = [expected_mse(plain.campaign.channel) / expected_mse(inside[m].campaign.channel) for m in BLOCKS]
     last = {shape: _Last(ldp[-1], hadamard[-1], bayes[-1]) for shape, (ldp, *_, hadamard, _, bayes) in found.items()}
     findings = _findings(found, last, ratios)
     zipf = last[list(everything)[1]]
@@ -166,8 +166,8 @@ def block_gains(setting: Setting) -> ExperimentResult:
             for name in ("hadamard", "best"):
                 mechanism = "hadamard" if name == "hadamard" else "projective" if m == 1 else "best-in-blocks"
                 reader = CampaignReader(crowd.campaign(domain, block(VALUES, m, eps), mechanism))
-                error[m, name, eps] = expected_mse(reader.terms.channel)
-                bits[m, name] = max(bits.get((m, name), 0), reader.terms.channel.output_bits)
+                error[m, name, eps] = expected_mse(reader.campaign.channel)
+                bits[m, name] = max(bits.get((m, name), 0), reader.campaign.channel.output_bits)
                 if name == "hadamard" and eps <= 1:
                     squares = m * (VALUES / m) ** 2
                     needed = people_needed(reader, even, 0.1)

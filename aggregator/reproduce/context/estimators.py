@@ -74,7 +74,7 @@ def estimators(setting: Setting) -> ExperimentResult:
             Finding(
                 f"(estimates are not compared; {shape}, {CROWD:,} people, 1 nat)",
                 "; ".join(f"{name}: {row(shape, name)}" for name in channels),
-                "the figures are total variation distances from the truth; the prior of the posterior mode is uniform",
+                "the numbers are total variation distances from the truth; the prior of the posterior mode is uniform",
             )
             for shape in everything
         ),

@@ -33,7 +33,7 @@ MAP_STEPS = 60
 """The number of steps of the search for the posterior mode over the grid; a step takes a tenth of a second."""
 
 BANDS = ((1e-2, 1.0, "1% or more", "published"), (2e-3, 1e-2, "0.2% to 1%", "server"),
-         (4e-4, 2e-3, "0.04% to 0.2%", "optimum"), (0.0, 4e-4, "less, but some", "alone"))  # fmt: skip
+         (4e-4, 2e-3, "0.04% to 0.2%", "optimum"), (0.0, 4e-4, "0.001% to 0.04%", "alone"))  # fmt: skip
 """Ranges of the cells' shares in a map: from, below, name and role."""
 
 
@@ -113,7 +113,7 @@ def _on_grids(places: CheckIns, setting: Setting) -> _GridErrors:
     for grid, name in setting.track(work):
         mechanism = "hadamard" if name == "hadamard" else "projective" if grid == (1, 1) else "best-in-blocks"
         reader = _on_grid(domain, grid, mechanism)
-        error[grid, name] = expected_mse(reader.terms.channel, truth)
+        error[grid, name] = expected_mse(reader.campaign.channel, truth)
         surveys = setting.repeats if name == "hadamard" else min(setting.repeats, 1 if setting.quick else 10)
         tallies = [reader.tally(places.counts, setting.generator) for _ in range(surveys)]
         for method in ("projection", "empirical-bayes"):
@@ -144,7 +144,7 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
     theirs = (
         "the same data"
         if places.whole
-        else "the data have other people and fewer places, so the figures are not comparable with the paper's"
+        else "the data have other people and fewer places, so the numbers cannot be compared with the paper's"
     )
     return (
         Finding(

@@ -37,7 +37,7 @@ DECAY, EXPONENT = 0.95, 1.0
 TV = "total variation from the truth"
 
 METHODS = {
-    "clip": "clipped and normed",
+    "clip": "clipped and rescaled",
     "projection": "projected",
     "empirical-bayes": "empirical Bayes",
     "map": "posterior mode, uniform prior",
@@ -63,11 +63,11 @@ def block(size: int, count: int, eps: float) -> Notion:
 class CampaignReader:
     """A campaign and the estimators of its reports."""
 
-    terms: Campaign
+    campaign: Campaign
 
     @cached_property
     def decoder(self) -> Decoder:
-        return decoder_of(self.terms.channel)
+        return decoder_of(self.campaign.channel)
 
     def drawn(self, distribution: Floats, people: int, generator: np.random.Generator) -> Tally:
         """Return the tally of one simulated report of each of ``people`` people, whose values are drawn from
@@ -78,11 +78,11 @@ class CampaignReader:
     def tally(self, people: Integers, generator: np.random.Generator) -> Tally:
         """Return the tally of one simulated report of each person, with ``people[x]`` people who have value x.
 
-        The rows of projective response are too long, so its values are drawn from the shares of ``people`` instead.
+        For projective response, whose rows are too long, each person's value is drawn with the shares of ``people``.
         """
-        if isinstance(self.terms.channel, ProjectiveGeometry):
+        if isinstance(self.campaign.channel, ProjectiveGeometry):
             return self.drawn(people / people.sum(), int(people.sum()), generator)
-        return crowd.tally(self.terms.channel, people, generator)
+        return crowd.tally(self.campaign.channel, people, generator)
 
     def shares(self, tally: Tally, method: str, steps: int = likelihood.MAX_STEPS) -> Floats:
         """Return the distribution that one of ``METHODS`` estimates from a tally."""
@@ -112,8 +112,8 @@ def distributions(generator: np.random.Generator) -> dict[str, Floats]:
 
 
 def people_needed(reader: CampaignReader, distribution: Floats, distance: float) -> float:
-    """Return the number of people for which a normal raw estimate has the expected total variation distance
-    ``distance``.
+    """Return the number of people for which the unbiased estimate, taken as normal, has the expected total variation
+    distance ``distance`` from the truth.
 
     E[TV] = 1/2 sum over x of sqrt(2 v[x] / (pi n)),   v[x]: one report's contribution to the variance of x
     """

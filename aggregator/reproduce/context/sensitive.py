@@ -38,9 +38,9 @@ def high_low_gains(setting: Setting) -> ExperimentResult:
             for part in sorted({p for s, p in HIGH_LOW if s == sensitive}):
                 distribution = high_low_shares(VALUES, sensitive, part)
                 error[sensitive, part, "ldp", eps] = expected_mse(plain.channel, distribution)
-                for name, terms in made.items():
-                    error[sensitive, part, name, eps] = expected_mse(terms.channel, distribution)
-                    bits[name] = max(bits.get(name, 0), terms.channel.output_bits)
+                for name, campaign in made.items():
+                    error[sensitive, part, name, eps] = expected_mse(campaign.channel, distribution)
+                    bits[name] = max(bits.get(name, 0), campaign.channel.output_bits)
                 with_part = crowd.campaign(domain, notion, "projective", part)
                 error[sensitive, part, "order", eps] = expected_mse(with_part.channel, distribution)
                 if eps <= 1:
@@ -115,9 +115,10 @@ def _findings(
             "error of Hadamard divided by that of projective response, if the share of the people with a sensitive "
             "value is stated: "
             + "; ".join(f"{ratios(case, 'hadamard', 'order', 2)} ({title})" for case, title in panels.items()),
-            "a large order reveals more about the sensitive values and hides the others more often. Without a stated "
-            "share, halftruth takes the order with the smallest worst-case loss over an equal share, a tenth and a "
-            f"half. Its error at the levels plotted is then at most {worth:.2f} times that with the stated share",
+            "projective response with a field of larger order reveals more about the sensitive values and hides the "
+            "others more often. Without a stated share, halftruth takes the order whose loss is smallest in the worst "
+            "of three cases: all values have equal shares, or the sensitive values together have 10% or 50%. Its error "
+            f"at the levels plotted is then at most {worth:.2f} times that with the stated share",
         ),
         Finding(
             "log k + 1 bits, where the unary mechanism of Murakami and Kawamoto needs k",

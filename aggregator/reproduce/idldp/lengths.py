@@ -1,8 +1,8 @@
 """The padding of sets: figs. 7 and 8 of Gu et al. 2020.
 
-Padding to l multiplies the noise by l and reduces the bias. The error of every l is computed exactly for every level,
-so the best l is known before anybody has answered. The paper leaves the choice of l open; its two rules of thumb are
-compared with the best l.
+Padding to l multiplies the noise by l and reduces the bias. The error of every l is computed exactly for every level
+from the true sets, so the best l is found without simulated surveys. The paper leaves the choice of l open; its two
+rules of thumb are compared with the best l.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LENGTHS, FEWER = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30), (1, 2, 3, 5, 8, 
 
 
 @dataclass(frozen=True)
-class Set:
+class ItemSetData:
     """A data set of item sets, with the settings of its experiments.
 
     Attributes:
@@ -68,9 +68,9 @@ class Set:
         return ItemHolders.of(read(data, self.name))
 
 
-CLOTHING = Set("Clothing", 20, 8, 1)
-KOSARAK = Set("Kosarak", 100, 30, 5)
-RETAIL = Set("Retail", 100, 30, 5)
+CLOTHING = ItemSetData("Clothing", 20, 8, 1)
+KOSARAK = ItemSetData("Kosarak", 100, 30, 5)
+RETAIL = ItemSetData("Retail", 100, 30, 5)
 
 
 def planned(
@@ -100,7 +100,7 @@ class _ErrorsByLength:
     Attributes:
         lengths: the padding lengths that are compared.
         errors: RE(k) of each mechanism, by level, for each length.
-        best_total: the length with the least total squared error of IDUE-PS, by level.
+        best_total: the length with the least total error of IDUE-PS, by level.
         plan: the planner's length for IDUE-PS and OUE-PS, by level.
         simulated: RE(k) of IDUE-PS in simulated surveys, by level, for each length.
     """
@@ -126,7 +126,7 @@ def paddings(lengths: Mapping[float, int]) -> str:
     return by_level((f"l = {length}" for length in lengths.values()), lengths)
 
 
-def by_length(which: Set, setting: Setting) -> ExperimentResult:
+def by_length(which: ItemSetData, setting: Setting) -> ExperimentResult:
     """Compute RE(k) of a data set by padding and level."""
     people, most = which.read(setting.data), which.most
     found = _of_lengths(which, people, setting)
@@ -152,7 +152,7 @@ def by_length(which: Set, setting: Setting) -> ExperimentResult:
     return ExperimentResult(panels, _findings_by_length(which, people, found), verdict, people.label)
 
 
-def _of_lengths(which: Set, people: ItemHolders, setting: Setting) -> _ErrorsByLength:
+def _of_lengths(which: ItemSetData, people: ItemHolders, setting: Setting) -> _ErrorsByLength:
     lengths, sets = which.lengths(quick=setting.quick), people.sets()
     errors: dict[str, dict[float, list[float]]] = {name: {} for name in COMPARED}
     plan: dict[str, dict[float, int]] = {name: {} for name in ("OUE", "IDUE")}
@@ -173,7 +173,7 @@ def _of_lengths(which: Set, people: ItemHolders, setting: Setting) -> _ErrorsByL
     return _ErrorsByLength(lengths, errors, best_total, plan, simulated)
 
 
-def _findings_by_length(which: Set, people: ItemHolders, found: _ErrorsByLength) -> tuple[Finding, ...]:
+def _findings_by_length(which: ItemSetData, people: ItemHolders, found: _ErrorsByLength) -> tuple[Finding, ...]:
     most, least, plan = which.most, found.best, found.plan
     average, upper = people.sizes.mean(), np.percentile(people.sizes, 90)
     chosen = {eps: found.error(eps, length) for eps, length in plan["IDUE"].items()}
@@ -185,7 +185,7 @@ def _findings_by_length(which: Set, people: ItemHolders, found: _ErrorsByLength)
     return (
         Finding(
             "the best l is larger at a larger eps",
-            f"best for the RE({most}) of IDUE-PS: {paddings(least)}. Best for its total squared error: "
+            f"best for the RE({most}) of IDUE-PS: {paddings(least)}. Best for its total error: "
             f"{paddings(found.best_total)}",
             ("no difference" if least[LEVELS[0]] < least[LEVELS[-1]] else "at these levels the same l is best")
             + partly(people),
@@ -195,8 +195,8 @@ def _findings_by_length(which: Set, people: ItemHolders, found: _ErrorsByLength)
             f"the mean size of the sets is {average:.1f}, the 90th percentile {upper:.0f}. The planner chooses "
             f"{paddings(plan['IDUE'])} for IDUE-PS; for OUE-PS it chooses {paddings(plan['OUE'])}",
             f"for RE({most}) the paper's rule is about right: the best is {paddings(least)}. The planner's l has "
-            "another aim, the least expected squared error of the unbiased estimate over all items, for this channel "
-            "and number of people. It is "
+            "another aim, the least expected total error of the unbiased estimate, for this channel and number of "
+            "people. It is "
             + ("the exact optimum" if plan["IDUE"] == found.best_total else "not the exact optimum")
             + ". It is small, because the counts of the many rare items are mostly noise, which grows with l^2",
         ),

@@ -38,7 +38,7 @@ def partly(people: ItemHolders) -> str:
     return (
         ""
         if ", whole" in people.label
-        else "; only a part of the data is used, so the figures are not comparable with the paper's"
+        else "; only a part of the data is used, so the numbers cannot be compared with the paper's"
     )
 
 
@@ -53,8 +53,8 @@ def repeated(
     people: ItemHolders, length: int, eps: float, name: str, setting: Setting, parts: Parts = USUAL
 ) -> list[Simulated]:
     """Return simulated surveys, one for each repetition of the setting."""
-    terms = campaign(people.size, length, eps, RECIPES[name], parts)
-    return [survey(people, length, terms, setting.generator) for _ in range(setting.repeats)]
+    made = campaign(people.size, length, eps, RECIPES[name], parts)
+    return [survey(people, length, made, setting.generator) for _ in range(setting.repeats)]
 
 
 def exactly(people: ItemHolders, length: int, eps: float, name: str, parts: Parts = USUAL) -> Exact:

@@ -21,7 +21,7 @@ FURTHER, PLAIN_FURTHER = f"{BAYES}, its best l", "OUE-PS, empirical Bayes"
 
 @dataclass(frozen=True)
 class _Paddings:
-    """Squared errors and padding lengths by data set, name of the estimate, and level."""
+    """Total errors and padding lengths by data set, name of the estimate, and level."""
 
     levels: tuple[float, ...]
     errors: dict[str, dict[str, list[float]]]
@@ -73,12 +73,12 @@ def padding(setting: Setting) -> ExperimentResult:
         for label, people in crowds.items()
     )  # fmt: skip
     verdict = (
-        f"For sets at {PADDED:g} nats, each estimate with the padding that the planner chooses for it, the squared "
-        "error of IDUE-PS is "
+        f"These percentages are for sets at {PADDED:g} nats, and each estimate has the padding that the planner "
+        "chooses for it. IDUE-PS has "
         + ", ".join(f"{part(label, 'IDUE-PS', 'OUE-PS'):.0%} ({label})" for label in crowds)
-        + " of that of OUE-PS. For IDUE-PS, the squared error of empirical Bayes is "
+        + " of the total error of OUE-PS. For IDUE-PS, empirical Bayes has "
         + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds)
-        + " of that of the unbiased estimate."
+        + " of the total error of the unbiased estimate."
     )
     label = "; ".join(people.label for people in crowds.values())
     return ExperimentResult(panels, _findings_of_padding(crowds, found, setting.repeats), verdict, label)
@@ -87,7 +87,7 @@ def padding(setting: Setting) -> ExperimentResult:
 def _padded(
     people: ItemHolders, sets: Sequence[tuple[int, ...]], eps: float, lengths: tuple[int, ...], setting: Setting
 ) -> tuple[dict[str, float], dict[str, int]]:
-    """Return the squared error and the padding length of each estimate."""
+    """Return the total error and the padding length of each estimate."""
     errors, chosen = {}, {"percentile": _percentile(people)}
     for name in ("OUE", "IDUE"):
         length = planned(people, sets, eps, name, lengths, unbiased=True).length
@@ -107,7 +107,7 @@ def _percentile(people: ItemHolders) -> int:
 
 
 def _of_zero(people: ItemHolders) -> float:
-    """Return the squared error of estimating every count as 0."""
+    """Return the total error of estimating every count as 0."""
     return float((people.counts.astype(np.float64) ** 2).sum() / len(people))
 
 
@@ -121,7 +121,7 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
         *(
             Finding(
                 f"(the padding with the least error is left open; {label})",
-                f"for IDUE-PS the planner chooses {chosen(label, 'IDUE-PS')}. At {PADDED:g} nats its squared error is "
+                f"for IDUE-PS the planner chooses {chosen(label, 'IDUE-PS')}. At {PADDED:g} nats its total error is "
                 f"{part(label, 'IDUE-PS', 'percentile'):.1%} of that with l = {_percentile(people)}, the 90th "
                 f"percentile of the set sizes, and {part(label, 'IDUE-PS', 'OUE-PS'):.0%} of that of OUE-PS with the l "
                 "that the planner chooses for OUE-PS",
@@ -132,7 +132,7 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
         ),
         Finding(
             "(the estimate is the unbiased one)",
-            f"at {PADDED:g} nats the squared error of empirical Bayes, the default, is "
+            f"at {PADDED:g} nats the total error of empirical Bayes, the default, is "
             + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds)
             + " of that of the unbiased estimate. Each has the l that the planner chooses for it",
             "empirical Bayes reduces the noise of rare items, so a larger l is better for it, which leaves out fewer "
@@ -142,7 +142,7 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
             "(the planner predicts the error of empirical Bayes)",
             "the best padding for empirical Bayes in simulated surveys, among those tried, is "
             + "; ".join(f"{chosen(label, FURTHER)} ({label})" for label in crowds)
-            + f". At {PADDED:g} nats the squared error with this padding is "
+            + f". At {PADDED:g} nats the total error with this padding is "
             + ", ".join(f"{part(label, FURTHER, BAYES):.0%} ({label})" for label in crowds)
             + " of that with the planner's l",
             "the planner uses no survey, only the sets and the expected noise; the least of several simulated errors "
@@ -150,15 +150,16 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
         ),
         Finding(
             "IDUE-PS has less error than OUE-PS",
-            f"at {PADDED:g} nats, if both have empirical Bayes and that best padding, the squared error of IDUE-PS is "
+            f"at {PADDED:g} nats, if both are estimated by empirical Bayes with the best padding of IDUE-PS in the "
+            "simulated surveys, IDUE-PS has "
             + ", ".join(f"{part(label, FURTHER, PLAIN_FURTHER):.0%} ({label})" for label in crowds)
-            + " of that of OUE-PS",
+            + " of the total error of OUE-PS",
             f"these are means of {repeats} surveys, and depend on which of the few large counts have the "
             "smallest budget. The padding and the estimate make far larger differences than the mechanism",
         ),
         Finding(
             "(the error is not compared with that of an estimate of zero)",
-            "squared error of IDUE-PS at 1 nat as a multiple of that of estimating every count as 0: unbiased counts "
+            "total error of IDUE-PS at 1 nat as a multiple of that of estimating every count as 0: unbiased counts "
             + ", ".join(f"{to_zero(label, 'IDUE-PS'):.2g} ({label})" for label in crowds)
             + "; empirical Bayes "
             + ", ".join(f"{to_zero(label, BAYES):.2g} ({label})" for label in crowds)
@@ -169,5 +170,5 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
 
 
 def _shrunk(people: ItemHolders, length: int, eps: float, name: str, setting: Setting) -> float:
-    """Return the simulated total squared error of empirical Bayes."""
+    """Return the simulated total error of empirical Bayes."""
     return mean([squared(each.shrunk, people) for each in repeated(people, length, eps, name, setting)])

@@ -32,7 +32,8 @@ items."""
 
 @dataclass(frozen=True)
 class OfPoints(Exact):
-    """Expected errors of graded projective response. ``parts`` are ``DEALINGS`` random assignments of the budgets.
+    """Expected errors of graded projective response. In ``deviation`` and ``parts``, ``DEALINGS`` random assignments of
+    the budgets, with equal weights, take the place of the classes of budgets.
 
     Attributes:
         bits: the number of bits of a report.

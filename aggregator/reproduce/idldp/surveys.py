@@ -37,8 +37,8 @@ from protocol.channels.bits.channel import S
 from protocol.domain import Items
 from protocol.notions.graded import Graded
 
-EPSILON = "epsilon of the best protected, nats"
-MSE = "total squared error of the counts / n"
+EPSILON = "smallest budget, nats"
+MSE = "total error: squared errors of the counts / n"
 
 FULL = tuple(0.5 + quarter / 4 for quarter in range(19))
 SPARSE = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
@@ -165,12 +165,12 @@ class Exact:
 
     @property
     def mse(self) -> float:
-        """The expected squared error summed over the items, divided by n."""
+        """The expected total error: the squared errors summed over the items, divided by n."""
         return float((self.parts @ self.deviation**2 + self.bias**2).sum() / self.people)
 
     @property
     def spread(self) -> float:
-        """The standard deviation of one survey's squared error if there is no bias.
+        """The standard deviation of one survey's total error if there is no bias.
 
         The square of a normal error with mean zero has a standard deviation of sqrt(2) times the mean of the square.
         """
@@ -209,13 +209,13 @@ class Simulated:
     """Reports of a survey, and estimates of the items' counts from these reports.
 
     Attributes:
-        terms: the campaign of the survey.
+        campaign: the campaign of the survey.
         linear: the unbiased estimate of the inputs.
         order: (m,) the item of each input.
         people: n, the number of people.
     """
 
-    terms: Campaign
+    campaign: Campaign
     linear: Linear
     order: Integers
     people: int
@@ -238,7 +238,7 @@ class Simulated:
 
     @property
     def _reported(self) -> Reported:
-        return Reported.of(self.terms.domain)
+        return Reported.of(self.campaign.domain)
 
     def _counts(self, share: Floats) -> Floats:
         found = np.empty(len(self.order))
@@ -246,15 +246,15 @@ class Simulated:
         return found
 
 
-def survey(people: ItemHolders, length: int, terms: Campaign, generator: np.random.Generator) -> Simulated:
+def survey(people: ItemHolders, length: int, campaign: Campaign, generator: np.random.Generator) -> Simulated:
     """Return a simulated survey with one report of each person, and a new assignment of the budgets to the items."""
     order = generator.permutation(people.size)
     reported = people.reported(max(length, 1), generator)
     inputs = reported[: people.size][order]
     if length:
         inputs = np.append(inputs, reported[people.size :])
-    tally = crowd.tally(terms.channel, inputs, generator)
-    return Simulated(terms, solve(decoder_of(terms.channel).plain, tally), order, len(people))
+    tally = crowd.tally(campaign.channel, inputs, generator)
+    return Simulated(campaign, solve(decoder_of(campaign.channel).plain, tally), order, len(people))
 
 
 def frequent(counts: Integers | Floats, most: int) -> Integers:
@@ -264,7 +264,8 @@ def frequent(counts: Integers | Floats, most: int) -> Integers:
 
 
 def squared(found: Floats, people: ItemHolders) -> float:
-    """Return the squared error of the counts summed over the items, divided by n (Gu et al. 2020, sec. VII)."""
+    """Return the total error: the squared errors of the counts, summed over the items and divided by n (Gu et al. 2020,
+    sec. VII)."""
     return float(((found - people.counts) ** 2).sum() / len(people))
 
 
@@ -275,7 +276,7 @@ def relative(found: Floats, people: ItemHolders, most: int) -> float:
     return float((np.abs(found[top] - truth[top]) / truth[top]).mean())
 
 
-def variation(found: Floats, people: ItemHolders) -> float:
+def count_variation(found: Floats, people: ItemHolders) -> float:
     """Return the total variation distance: half the sum of the absolute errors, as shares of the people."""
     return float(np.abs(found - people.counts).sum() / 2 / len(people))
 
@@ -287,7 +288,7 @@ def precision(found: Floats, people: ItemHolders, most: int) -> float:
 
 
 def floor(size: int, eps: float) -> float:
-    """Return a lower bound on the total squared error of one person for unary encodings under MinID-LDP.
+    """Return a lower bound on the total error for unary encodings under MinID-LDP.
 
     An item has u = ln(a/b) and v = ln((1-b)/(1-a)). For an item and another item with the least budget (u', v'),
     u + v' <= eps with v' > 0 and u' + v <= eps with u' > 0. So u and v of every item are below eps. The variance falls

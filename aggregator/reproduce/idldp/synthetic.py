@@ -82,8 +82,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
     even, one, two = errors["uniform"], levels.index(1.0), levels.index(2.0)
     verdict = (
         "Budgets by item reduce the error if few items are sensitive. If 5% of the items have the budget eps, 5% have "
-        f"1.2 eps and the others 2 eps, IDUE has {even['IDUE'][one] / even['OUE'][one]:.0%} of OUE's squared error at "
-        f"1 nat and {even['IDUE'][two] / even['OUE'][two]:.0%} at 2 nats. The squared error of our graded projective "
+        f"1.2 eps and the others 2 eps, IDUE has {even['IDUE'][one] / even['OUE'][one]:.0%} of OUE's total error at "
+        f"1 nat and {even['IDUE'][two] / even['OUE'][two]:.0%} at 2 nats. The total error of our graded projective "
         f"response is {even[LABEL][one] / even['IDUE'][one]:.2f} times IDUE's at 1 nat and "
         f"{even[LABEL][two] / even['IDUE'][two]:.2f} times at 2 nats. At 1 nat its reports have "
         f"{even['bits'][one]:.0f} bits instead of {EVEN:,}."
@@ -102,7 +102,7 @@ def _drawn(distribution: Floats, label: str, setting: Setting) -> ItemHolders:
 
 
 def _errors(people: ItemHolders, eps: float, setting: Setting) -> tuple[dict[str, float], list[float]]:
-    """Return the squared errors by name of the curve, with the "bits" of a report of graded projective response; and
+    """Return the total errors by name of the curve, with the "bits" of a report of graded projective response; and
     the distances of the simulated errors from the exact ones, in standard errors."""
     points = of_points(people, eps, setting.generator)
     short = [squared(each.raw, people) for each in repeated(people, 0, eps, LABEL, setting)]

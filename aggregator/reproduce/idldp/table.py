@@ -1,7 +1,7 @@
 """Experiments on Table I and Theorem 4 of Gu et al. 2020: the printed parameters, and the guarantee for sets.
 
 Probabilities that were rounded to two digits for print give different variances than the exact probabilities. Both are
-computed: from the integers of this software and from the printed digits.
+computed: from the integers of halftruth and from the printed digits.
 """
 
 from __future__ import annotations
@@ -189,9 +189,10 @@ def theorem_4(setting: Setting) -> ExperimentResult:
         Finding(
             "Theorem 4: IDUE-PS keeps the smaller of two sets' budgets, which are ln of the mean of e^eps over the "
             "padded set",
-            f"confirmed for all {len(tight)} pairs of subsets of 3 items, padded to 2: of their levels, computed from "
-            f"the probabilities of the {2**domain.size} outputs, "
-            + ("none is above it" if over < 1e-9 else f"one is above it by {over:.3g} nats"),
+            f"confirmed for all {len(tight)} pairs of subsets of 3 items, padded to 2: "
+            + ("no level" if over < 1e-9 else "one level")
+            + f", computed from the probabilities of the {2**domain.size} outputs, exceeds the smaller budget"
+            + ("" if over < 1e-9 else f" by {over:.3g} nats"),
             "no difference",
         ),
         Finding(

@@ -1,7 +1,6 @@
 """Experiments on localized information privacy: Jiang, Li, Tandon 2018 (CNS) and 2019 (the long version).
 
-The published channel is plotted as published; where it violates the paper's definition, the name of
-the curve says so.
+The published channel is plotted as published; where it violates the paper's definition, the name of the curve says so.
 It is compared with the best channel that satisfies the definition, and with plain LDP and an estimate that uses the
 prior.
 

@@ -273,8 +273,8 @@ def figure_9a(setting: Setting) -> ExperimentResult:
             "pages with more than 15,000 clicks, of 41,270",
             f"pages with more than {bar:,} clicks, of {pages:,}",
             "the paper's own data" if clicks.whole else
-            "only a part of the data is used, and the threshold is lowered in proportion, so the figures are not "
-            "comparable with the paper's",
+            "only a part of the data is used, and the threshold is lowered in proportion, so the numbers "
+            "cannot be compared with the paper's",
         ),
     )  # fmt: skip
     verdict = (

@@ -34,8 +34,8 @@ REGION = 28 * DISTRICTS + 17
 
 
 def figure_8b_cns(setting: Setting) -> ExperimentResult:
-    """Compute fig. 8b of the first version: a bit that states whether the last check-in was in one district. Each
-    person's earlier check-ins give their prior."""
+    """Compute fig. 8b of the first version: errors by level, for a bit that is 1 if the last check-in was in one
+    district. Each person's earlier check-ins give the person's prior."""
     places = setting.data.last_check_ins()
     people = len(places.last)
     here = places.district == REGION
@@ -109,8 +109,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         if eps in shown:
             methods = {"mmse": made[eps], "map": made[eps], "projection": plain, "empirical-bayes": plain}
             far[eps] = {
-                method: crowd.variation(terms, held, method, setting.generator, setting.repeats)
-                for method, terms in methods.items()
+                method: crowd.simulated_variation(campaign, held, method, setting.generator, setting.repeats)
+                for method, campaign in methods.items()
             }
     alone = math.sqrt(1 - 2 * float(truth @ distribution) + float(distribution @ distribution))
 

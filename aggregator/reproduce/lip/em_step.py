@@ -51,7 +51,7 @@ def one_step(setting: Setting) -> ExperimentResult:
         for _ in range(setting.repeats):
             held = setting.generator.multinomial(people, truth)
             tallies = {
-                notion: crowd.tally(terms.channel, held, setting.generator) for notion, terms in campaigns.items()
+                notion: crowd.tally(campaign.channel, held, setting.generator) for notion, campaign in campaigns.items()
             }
             for name in methods:
                 notion, method = name.split()
@@ -63,7 +63,7 @@ def one_step(setting: Setting) -> ExperimentResult:
     far = series(means)
     x = tuple(float(people) for people in crowds)
     right = np.floor(distribution * 10**5).astype(np.int64)
-    near = crowd.variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)
+    near = crowd.simulated_variation(campaigns["lip"], right, "mmse", setting.generator, setting.repeats)
     mmse, bayes = far["lip mmse"], far["ldp empirical-bayes"]
     panel = Panel(
         f"{size} values, eps = {eps:g}, the prior wrong for {wrong:.0%} of the people", "people",
@@ -107,16 +107,16 @@ def one_step(setting: Setting) -> ExperimentResult:
     return ExperimentResult((panel,), findings, verdict)
 
 
-def _step_apart(terms: Campaign, prior: Sequence[int], counted: Tally) -> float:
+def _step_apart(campaign: Campaign, prior: Sequence[int], counted: Tally) -> float:
     """Return the distance between the mean posterior, computed by Bayes' rule from the integers, and one EM step of the
     decoder."""
     distribution, share = np.array(prior) / sum(prior), counted.counts / counted.reports
     mean = np.zeros(len(distribution))
     for y in np.flatnonzero(counted.counts).tolist():
-        joint = personal.posterior(prior, terms.channel, y)
+        joint = personal.posterior(prior, campaign.channel, y)
         whole = sum(joint)
         mean += share[y] * np.array([weight / whole for weight in joint])
-    decoder = decoder_of(terms.channel)
+    decoder = decoder_of(campaign.channel)
     marginal = decoder.forward(distribution)
     ratio = np.divide(share, marginal, out=np.zeros_like(share), where=marginal > 0)
     return float(np.abs(distribution * decoder.backward(ratio) - mean).max())

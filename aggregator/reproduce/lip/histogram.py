@@ -17,7 +17,7 @@ from aggregator.families.response.recipe import published_lip_response, randomiz
 from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
-from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, by_level, series
+from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
 from aggregator.reproduce.lip.published import (
     BROKEN,
     FULL,
@@ -37,8 +37,8 @@ LAWS = {"uniform": (1,) * SIZE, "Zipf": tuple(math.ceil(2**40 / rank) for rank i
 EVEN, ZIPF = LAWS["uniform"], LAWS["Zipf"]
 
 NATS, PEOPLE, WRONG = 2.0, 10_000, 0.3
-"""The comparison of estimators: the level in nats, the number of people, and the share of the people whose answers
-follow another distribution than a wrong prior."""
+"""The comparison of estimators: the level in nats, the number of people, and the share of the people whose answers do
+not follow a wrong prior."""
 
 ESTIMATORS = (
     ("LIP MMSE", "lip", "mmse"),
@@ -79,10 +79,8 @@ def figure_7(setting: Setting) -> ExperimentResult:
         if eps in (1.0, 2.0, 4.0)
     }
     verdict = (
-        "For a histogram of 20 values (Zipf prior), the error of valid LIP as a percentage of that of the best LDP "
-        "channel, with the same prior in the estimate, is "
-        + by_level((f"{part:.0%}" for part in ratio.values()), ratio)
-        + "."
+        f"Valid LIP has {ratio[1.0]:.0%} of the error of the best LDP channel at 1 nat, {ratio[2.0]:.0%} at 2 nats and "
+        f"{ratio[4.0]:.0%} at 4 nats, if both estimates use the same prior (histogram of {SIZE} values, Zipf prior)."
     )
     return ExperimentResult(panels, _findings(levels, errors, _far(setting)), verdict)
 
@@ -122,7 +120,8 @@ def _far(setting: Setting) -> dict[str, tuple[float, float]]:
     found = {}
     for name, notion, method in ESTIMATORS:
         right, wrong = (
-            crowd.variation(campaigns[notion], held, method, setting.generator, setting.repeats) for held in crowds
+            crowd.simulated_variation(campaigns[notion], held, method, setting.generator, setting.repeats)
+            for held in crowds
         )
         found[name] = (right, wrong)
     return found
@@ -150,7 +149,7 @@ def _findings(
     ]
     return (
         Finding(
-            "LIP of the published channel with 20 values, 0 to 10 nats",
+            "the published channel with 20 values is eps-LIP at every level from 0 to 10 nats",
             f"with a uniform prior it is eps-LIP from {valid_from(EVEN):.2f} nats on, with a Zipf prior from "
             f"{valid_from(ZIPF):.2f} nats on. At 1 nat its true level is {true_level(one, EVEN):.2f} nats with the "
             f"uniform prior and {true_level(published_lip_response(ZIPF, level(1)), ZIPF):.2f} nats with the Zipf "
@@ -184,7 +183,8 @@ def _findings(
             "the published channel is the optimum",
             f"our channels' reduction of the prior's error is at most {gap['uniform']:.1%} (uniform) and "
             f"{gap['Zipf']:.1%} (Zipf) smaller than the reduction that the bound allows",
-            "the bound itself is not always reached by any channel; the optimum is a linear program over posteriors",
+            "for some priors and levels no channel reaches the bound; a linear program over posteriors finds the "
+            "optimum",
         ),
         Finding(
             "the estimate is the mean of everybody's posterior (MMSE)",
@@ -192,7 +192,7 @@ def _findings(
             + "; ".join(f"{name} {right:.3f}" for name, (right, _) in far.items())
             + f". With a prior that is wrong for {WRONG:.0%} of them: "
             + "; ".join(f"{name} {wrong:.3f}" for name, (_, wrong) in far.items()),
-            "MMSE is best if the prior is right and does not improve if it is wrong; empirical Bayes needs no prior; "
-            "the posterior mode (map) is between",
+            "MMSE is best if the prior is right; if the prior is wrong, more people do not improve MMSE. Empirical "
+            "Bayes needs no prior; the posterior mode (map) is between",
         ),
     )

@@ -1,7 +1,7 @@
 """People who declare a prior of their own bit, compared with a trusted server (fig. 8).
 
-People are simulated with the integers that devices use, and their reports are decoded with the estimators of this
-software. Exact values are computed where possible, and simulations are shown for comparison.
+People are simulated with the integers that devices use, and their reports are decoded with halftruth's estimators.
+Exact values are computed where possible, and simulations are shown for comparison.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
             "no difference except for the channels",
         ),
         Finding(
-            "a trusted server (CIP) does better than any local model",
+            "a trusted server (centralised information privacy, CIP) does better than any local model",
             f"with {FEW} people at 1 nat, the server's error is {root('server', FEW):.3f} and that of the devices "
             f"{root('best', FEW):.3f}; with {SOME} people the server's error is {root('server', SOME):.1g} and that of "
             f"the devices {root('best', SOME):.3f}",
@@ -124,9 +124,9 @@ def _findings(errors: Mapping[int, Errors], off: float, repeats: int) -> tuple[F
             "publishes it and merges only extreme sums, which practically never occur",
         ),
         Finding(
-            "Prop. 5: with a global prior the trade-off is the solution of a program; the paper gives its range, "
-            "e^-eps N P1 <= E[S|Y] <= N - e^-eps N (1 - P1)",
-            "the program has a closed form: publish the sum, and pool each tail until its mean is at the end of the "
+            "Prop. 5: with a global prior the trade-off is the solution of an optimisation problem; the paper gives "
+            "its range, e^-eps N P1 <= E[S|Y] <= N - e^-eps N (1 - P1)",
+            "the solution has a closed form: publish the sum, and pool each tail until its mean is at the end of the "
             f"range. The least error of the sum at 1 nat is {global_prior}",
             "the range is narrower where P1 is far from 1/2: e^eps also bounds the probability of each answer from "
             "above",

@@ -23,7 +23,8 @@ from protocol.channels import Channel
 
 
 def least_mae(prior: Sequence[int], eps: float) -> float:
-    """Return the least mean absolute error of one bit under LIP: of all channels, and of no report (MATH 2.14)."""
+    """Return the least mean absolute error of one bit under LIP, over all valid channels and the constant guess without
+    a report (MATH 2.14)."""
     rare, raised = min(prior) / sum(prior), math.exp(eps)
     edge = 1 / (raised + 1)
     best = 2 * rare * (1 - rare) / raised if rare >= edge else edge * (1 - (raised - 1) * rare)

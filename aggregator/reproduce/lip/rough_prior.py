@@ -62,28 +62,30 @@ def rough_prior(setting: Setting) -> ExperimentResult:
             shares.append((alone - ours[at]) / (alone - ours[0]))
             findings.append(
                 Finding(
-                    f"{name}, {exact.in_nats(nano)}: an error of {ours[0]:.5f} if the prior is right",
-                    f"errors if the prior's error may be {SHOWN:g}: {ours[at]:.5f} with the channel for all these "
-                    f"priors, {shrunk[at]:.5f} with the channel for the prior alone at "
+                    f"(the prior is assumed to be right; {name}, {exact.in_nats(nano)}: the valid optimum then has an "
+                    f"error of {ours[0]:.5f})",
+                    f"errors for a radius of {SHOWN:g}: {ours[at]:.5f} with the channel for all priors within the "
+                    f"radius, {shrunk[at]:.5f} with the channel for the declared prior alone at "
                     f"{exact.nats(scaled(nano, _units(SHOWN))):.3f} nats. Error of randomised response: "
                     f"{plain:.5f}; of the LIP channel if nothing is known about the prior: {ours[-1]:.5f}",
-                    f"the channel for the prior alone at {exact.in_nats(nano)} has a level of "
-                    f"{_kept(centre, prior, SHOWN):.3f} nats for the worst of these priors",
+                    f"the channel for the declared prior alone at {exact.in_nats(nano)} has a level of "
+                    f"{_kept(centre, prior, SHOWN):.3f} nats for the worst prior within the radius",
                 )
             )
     response = lip_response(PRIORS["P1 = 0.3"], level(1))
     findings.append(
         Finding(
             "a curator may know the priors less accurately, which is left to future work",
-            "halftruth's campaigns declare the maximum error of the prior; the level is then certified for all of "
-            "these priors, on integers. The published form for P1 = 0.3 at 1 nat keeps "
+            "halftruth's campaigns declare this radius; the level is then certified for all priors within it, on "
+            "integers. The published form for P1 = 0.3 at 1 nat keeps "
             f"{true_level(response, PRIORS['P1 = 0.3']):.3f} nats at its prior and "
             f"{_kept(response, PRIORS['P1 = 0.3'], SHOWN):.3f} within {SHOWN:g}",
             "the papers promise nothing about observers with another prior",
         )
     )
     verdict = (
-        f"If the error of the prior may be {SHOWN:g}, the promise is kept and accuracy is lost: a report's gain over "
-        f"the prior is {min(shares):.0%} to {max(shares):.0%} of the gain with an exactly known prior."
+        f"With a radius of {SHOWN:g} (total variation) the promise holds for every prior within the radius, and "
+        f"accuracy is lost: a report's gain over the prior is {min(shares):.0%} to {max(shares):.0%} of the gain with "
+        "an exactly known prior."
     )
     return ExperimentResult(tuple(panels), tuple(findings), verdict)

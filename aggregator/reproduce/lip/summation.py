@@ -2,8 +2,8 @@
 
 The linear program is that of ``aggregator.families.table.column_generation``: a mixture of posteriors whose mean is the
 prior. But the worth of a posterior is the squared mean of the centred number, (sum over x of P[x] f[x] lift[x])^2. This
-worth is convex along one direction only, so the best posterior for given prices is the greedy filling for one slope of
-a line.
+worth is convex along one direction only. So for given dual prices of the values, the best posterior is found by trying
+slopes of a tangent of the square; for one slope, a greedy rule as for a knapsack gives the posterior.
 
 The channels of campaigns are chosen for distributions, by ``aggregator.planner.choice``.
 """

@@ -107,8 +107,8 @@ def least_error(distribution: Floats, low: float, high: float) -> float:
 
 
 def _tail(distribution: Floats, above: Floats) -> tuple[Floats, float]:
-    """Return the part of each atom in the pool whose mean is at the end of the range, (n + 1,), and the pool's squared
-    error.
+    """Return the part of each atom that is pooled, (n + 1,), so that the mean of the pool is at the end of the range;
+    and the squared error of the pool.
 
     Args:
         above: (n + 1,) the distance of each atom above the end, in increasing order.

@@ -69,8 +69,9 @@ def validity(setting: Setting) -> ExperimentResult:
     findings = (
         Finding(
             "Theorems 2, 3, 5: optimal and eps-LIP for every prior",
-            f"valid exactly where every share is at least 1/(e^eps + 1): {wrong} mismatches in {setting.repeats:,} "
-            f"random priors of 2 to 8 values (the channel is valid for {valid:,}), by the exact level of the integers",
+            f"valid exactly where every share is at least 1/(e^eps + 1): in {setting.repeats:,} random priors of 2 to "
+            f"8 values (valid for {valid:,}), this condition and the exact level of the integers disagree "
+            f"{wrong} times",
             "Lemma 3 assumes without proof that the diagonal entry stays feasible; step 3 of the binary proof "
             "drops the two constraints that are violated",
         ),
@@ -92,7 +93,7 @@ def validity(setting: Setting) -> ExperimentResult:
     )
     verdict = (
         f"The published LIP channel is safe only for nearly uniform priors of few values: at 1 nat all shares must be "
-        f"above {1 / (math.e + 1):.1%}. For other priors halftruth refuses it."
+        f"at least {1 / (math.e + 1):.1%}. For other priors halftruth refuses it."
     )
     return ExperimentResult((edge, levels, unprotected), findings, verdict)
 

@@ -1,4 +1,4 @@
-"""Experiments on the notions of the SoK, with example campaigns: Wang, Qin, Qiu 2023.
+"""Experiments on the notions that Wang, Qin, Qiu 2023 compare ("SoK"), with example campaigns.
 
 Every campaign is audited under every notion that the paper defines. So the level of a promise under another notion is
 computed, not argued.
@@ -16,7 +16,7 @@ from aggregator.reproduce.sok.tradeoffs import utility
 
 EXPERIMENTS = (
     Experiment("notions", "B8", "Every notion, on twelve campaigns", notions),
-    Experiment("sweep", "B8", "One channel under five notions", sweep),
+    Experiment("sweep", "B8", "The same channels under five notions", sweep),
     Experiment("utility", "B8", "Point-wise against average-case", utility),
     Experiment("relations", "B8", "Which notion implies which", relations, 3000, 300),
 )

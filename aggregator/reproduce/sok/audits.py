@@ -24,7 +24,7 @@ PEOPLE = 10_000
 
 @dataclass(frozen=True)
 class SokRow:
-    """A notion of the SoK, with the paper's statement about it and a function from an audit to the level of a
+    """A notion of the paper, with the paper's statement about it and a function from an audit to the level of a
     campaign."""
 
     name: str
@@ -62,8 +62,9 @@ ROWS = (
         "infinite where some pair is not protected: high-low, blocks, and a channel that sometimes sends the truth"),
     SokRow("(eps, delta)-LDP", f"{POINT} up to delta, {FREE}", "delta is the probability that the ratio is not bounded",
         _delta("ldp"),
-        "the smallest delta at eps = 1/2. Delta is not that probability: it is the mass above e^eps, and a channel "
-        "that reveals everything with probability delta has the same delta"),
+        "the smallest delta at eps = 1/2. Delta is not that probability: it is the sum over outputs of "
+        "max(0, Q(y|x) - e^eps Q(y|x')) for the worst pair, and a channel that reveals everything with probability "
+        "delta has the same delta"),
     SokRow("(eps, delta)-LIP, delta = 0 (Def. 6)", f"{POINT}, {AWARE}", "output adds limited information of any input",
         _nats("lip"),
         "at most the LDP level, and at least half of it. No report raises the log-probability of a value by more "
@@ -80,8 +81,8 @@ ROWS = (
         "{silent:.2f}, so no lower level can be kept; most of each level comes from the prior, not from the report"),
     SokRow("Pufferfish (Def. 8)", f"{POINT}, by its scenarios", "context-free where all priors are scenarios",
         _nats("pufferfish"),
-        "secrets: below 3 or not, under the prior and a uniform distribution. Such sets of values are better hidden "
-        "than the worst pair of values"),
+        "the secrets are 'below 3' and 'not below 3', under the prior and under a uniform distribution. Such a set of "
+        "values is hidden at least as well as the worst pair of values"),
     SokRow("maximal leakage (Def. 9)", f"{MEAN}, worst prior", "no pair-wise protection", _nats("maximal-leakage"),
         "at most the LDP level, and at least the mutual information under any prior; the paper lists it with the "
         "context-aware notions, but it depends on no prior"),
@@ -91,11 +92,11 @@ ROWS = (
 )  # fmt: skip
 
 
-def _released(terms: Campaign, generator: np.random.Generator) -> str:
+def _released(campaign: Campaign, generator: np.random.Generator) -> str:
     """Return words for k and l of a release of reports, or "-" for reports of bits."""
     held = np.array(PRIOR) * PEOPLE // sum(PRIOR)
     try:
-        one = anonymity_of_reports(terms.channel, crowd.tally(terms.channel, held, generator))
+        one = anonymity_of_reports(campaign.channel, crowd.tally(campaign.channel, held, generator))
     except ReleaseError:
         return "-"
     return f"k = {one.k:,}, l = {one.l}"
@@ -105,8 +106,8 @@ def notions(setting: Setting) -> ExperimentResult:
     """Audit the example campaigns under every notion of the paper."""
     campaigns = examples()
     found = {
-        name: audit(terms, ask(terms, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
-        for name, terms in setting.track(campaigns.items())
+        name: audit(campaign, ask(campaign, prior=PRIOR, epsilons=(level(0.5),), pufferfish=halves()))
+        for name, campaign in setting.track(campaigns.items())
     }
     least, most, whole = min(PRIOR), max(PRIOR), sum(PRIOR)
     words = {
@@ -122,7 +123,7 @@ def notions(setting: Setting) -> ExperimentResult:
         )
         for row in ROWS
     ]
-    released = {name: _released(terms, setting.generator) for name, terms in campaigns.items()}
+    released = {name: _released(campaign, setting.generator) for name, campaign in campaigns.items()}
     rows.append(
         Finding(
             "local k-anonymity and l-diversity (Def. 3, 4): notions of a release, which protect a person's "
@@ -155,9 +156,9 @@ SHOWN = {
 LEVELS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0)
 
 
-def _levels(terms: Campaign, prior: Sequence[int]) -> dict[str, float]:
+def _levels(campaign: Campaign, prior: Sequence[int]) -> dict[str, float]:
     """Return the level of a campaign in nats under each notion in ``SHOWN``; NaN if it has none."""
-    table = levels.table(levels.structure_of(terms.channel, MOST_STEPS), ask(terms, prior=prior))
+    table = levels.table(levels.structure_of(campaign.channel, MOST_STEPS), ask(campaign, prior=prior))
     nats = {key: table.levels[key].nats for key in SHOWN}
     return {key: math.nan if number is None else number for key, number in nats.items()}
 

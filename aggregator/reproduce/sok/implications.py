@@ -71,7 +71,7 @@ def relations(setting: Setting) -> ExperimentResult:
         Finding(
             "LIP bounds what an output adds under the prior",
             f"its largest level over all priors is the level of LDP, {_agreement(ball)}",
-            "the ball of radius 1 around any prior is all priors: the advantage of LIP comes from knowing one prior",
+            "all priors are within total variation 1 of any prior: the advantage of LIP comes from knowing one prior",
         ),
         Finding(
             "differential identifiability is like LDP, with a prior",

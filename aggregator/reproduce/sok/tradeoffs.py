@@ -45,12 +45,12 @@ def utility(setting: Setting) -> ExperimentResult:
         found[name] = []
         for eps in CAPS if name == "mutual information" else LEVELS:
             try:
-                terms = crowd.campaign(DOMAIN, notion(eps), mechanism)
+                campaign = crowd.campaign(DOMAIN, notion(eps), mechanism)
             except BadData:  # with this cap, every channel is allowed
                 continue
-            structure = levels.structure_of(terms.channel, MOST_STEPS)
+            structure = levels.structure_of(campaign.channel, MOST_STEPS)
             leak = levels.mutual_information(structure, PRIOR).nats or 0.0
-            found[name].append(_Point(eps, lip_mse(joint(terms.channel), PRIOR), leak, terms.channel))
+            found[name].append(_Point(eps, lip_mse(joint(campaign.channel), PRIOR), leak, campaign.channel))
     alone = prior_mse(PRIOR)
     roles = {name: role for name, (_, _, role) in notion_of.items()}
 
@@ -65,7 +65,7 @@ def utility(setting: Setting) -> ExperimentResult:
     panels = (
         Panel("against the level of its own notion", "declared level, nats", "squared error of one person",
               lines(lambda point: point.level)),
-        Panel("against the mean leakage", "mutual information, nats", "squared error of one person",
+        Panel("against the mutual information", "mutual information, nats", "squared error of one person",
               lines(lambda point: point.leak)),
     )  # fmt: skip
     half = next(row for row in found["mutual information"] if row.level == 0.4)
@@ -97,9 +97,9 @@ def _findings(found: dict[str, list[_Point]], half: _Point, alone: float) -> tup
             "average-case suits trends over many people, point-wise the individual",
             "all of these levels are of one person's report; the average is over that person's outputs, not over "
             "people",
-            "collecting reports from many people does not turn one into the other: if people are independent, "
-            "statistics of the reports reveal at most as much about a person as their own report, under each of the "
-            "notions",
+            "many reports do not turn average-case protection into point-wise protection: if people are independent, "
+            "statistics of all reports reveal at most as much about a person as that person's report, under each "
+            "notion",
         ),
         Finding(
             "point-wise protection demands higher overheads in processing and storage",

@@ -1,4 +1,4 @@
-"""The terms of a campaign with one channel, for tests of estimates."""
+"""A campaign with one channel, not signed, for tests of estimates."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protocol.notions import Ldp
 from protocol.views import plain_views
 
 
-def terms_of(domain: Domain, channel: Channel, level: int = NANONATS) -> Campaign:
-    """Return the terms of an open campaign of one day and one answer, with LDP, that needs one report."""
+def unsigned_campaign(domain: Domain, channel: Channel, level: int = NANONATS) -> Campaign:
+    """Return a campaign of one day and one answer, with LDP and open enrolment, that needs one report."""
     views = plain_views(channel)
     return Campaign("T", "Q?", "", "O", domain, Ldp(level), "any", views, 0, 86_400, 86_400, 1, 1, "open")
