@@ -1,4 +1,5 @@
-# Each target except apk installs the Python packages that it needs. The machine needs make, and Python >= 3.11 with venv.
+# Each target except apk and clean installs the Python packages that it needs. The machine needs make, and Python >= 3.11
+# with venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -55,7 +56,7 @@ test: lint
 	@$(MAKE) --no-print-directory --jobs 2 short-tests docs types || \
 		{ echo 'make test failed: the lines above with *** name the failed part (short-tests, docs or types)' >&2; exit 1; }
 
-# Run the long forms of tests, and property tests with new examples. This takes at most about an hour on two cores.
+# Run the long tests, and property tests with new examples. This takes at most about an hour on two cores.
 test-long: $(READY)
 	$(BIN)/python -m pytest -m 'long or hypothesis' --hypothesis-profile new --dist worksteal --durations 25
 
@@ -72,12 +73,13 @@ bench: $(READY)
 bench-accuracy: $(READY)
 	$(BIN)/python -m benchmarks accuracy
 
-# Compare the error of maps with that of a grid of cells, and rewrite a section of docs/BENCHMARKS.md:
+# Compare the errors of maps with several resolutions with those of a single grid of cells, and rewrite a section of
+# docs/BENCHMARKS.md:
 # make bench-maps DATA=folder-of-data-sets
 bench-maps: $(READY)
 	$(BIN)/python -m benchmarks.maps "$(DATA)"
 
-# Compare the tables of a form's questions with an assumption of independence, and rewrite a section of
+# Compare the errors of a form's tables with those of tables that assume independent questions, and rewrite a section of
 # docs/BENCHMARKS.md:
 # make bench-forms DATA=folder-of-data-sets
 bench-forms: $(READY)
@@ -100,7 +102,8 @@ tables: $(READY)
 results: $(READY)
 	$(BIN)/python -m aggregator.reproduce "$(DATA)"
 
-# Draw the pictures in README again, by running the programs that they show; the app's screens need Xvfb.
+# Redraw the pictures of README, docs/INVITE.md and docs/WEB.md by running the programs that they show; the app's
+# screens need Xvfb.
 pictures: $(READY)
 	$(BIN)/python -m tests.demo_app.pictures
 	$(BIN)/python -m tests.web.pictures

@@ -52,14 +52,14 @@ def values(size: int) -> Values:
 
 def run() -> Iterator[tuple[str, str]]:
     """Yield the figures of accuracy beside their targets."""
-    yield from variation()
+    yield from estimator_distances()
     yield from squared_error()
     yield from lip_gain()
     yield from authoring()
     yield from idue_table()
 
 
-def variation() -> Iterator[tuple[str, str]]:
+def estimator_distances() -> Iterator[tuple[str, str]]:
     """Yield the total variation of three estimators on two channels (MATH 6.1)."""
     p = 1 / np.arange(1, VALUES + 1)
     p /= p.sum()
@@ -68,14 +68,14 @@ def variation() -> Iterator[tuple[str, str]]:
         ("projective", decoder_of(projective(VALUES, NANONATS))),
     ]
     for name, decoder in decoders:
-        found = _variations(decoder, p)
+        found = _distances(decoder, p)
         what = f"total variation, Zipf(1), k={VALUES}, n={REPORTS:,}, eps=1, {name}"
         for estimator, numbers in found.items():
             aim = f" [at most {AIM}]" if estimator == "empirical Bayes" else ""
             yield f"{what}, {estimator}{aim}", f"{np.mean(numbers):.3f} +- {np.std(numbers):.3f} ({len(numbers)} runs)"
 
 
-def _variations(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
+def _distances(decoder: Decoder, p: Floats) -> dict[str, list[float]]:
     rng = np.random.default_rng(1)
     distribution = decoder.forward(p)
     found: dict[str, list[float]] = {"projection": [], "empirical Bayes": [], "em": []}
@@ -105,7 +105,7 @@ def squared_error() -> Iterator[tuple[str, str]]:
                 worst = max(worst, (ratio, f"k={size}, eps={eps}, {name}, {channel.output_bits} bits"))
         limit = "1.035" if sizes == (LARGE,) else "1.18"
         yield (
-            f"squared error of auto / subset selection's, {what}, eps={LEVELS[0]} .. {LEVELS[-1]} [at most {limit}]",
+            f"squared error, auto / best subset selection, {what}, eps={LEVELS[0]} .. {LEVELS[-1]} [at most {limit}]",
             f"worst {worst[0]:.4f} ({worst[1]}), mean {np.mean(total):.4f}",
         )
     for eps in LEVELS:
@@ -138,7 +138,8 @@ def lip_gain() -> Iterator[tuple[str, str]]:
                 gain = (nothing - lip_mse(channel, prior)) / (nothing - lip_mse_bound(level, prior))
                 found.append(f"{gain:.3f}")
             yield (
-                f"LIP, share of the bound's gain, Zipf({exponent:g}), k={size}, eps=.1 1 2 3 4 5 7 10 [0.97]",
+                f"LIP, gain over the prior / largest gain that the bound allows, Zipf({exponent:g}), k={size}, "
+                "eps=0.1 1 2 3 4 5 7 10 [0.97]",
                 f"{' '.join(found)} ({name}, {channel.output_bits} bits, {took:.1f} s at the last)",
             )
 
@@ -170,8 +171,7 @@ def authoring() -> Iterator[tuple[str, str]]:
 def idue_table() -> Iterator[tuple[str, str]]:
     """Yield the total variance per report of IDUE on the toy survey of Gu et al. 2020, Table I (MATH 3.2).
 
-    The table has two estimates: the paper's, which is not corrected, and this project's, which uses that the shares sum
-    to one.
+    There are two estimates: the paper's, and halftruth's, which is corrected by the known sum of the shares.
     """
     levels = (exact.level_from(f"{math.log(4):.9f}"), exact.level_from(f"{math.log(6):.9f}"))
     for kind, aim in (("opt0", "8.387 to 8.567"), ("opt1", "8.609"), ("opt2", "9.889")):

@@ -1,6 +1,6 @@
 """The phone app: the time until its first screen can be used, and the longest frame while a person answers.
 
-Both are measured from outside the app, as a person would wait for them, on a separate display with software GL. The
+Both are measured from outside the app, as a person would see them, on a separate display with software GL. The
 length of a frame is the time until the next frame; a screen without changes draws no frames. The app's own work is the
 CPU time of its window's thread during a frame, without other programs.
 """
@@ -108,7 +108,8 @@ def run() -> list[tuple[str, str]]:
         *(
             (
                 f"longest frame, from {question} to the report [at most 100 ms]",
-                f"{longest[title][0] * 1e3:.0f} ms, of which {longest[title][1] * 1e3:.0f} ms is the app's own work",
+                f"{longest[title][0] * 1e3:.0f} ms; the app's own work was at most "
+                f"{longest[title][1] * 1e3:.0f} ms in a frame",
             )
             for title, question in QUESTIONS.items()
         ),

@@ -3,7 +3,7 @@
 The unit runs in a process of its own, as with ``python -m edge_sdk run``. But the benchmark advances the unit's clock,
 so that months of readings take seconds. The store is on the disk, and durable.
 
-The module device measures an answer alone.
+``benchmarks.device`` measures a single answer.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ def campaign(readings: int) -> bytes:
     numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
     channel = RandomizedResponse(domain.size, (-(-(one << 64) // (numerator + (domain.size - 1) * one)),))
     closes = OPENS + (readings // A_WEEK + 2) * A_WEEK * HOUR
-    terms = Campaign(
+    campaign = Campaign(
         "Load", "How busy is this machine?", "", "Town", domain, Ldp(10**9), "randomized-response",
         plain_views(channel), OPENS, closes, A_WEEK * HOUR, A_WEEK, 1, "open",
     )  # fmt: skip
-    return seal_campaign(terms, AUTHOR)
+    return seal_campaign(campaign, AUTHOR)
 
 
 def unit(readings: int) -> dict[str, float]:

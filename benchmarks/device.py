@@ -42,7 +42,7 @@ def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
     numerator, one = exact.exp_lower(10**9), 1 << exact.EXP_BITS
     channel = Hadamard((numerator << 64) // (numerator + one), DOMAIN.size)
     closes = opens + PERIOD * PERIODS
-    terms = Campaign(
+    campaign = Campaign(
         "Where",
         "Where are you?",
         "",
@@ -58,7 +58,7 @@ def campaign(opens: int = OPENS, answers: int = 1) -> bytes:
         1,
         "open",
     )
-    return seal_campaign(terms, AUTHOR)
+    return seal_campaign(campaign, AUTHOR)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -69,7 +69,8 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def calls(work: Callable[[], object]) -> tuple[int, int]:
-    """Return the number of Python functions that ``work`` calls, and the number of signatures that it makes."""
+    """Return the number of calls of Python functions during ``work``, and the number of signatures that ``work``
+    makes."""
     python, signatures = 0, 0
 
     def count(frame: FrameType, event: str, called: object) -> None:

@@ -45,14 +45,14 @@ def run() -> Iterator[tuple[str, str]]:
 
 
 def _question(notion: Notion, channel: Channel) -> Callable[[], object]:
-    terms = Campaign(
+    campaign = Campaign(
         "Check-ins", "Where?", "", "Town", US_GRID, notion, "hadamard", plain_views(channel), 0, 86_400, 86_400, 1, 1,
         "open",
     )  # fmt: skip
     people = np.random.default_rng(1).dirichlet(np.full(channel.inputs, 0.1))
     distribution = decoder_of(channel).forward(people)
     tally = Tally.of(np.random.default_rng(2).multinomial(REPORTS, distribution / distribution.sum()))
-    return lambda: estimate(terms, tally)
+    return lambda: estimate(campaign, tally)
 
 
 def _fastest(task: Callable[[], object]) -> float:

@@ -41,7 +41,7 @@ def _values(size: int) -> Values:
 def single() -> bytes:
     """Return a signed campaign with one question."""
     mechanism, channel = chosen(AUTO, Question(values(SINGLE), LEVEL))
-    plain = open_campaign(campaign(), [AUTHOR.public]).terms
+    plain = open_campaign(campaign(), [AUTHOR.public]).campaign
     return seal_campaign(
         replace(plain, domain=_values(SINGLE), mechanism=mechanism, views=plain_views(channel)), AUTHOR
     )
@@ -54,15 +54,15 @@ def form() -> bytes:
     views = tuple(
         View(1, Questions((i, j)), chosen(AUTO, Question(values(SIZES[i] * SIZES[j]), LEVEL))[1]) for i, j in pairs
     )
-    plain = open_campaign(campaign(), [AUTHOR.public]).terms
+    plain = open_campaign(campaign(), [AUTHOR.public]).campaign
     return seal_campaign(replace(plain, domain=domain, mechanism=AUTO, views=views), AUTHOR)
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return (seconds on the clock, seconds of processor time) of one call of ``work``."""
-    clock, processor = time.perf_counter(), time.process_time()
+    """Return (elapsed seconds, seconds of processor time) of one call of ``work``."""
+    elapsed, processor = time.perf_counter(), time.process_time()
     work()
-    return time.perf_counter() - clock, time.process_time() - processor
+    return time.perf_counter() - elapsed, time.process_time() - processor
 
 
 def run() -> list[tuple[str, str]]:
@@ -96,14 +96,14 @@ def run() -> list[tuple[str, str]]:
                         times[place].append(timed(give))
                     else:
                         counted[place].append(calls(give)[0])
-    clock, processor = ([median(one[which] for one in of_campaign) for of_campaign in times] for which in (0, 1))
+    elapsed, processor = ([median(one[which] for one in of_campaign) for of_campaign in times] for which in (0, 1))
     first, second = (median(found) for found in counted)
     return [
         ("a form's answer / a single question's, processor time [1.3]", f"{processor[1] / processor[0]:.2f}"),
-        ("a form's answer / a single question's, elapsed time", f"{clock[1] / clock[0]:.2f}"),
+        ("a form's answer / a single question's, elapsed time", f"{elapsed[1] / elapsed[0]:.2f}"),
         (
             "a single question's answer",
-            f"{processor[0] * 1e3:.2f} ms of the processor, {clock[0] * 1e3:.2f} ms on the clock",
+            f"{processor[0] * 1e3:.2f} ms of processor time, {elapsed[0] * 1e3:.2f} ms elapsed",
         ),
         ("Python calls of a single question's answer, and of a form's", f"{first:.0f} and {second:.0f}"),
     ]

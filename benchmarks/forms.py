@@ -27,6 +27,7 @@ from aggregator.families.decoder import Decoder, Floats
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
+from aggregator.present.table import total_variation
 from benchmarks import page
 from benchmarks.accuracy import values
 from protocol import exact
@@ -107,11 +108,6 @@ def tables_of(views: Sequence[FormView]) -> list[CrossTable]:
     return [CrossTable(view, *(margins[question] for question in view.questions)) for view in views]
 
 
-def variation(found: Floats, true: Floats) -> float:
-    """Return the total variation distance between the estimated and the true shares."""
-    return float(np.abs(found.ravel() - true).sum()) / 2
-
-
 def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[tuple[str, ...]], dict[str, float]]:
     """Return the rows of the table of nine questions, and the figures for the text beside it, by name."""
     pairs = tuple(combinations(range(len(sizes)), 2))
@@ -135,7 +131,7 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
                 for table, share in zip(tables, estimated, strict=True):
                     true = cells[table.view.questions[0], table.view.questions[1]]
                     raw = project(table.view.linear.raw)
-                    figures.append([variation(each, true) for each in (share, raw, table.unrelated)])
+                    figures.append([total_variation(each.ravel(), true) for each in (share, raw, table.unrelated)])
                     intervals = table.cells()
                     held += bool(((intervals.simultaneous_low <= true) & (true <= intervals.simultaneous_high)).all())
                     if not number:
@@ -151,7 +147,7 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
     while tried < 400:
         tables = tables_of(survey.answers(lambda asked: apart[asked[0], asked[1]], PEOPLE, rng))
         significant, tried = significant + sum(t.association.significant for t in tables), tried + len(tables)
-    independent = float(np.mean([variation(apart[pair], cells[pair]) for pair in pairs]))
+    independent = float(np.mean([total_variation(apart[pair], cells[pair]) for pair in pairs]))
     return rows, {"found": significant, "tried": tried, "seconds": seconds, "independent": independent}
 
 

@@ -1,8 +1,9 @@
 """Ingest: reports a second beside the bare signature check, peak memory, ingesting a file again, and bundles.
 
-The bare loop runs right before and right after the ingest, on the same reports and the same number of threads. So their
-ratio shows the cost of everything except libsodium. Processor time is given too, because other work on the machine
-affects it less. Other processes seal the reports and run the bare loop, so this process's peak memory is that of an
+Right before and right after the ingest, the bare loop verifies the signatures in the first ``SAMPLE`` bytes of the
+batch, on the same number of threads. The ratio of the two times for the same number of signatures shows the cost of
+everything except libsodium. Processor time is given too, because other work on the machine affects it less. Other
+processes seal the reports and run the bare loop, so this process's peak memory is that of an
 ingest.
 """
 
@@ -57,11 +58,11 @@ def campaign(answers: int = 1) -> SignedCampaign:
     """Return a campaign over 43,750 cells of a map with ``answers`` answers a period; its outputs have 16 bits."""
     author = SigningKey(bytes(range(32)))
     channel = RandomizedResponse(US_GRID.size, (2**64 // (US_GRID.size + 1),))
-    terms = Campaign(
+    campaign = Campaign(
         "Map", "Where?", "", "Town", US_GRID, Ldp(exact.NANONATS), "randomized-response", plain_views(channel),
         OPENS, OPENS + WEEK, WEEK, answers, 1, "enrolled",
     )  # fmt: skip
-    return open_campaign(seal_campaign(terms, author), [author.public])
+    return open_campaign(seal_campaign(campaign, author), [author.public])
 
 
 def sealed_reports(first: int, stop: int, campaign_id: bytes, answers: int) -> tuple[bytes, bytes]:
@@ -105,7 +106,7 @@ def prepare(folder: Path, reports: int, answers: int = 1) -> Path:
 
 @dataclass(frozen=True)
 class Duration:
-    """A measured time: seconds on the clock, and seconds of processor time."""
+    """A measured time: elapsed seconds, and seconds of processor time."""
 
     wall: float
     cpu: float
@@ -181,7 +182,7 @@ def measured(folder: Path) -> Iterator[tuple[str, str]]:
     yield f"libsodium alone, signatures a second, {threads} threads", f"{result.read / alone.wall:,.0f}"
     yield f"ingest of {result.read:,} envelopes, {result.outputs:,} reports", str(first)
     yield f"reports a second{many}", f"{result.outputs / first.wall:,.0f}"
-    yield "reports a second of two processors, by processor time", f"{2 * result.outputs / first.cpu:,.0f}"
+    yield "reports a second if two processors did nothing else (computed)", f"{2 * result.outputs / first.cpu:,.0f}"
     yield f"time of libsodium alone / time of ingest{one.format(0.9)}", alone.over(first)
     yield f"speed-up if the same file is ingested again{one.format(20)}", first.over(again)
     yield "peak memory [below 800 MB]", f"{peak:.0f} MB"
@@ -211,6 +212,9 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path, help="a folder with study, a study without reports, and batch.htr")
     folder = parser.parse_args().folder
     if not (folder / "batch.htr").is_file():
-        parser.error(f"{folder} has no batch.htr: `python -m benchmarks ingest` prepares a folder and removes it again")
+        parser.error(
+            f"{folder} has no batch.htr: expected a folder that `python -m benchmarks ingest` has prepared; run this "
+            "command instead, which prepares a folder, measures it and removes it"
+        )
     for what, figure in measured(folder):
         print(what, figure, sep="\t", flush=True)

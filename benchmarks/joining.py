@@ -41,7 +41,7 @@ from protocol.views import plain_views
 
 AUTHOR = SigningKey(bytes(range(32)))
 MOST = exact.MAX_LEVEL
-"""A level that every channel here keeps: nothing ends an audit early."""
+"""A level that every channel here keeps, so that no audit ends early with a refusal."""
 
 NotionAndChannel = tuple[Notion, Channel]
 
@@ -67,13 +67,16 @@ def most_expensive() -> dict[str, Callable[[], NotionAndChannel]]:
         "blocks, block, 2^20 values: refused": lambda: _in_blocks(2**20),
         "table, pairwise, 95 x 180": lambda: (_matrix(95), _table(95, 180)),
         "table, mutual information, 80 x 80": lambda: (MutualInformation(MOST, _prior(80)), _table(80, 80)),
-        "table, lip with a ball, 80 x 80": lambda: (Information(MOST, _prior(80), 10**8), _table(80, 80)),
+        "table, lip with a radius, 80 x 80": lambda: (Information(MOST, _prior(80), 10**8), _table(80, 80)),
         "noise, ldp, 3,290 points": lambda: (Ldp(MOST), _noise(1, 3290)),
         "noise, geo, 1,020 points": lambda: (Geo.between(MOST, 1, [0], range(1020)), _noise(1, 1020)),
         "noise, geo, 27 x 27 points": lambda: (Geo.between(MOST, 1, range(27), range(27)), _noise(27, 27)),
         "windows, lip, 43,750 values": lambda: (Information(MOST, _prior(43_750)), _windows(43_750, 8192, 8, 25)),
         "windows, lip, 200 values": lambda: (Information(MOST, _prior(200)), _windows(200, 4096, 8, 12)),
-        "windows, lip with a ball": lambda: (Information(MOST, _prior(2000), 10**8), _windows(2000, 2048, 8, 2)),
+        "windows, lip with a radius, 2,000 values": lambda: (
+            Information(MOST, _prior(2000), 10**8),
+            _windows(2000, 2048, 8, 2),
+        ),
         "windows, ldp, 256 orders: refused": lambda: (Ldp(MOST), _windows(2, 65_535, 256, 1)),
         "table, 64 classes of people": lambda: _classes(64, 20, 20),
     }
@@ -89,7 +92,7 @@ def _matrix(size: int) -> Matrix:
 
 
 def projective(size: int, order: int, dimension: int) -> ProjectiveGeometry:
-    """Return the projective channel with a low level in this geometry."""
+    """Return a projective channel with a low level, on the projective space of this ``order`` and ``dimension``."""
     points = (order**dimension - 1) // (order - 1)
     support = (order ** (dimension - 1) - 1) // (order - 1)
     outside = ONE // (2 * points)
@@ -97,7 +100,8 @@ def projective(size: int, order: int, dimension: int) -> ProjectiveGeometry:
 
 
 def _graded(size: int, order: int, dimension: int, classes: int) -> GradedProjective:
-    """Return the graded channel with ``classes`` classes of low levels in this geometry, one class after another."""
+    """Return a graded channel with ``classes`` classes of low levels, one class after another, on the projective space
+    of this ``order`` and ``dimension``."""
     first, support = projective(size, order, dimension).outside, (order ** (dimension - 1) - 1) // (order - 1)
     return GradedProjective.over(order, dimension, [first + support * (x * classes // size) for x in range(size)])
 
@@ -164,7 +168,7 @@ def signed(notion: Notion, channel: Channel) -> bytes:
     size = channel.inputs // max(len(classes), 1)
     across = next(across for across in range(min(size, 1024), 0, -1) if size % across == 0)
     grid = Grid(0, size // across * 100, 0, across * 100, 100)
-    terms = object.__new__(Campaign)
+    campaign = object.__new__(Campaign)
     values = {
         "title": "T", "question": "Q?", "purpose": "", "organisation": "O", "domain": grid, "notion": notion,
         "mechanism": "by hand", "views": plain_views(channel), "opens": 0, "closes": 10**6, "period_seconds": 10**6,
@@ -172,8 +176,8 @@ def signed(notion: Notion, channel: Channel) -> bytes:
     }  # fmt: skip
     defaults = {name: field.default for name, field in Campaign.__dataclass_fields__.items()}
     for name, value in (defaults | values).items():
-        object.__setattr__(terms, name, value)
-    return seal_campaign(terms, AUTHOR)
+        object.__setattr__(campaign, name, value)
+    return seal_campaign(campaign, AUTHOR)
 
 
 def _peak() -> int:
@@ -194,8 +198,8 @@ def join(data: bytes) -> tuple[float, float, str]:
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Yield for each campaign its size, its audit steps or numbers held as a share of the limit (the larger
-    share), its CPU seconds, its memory and the verdict."""
+    """Yield for each campaign its size in bytes, the larger of two shares (of the limit on audit steps, and of the
+    limit on numbers held), its CPU seconds, its memory in MiB, and the verdict."""
     for name, make in most_expensive().items():
         notion, channel = make()
         data = signed(notion, channel)

@@ -1,8 +1,8 @@
-"""A map under notions other than LDP, beside the tree: the promise and the error of each.
+"""The promise and the error of several notions on one map, beside plain LDP with views.
 
-All are measured on cells of two degrees, because on a finer grid the audit of noise exceeds its limit of steps.
+The map has cells of two degrees, because on a finer grid the audit of planar noise exceeds the limit on steps.
 
-The module map_surveys draws people and outputs.
+``map_surveys`` draws people and outputs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
-from benchmarks.map_surveys import AIMS, SURVEYS, Resolutions, counted, districts, means
+from benchmarks.map_surveys import AIMS, SURVEYS, Resolutions, districts, means, output_shares
 from protocol.domain import Grid
 from protocol.exact import NANONATS
 from protocol.notions import Block, Geo, Ldp, Notion
@@ -42,7 +42,7 @@ def questions(square: list[int]) -> Iterator[tuple[str, str, Notion, str]]:
     for cells in (1, SIDE):
         geo = Geo.between(NANONATS, cells, range(GRID.rows), range(GRID.columns))
         name, apart = ("cell", "1 cell") if cells == 1 else (f"{cells} cells", f"{cells} cells")
-        for mechanism in (AUTO, "planar")[:cells]:  # for one cell, both mechanisms are the same
+        for mechanism in (AUTO, "planar")[:cells]:  # at 1 nat per cell, auto takes planar
             yield f"geo, 1 nat per {name}", f"more than {apart} apart", geo, mechanism
 
 
@@ -77,7 +77,7 @@ def measured(people: Floats) -> Iterator[tuple[str, ...]]:
 
 def estimated(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
     """Return the shares of one survey by the default method."""
-    share = counted(decoder, people, n, rng)
+    share = output_shares(decoder, people, n, rng)
     linear = se = None
     try:
         se = standard_errors(decoder, share, n)

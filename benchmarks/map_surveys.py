@@ -17,6 +17,7 @@ from aggregator.families.mechanism import Question
 from aggregator.families.registry import decoder_of
 from aggregator.planner.choice import AUTO, chosen
 from aggregator.planner.resolutions import PARTS, best_weights
+from aggregator.present.table import total_variation
 from benchmarks.accuracy import values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
@@ -24,7 +25,7 @@ from protocol.notions import Ldp
 ROWS, COLUMNS = 125, 350
 SURVEYS = 20
 AIMS = {100_000: (0.75, 0.47, 0.19), 546_659: (0.60, 0.34, 0.11)}
-"""By number of people: total variation at cells, squares of 5 x 5 and squares of 25 x 25."""
+"""The target total variation distances at cells, squares of 5 x 5 and squares of 25 x 25, by number of people."""
 
 
 def districts(factor: int) -> Integers:
@@ -33,11 +34,11 @@ def districts(factor: int) -> Integers:
     return row // factor * -(-COLUMNS // factor) + column // factor
 
 
-def counted(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
+def output_shares(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> Floats:
     """Return the shares of the m outputs in the reports of ``n`` people, drawn from the channel's distribution: (m,).
 
     Raises:
-        ValueError: a report of the channel has several features, so their means are not a distribution.
+        ValueError: a report of the channel is a set, so the shares of the outputs do not sum to one.
     """
     if not decoder.one_hot:
         raise ValueError(f"reports of a channel of {decoder.inputs} values are sets: take another mechanism")
@@ -69,7 +70,7 @@ class Resolutions:
         surveys = []
         shares = rng.multinomial(self.n, np.array(self.weights) / PARTS)
         for view, decoder, asked in zip(self.maps, self.decoders, shares, strict=True):
-            share = counted(decoder, np.bincount(view, people), int(asked), rng)
+            share = output_shares(decoder, np.bincount(view, people), int(asked), rng)
             even = decoder.forward(np.bincount(view) / len(view))
             weighing, shown = (
                 independent(decoder, distribution, decoder.variances(distribution) / asked)
@@ -81,12 +82,7 @@ class Resolutions:
     def variations(self, people: Floats, found: Sequence[Floats]) -> list[float]:
         """Return the total variation between estimated and true shares at each resolution, the finest first."""
         truths = [np.bincount(each, people) for each in self.maps]
-        return [variation(a, b) for a, b in zip(found, truths, strict=True)][::-1]
-
-
-def variation(found: Floats, truth: Floats) -> float:
-    """Return the total variation between two distributions."""
-    return float(np.abs(found - truth).sum()) / 2
+        return [total_variation(a, b) for a, b in zip(found, truths, strict=True)][::-1]
 
 
 def means(errors: Sequence[Sequence[float]]) -> str:

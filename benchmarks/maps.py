@@ -1,9 +1,10 @@
-"""The errors of a map: a single grid of cells beside several resolutions, each asked of different people.
+"""The errors of a map: all people report their cell, or each person is asked at one of several resolutions.
 
-`python -m benchmarks.maps DATA` reads real check-ins from the folder DATA. It prints the total variation of both at
-each resolution, of other maps and trees, and of other notions. Then it rewrites the section of docs/BENCHMARKS.md.
+`python -m benchmarks.maps DATA` reads real check-ins from the folder DATA. It prints the total variation distances of
+both designs at each resolution, and those of other maps, trees and notions. Then it rewrites the section of
+docs/BENCHMARKS.md.
 
-The module map_surveys draws people and outputs, and map_notions measures other notions.
+``map_surveys`` draws people and outputs, and ``map_notions`` measures other notions.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from aggregator.estimate.tree import Combined, Tree, consistent, project_inside
 from aggregator.families.decoder import Decoder, Floats
 from aggregator.planner.resolutions import PARTS
 from benchmarks import map_notions, page
-from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Resolutions, counted, districts, means
+from benchmarks.map_surveys import AIMS, COLUMNS, ROWS, SURVEYS, Resolutions, districts, means, output_shares
 
 FILE = "gowalla_u5628_us_grid.csv.gz"
 FACTORS = (25, 5, 1)
@@ -49,7 +50,7 @@ def true_shares(folder: Path, column: str) -> Floats:
 def flat(decoder: Decoder, people: Floats, n: int, rng: np.random.Generator) -> dict[str, Floats]:
     """Return the estimated shares of the cells if all people report their cell, for the default method and for
     projection."""
-    share = counted(decoder, people, n, rng)
+    share = output_shares(decoder, people, n, rng)
     raw, se = decoder.invert(share), standard_errors(decoder, share, n)
     methods = dict.fromkeys((default_method(decoder, None, se), "projection"))
     return {

@@ -225,8 +225,8 @@ def rounding(decoder: Decoder, domain: Buckets, numbers: Floats, p: Floats) -> f
 
 
 def means() -> Iterator[tuple[str, ...]]:
-    """Yield the rows of the second table: root mean squared error of the mean of Beta(2, 5), relative to the best
-    published error."""
+    """Yield the rows of the last table: the root mean squared error of the mean of Beta(2, 5), divided by that of the
+    best published mechanism."""
     p = beta(1024)
     numbers = 2 * (np.arange(1024) + 0.5) / 1024 - 1
     for eps in EPS:

@@ -41,7 +41,8 @@ TRIALS = {
     "multi-freq-ldpy": "from multi_freq_ldpy.pure_frequency_oracles import LH; LH.LH_Client(0, 16, 1)",
     "opendp": "import opendp.prelude as d; d.enable_features('contrib'); d.m.make_randomized_response([0, 1], .7)(0)",
 }
-"""The program of each library that must run once the library is installed with its declared dependencies."""
+"""For each other library, a minimal program, which shows whether the library works with its declared dependencies
+alone."""
 
 
 def install() -> None:
@@ -121,7 +122,7 @@ def write() -> None:
         SIDE / "text.md",
         versions=", ".join(f"{name} {known.get(name, '?')}" for name in LIBRARIES[1:]),
         python=".".join(map(str, sys.version_info[:3])),
-        published=table(["library", "result of its smallest use"], [[n, why or "works"] for n, why in faults.items()]),
+        published=table(["library", "result of the call"], [[n, why or "works"] for n, why in faults.items()]),
         sizes=" / ".join(map(str, plan["sizes"])),
         cost_people=f"{plan['people'][0]:,}",
         ingested="5,000",

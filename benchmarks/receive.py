@@ -114,28 +114,28 @@ def most_expensive(address: Address, signed: SignedCampaign, reports: bytes) -> 
     lines = b"GET /v1/campaigns HTTP/1.1\r\nhost: x\r\n" + b"a: " + bytes([98]) * 60 + b"\r\n"
     inside = Envelope(Kind.REPORT, bytes(8), Envelope(Kind.REPORT, bytes(8), b"", bytes(64)).encode(), bytes(64))
     return {
-        "counted: 64 reports, all counted": lambda: send(address, "POST", "/v1/counted", reports),
-        "counted: 64 reports, all forged": lambda: send(address, "POST", "/v1/counted", forged),
-        "counted: 256 KiB of reports": lambda: send(
+        "POST /v1/counted, 64 counted reports": lambda: send(address, "POST", "/v1/counted", reports),
+        "POST /v1/counted, 64 forged reports": lambda: send(address, "POST", "/v1/counted", forged),
+        "POST /v1/counted, 256 KiB of reports": lambda: send(
             address, "POST", "/v1/counted", (reports * (BYTES // len(reports) + 1))[: BYTES // size * size]
         ),
-        "reports: 256 KiB of the smallest envelopes": lambda: send(address, "POST", "/v1/reports", smallest()),
-        "reports: 256 KiB of envelopes in envelopes": lambda: send(
+        "POST /v1/reports, 256 KiB of the smallest envelopes": lambda: send(address, "POST", "/v1/reports", smallest()),
+        "POST /v1/reports, 256 KiB of envelopes in envelopes": lambda: send(
             address, "POST", "/v1/reports", inside.encode() * (BYTES // len(inside.encode()))
         ),
-        "reports: 256 KiB of envelope headers": lambda: send(
+        "POST /v1/reports, 256 KiB of envelope headers": lambda: send(
             address, "POST", "/v1/reports", b"\x95\x01" * (BYTES // 2)
         ),
-        "reports: 4 KiB, byte by byte": lambda: send_slowly(address, crumbs, step=1),
-        "reports: 256 KiB in chunks of a byte": lambda: send_slowly(address, chunks),
+        "POST /v1/reports, 4 KiB, byte by byte": lambda: send_slowly(address, crumbs, step=1),
+        "POST /v1/reports, 256 KiB in chunks of a byte": lambda: send_slowly(address, chunks),
         "a request header of 60 lines": lambda: send_slowly(address, lines + b"a: b\r\n" * 57 + b"\r\n"),
         "a request header of 40,000 lines": lambda: send_slowly(address, lines + b"a: b\r\n" * 40_000 + b"\r\n"),
         "a request header of 8,000 bytes, byte by byte": lambda: send_slowly(
             address, lines + b"a: " + b"b" * 7_900, step=1
         ),
         "for comparison: no request, for ten seconds": lambda: time.sleep(10),
-        "the campaigns": lambda: send(address, "GET", "/v1/campaigns"),
-        "a campaign": lambda: send(address, "GET", f"/v1/campaigns/{signed.id.hex()}"),
+        "GET /v1/campaigns": lambda: send(address, "GET", "/v1/campaigns"),
+        "GET /v1/campaigns/ID": lambda: send(address, "GET", f"/v1/campaigns/{signed.id.hex()}"),
     }
 
 
@@ -159,7 +159,7 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
             for what in list(requests)[:6]:
                 waits = beside(address, requests[what])
                 figures = f"{np.median(waits) * 1000:.0f} ms, at most {max(waits) * 1000:.0f} ms"
-                yield f"GET /v1/campaigns while 3 clients repeat: {what} [under 100 ms]", figures
+                yield f"GET /v1/campaigns while 3 clients repeat {what} [under 100 ms]", figures
 
 
 def beside(address: Address, request: Callable[[], object], requests: int = 20) -> list[float]:

@@ -61,7 +61,7 @@ def workers(number: int) -> Iterator[Cluster]:
 
 @dataclass
 class BestDuration:
-    """The shortest time of several turns: seconds on the clock, and processor seconds of the processes that did the
+    """The shortest time of several turns: elapsed seconds, and processor seconds of the processes that did the
     work."""
 
     wall: float = float("inf")
@@ -210,9 +210,9 @@ def generated(folder: Path, rows: int) -> tuple[Study, SignedCampaign]:
     Each commit is sorted by key, like those of the Dask engine.
     """
     author = SigningKey(bytes(range(32)))
-    terms = campaign().terms
-    terms = replace(terms, closes=terms.opens + 2 * terms.period_seconds)
-    signed = open_campaign(seal_campaign(terms, author), [author.public])
+    asked = campaign().campaign
+    asked = replace(asked, closes=asked.opens + 2 * asked.period_seconds)
+    signed = open_campaign(seal_campaign(asked, author), [author.public])
     study = Study.create(folder / "study")
     study.import_campaign(signed.data, [signed.author], "map")
     for period in (0, 1):
@@ -288,7 +288,7 @@ def deduplicated(study: Study, signed: SignedCampaign, engine: Cluster) -> Itera
             raise RuntimeError(f"{accepted} reports were accepted, but {len(fresh)} are new")
         tables.add(study.path / REPORTS, pa.concat_tables([one.rows.cast(SCHEMAS[REPORTS]) for one in settled]))
         table = tables.snapshot(study.path / REPORTS)
-        yield f"slots of {size:,} outputs, {what}", f"{took:.1f} s"
+        yield f"deduplication of {size:,} outputs, {what}", f"{took:.1f} s"
 
 
 if __name__ == "__main__":

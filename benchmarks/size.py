@@ -23,12 +23,12 @@ def run() -> Iterator[tuple[str, str]]:
     sixteen = Values(tuple(f"class {x}" for x in range(16)))
     for domain, count, aim in ((US_GRID, 1, "at most 112"), (sixteen, 1, ""), (sixteen, 64, "at most 4 a reading")):
         channel = hadamard(domain.size, LEVEL)
-        terms = Campaign(
+        campaign = Campaign(
             "T", "Q?", "", "O", domain, Ldp(LEVEL), "hadamard", plain_views(channel), 0, 10**9, 10**6, max(count, 1), 1,
             "open",
         )  # fmt: skip
-        data = seal_campaign(terms, key)
-        sealed = Report.of(campaign_id(data), terms, 0, 0, [0] * count).seal(key)
+        data = seal_campaign(campaign, key)
+        sealed = Report.of(campaign_id(data), campaign, 0, 0, [0] * count).seal(key)
         each = f" ({len(sealed) / count:.2f} a reading)" if count > 1 else ""
         outputs = "1 output" if count == 1 else f"{count} outputs"
         what = f"signed report of {outputs}, k = {domain.size}"

@@ -1,4 +1,4 @@
-"""The pages of the documentation site that are not in this folder: README, the specification, and the API reference.
+"""Add the pages that are not in this folder to the documentation site: README, SPEC, MATH and the API reference.
 
 MkDocs calls the functions ``on_...`` while it builds; mkdocs.yml names this file.
 """

@@ -63,7 +63,7 @@ def modules() -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_direction_of_imports(package: str) -> None:
+def test_imports_run_in_the_stated_direction_only(package: str) -> None:
     """Imports run demo_app -> edge_sdk -> protocol <- aggregator and in no other direction; nothing imports the
     tests."""
     own = set(PACKAGES) | {"tests", "benchmarks"}
@@ -117,8 +117,8 @@ def test_the_protocol_has_no_effects() -> None:
 
 @pytest.mark.parametrize("package", ["protocol", "edge_sdk"])
 def test_importing_a_device_imports_no_numpy(package: str) -> None:
-    """Importing every module of a device's package imports no package that only the desk, the app or the tests need, so
-    a phone without numpy can import it."""
+    """Importing all modules of protocol and of edge_sdk imports no package that only aggregator, demo_app or the tests
+    need. So both can be imported on a phone without numpy."""
     modules = [
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in sources(package)
     ]

@@ -18,7 +18,7 @@ from protocol.envelope import Kind
 from protocol.keys import AuthorKey, fingerprint
 from protocol.link import Link
 from protocol.report import Report
-from tests.edge_sdk.test_invited import Answering
+from tests.edge_sdk.test_invited import RespondingStudy
 
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
 
@@ -64,7 +64,7 @@ def test_the_device_example_runs_as_printed(folder, monkeypatch, capsys):
     author = AuthorKey.from_line((folder / "analyst.pub").read_text(encoding="utf-8"))
     data = (folder / "education.campaign").read_bytes()
     assert author.name == "Town library"
-    monkeypatch.setattr(download, "connect", Answering(data, author.public, ""))
+    monkeypatch.setattr(download, "connect", RespondingStudy(data, author.public, ""))
     given = {"pasted": str(Link("https://study.example", campaign_id(data), fingerprint(author.public)))}
     exec(compile(code, "README.md", "exec"), given)  # noqa: S102  # runs the example under test
     cost, remaining = map(float, capsys.readouterr().out.split())

@@ -72,7 +72,8 @@ def survey(mechanism: LibraryMechanism, people: list[int]) -> tuple[float, float
 
 
 def error(estimate: Any, people: Any, k: int) -> tuple[float, float]:
-    """Return the mean squared error over the values, and the total variation, from the people's own shares."""
+    """Return the mean squared error over the values and the total variation distance, both between the estimate and the
+    shares among the people asked."""
     off = np.asarray(estimate) - np.bincount(people, minlength=k) / len(people)
     return float((off**2).mean()), float(np.abs(off).sum() / 2)
 

@@ -4,7 +4,7 @@ A mechanism is used as in its library's own examples: one call for each person a
 feature is not replaced, with one exception: for a library without an estimator, the textbook inverse is used, and the
 table says so.
 
-The module measure measures them, and own defines the mechanisms of halftruth.
+``measure`` runs both kinds of mechanisms, and ``own`` has those of halftruth.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The other libraries' clients only sample an output, so only sampling is compared with them. A device also charges, signs
 and stores the answer, and a study verifies it; these costs are measured separately.
 
-The module measure measures them, and mechanisms defines the other libraries' mechanisms.
+``measure`` runs both kinds of mechanisms, and ``mechanisms`` has those of the other libraries.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ ANSWERS, REPORTS = 200, 5_000
 
 
 class OwnMechanism:
-    """A mechanism: its bare sample, from the operating system's randomness, and the study's estimate from the
-    outputs."""
+    """A mechanism of halftruth with the interface of ``LibraryMechanism``: the client only samples an output, and the
+    server makes the study's estimate from the outputs."""
 
     report_memory = 100
 
@@ -61,7 +61,7 @@ class OwnMechanism:
             self.mechanism = f"auto ({name})"
         else:
             self.channel = build(k, level)
-        self.terms = Campaign(
+        self.campaign = Campaign(
             "T", "Q?", "", "O", self.domain, Ldp(level), name, plain_views(self.channel),
             OPENS, OPENS + ANSWERS * PERIOD, PERIOD, 1, 1, "enrolled",
         )  # fmt: skip
@@ -75,7 +75,7 @@ class OwnMechanism:
         return self.channel.sample(x, os.urandom(self.draw_bytes))
 
     def server(self, reports: Sequence[Any]) -> dict[str, Any]:
-        found = estimate(self.terms, self._tally(reports))
+        found = estimate(self.campaign, self._tally(reports))
         return {"unbiased": found.raw, found.method.replace("-", " "): found.share}
 
     def _tally(self, reports: Sequence[Any]) -> Tally:
@@ -105,7 +105,7 @@ class Auto(OwnMechanism):
         took, waited = [], []
         cap = BudgetPolicy(lifetime=10.0**5)
         with Device.open(folder / "device", [AUTHOR.public], cap, clock=lambda: now[0]) as device:
-            campaign_id = device.join(seal_campaign(self.terms, AUTHOR)).campaign_id
+            campaign_id = device.join(seal_campaign(self.campaign, AUTHOR)).campaign_id
             device.consent(campaign_id)
             values = [device.parse(campaign_id, f"v{x % self.k}") for x in range(ANSWERS)]
             for period, value in enumerate(values):
@@ -121,10 +121,10 @@ class Auto(OwnMechanism):
         }
 
     def _counted(self, folder: Path) -> dict[str, float]:
-        signed = open_campaign(seal_campaign(self.terms, AUTHOR), [AUTHOR.public])
+        signed = open_campaign(seal_campaign(self.campaign, AUTHOR), [AUTHOR.public])
         counts = np.bincount(np.arange(REPORTS) % self.k, minlength=self.k)
         truth = Truth(self.domain.labels, tuple(counts.tolist()))
-        sent = list(population(self.terms, signed.id, truth, 0, 1, processes=1))
+        sent = list(population(self.campaign, signed.id, truth, 0, 1, processes=1))
         (folder / "batch.htr").write_bytes(b"".join(one.reports for one in sent))
         study = Study.create(folder / "study")
         study.import_campaign(signed.data, [AUTHOR.public], "peers")

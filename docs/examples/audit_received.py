@@ -12,7 +12,7 @@ from pathlib import Path
 from aggregator import audit
 from protocol import HalftruthError, open_campaign, public_from_line, unverified_campaign
 
-MOST = 2.0  # this reader accepts at most 2 nats for one answer
+MOST = 2.0  # this reader accepts at most 2 nats for one report
 
 if len(sys.argv) not in (2, 3):
     sys.exit("usage: python audit_received.py CAMPAIGN [AUTHOR.pub]")
@@ -20,20 +20,22 @@ file, *author = sys.argv[1:]
 data = Path(file).read_bytes()
 try:
     if author:
-        terms = open_campaign(data, [public_from_line(Path(author[0]).read_text())]).terms
+        campaign = open_campaign(data, [public_from_line(Path(author[0]).read_text())]).campaign
     else:
         print("the signature is not checked: no public key was named")
-        terms = unverified_campaign(data)
+        campaign = unverified_campaign(data)
 except HalftruthError as error:
     sys.exit(f"refused: {error}")
 
-found = audit(terms).as_json()
-print(f"{terms.organisation} asks: {terms.question} (values: {terms.domain.size}, periods: {terms.periods})")
+found = audit(campaign).as_json()
+print(
+    f"{campaign.organisation} asks: {campaign.question} (values: {campaign.domain.size}, periods: {campaign.periods})"
+)
 print(f"notion {found['notion']}, mechanism {found['mechanism']}")
 for notion, level in found["levels"].items():
-    print(f"  {notion}, in nats: {level}" if level is not None else f"  {notion}: no bound")
+    print(f"  {notion}, in nats: {level}" if level is not None else f"  {notion}: none")
 level = found["levels"].get("ldp")
 if level is None:
-    sys.exit("refused: the channel has no bound on the plain LDP level of an answer")
+    sys.exit("refused: the channel has no plain LDP level, because some output rules out some answer")
 if level > MOST:
-    sys.exit(f"refused: the plain LDP level of an answer is {level} nats, above {MOST:g}")
+    sys.exit(f"refused: the plain LDP level of a report is {level} nats, above {MOST:g}")

@@ -22,22 +22,22 @@ print(f"{chosen.mechanism}: standard error of a share {chosen.se:.1%} with 2,000
 
 # Make the campaign: compute channel and certificate, then sign. Devices trust the public key.
 key = SigningKey(os.urandom(32))
-campaign = open_campaign(seal_campaign(read_draft(draft), key), [key.public])
+signed = open_campaign(seal_campaign(read_draft(draft), key), [key.public])
 (folder / "author.pub").write_text(public_line(key.public))
-(folder / f"{draft.stem}.campaign").write_bytes(campaign.data)
-print(f"plain LDP level of one report, in nats: {audit(campaign.terms).as_json()['levels']['ldp']}")
+(folder / f"{draft.stem}.campaign").write_bytes(signed.data)
+print(f"plain LDP level of one report, in nats: {audit(signed.campaign).as_json()['levels']['ldp']}")
 
 # Simulate the people: each has a device with its own key. Real devices run edge_sdk.
 people = Truth(answers=("on foot", "bicycle", "bus", "train", "car"), counts=(200, 350, 450, 100, 900))
 now = int(time.time())
-period = campaign.terms.period_at(now)
+period = signed.campaign.period_at(now)
 with (folder / "reports.htr").open("wb") as file:
-    for sent in simulate(campaign.terms, campaign.id, people, range(period, period + 1)):
+    for sent in simulate(signed.campaign, signed.id, people, range(period, period + 1)):
         file.write(sent.reports)
 
 # Collect and estimate: verify every signature, and count each report once.
 study = Study.create(folder / "study")
-study.import_campaign(campaign.data, [key.public], draft.stem)
+study.import_campaign(signed.data, [key.public], draft.stem)
 counted = ingest(study, [folder / "reports.htr"], now=now)
 print(f"{counted.accepted:,} reports counted, {sum(counted.rejected.values())} refused")
 

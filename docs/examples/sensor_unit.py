@@ -1,8 +1,8 @@
-"""Read a sensor once an hour and write a day's readings under one signature.
+"""Read a sensor a number of times, as a unit does every hour, and write the readings under one signature.
 
     python sensor_unit.py town/load.campaign town/gateways.pub unit 24
 
-The last argument is the number of hours. The program does not wait between two readings, so it ends at once.
+The last argument is the number of readings. The program does not wait between them, so it ends at once.
 A unit that only reads a file needs no program: `python -m edge_sdk run unit.toml` (docs/UNIT.md).
 """
 
@@ -18,15 +18,15 @@ from protocol import public_from_line
 LARGEST = 8.0
 
 if len(sys.argv) != 5:
-    sys.exit("usage: python sensor_unit.py CAMPAIGN AUTHOR.pub STORE HOURS")
-campaign, author, store, hours = sys.argv[1:]
+    sys.exit("usage: python sensor_unit.py CAMPAIGN AUTHOR.pub STORE READINGS")
+campaign, author, store, readings = sys.argv[1:]
 trusted = public_from_line(Path(author).read_text())
 
 with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=8.0)) as device:
     terms = device.join(Path(campaign).read_bytes())
     device.consent(terms.campaign_id)  # the owner read the terms when they installed the unit
     spent = device.budget.spent
-    for _ in range(int(hours)):
+    for _ in range(int(readings)):
         load = min(os.getloadavg()[0], LARGEST)
         try:
             device.collect(terms.campaign_id, f"{load:.2f}")  # a real unit calls time.sleep(3600) after this line

@@ -70,8 +70,8 @@ def choices() -> str:
 
 
 def levels() -> str:
-    """Return the table of every mechanism's levels for six values at 1 nat, under every notion of the audit (row B8 of
-    the papers' content)."""
+    """Return the table of the levels of the mechanisms for five notions, with six values at 1 nat, under five notions
+    of the audit (row B8 of the last table of the page)."""
     questions: dict[str, Notion] = {
         "ldp": Ldp(level(1)),
         "lip": Information(level(1), (40, 25, 15, 10, 6, 4)),
@@ -86,11 +86,11 @@ def levels() -> str:
         for mechanism, one in candidates(question):
             if isinstance(one, str):
                 continue
-            terms = Campaign(
+            campaign = Campaign(
                 "t", "q", "", "o", question.domain, notion, mechanism.name, plain_views(one.channel), 0, 1, 1, 1, 1,
                 "open",
             )  # fmt: skip
-            found = audit(terms, ask(terms)).as_json()["levels"]
+            found = audit(campaign, ask(campaign)).as_json()["levels"]
             cells = [
                 "-" if key not in found else "infinite" if found[key] is None else f"{found[key]:.3f}" for key in shown
             ]
@@ -158,11 +158,15 @@ def ball_errors() -> str:
         rows.append([
             f"{size}, zipf({exponent:g})", f"{eps:g}", f"{radius:g}", f"{prior_mse(prior):.5f}", f"{plain:.5f}",
             f"{found['lip-centre'].person_mse:.5f}", f"{choice.person_mse:.5f} ({choice.mechanism.name})",
-            f"{lip_mse(centre, prior):.5f}, keeps {kept.nats:.3f}",
+            f"{lip_mse(centre, prior):.5f}, level {kept.nats:.3f}",
         ])  # fmt: skip
     return grid(
-        ["values", "nats", "radius", "prior alone", "best LDP", "centre, scaled", "auto", "centre, not valid"], rows
-    )
+        [
+            "values", "nats", "radius", "prior alone", "best LDP", "lip-centre", "auto",
+            "optimum for the declared prior: error, level in the ball (nats)",
+        ],
+        rows,
+    )  # fmt: skip
 
 
 def projective_orders() -> str:

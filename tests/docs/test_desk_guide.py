@@ -26,7 +26,7 @@ def test_the_python_example_runs_as_printed(tmp_path, monkeypatch, capsys):
     exec(compile(code, "DESK.md", "exec"), names)  # noqa: S102  # runs the guide under test
     printed = capsys.readouterr().out.splitlines()
     # The draft names no mechanism, so it gets the planned one.
-    assert printed[0] == names["terms"].mechanism
+    assert printed[0] == names["campaign"].mechanism
     assert printed[-1] == "400 reports counted"
     table, figure = names["table"], names["figure"]
     assert isinstance(table, pa.Table)

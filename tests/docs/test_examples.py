@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 NOTEBOOK = EXAMPLES / "from_draft_to_estimate.ipynb"
 OURS = {"aggregator", "demo_app", "edge_sdk", "protocol"}
-FACES = {"aggregator", "edge_sdk", "edge_sdk.errors", "protocol"}
+PACKAGES = {"aggregator", "edge_sdk", "edge_sdk.errors", "protocol"}
 """The packages that a user imports from."""
 
 
@@ -100,8 +100,8 @@ def test_the_devices_upload_an_enrolment_and_a_report(printed):
 
 def test_the_form_is_in_two_languages():
     """Every text, label and unit of the form has a German translation of its own."""
-    terms = read_draft(EXAMPLES / "journey.toml")
-    own, german = terms.domain_in("en"), terms.domain_in("de")
+    campaign = read_draft(EXAMPLES / "journey.toml")
+    own, german = campaign.domain_in("en"), campaign.domain_in("de")
     assert isinstance(own, Form)
     assert isinstance(german, Form)
     pairs = zip(own.questions, german.questions, strict=True)
@@ -126,15 +126,16 @@ def test_the_notebook_runs_from_top_to_bottom():
 
 @pytest.mark.parametrize("name", sorted(printed_code()))
 def test_every_name_in_shown_code_is_exported(name):
-    """Code shown to users imports our names only from the packages' faces, and each name is in the face's __all__."""
+    """Code shown to users imports names of the project only from the packages themselves, and each name is in the
+    package's __all__."""
     for node in ast.walk(ast.parse(printed_code()[name])):
         if isinstance(node, ast.Import):
             assert not OURS & {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
-            assert node.module in FACES
-            face = importlib.import_module(node.module)
+            assert node.module in PACKAGES
+            package = importlib.import_module(node.module)
             for alias in node.names:
-                assert alias.name in getattr(face, "__all__", dir(face)), alias.name
+                assert alias.name in getattr(package, "__all__", dir(package)), alias.name
 
 
 def test_the_page_names_every_file():

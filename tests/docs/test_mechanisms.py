@@ -19,7 +19,8 @@ ROWS = (
     *(f"C{number}" for number in (1, 2, 3, 4, 5, 6, 8)),
     *(f"D{number}" for number in range(1, 5)),
 )
-"""The papers' content, except their experiments."""
+"""The labels of the rows in the last table of docs/MECHANISMS.md; each row is a result of the papers, experiments
+excluded."""
 
 
 @pytest.mark.parametrize(
