@@ -42,7 +42,7 @@ KEYS = {
 UNEXPECTED = "unexpected"
 """The notice of any other error: a mistake in the program."""
 
-DETAILED = {"address", "store", UNEXPECTED}
+DETAILED = {"address", "data", "store", UNEXPECTED}
 """The notices without a remedy that also show the error's own text, because their causes differ."""
 
 REMEDIES = {"restored": "adopt", "damaged": "adopt", "full": "outbox", "budget": "budget", "trust": "authors"}

@@ -21,8 +21,8 @@ class BudgetContent:
         spent, reserved, remaining: nats of the lifetime cap; spent and reserved may exceed a cap that was lowered
             later.
         per_campaign: the cap on one campaign; None for no cap.
-        window: (seconds, nats) of the shortest window with a cap; None for no such cap. Of a window of a day or more,
-            the whole days: the cap holds for them too.
+        windows: nats by seconds of each window with a cap, the shortest first. Of a window longer than a day, the whole
+            days: the cap holds for them too.
     """
 
     cap: float
@@ -30,23 +30,22 @@ class BudgetContent:
     reserved: float
     remaining: float
     per_campaign: float | None
-    window: tuple[int, float] | None
+    windows: dict[int, float]
 
     @classmethod
     def of(cls, device: Device) -> BudgetContent:
         """Return the current budget."""
         budget = device.budget
         caps = {(cap.kind, cap.seconds): cap.nanonats / 10**9 for cap in budget.caps}
-        windows = sorted((seconds, nats) for (_, seconds), nats in caps.items() if seconds)
-        window = None
-        if windows:
-            seconds, nats = windows[0]
-            window = (seconds - seconds % DAY_SECONDS if seconds > DAY_SECONDS else seconds, nats)
+        windows: dict[int, float] = {}
+        for seconds, nats in sorted((seconds, nats) for (_, seconds), nats in caps.items() if seconds):
+            shown = seconds - seconds % DAY_SECONDS if seconds > DAY_SECONDS else seconds
+            windows[shown] = min(nats, windows.get(shown, nats))
         return cls(
             caps["lifetime", 0],
             budget.spent,
             budget.reserved,
             budget.remaining,
             caps.get(("campaign", 0)),
-            window,
+            windows,
         )

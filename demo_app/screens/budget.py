@@ -56,10 +56,8 @@ class BudgetView(PageView):
         )
 
     def _windowed(self, gauge: BudgetContent) -> str:
-        if gauge.window is None:
-            return say("budget.none")
-        seconds, nats = gauge.window
-        return say("budget.windowed", nats=nats, length=span(seconds))
+        caps = (say("budget.windowed", nats=nats, length=span(seconds)) for seconds, nats in gauge.windows.items())
+        return "; ".join(caps) or say("budget.none")
 
     def _lower(self) -> None:
         fields = (self._lifetime, self._campaign, self._window)
@@ -87,8 +85,8 @@ class BudgetView(PageView):
     ) -> None:
         """Show the caps in force, and at its field each typed cap that changes nothing because a lower one was set."""
         self.show(gauge)
-        seconds, nats = window or (None, None)
-        window_cap = gauge.window[1] if gauge.window and gauge.window[0] == seconds else None
+        seconds, nats = window or (0, None)
+        window_cap = gauge.windows.get(seconds)
         typed = (self._lifetime, lifetime, gauge.cap), (self._campaign, campaign, gauge.per_campaign)
         for field, wanted, cap in (*typed, (self._window, nats, window_cap)):
             if wanted is not None and cap is not None and wanted - cap > ROUNDED:

@@ -199,8 +199,8 @@ def require_windows(
 def _counted(cap: Cap, existing: Commitments, carried: Sequence[tuple[int, int]], now: int) -> int:
     """Return the nanonats that count against a cap.
 
-    The spending of a forgotten campaign counts in a window as if it had happened at the time of forgetting, which errs
-    towards privacy.
+    The spending of a forgotten campaign counts in a window as if all of it had happened at the time of forgetting, so a
+    window never counts too little.
     """
     if cap.kind != WINDOW:
         return existing.here if cap.kind == PER_CAMPAIGN else existing.committed
@@ -224,8 +224,8 @@ def require_kept(caps: Iterable[Cap], existing: Commitments) -> None:
         committed = _counted(cap, existing, (), 0)
         if committed > cap.nanonats:
             raise BudgetRefused(
-                f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, but {exact.in_nats(committed)} is spent or "
-                "reserved: forget a campaign"
+                f"{cap} was lowered to {exact.in_nats(cap.nanonats)}, but {exact.in_nats(committed)} counts "
+                "against it: forget a campaign to release its reserve"
             )
 
 

@@ -89,24 +89,24 @@ const heldAgainst = (state, kept, { kind, seconds }, agreed) =>
 
 /**
  * Refuse an amount that the cap leaves no room for.
- * @param {Cap} cap @param {bigint} already @param {bigint} wanted
+ * @param {Cap} cap @param {bigint} already @param {bigint} wanted @param {string} may begins the message
  * @throws {BudgetRefused}
  */
-function requireUnder(cap, already, wanted) {
+function requireUnder(cap, already, wanted, may) {
   const left = cap.nanonats - already;
   if (wanted > left)
     throw new BudgetRefused(
-      `the campaign may cost ${natsText(wanted)} at worst, but ${nameOf(cap)} leaves ` +
-        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}: forget a campaign, or refuse this one`,
+      `${may} ${natsText(wanted)}, but ${nameOf(cap)} leaves ` +
+        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}: forget a campaign`,
     );
 }
 
 /**
  * Refuse a campaign that does not fit under every cap, in addition to all commitments.
  *
- * In a window, the spending of forgotten campaigns counts at the time they were forgotten, which errs towards privacy.
- * A draw is never made before its consent. So spending that is older than a whole window at the consent shares no
- * window with a draw.
+ * In a window, the spending of forgotten campaigns counts as if all of it had happened when they were forgotten, so a
+ * window never counts too little. A draw is never made before its consent. So spending that is older than a whole window
+ * at the consent shares no window with a draw.
  * @param {State} state @param {Kept} kept the campaign @param {Commitment[]} asked its commitment in each of its views
  * @param {number} now @param {bigint} [choice] additional cost of the choice of a class or prior
  * @throws {BudgetRefused}
@@ -118,7 +118,7 @@ export function requireRoom(state, kept, asked, now, choice = 0n) {
   );
   for (const one of asked)
     for (const [i, cap] of inForce(state.caps).entries())
-      requireUnder(cap, held[i], cap.kind === "window" ? worstWithin(one, cap.seconds) : worstCase(one));
+      requireUnder(cap, held[i], cap.kind === "window" ? worstWithin(one, cap.seconds) : worstCase(one), "the campaign may cost up to");
 }
 
 /**
@@ -130,11 +130,12 @@ export function requireRoom(state, kept, asked, now, choice = 0n) {
 export function requireWindows(state, now, ahead) {
   for (const cap of state.caps)
     if (cap.kind === "window")
-      requireUnder(cap, carriedAfter(state, now - cap.seconds) + within(consented(state), cap.seconds), ahead);
+      requireUnder(cap, carriedAfter(state, now - cap.seconds) + within(consented(state), cap.seconds), ahead, "answers with later dates may have cost");
 }
 
 /**
- * Refuse if a cap was lowered below the amount reserved. The check uses consents and never answers.
+ * Refuse an answer if a cap was lowered below the amount that counts against it (see `heldAgainst`). The check uses
+ * consents and never answers.
  * @param {State} state @param {Kept} kept
  * @throws {BudgetRefused}
  */
@@ -144,7 +145,7 @@ export function requireKept(state, kept) {
     const held = heldAgainst(state, kept, cap, consented(state));
     if (held > nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(nanonats)}, but ${natsText(held)} is spent or reserved: forget a campaign`,
+        `${nameOf(cap)} was lowered to ${natsText(nanonats)}, but ${natsText(held)} counts against it: forget a campaign to release its reserve`,
       );
   }
 }

@@ -38,7 +38,7 @@ export class SignatureRefused extends BadData {
   }
 }
 
-/** Canonical msgpack, but not an envelope (SPEC 3). */
+/** Bytes that are not an envelope, or not of the expected key (SPEC 3). */
 export class EnvelopeError extends BadData {
   get stage() {
     return "envelope";
@@ -80,21 +80,24 @@ export class ViewError extends BadData {
   }
 }
 
-/** A campaign whose parts do not fit together, or that no trusted author has signed (SPEC 7). */
+/**
+ * A campaign whose parts do not fit together, or that no trusted author has signed (SPEC 7); a notice, code, class or
+ * prior that does not fit its campaign; a consent to a campaign with transcripts that was answered and forgotten.
+ */
 export class CampaignError extends BadData {
   get stage() {
     return "campaign";
   }
 }
 
-/** An invalid report or enrolment, or one that does not fit its campaign (SPEC 8). */
+/** A report, enrolment, declared prior or counts of values that are invalid or do not fit the campaign (SPEC 8). */
 export class ReportError extends BadData {
   get stage() {
     return "report";
   }
 }
 
-/** The campaign is not open at this time. */
+/** The campaign is not open at this time, or the clock shows a time before the consent or before the latest report. */
 export class OutsideSchedule extends HalftruthError {}
 
 /** The campaign has not opened yet; the same request may succeed later. */
@@ -106,18 +109,18 @@ export class ClosedEarly extends OutsideSchedule {}
 /** The question does not allow the value. The text names the domain, never the value. */
 export class NotInDomain extends HalftruthError {}
 
-/** This browser lacks a function that the device needs. */
+/** This browser, or this page without https, lacks a function that the device needs. */
 export class Unsupported extends HalftruthError {}
 
-// Only a device raises these: a decision of the person, the campaign's terms, or the browser is the cause.
+// Only a device raises these: the cause is a decision of the person, the campaign's terms, an address, or the browser.
 
-/** The owner's caps leave no room. The text names the cap and both amounts. */
+/** A cap of the owner leaves too little room, or was lowered too far. The text names the cap and both amounts. */
 export class BudgetRefused extends HalftruthError {}
 
-/** The person has not agreed to this campaign. */
+/** The person has not agreed to this campaign, or agrees without the class or prior that it asks for. */
 export class ConsentMissing extends HalftruthError {}
 
-/** The given slot of the period, or each slot of it, was filled or skipped before. */
+/** The given slot of the period, or each slot of it, was filled or skipped before, unless the answer repeats its value. */
 export class QuotaReached extends HalftruthError {}
 
 /** The campaign is not joined. */
@@ -126,10 +129,10 @@ export class UnknownCampaign extends HalftruthError {}
 /** The queue is full. Nothing was drawn or charged, and no waiting envelope was dropped. */
 export class OutboxFull extends HalftruthError {}
 
-/** The address cannot be used: not https, not an address, or not the campaign's address. */
+/** The address cannot be used: not https, not an address, or another than the one that is already known. */
 export class AddressRefused extends HalftruthError {}
 
-/** The store in this browser cannot be read or written: full, cleared, closed, or just changed by another tab. */
+/** This browser's store cannot be read or written: full, not allowed, closed, or just changed by another tab. */
 export class StoreError extends HalftruthError {}
 
 /** @typedef {new (message: string) => Error} Refusal the error class of the caller's stage */

@@ -73,10 +73,10 @@ function storeError(error) {
   const gone = error?.name === "InvalidStateError";
   return new StoreError(
     full
-      ? "this browser has no room left: nothing was charged or sent; delete other sites' data, and try again"
+      ? "this browser has no room left, so nothing was stored: delete other sites' data, and try again"
       : gone
         ? "the browser closed this page's store, perhaps because site data were deleted: open the page again"
-        : `this browser does not let the page store anything (${error?.name ?? error}): nothing was charged or sent; allow site data for this page`,
+        : `this browser does not let the page store anything (${error?.name ?? error}): allow site data for this page`,
   );
 }
 

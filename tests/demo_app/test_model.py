@@ -666,7 +666,10 @@ def test_a_cap_is_lowered_and_never_raised(model):
     assert model.lower_caps(lifetime=6.0).cap == 6
     assert model.lower_caps(lifetime=7.0).cap == 6
     gauge = model.lower_caps(per_campaign=2.5, window=(7 * 86_400, 1.5))
-    assert (gauge.cap, gauge.per_campaign, gauge.window) == (6, 2.5, (7 * 86_400, 1.5))
+    assert (gauge.cap, gauge.per_campaign, gauge.windows) == (6, 2.5, {7 * 86_400: 1.5})
+    gauge = model.lower_caps(window=(30 * 86_400, 4.0))
+    assert list(gauge.windows.items()) == [(7 * 86_400, 1.5), (30 * 86_400, 4)]
+    assert model.lower_caps(window=(30 * 86_400 + 9, 3.0)).windows == {7 * 86_400: 1.5, 30 * 86_400: 3}
     with pytest.raises(ValueError, match="cap"):
         model.lower_caps(lifetime=-1)
 
@@ -678,8 +681,9 @@ def test_a_cap_is_lowered_and_never_raised(model):
 def test_the_window_of_a_cap_is_never_shown_longer_than_it_is(model, seconds, words):
     """A cap holds for every time within its window, so the shown time is the window or a shorter one."""
     gauge = model.lower_caps(window=(seconds, 1.5))
-    assert gauge.window[0] <= seconds
-    assert texts.span(gauge.window[0]) == words
+    [shown] = gauge.windows
+    assert shown <= seconds
+    assert texts.span(shown) == words
 
 
 def test_reports_wait_until_the_study_acknowledges_them(model, tmp_path, study, clock):

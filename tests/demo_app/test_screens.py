@@ -461,6 +461,15 @@ def test_caps_are_lowered_by_touch(number, folder):
         assert screen.read("campaign", "error") == kept.format("3")
         assert screen.read("window", "error") == ""
         assert screen.read("window", "label").endswith("; now 2 within any 7 days")
+        for window, error in (("5", ""), ("6", kept.format("5"))):
+            if error:
+                tap(screen, "dismiss")
+            screen.fill("window", window)
+            screen.fill("days", "30")
+            tap(screen, "lower")
+            tap(screen, "agree")
+            assert screen.read("window", "error") == error
+        assert screen.read("window", "label").endswith("; now 2 within any 7 days; 5 within any 30 days")
 
 
 def test_language_and_look_change_at_once_and_are_kept(number, folder):

@@ -40,8 +40,8 @@ class ReceivedUploads:
         stored: the stored envelopes, in the order of the uploads; an envelope that was stored twice is listed twice.
         reported: the envelopes that a page reported, with any outcome.
         faults: the faults of the next uploads, in order: "500", "busy" (status 503), "drop" (stored without a
-            response), "digest" (an acknowledgement for other bytes), "unknown_campaign", or "refused" (permanently); ""
-            for none.
+            response), "digest" (an acknowledgement for other bytes), "unknown_campaign", "partly" (the last envelope is
+            not accepted), or "refused" (permanently); "" for none.
     """
 
     def __init__(self) -> None:
@@ -64,6 +64,9 @@ class ReceivedUploads:
             return 400, {"error": "not reports", "stage": "codec"}
         if fault == "unknown_campaign":
             return 200, ack | {"refused": list(range(len(envelopes)))}
+        if fault == "partly":
+            self.stored += envelopes[:-1]
+            return 200, ack | {"refused": [len(envelopes) - 1]}
         if fault == "digest":
             return 200, ack | {"digest": "00" * 32}
         self.stored += envelopes

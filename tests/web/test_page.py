@@ -242,8 +242,9 @@ SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
     "forged": (edited(campaigns.EDUCATION), {}, "The signature is not valid."),
     "false promise": (campaigns.FALSE_PROMISE, {}, "This survey's promise is not confirmed."),
-    "no campaign": (b"nothing", {}, "This survey cannot be trusted."),
+    "no campaign": (b"nothing", {}, "This survey cannot be used."),
     "wrong link": (campaigns.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),
+    "mistyped code": (campaigns.ENROLLED, {"fragment": "#c=a%20b"}, "The code in your link is not valid."),
     "over": (campaigns.OVER, {}, "This survey is not open at this time."),
     "early": (campaigns.EDUCATION, {"closing": campaigns.EARLY}, "Highest education"),
     "too dear": (campaigns.DEAR, {}, "Your budget is too small for this survey."),
@@ -302,6 +303,36 @@ def test_the_page_does_not_deny_a_charge_after_a_failure(visitor: Visitor) -> No
     visitor.touch("Try again")
     visitor.heading("Highest education")
     assert "2 messages were not sent yet" in visitor.text
+
+
+def test_the_page_does_not_deny_an_upload_after_a_failure(visitor: Visitor) -> None:
+    """If the browser fails after an upload of earlier reports, the page does not say that nothing was sent."""
+    visitor.browser.study.faults = ["500"]
+    answering(visitor, campaigns.EDUCATION, "bachelor")
+    visitor.touch("Send it now")
+    visitor.heading("Your report waits on this device")
+    visitor.page.reload()
+    visitor.heading("Highest education")
+    visitor.page.evaluate(
+        "() => { const own = window.fetch; const later = Date.now() + 1e8; Date.now = () => later;"
+        "window.fetch = async (...given) => { const response = await own(...given);"
+        "IDBObjectStore.prototype.put = () => { throw new DOMException('', 'QuotaExceededError') };"
+        "return response; } }"
+    )
+    visitor.touch("Send it now")
+    visitor.heading("Storing or reading data failed.")
+    assert len(visitor.browser.study.received) == 2
+    assert "Nothing was spent" not in visitor.text
+    assert visitor.faults.pop().startswith("Failed to load resource")
+
+
+def test_only_the_messages_that_are_left_are_called_waiting(visitor: Visitor) -> None:
+    """If the server accepts a part of an upload, the page counts the other messages only."""
+    visitor.browser.study.faults = ["partly"]
+    answering(visitor, campaigns.EDUCATION, "bachelor")
+    visitor.touch("Send it now")
+    visitor.heading("Your report waits on this device")
+    assert "1 message was not sent yet" in visitor.text
 
 
 def test_a_survey_that_has_not_opened_is_agreed_to_and_waits(visitor: Visitor) -> None:

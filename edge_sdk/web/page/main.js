@@ -7,7 +7,7 @@
 import { hex } from "../codec.js";
 import { Device } from "../device.js";
 import { REPORT, decodeEnvelope } from "../envelope.js";
-import { OutsideSchedule } from "../errors.js";
+import { CampaignError, OutsideSchedule } from "../errors.js";
 import { sha256 } from "../keys.js";
 import { busy, button, el, p, show } from "./dom.js";
 import { review } from "./review.js";
@@ -16,7 +16,7 @@ import { question } from "./question.js";
 import { language, say, useLanguage } from "./say.js";
 import { sending, stop } from "./sent.js";
 import { terms } from "./terms.js";
-import { WrongLink, trouble } from "./trouble.js";
+import { WrongCode, WrongLink, trouble } from "./trouble.js";
 
 /**
  * The campaign's data in the document.
@@ -45,7 +45,7 @@ export class Visit {
     this.named = false;
     /** True while a step is under way. */
     this.busy = false;
-    /** True once the report of the current answer was made. */
+    /** True once the report of the current answer was made, or an upload began. */
     this.made = false;
     this.consented = false;
     /** Shows the current screen; called again after a change of the language. */
@@ -73,7 +73,7 @@ export class Visit {
     try {
       await this.device.join(data, served ? location.href.slice(0, location.href.indexOf("/s/")) : undefined);
       const code = new URLSearchParams(location.hash.slice(1)).get("c");
-      if (code && (await this.terms()).enrolled) await this.device.presentCode(this.id, code);
+      if (code && (await this.terms()).enrolled) await this.presentCode(code);
       if (closing) await this.device.closeEarly(this.id, fromBase64(closing));
     } catch (error) {
       const known = (await this.device.campaigns()).some((one) => hex(one) === hex(this.id));
@@ -89,6 +89,15 @@ export class Visit {
     const found = btoa(String.fromCharCode(...(await sha256(this.author)).slice(0, 16)));
     if (named !== found.replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "")) throw new WrongLink();
     this.named = true;
+  }
+
+  /** Store the code in the link; `send` redeems it. @param {string} code */
+  async presentCode(code) {
+    try {
+      await this.device.presentCode(this.id, code);
+    } catch (error) {
+      throw error instanceof CampaignError ? new WrongCode(error.message) : error;
+    }
   }
 
   /** Show the next screen: the terms, a question, or the overview of the person's answers and budget. */
@@ -134,6 +143,7 @@ export class Visit {
   }
 
   sending() {
+    this.made = true;
     return this.open(() => sending(this));
   }
 

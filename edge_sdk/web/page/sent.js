@@ -14,7 +14,6 @@ export const stop = () => clearTimeout(timer);
 /** Send the waiting envelopes, and show the result. @param {import("./main.js").Visit} visit */
 export async function sending(visit) {
   const { device, id } = visit;
-  const count = (await device.waiting(id)).length;
   /** @type {(import("../upload.js").Attempt | undefined)[]} */
   const attempts = navigator.onLine ? await device.send(id) : [];
   const last = attempts.at(-1);
@@ -25,10 +24,11 @@ export async function sending(visit) {
     p(say("gauge.spent", { nats: above(budget.spent) })),
     p(say("gauge.remaining", { nats: below(budget.remaining), cap: below(budget.lifetime) })),
   );
-  if (!(await device.waiting(id)).length) {
+  const count = (await device.waiting(id)).length;
+  if (!count) {
     const all = attempts.reduce((sum, one) => sum + (one?.outcome === "sent" ? one.envelopes : 0), 0);
     return visit.show(say("page.done"), [
-      el("div.card.good", {}, p(say("delivered.all", { count: all || count })), campaign.nextPeriod !== null && !campaign.left && p(say("page.again", { day: day(campaign.nextPeriod) }))),
+      el("div.card.good", {}, p(say("delivered.all", { count: all })), campaign.nextPeriod !== null && !campaign.left && p(say("page.again", { day: day(campaign.nextPeriod) }))),
       spent,
       campaign.enrolled && !campaign.coded && (await enrolment(visit)),
       campaign.left > 0 && el("div.actions", {}, button(say("terms.answer"), () => visit.do(() => visit.question()))),

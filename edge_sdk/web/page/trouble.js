@@ -7,6 +7,9 @@ import { say } from "./say.js";
 /** The link names another key than that of the campaign's author. */
 export class WrongLink extends BadData {}
 
+/** The code in the link cannot be a code. */
+export class WrongCode extends BadData {}
+
 const UNSPENT = "fault.same";
 
 /**
@@ -15,6 +18,7 @@ const UNSPENT = "fault.same";
  */
 const KNOWN = [
   [WrongLink, "fault.fingerprint", "fault.fingerprint_how", false],
+  [WrongCode, "fault.code", "fault.code_how", false],
   [SignatureRefused, "notice.signature.title", "fault.data", false],
   [Uncertified, "notice.certificate.title", "fault.data", false],
   [BadData, "notice.data.title", "fault.data", false],
@@ -29,7 +33,7 @@ const KNOWN = [
 /** Show the screen of an error. @param {import("./main.js").Visit} visit @param {any} error */
 export function trouble(visit, error) {
   const [, title, how, again] = KNOWN.find(([kind]) => error instanceof kind) ?? [null, "fault.unexpected", UNSPENT, true];
-  // A report that was made is charged and queued, even if a later step fails.
+  // Even if a later step fails, a report that was made is charged and queued, and an upload that began may have arrived.
   const unspent = !visit.made;
   visit.show(say(title), [
     el(
