@@ -34,11 +34,11 @@ FINEST, NEAR = 0.02, 5.0
 shares cannot be distinguished from 0. Above this range, grid points are placed only where raw estimates lie."""
 
 APART = 0.5
-"""Grid points above the range of ``NEAR`` are multiples of a step. The step is at most this part of a standard error,
-and at least half of it."""
+"""Grid points above the range of ``NEAR`` are multiples of a step, which is at most this part of a standard error and
+more than half of this part."""
 
 FAR = 64.0
-"""A raw estimate of more than this many standard errors is not changed, because shrinkage could hardly improve it."""
+"""A raw estimate of more than this many standard errors is not shrunk, because shrinkage could hardly improve it."""
 
 HALFWAY = 5.0
 """Values are shrunk halfway towards a share if about this many values lie within a standard error of the share."""

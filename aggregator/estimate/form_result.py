@@ -39,7 +39,7 @@ from protocol.errors import HalftruthError
 
 
 class NotOfForm(HalftruthError):
-    """The campaign does not have the requested question."""
+    """The campaign is not a form, the form lacks a requested question, or a question was requested twice."""
 
 
 @dataclass(frozen=True)

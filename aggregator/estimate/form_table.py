@@ -41,11 +41,12 @@ from aggregator.estimate.interval import Interval, Intervals
 from aggregator.families.decoder import Floats
 
 TABLES = 199
-"""The number of simulated tables of a test. The observed table then has one of 200 ranks, so the test at 5% is
-exact."""
+"""The number of simulated tables of a test. The observed table then has one of 200 ranks, of which 5% is a whole
+number."""
 
 SIGNIFICANT = 0.05
-"""The significance level of the test: the probability that it rejects if the questions are independent."""
+"""The significance level of the test: the probability, up to the error of the bootstrap, that the test rejects if the
+questions are independent."""
 
 FREE = 4.0
 """The reduction of the squared edge e^2 for small tables, in units of sigma^2. A 2 x 2 table has one degree of freedom

@@ -53,7 +53,7 @@ Function: TypeAlias = tuple[tuple[int, ...], Floats]
 axis for each."""
 
 Moment: TypeAlias = Callable[[Function], float]
-"""The mean of a function over the people who answered."""
+"""A function that returns the mean of a ``Function`` over all people, including those who skipped a question."""
 
 
 def _times(one: Function, other: Function) -> Function:

@@ -48,7 +48,7 @@ LEAST = 1e-14
 """Shares below this count as zero."""
 
 SHORTER = 0.6
-"""Ratio of the quantiles with shorter tails to those of chi-square: 1.61 to 2.71 at .9, 2.29 to 3.84 at .95."""
+"""Ratio of the quantiles with shorter tails to those of chi-square: 1.61 / 2.71 at .9, and 2.29 / 3.84 at .95."""
 
 AT_LIMITS = 3.0
 """A share of 0 or 1 is rejected only if the statistic is this many times its usual critical value. If a set is

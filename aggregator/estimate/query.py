@@ -234,7 +234,8 @@ def points_of(campaign: Campaign) -> list[float]:
     """
     if not isinstance(campaign.domain, Line):
         raise NotANumber(
-            f"{campaign.title!r} asks for {campaign.domain.kind}, which have no mean: a mean needs numbers or dates"
+            f"the answers to {campaign.title!r} have no mean (domain kind {campaign.domain.kind!r}), because a mean "
+            "needs numbers or dates: estimate the shares"
         )
     return [float(number) for number in campaign.domain.points]
 
@@ -267,7 +268,7 @@ def total(campaign: Campaign, tally: Tally, *, population: int | None = None, co
         NotANumber, NotEnough, NotInvertible
     """
     if isinstance(campaign.domain, Dates):
-        raise NotANumber(f"{campaign.title!r} asks for days, which have no sum: estimate the mean")
+        raise NotANumber(f"the answers to {campaign.title!r} are dates, which have no sum: estimate the mean")
     return mean(campaign, tally, confidence=confidence).times(population or tally.reports, "sum")
 
 

@@ -3,7 +3,7 @@
 The maximum-likelihood distribution of ordered numbers has peaks that are noise. So each step of expectation
 maximisation may be followed by a step of smoothing of strength s,
 
-    p <- (1 - s) p + s K p,     K a triangular kernel over about 1/64 of the range
+    p <- (1 - s) p + s K p,     K a triangular kernel, about 1/64 of the range wide at half its height
 
 Li et al. 2020 (section 5.5) smooth fully, s = 1. Full smoothing is best for smooth shapes, and doubles the error if
 many people have the same number, such as 40 hours a week. So the reports are split into two halves, and each half is

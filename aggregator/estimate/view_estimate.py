@@ -50,8 +50,10 @@ def estimate_views(
         if one.linear.between is not None and not one.linear.between.freedom:
             warnings.append(f"{name}: {ONE_DEVICE}")
         warnings.extend(f"{name}: {finding}" for finding in screen_tally(one.decoder, one.tally))
+    # For a class whose devices have several reports each, only a lower bound on their number is known.
+    known = not any(part.correlated is not None and part.correlated.part for part in tally.by_view)
     devices = np.array([devices_of(part) for part in tally.by_view])
-    if (chosen := screen_views([view.weight for view in campaign.views], devices)) is not None:
+    if known and (chosen := screen_views([view.weight for view in campaign.views], devices)) is not None:
         warnings.append(chosen)
     weight = max(
         one.decoder.people_per_report * tally.reports / one.tally.reports for one in views.counted if one.linear
@@ -62,6 +64,6 @@ def estimate_views(
     return Estimate(
         finest.raw, finest.se, *finest.intervals, finest.share,
         campaign, campaign_id, tally.reports, method, confidence, tally.rejected, tally.version,
-        Influence(weight, tally.reports, forged), tuple(warnings), devices_of(tally), where=where, rough=finest.rough,
-        resolutions=tuple(found),
+        Influence(weight, tally.reports, forged), tuple(warnings), int(devices.sum()) if known else None,
+        where=where, rough=finest.rough, resolutions=tuple(found),
     )  # fmt: skip

@@ -29,7 +29,8 @@ _NUMBERS = re.compile(r"[+-]?[0-9.]+(e[+-]?[0-9]+)?(, ?[+-]?[0-9.]+)*", re.IGNOR
 """A number, or several numbers such as a position on a map; a spreadsheet does not read these as formulas."""
 
 LATEST = "latest"
-"""The period of an estimate of everybody's latest answer, in a campaign of several periods."""
+"""The text in the column ``period`` for an estimate from each device's latest period, in a campaign of several
+periods."""
 
 TEXTS = ("campaign", "campaign_id", "class", "period", "value", "value_kind", "resolution", "method")
 NUMBERS = (*SHARE_COLUMNS, "prior")
@@ -50,7 +51,7 @@ def estimate_rows(found: Estimate, period: int | None) -> list[dict[str, Any]]:
     map, such as ``districts``. The finest resolution comes first.
 
     Args:
-        period: the period of the estimate; None for each device's latest answer.
+        period: the period of the estimate; None for each device's latest period.
     """
     if period is None and found.campaign.periods == 1:
         period = 0
@@ -134,7 +135,10 @@ def estimates_geojson(estimates: Sequence[tuple[Estimate, int | None]]) -> str:
     for found, period in estimates:
         grid = found.campaign.domain
         if not isinstance(grid, Grid):
-            raise NoMap(f"GeoJSON needs a map, but {found.campaign.title!r} asks for {grid.kind}: use csv or parquet")
+            raise NoMap(
+                f"GeoJSON needs a map, and the domain of {found.campaign.title!r} is of kind {grid.kind!r}: use csv or "
+                "parquet"
+            )
         finest = np.arange(grid.size, dtype=np.int64)
         districts = [finest, *(each.districts for each in reversed(found.resolutions[:-1]))]
         for cells, row in zip(

@@ -17,7 +17,7 @@ from aggregator.estimate.result import ROUNDED
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.present.form_page_classes import classes_section
-from aggregator.present.form_page_parts import PLACES, between, scrolled
+from aggregator.present.form_page_parts import PLACES, between, scrolled, shade
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.page import html_page, source_section
 from aggregator.present.page_method import weights_tables
@@ -28,9 +28,6 @@ from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 from protocol.domain import Line, NumberRange
 from protocol.domain.form import Form
-
-SHADES = 9
-"""Number of shades of a heat map, besides white."""
 
 
 def form_page(
@@ -47,17 +44,18 @@ def form_page(
     Args:
         audit: the audit of the campaign.
         tally: the tally of all its views.
-        period: the period; None for each device's latest answer.
+        period: the period; None for each device's latest period.
         confidence: confidence level of the intervals.
         margins: known shares of the population, to which the reports are weighted.
     Raises:
         NotEnough, NotAsked, MarginRefused: no question can be estimated; the error is that of the first question.
+        TypeError: the campaign has no form.
     """
     campaign, form = signed.campaign, signed.campaign.domain
     if not isinstance(form, Form):
         raise TypeError(
-            f"the page of a form needs a form, and {campaign.title!r} asks for {form.kind}: use page() for this "
-            "campaign"
+            f"form_page needs a campaign with a form, and the domain of {campaign.title!r} is of kind {form.kind!r}: "
+            "use page() for this campaign"
         )
     names = tuple(form.places)
     wanted = [(name,) for name in names], list(combinations(names, 2))
@@ -173,8 +171,9 @@ def _table(found: FormEstimate, form: Form) -> list[Html]:
         cells = []
         for x in range(y * len(columns), (y + 1) * len(columns)):
             share, low, high = (float(each[x]) for each in (shares.share, shares.low, shares.high))
-            shade = f"heat{round(SHADES * share / top)}" if low > 0 else "unsure"
-            cells.append(tag("td", percent(share, PLACES), tag("small", between(low, high)), class_=shade))
+            cells.append(
+                tag("td", percent(share, PLACES), tag("small", between(low, high)), class_=shade(share, low, top))
+            )
         lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
     first, second = (_with_unit(form, name) for name in found.questions)
     caption = f"{first} (rows) and {second} (columns): {quantity(found.reports, 'report')}"

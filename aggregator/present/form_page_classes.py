@@ -47,8 +47,8 @@ def classes_section(
         return []
     words = (
         "The group of a person is public. Each group is estimated from its own reports, without weights. A difference "
-        f"in bold is significant: its {100 * confidence:.4g}% interval for all values of the question together does "
-        "not contain zero."
+        f"in bold is significant: its {100 * confidence:.4g}% interval for all differences of the question together "
+        "does not contain zero."
     )
     return [tag("p", words), *parts]
 

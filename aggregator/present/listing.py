@@ -281,8 +281,8 @@ def _views_counted(row: CampaignStatus) -> Table:
 
 
 def _revoked(periods: Mapping[int, int]) -> str:
-    """Return the number of revoked keys as text; if some are revoked only from a later period than 0 on, also their
-    number and that period, or the range of such periods."""
+    """Return the number of revoked keys as text. If some keys are revoked only from a later period than 0 on, the text
+    also has the number of these keys, and that period or the range of such periods."""
     later = [period for period in periods if period]
     words = f"{sum(periods.values()):,} revoked"
     if not later:

@@ -34,7 +34,7 @@ class NotebookEstimate(Estimate):
     """An estimate as ``Study.estimate`` returns it.
 
     Attributes:
-        period: the period; None for each device's latest answer.
+        period: the period; None for each device's latest period.
         tally: the counts that were estimated.
     """
 

@@ -60,7 +60,7 @@ def page(
     Args:
         audit: the audit of the estimate's campaign.
         tally: the counts that were estimated.
-        period: the period; None for each device's latest answer.
+        period: the period; None for each device's latest period.
         truth: (k,) the true shares to show beside the estimate, in rehearsals.
         ordered: quantiles and ranges to show instead of the default ones, with the distribution function to draw.
         course: changes between periods or differences between classes, shown in a section of their own; None for no
@@ -156,8 +156,9 @@ def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | No
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
     "period": p or null, "rejected": {reason: count above zero}, "reports": n}. Where applicable, the text also has
-    "declared": [[level, weight, ...], ...], the declared priors; "class": the name of the class; and "groups": [[group,
-    output or bit, count], ...], the groups of devices with several reports each, from which the error is computed.
+    "declared": [[level, weight, ...], ...], the declared priors; "class": the name of the class; and, without views,
+    "groups": [[group, output or bit, count], ...], the groups of devices with several reports each, from which the
+    error is computed. With transcripts the counts are those of the transcripts, which are not in the text.
     """
     inputs = {
         "campaign": campaign_id.hex(),
@@ -210,6 +211,6 @@ def source_section(
         tag("p", "Made by halftruth from verified reports. The same study always gives the same page, byte for byte. "
         "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output "
         "or bit), period, rejected (counts above zero) and reports; if they apply, also class, groups (of devices) "
-        "and declared (levels and priors, by people).",
+        "and declared (the levels and priors that people declared).",
             class_="soft"),
     ]  # fmt: skip

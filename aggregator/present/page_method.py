@@ -18,8 +18,8 @@ SHARES = {
     "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share; noisy estimates are "
     "moved further (empirical Bayes)",
     "em": "the distribution that makes the reports most likely",
-    "smooth": "the distribution that makes the reports most likely, smoothed; cross-validation on a part of the "
-    "reports chose the strength of the smoothing",
+    "smooth": "the distribution that makes the reports most likely, smoothed; cross-validation between two "
+    "halves of the reports chose the strength of the smoothing",
     "mmse": "the mean posterior probability of each value, over all reports, under the campaign's prior; if the "
     "prior is wrong, so are the shares",
     "map": "the most probable distribution, given the reports and the campaign's prior",

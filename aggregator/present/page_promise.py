@@ -82,7 +82,7 @@ def promise_section(audit: Audit) -> list[Html]:
         tag("p", f"Levels, also called epsilon, are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats "
         f"are a factor of {_factor(2 * exact.NANONATS)}. With plain LDP (local differential privacy), a report is at "
         "most that factor times as likely with one answer as with another. With LIP (local information privacy), a "
-        "report makes an answer at most that factor times as likely as before.")
+        "report raises or lowers the probability of an answer by at most that factor.")
     )  # fmt: skip
     if explained := " ".join(words for name, words in OTHER_NOTIONS.items() if name in levels_of(audit)):
         parts.append(tag("p", f"A prior is the distribution of answers that an observer expects. {explained}"))

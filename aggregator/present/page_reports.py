@@ -26,10 +26,10 @@ REFUSED = {
     "malformed": "not a report, or too damaged to be read as one",
     "unknown-campaign": "for a campaign that is not in this study",
     "unknown-key": "signed with a key that is not enrolled",
-    "revoked-key": "signed with a key that was revoked before they were ingested",
+    "revoked-key": "signed with a key that is revoked for their period",
     "bad-signature": "with a signature that does not verify",
     "early": "for a period later than the next one",
-    "late": "for a period after the campaign's last",
+    "late": "for a period after the campaign's last, or after its early closing",
     "over-quota": "more answers than a device may give in a period",
     "bad-output": "with an output that no honest device can make",
     "replayed": "for an answer that already had a report",
@@ -83,7 +83,7 @@ def campaign_section(campaign: Campaign, reports: int, period: int | None, where
         schedule, counted = f"one, with {each}", "all answers"
     else:
         schedule = f"{campaign.periods:,} of {length_text(campaign.period_seconds)} each, with {each} and period"
-        counted = "the latest answer of each device"
+        counted = "the latest period of each device"
     if period is not None:
         start = campaign.opens + period * campaign.period_seconds
         end = min(start + campaign.period_seconds, campaign.closes)

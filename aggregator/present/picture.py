@@ -47,7 +47,11 @@ def save(figure: Figure, path: Path) -> None:
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from None
+        raise OSError(
+            error.errno,
+            f"cannot be written: {error.strerror}. Name a file in a folder that you may write to",
+            str(path),
+        ) from None
     except BaseException:
         part.unlink(missing_ok=True)
         raise

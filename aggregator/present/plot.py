@@ -1,8 +1,8 @@
 """Pictures of an estimate: bars for a list of values, a map for a grid.
 
-Each bar has its interval. On a map, cells whose interval includes zero are pale; if intervals differ in width, a second
-panel shows the widths. Among thousands of cells some have a large estimate by chance, so a map uses simultaneous
-intervals.
+Each bar has its interval. On a map, cells whose interval includes zero are pale. If the intervals of a map without
+views differ in width, another panel shows half their widths. Among thousands of cells some have a large estimate by
+chance, so a map uses simultaneous intervals.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ BARS = 40
 """Maximum number of bars."""
 
 UNEVEN = 1.2
-"""A map shows the widths of its intervals if the widest is more than this many times the narrowest."""
+"""A map without views shows the widths of its intervals if the widest is more than this many times the narrowest."""
 
 LOG_RANGE = 1e5
-"""Maximum ratio of the largest and the smallest share in the colours of a map with several resolutions."""
+"""The logarithmic colour scale of a map with several resolutions ends at the largest share. It begins at a third of the
+smallest significant share, but not below a third of the largest share divided by this number."""
 
 LABEL = 34
 FADED = 0.3

@@ -15,7 +15,7 @@ from aggregator.cli.shell import Failure
 from aggregator.cli.value_names import place_of
 from aggregator.estimate.change import Side, difference
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.groups import GROUPS
+from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.query import value_share, weighted
@@ -108,6 +108,26 @@ def test_every_resolution_is_unbiased(name):
             assert each.share == pytest.approx(truth, abs=1e-5), each.name
     assert [each.size for each in found.resolutions] == sorted(each.size for each in found.resolutions)
     assert found.resolutions[-1].share.tolist() == found.share.tolist()
+
+
+def test_a_class_whose_number_of_devices_is_unknown_raises_no_alarm_about_keys():
+    """In a class whose devices have several reports each, only a lower bound on the number of devices is known.
+
+    The bounds of the views are not in proportion to the weights, so they are not tested, and the number is unknown.
+    """
+    campaign = unsigned_campaign(GRID, Coarse(4), Identity(), weights=[10, 1])
+    rng, parts = np.random.default_rng(8), []
+    for view, devices in zip(campaign.views, (1000, 100), strict=True):
+        shares = np.bincount(district(campaign, view), PEOPLE, view.channel.inputs)
+        outputs = rng.choice(view.channel.outputs, devices, p=decoder_of(view.channel).forward(shares / shares.sum()))
+        count = np.ones(devices, dtype=np.int64)
+        count[0] = 5
+        groups = Groups.of(rng.integers(0, GROUPS, devices), outputs, count, devices, 5)
+        counts = np.bincount(outputs, count, view.channel.outputs).astype(np.int64)
+        parts.append(Tally(counts, int(count.sum()), groups=replace(groups, part=True)))
+    found = estimate(campaign, ViewsTally.of_parts(parts, {}, None), where="farmers")
+    assert found.devices is None
+    assert not [text for text in found.warnings if "its weight predicts" in text]
 
 
 def test_shares_of_nested_resolutions_add_up():

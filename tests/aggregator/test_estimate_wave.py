@@ -61,6 +61,8 @@ def test_single_shares_and_uneven_numbers_are_refused_with_an_alternative() -> N
     ):
         with pytest.raises(NotInvertible, match="'smooth'"):
             call()
+    with pytest.raises(NotInvertible, match="only if the numbers are evenly spaced"):
+        decoder.adjoint(np.arange(decoder.inputs) ** 2.0)
 
 
 @pytest.mark.parametrize("level", [NANONATS // 100, NANONATS // 2, NANONATS, 2 * NANONATS, 8 * NANONATS])

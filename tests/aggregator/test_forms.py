@@ -17,6 +17,7 @@ from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.intake.ingest import ingest
+from aggregator.present.form_page_parts import SHADES, shade
 from aggregator.truth_file import read_truth
 from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
 from protocol.domain import Values
@@ -42,6 +43,13 @@ TRUTH = np.array([[[0.10, 0.10], [0.15, 0.05], [0.03, 0.02]], [[0.02, 0.03], [0.
 """(3, 3, 2) the share of each combination of answers."""
 
 ASKED = ((0, 1), (0, 2), (1,))
+
+
+def test_a_cell_of_a_heat_map_has_no_colour_only_if_its_interval_contains_zero() -> None:
+    """A share that is small beside the largest share of the table, but certainly above zero, has the palest shade."""
+    assert shade(0.01, 0.001, 0.6) == "heat1"
+    assert shade(0.6, 0.5, 0.6) == f"heat{SHADES}"
+    assert shade(0.3, 0.0, 0.6) == "unsure"
 
 
 def signed_campaign(level: int = 3 * NANONATS) -> SignedCampaign:

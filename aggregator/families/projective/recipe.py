@@ -62,7 +62,7 @@ def projective(size: int, level: int, max_bits: int | None = None) -> Projective
         if max_bits is None or bits <= max_bits
     ]
     if not offers:
-        raise ChannelError(f"no projective space of at most 2^{max_bits} points has {size} points: allow more bits")
+        raise ChannelError(f"no projective space has at least {size} and at most 2^{max_bits} points: allow more bits")
     return _geometry(size, level, offers)
 
 

@@ -60,7 +60,10 @@ class WaveDecoder(Decoder):
     def adjoint(self, v: Floats) -> Floats:
         slope = float(v[-1] - v[0]) / (self.inputs - 1)
         if np.abs(v - (v[0] + slope * np.arange(self.inputs))).max() > EVEN * np.abs(v).max():
-            raise self._refused
+            raise NotInvertible(
+                "with the wave mechanism, the mean has an unbiased estimate only if the numbers are evenly spaced: use "
+                "--quantiles, --bins or --cdf, or the smoothed shares of method 'smooth'"
+            )
         each = slope / (self._gap * self._span)
         start = self._outside * self.features * (self.features - 1) / 2 + self._gap * self._span * self._half
         adds: Floats = v[0] + each * (np.arange(self.features) - start)
@@ -69,9 +72,8 @@ class WaveDecoder(Decoder):
     @property
     def _refused(self) -> NotInvertible:
         return NotInvertible(
-            "the wave mechanism estimates ranges and quantiles, not shares of single numbers: use --quantiles, "
-            "--bins or "
-            "--cdf, or the smoothed shares of method 'smooth'"
+            "the wave mechanism estimates ranges and quantiles, not shares of single numbers: use --quantiles, --bins "
+            "or --cdf, or the smoothed shares of method 'smooth'"
         )
 
     def invert(self, share: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 The mass in a window is a difference of two running sums. The sum over the windows that cover an arc is the mean over
 the arc of one number per cell. So multiplying by the channel takes inputs x orders + outputs steps, far fewer than the
-matrix has cells. Methods that only multiply ('mmse', 'map') work for any domain.
+matrix has cells. Methods that only multiply ('em', 'mmse', 'map') work for any domain.
 
 The left inverse is the least-squares left inverse of ``table``: the matrix Q D^-1 Q' is inverted and stored, and one
 multiplication gives a column of the left inverse.
@@ -220,7 +220,8 @@ class WindowsDecoder(Decoder):
         if rank < self.inputs:
             raise NotInvertible(
                 f"the windows have {self.inputs} inputs and rank {rank}: shares that differ can give the same reports, "
-                "so there is no unbiased estimate; use method 'mmse' or 'map', or author the campaign with more orders"
+                "so there is no unbiased estimate. Methods 'mmse' and 'map' need none; a new campaign with windows of "
+                "more orders may have one"
             )
         solved: Floats = (vectors / values) @ vectors.T
         return solved
