@@ -5,7 +5,7 @@ It has integers, UTF-8 text, byte strings and arrays, and nothing else. Every va
 duplicate map keys, NaN, extension types and 600-deep nesting. This one reads only the shortest form, counts the depth,
 and compares every claimed length with the available bytes before it allocates.
 
-The modules envelope, campaign and report define the meaning of their arrays.
+The modules that use the codec define the meaning of their arrays.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def decode(data: bytes, *, limit: int) -> Value:
     Args:
         limit: maximum length of ``data`` in bytes, checked first.
     Raises:
-        CodecError: ``data`` is not exactly one canonical value; there may be no bytes after it.
+        CodecError: ``data`` is longer than ``limit``, or is not exactly one canonical value without further bytes.
     """
     if len(data) > limit:
         raise CodecError(f"the value has {len(data)} bytes, and at most {limit} are allowed")

@@ -17,7 +17,7 @@ MOST_HELD = 2**19
 """Maximum number of integers that one audit stores at once, without those of the campaign."""
 
 MOST_SHOWN = 10**15
-"""The largest amount that the text of a refusal states."""
+"""The text of a refusal states an amount only if it is below this number."""
 
 
 def require_affordable(steps: int, numbers_held: int) -> None:

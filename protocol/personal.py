@@ -31,7 +31,7 @@ ONE = 1 << EXP_BITS
 
 
 def lip_response(prior: Sequence[int], level: int) -> RandomizedResponse:
-    """Return the best LIP channel whose outputs are its inputs; for two values, the optimum over all channels.
+    """Return the best randomised response under LIP; for two values, the optimum over all channels (MATH 2.3, 2.4).
 
     With truth T and cover c, the lifts of output m are (c_m + T) / (c_m + P_m T) for input m and c_m / (c_m + P_m T)
     elsewhere. Both lie in [e^-eps, e^eps] exactly when c_m >= T max(P_m, 1 - e^eps P_m) / (e^eps - 1). Taking equality

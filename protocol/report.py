@@ -3,7 +3,7 @@
 A report places its outputs in numbered slots of a period. Each slot of a device takes one output, so the slot alone
 reveals a replay, a duplicate and an answer above the quota.
 
-The package channels samples the outputs; the study decides which devices may send.
+``protocol.channels`` samples the outputs; the study decides which devices may send.
 """
 
 from __future__ import annotations

@@ -109,8 +109,8 @@ class Campaign:
             )
         if not 1 <= self.period_seconds <= MAX_TIME or self.periods > MAX_PERIODS:
             raise CampaignError(
-                f"a campaign must have 1 to {MAX_PERIODS} periods of at least a second, but opens at "
-                f"{self.opens}, closes at {self.closes} and has a period_seconds of {self.period_seconds}"
+                f"a campaign must have at most {MAX_PERIODS} periods and a period_seconds of 1 to {MAX_TIME}; this one "
+                f"opens at {self.opens}, closes at {self.closes} and has a period_seconds of {self.period_seconds}"
             )
         if not 1 <= self.answers_per_period <= MAX_ANSWERS_PER_PERIOD:
             raise CampaignError(
@@ -229,9 +229,10 @@ class Campaign:
         return self.notion if isinstance(self.notion, TranscriptPrior) else None
 
     def slots(self, period: int) -> int:
-        """Return the number of slots that reports up to ``period`` may use.
+        """Return the number of slots that a report in ``period`` may use.
 
-        With transcripts, the slot of a report is the number of the device's earlier reports, at most one a period.
+        With transcripts, the slot of a report is the number of the device's earlier reports, at most one for each
+        earlier period.
 
         Args:
             period: 0 .. ``periods`` - 1.

@@ -5,7 +5,7 @@ weights for a pair of inputs, or the same column of weights for a prior. A famil
 and every level is a sum or a maximum over classes. ``Structure`` computes the classes cell by cell, a family with a
 faster method overrides it, and ``structure_of`` chooses between the two.
 
-All results are integers over 2^scale; protocol.levels computes the levels from them.
+All results are integers; protocol.levels computes the levels from them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The base class of privacy notions, and the certificate that a channel keeps a notion (SPEC 6).
 
-A notion is a predicate on a channel's integers. ``certify`` computes the channel's level exactly, names the worst pair
-as witness, and refuses a channel above its declared level. Every certificate is the result of such an audit.
+A notion is a predicate on a channel's integers. ``certify`` computes the channel's level, rounded up to a nanonat,
+names the worst case as witness, and refuses a channel above its declared level. Every certificate is the result of such
+an audit.
 
 The author's tools (aggregator.families) construct channels that keep a notion.
 """
@@ -89,7 +90,7 @@ class Notion(ABC):
         """Return the number of steps of ``audit`` (SPEC 6.11)."""
 
     def ldp(self, channel: Channel) -> int | None:
-        """Return the LDP level of ``channel`` over all inputs that this notion compares; None if it is infinite."""
+        """Return the plain LDP level of ``channel``, over all its inputs; None if it is infinite."""
         return worst_pair(channel).level
 
     def ldp_steps(self, channel: Channel) -> int:

@@ -1,7 +1,7 @@
-"""The promise of a notion to a person: its kind, its bounds as exact decimals rounded up, and its limits.
+"""The promise of a notion to a person: its kind, its bounds as decimals rounded up, and its limits.
 
-The device's terms, the app in each language, the aggregator's audit and the HTML page all render this object. No other
-Python module computes or rounds the bounds of a promise.
+The device's terms, the app in each language, the aggregator's audit and the HTML page all render this object, so they
+state the same bounds.
 
 The module sentences contains the wording, and notion the certificate.
 """

@@ -91,7 +91,7 @@ class TranscriptPrior(Notion):
     def _aged(self, prior: tuple[int, ...], last: int, period: int) -> tuple[int, ...]:
         """Return the prior for ``period``, computed from the posterior after a report in period ``last``.
 
-        The drift is applied once for each period between them.
+        The drift is applied once for each period after ``last``, up to and including ``period``.
         """
         if last >= period:
             raise ValueError(f"the periods of a device's reports must increase: period {period} is not after {last}")

@@ -1,7 +1,7 @@
 """The audit structure of a channel of blocks, composed of the structures of its inner channels.
 
 Inputs of different blocks share no output, so no pair across blocks needs computing. An open input gives every output
-of block 1 with the same weight, which adds a constant to its columns.
+of block 1 with the same weight, which adds the same part to each column of block 1.
 """
 
 from __future__ import annotations

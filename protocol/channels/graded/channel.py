@@ -12,7 +12,8 @@ Q(y|x') is largest for the outputs that are in S_x and not in S_x'. The level of
     ln (inside_x / outside_x') = c_x + ln g_x' - ln g_x
 
 The three other kinds of output have smaller ratios. Each class has two weights, which make a row sum to exactly 2^128:
-K - cs is 1 modulo cs, so every outside weight that is 2^128 modulo cs leaves a whole inside weight.
+K - cs is congruent to 1 modulo cs, so every outside weight that is congruent to 2^128 modulo cs leaves a whole inside
+weight.
 
 This channel is new. It uses the design of Feldman, Nelson, Nguyen, Talwar 2022. The idea of one budget for each value
 is from Gu, Li, Xiong, Cao 2020, whose channel needs one bit for each value.
@@ -48,7 +49,7 @@ class GradedProjective(Channel):
     Attributes:
         order, dimension: the order q of the field and the number t of coordinates.
         outside: for each class, the weight of an output that is not orthogonal to the input; positive, below the inside
-            weight, and equal to 2^128 modulo cs. No two classes have the same weight.
+            weight, and congruent to 2^128 modulo cs. No two classes have the same weight.
         runs: (class, length) pairs in input order; at least two classes, numbered from 0 in order of first appearance.
         inside: for each class, the weight of an output that is orthogonal to the input.
         geometry: the projective geometry, whose points are the inputs and the outputs.

@@ -7,8 +7,8 @@ input prefers about 1/q of all outputs, where q is the order of the field; the e
 (e^eps + 1).
 
 The paper uses rejection sampling. Here the two weights are chosen so that a row sums to exactly 2^128, and one draw
-determines the output. Such weights exist: K - cs = q^(t-1) is 1 modulo cs, so of any cs consecutive outside weights one
-leaves a whole inside weight.
+determines the output. Such weights exist: K - cs = q^(t-1) is congruent to 1 modulo cs, so of any cs consecutive
+outside weights one leaves a whole inside weight.
 
 If K exceeds k, the points from k on are outputs only.
 """
@@ -36,8 +36,8 @@ class ProjectiveGeometry(SupportChannel):
         inputs: k, the number of inputs.
         order: q, the order of the field: a prime below 2^20, or 4, 8 or 9.
         dimension: t, the number of coordinates, at least 2.
-        outside: the weight of one output that is not orthogonal to the input; positive, below ``inside``, and equal to
-            2^128 modulo cs.
+        outside: the weight of one output that is not orthogonal to the input; positive, below ``inside``, and congruent
+            to 2^128 modulo cs.
         geometry: the projective geometry, whose points are the inputs and the outputs.
         outputs: K, the number of points; at least k, at most 2^24.
         support: cs, the number of outputs that an input prefers.

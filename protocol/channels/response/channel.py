@@ -71,7 +71,7 @@ class RandomizedResponse(Channel):
 
     @property
     def truth(self) -> int:
-        """The weight with which the output is the true input: (1 - C) * 2^64."""
+        """The weight of output x for input x above its cover weight: (1 - C) * 2^64."""
         return (1 << RESPONSE_SCALE) - self.covered
 
     def cover_of(self, y: int) -> int:
