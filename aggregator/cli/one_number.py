@@ -91,11 +91,11 @@ def _numbers(request: NumberRequest, campaign: Campaign) -> Floats:
 def _require_sum(campaign: Campaign) -> None:
     """Refuse answers that are not numbers."""
     if isinstance(campaign.domain, Dates):
-        raise query.NotANumber(f"{campaign.title!r} asks for dates, which have no sum: use --mean")
+        raise query.NotANumber(f"the answers to {campaign.title!r} are dates, which have no sum: use --mean")
     if not isinstance(campaign.domain, Line):
         raise query.NotANumber(
-            f"{campaign.title!r} asks for {campaign.domain.kind}, which have no sum: "
-            "give each value a weight with --weights"
+            f"the answers to {campaign.title!r} have no sum (domain kind {campaign.domain.kind!r}): give each value a "
+            "weight with --weights"
         )
 
 

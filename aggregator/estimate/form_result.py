@@ -8,14 +8,14 @@ Shares are among the people who answered: people who skipped a question are excl
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from aggregator.estimate.figures import Shares
-from aggregator.estimate.form import SharesEstimate, answered, margin, part_of, question_shares, shares_of
+from aggregator.estimate.form import NotAsked, SharesEstimate, answered, margin, part_of, question_shares, shares_of
 from aggregator.estimate.form_change import AnsweredShares
 from aggregator.estimate.form_classes import class_weighting, views_of, weighted_views
 from aggregator.estimate.form_table import Association, cross
@@ -36,6 +36,8 @@ from protocol import exact
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain.form import Form
 from protocol.errors import HalftruthError
+
+Computed = TypeVar("Computed")
 
 
 class NotOfForm(HalftruthError):
@@ -153,7 +155,8 @@ def estimate_form(
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
     Raises:
         NotOfForm: the campaign is not a form, the form lacks a requested question, or a question is named twice.
-        NotAsked: there are no reports on the questions.
+        NotAsked: there are no reports on the questions; or, with weights by class, no view of the questions has reports
+            of every class.
         NotEnough: the used views have fewer devices than the campaign's minimum.
         MarginRefused: the reports cannot be weighted to the margins.
         NotInvertible
@@ -229,6 +232,23 @@ class _ReportedForm:
         self.views = weighted_views(views, margins) if self.by_class else views
         self.calibration = Calibration(AnsweredForm(views, form), margins) if margins and not self.by_class else None
 
+    def _asked(self, find: Callable[[Sequence[FormView]], Computed], places: Sequence[int]) -> Computed:
+        """Return what ``find`` computes from the views, for the questions ``places``.
+
+        Raises:
+            NotAsked: no view asks the questions; or each view that asks them lacks reports of a class, which the
+                weights by class need.
+        """
+        try:
+            return find(self.views)
+        except NotAsked:
+            find(self.everybody)  # raises if the reason is not the weights
+            names = " and ".join(self.form.questions[place].name for place in places)
+            raise NotAsked(
+                f"no view that asks {names} has reports of every class, which weights by class need: ingest more, or "
+                "leave out --margins"
+            ) from None
+
     def question(self, place: int) -> _Found:
         skippable = self.form.questions[place].skippable
         weighting = None
@@ -237,7 +257,7 @@ class _ReportedForm:
             found = weighted = weighted_question(self.calibration, place)
             weighting = weighted.weighting
         else:
-            found = margin(self.views, place)
+            found = self._asked(lambda views: margin(views, place), [place])
             if self.by_class:
                 weighting = class_weighting(self.everybody, self.margins, lambda views: margin(views, place))
         kept = answered(len(found.raw), skippable)
@@ -248,7 +268,7 @@ class _ReportedForm:
     def table(self, places: Sequence[int]) -> _Found:
         """Return the table of two questions; its rows are the values of the first of ``places``."""
         in_order = sorted(places)
-        table = cross(self.views, *in_order)
+        table = self._asked(lambda views: cross(views, *in_order), places)
         skippable = self.form.questions[in_order[0]].skippable, self.form.questions[in_order[1]].skippable
         sizes = [self.form.questions[place].domain.size for place in places]
         order = np.arange(math.prod(sizes))

@@ -20,7 +20,8 @@ from protocol.domain import MAX_VALUES, Domain, Line
 from protocol.notions import Block, Geo, HighLow, Information, MutualInformation, Notion, Pairwise
 
 LIP = "lip"
-"""The mechanism that uses the best channel for a prior; also the prefix of the names of mechanisms for a prior."""
+"""The name by which a draft leaves the choice of a channel for a prior to the planner. The planner chooses among the
+mechanisms whose names begin with it."""
 
 COUNT, WALSH, POINTS, BITS, DENSE, TRIPLES = "n + k", "n + K log K", "n + K log K", "n k", "n + k m", "n + k^2"
 """Cost of decoding n reports of k values. COUNT: outputs are counted. WALSH and POINTS: a transform of K points. BITS:

@@ -119,4 +119,4 @@ MECHANISMS = {
     "mutual-information": "table.recipe",
 }
 """The module of each mechanism's recipe, below ``aggregator.families``. Mechanisms are listed in this order, the
-most widely useful first. If two mechanisms have equal errors, the earlier one is chosen."""
+most widely useful first. If two mechanisms have equal errors and equally many bits, the earlier one is chosen."""

@@ -19,6 +19,7 @@ from aggregator.author.value_table import SheetError
 from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.estimator import estimate
+from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import form_difference
 from aggregator.estimate.form_classes import views_of
 from aggregator.estimate.form_course import FormSides, form_classes, form_course
@@ -321,6 +322,23 @@ def test_known_class_sizes_equal_to_the_reports_keep_the_estimate() -> None:
     assert (weighted.weighting.least, weighted.weighting.most) == pytest.approx((1, 1))
     assert weighted.weighting.design_effect == pytest.approx(1)
     assert weighted.weighting.people_per_report == pytest.approx(weighted.weighting.people_per_report_unweighted)
+
+
+@pytest.mark.parametrize("names", [("age", "home"), ("age",)])
+def test_a_view_without_reports_of_a_class_is_named_as_the_reason(names: tuple[str, ...]) -> None:
+    """If weights by class need reports of a class that no view of the questions has, the error says so, and not that
+    there are no reports."""
+    made = read(FORM + CLASSES)
+    parts, whole = [], drawn(made, UNRELATED, (6_000, 3_000), np.random.default_rng(9))
+    for view, part in zip(made.views, whole.parts, strict=True):
+        counts = part.counts.copy()
+        if isinstance(view.map, Questions) and 0 in view.map.places:
+            counts[class_channels(view.channel, 2)[0].outputs :] = 0
+        parts.append(Tally.of(counts))
+    tally = ViewsTally.of_parts(parts, {}, None)
+    assert estimate_form(made, tally, names).reports
+    with pytest.raises(NotAsked, match=f"no view that asks {' and '.join(names)} has reports of every class"):
+        estimate_form(made, tally, names, margins=by_class(0.5, 0.5))
 
 
 def test_weights_that_a_form_in_classes_cannot_have_are_refused() -> None:
