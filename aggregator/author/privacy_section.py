@@ -236,13 +236,13 @@ def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
 
 
 def _drift(prior: Section) -> int:
-    """Return the probability that a value changes before a period, as a whole number of 1 / ``DRIFT_ONE``, rounded to
-    the nearest."""
+    """Return the probability that a value is drawn again before a period, as a whole number of 1 / ``DRIFT_ONE``,
+    rounded to the nearest."""
     drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a probability for each period", Decimal(0)))
     if not 0 <= drift < 1:
         raise DraftError(
-            "[prior] drift, the probability that a person's answer changes before a period, must be at least 0 "
-            f"and below 1, not {float(drift):g}"
+            "[prior] drift, the probability that a person's answer is drawn again from the prior before a period, "
+            f"must be at least 0 and below 1, not {float(drift):g}"
         )
     return min(round(drift * DRIFT_ONE), DRIFT_ONE - 1)
 
