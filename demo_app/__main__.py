@@ -69,8 +69,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m demo_app",
         description=(
-            "The phone app in a window: answer surveys. Every answer is changed at random on this computer, and every "
-            "byte is shown before it is sent."
+            "The phone app in a window: answer surveys. Every answer is changed at random on this computer, and the "
+            "bytes of each report are shown before it is sent."
         ),
     )
     parser.add_argument(

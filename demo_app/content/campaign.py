@@ -156,7 +156,7 @@ class Fitting:
 
     Attributes:
         known: number of the person's earlier answers to the same question that the device uses.
-        strengths: the levels whose cost is within the budget, the lowest first.
+        strengths: the levels whose worst case fits into the remaining budget, the lowest first.
     """
 
     known: int = field(repr=False)
@@ -200,8 +200,8 @@ class Agreement:
         each_costs: True if every report is charged, even with the same answer as before.
         author: the fingerprint of the key that signed the campaign.
         trusted: True if the person accepts all campaigns of this author.
-        gauge: the budget before consent.
-        fits: True if the worst case fits under the lifetime cap.
+        gauge: the current budget.
+        fits: True if the worst case fits into the remaining budget.
         fitting: the random choice that the device can make of a class or statement; None if there is nothing to choose.
         statement: the public statement on how likely each answer is; None if the campaign does not ask for it.
     """

@@ -50,7 +50,7 @@ class Statement:
         level: the level of an answer's protection, in nats: the campaign's, or a lower personal level.
         own: True if the level is personal.
         worst_case: maximum cost of all answers together, in nats.
-        fits: True if the worst case fits under the lifetime cap, or is reserved by consent already.
+        fits: True if the worst case fits into the remaining budget, or is reserved by consent already.
     """
 
     values: tuple[StatedValue, ...] = field(repr=False)

@@ -28,7 +28,7 @@ class WaitingUpload:
         envelopes, size: the number of envelopes, and their total size in bytes.
         kinds: (kind, number, bytes) of the enrolments and of the reports.
         next_attempt: time of the next attempt, in UTC seconds; None if an attempt is possible now.
-        refused: True if the study can never accept these bytes.
+        refused: True if the study refused these bytes or the person's code, and would refuse them again.
         unknown_campaign: True if the study does not have this campaign; the study may import the campaign later.
     """
 
@@ -106,7 +106,7 @@ class Delivery:
         sent: number of envelopes that the study acknowledged.
         left: number of envelopes that still wait.
         next_attempt: time of the next attempt, in UTC seconds; None if there is no next attempt.
-        refused: True if the study can never accept one of the envelopes.
+        refused: True if a study refused envelopes or a code, and would refuse them again.
         reason: the SDK's text on why envelopes still wait; empty if all were sent.
     """
 

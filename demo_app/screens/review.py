@@ -1,7 +1,8 @@
 """The screen of the envelopes for an answer: the probabilities before a report is made, its bytes afterwards.
 
-Nothing is drawn or charged before the screen has shown the information that the report could reveal. Nothing is sent
-before the screen has shown its bytes.
+Nothing is drawn or charged before the screen has shown the information that the report could reveal. No report is sent
+before the screen has shown its bytes. Other messages may be sent with a report; the screen shows the number and size of
+those whose bytes it does not show.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A view: the widgets of one screen, its title, and the loading of its content at a visit.
 
-At each visit a view is emptied and filled with fresh content from the model, so it never shows old content.
+A view that is opened is emptied and filled again. Going back to a view does the same, unless the view keeps what the
+person typed or chose.
 
 The module app lists the views and navigates between them.
 """
@@ -53,7 +54,7 @@ class ScreenView(Screen):
         return say(f"{self.name}.title")
 
     def reopen(self, *arguments: Any) -> None:
-        """Show the content again; called when the person goes back to this screen."""
+        """Open the screen again; called when the person goes back to it. Subclasses may keep the person's input."""
         self.open(*arguments)
 
 

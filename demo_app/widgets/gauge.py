@@ -150,4 +150,5 @@ class Gauge(BoxLayout):
         self.spent_text = say("gauge.spent", nats=above(self.spent))
         self.reserved_text = say("gauge.reserved", nats=above(self.reserved))
         self.remaining_text = say("gauge.remaining", nats=below(remaining), cap=self.cap)
-        self.most_text = say("gauge.most", factor=times(self.cap))
+        # After a cap was lowered, more than the cap may be spent already; nothing more is spent then.
+        self.most_text = say("gauge.most", factor=times(max(self.cap, self.spent)))

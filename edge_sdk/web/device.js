@@ -72,8 +72,8 @@ export class Device {
   }
 
   /**
-   * True if the browser promised not to delete the store by itself. A private window still deletes it
-   * when it is closed.
+   * True if the browser promised not to delete the store by itself. A private window still deletes the store when the
+   * window is closed.
    */
   async kept() {
     return (await navigator.storage?.persisted?.()) ?? false;
@@ -186,8 +186,8 @@ export class Device {
   }
 
   /**
-   * Record the person's consent: reserve the campaign's worst case; in an open campaign, queue the enrolment. Agreeing
-   * again changes nothing.
+   * Record the person's consent: reserve the worst case of the device's view and class; in an open campaign, or with a
+   * code, queue the enrolment. Agreeing again changes nothing.
    * @param {Uint8Array} id
    * @param {object} [as]
    * @param {string} [as.asClass] the person's class, in a campaign with classes; public
@@ -255,8 +255,8 @@ export class Device {
    * @param {Uint8Array} id @param {Answer} value
    * @param {number} [slot] of the answer in its period, from 0; by default the next one
    * @returns {Promise<Receipt>} once it is on the disk
-   * @throws {import("./errors.js").HalftruthError} NotInDomain, OutsideSchedule, ConsentMissing, QuotaReached,
-   *   BudgetRefused, OutboxFull or StoreError: nothing was charged or queued
+   * @throws {import("./errors.js").HalftruthError} UnknownCampaign, NotInDomain, OutsideSchedule, ConsentMissing,
+   *   QuotaReached, BudgetRefused, OutboxFull or StoreError: nothing was charged or queued
    */
   async answer(id, value, slot) {
     const joined = await this.member(id);

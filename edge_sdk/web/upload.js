@@ -20,7 +20,8 @@ import { acknowledge, begin, inFlight, unchanged } from "./outbox.js";
  * @property {number} envelopes number of envelopes sent or, unless the outcome is "sent", still waiting
  * @property {"sent" | "waiting" | "failed" | "unknown_campaign" | "refused" | "elsewhere"} outcome "sent":
  *   acknowledged; "waiting": not due yet; "failed": to be tried again; "unknown_campaign": the study does not have the
- *   campaign yet; "refused": the study can never accept these bytes; "elsewhere": no address is known
+ *   campaign yet; "refused": the study refused the bytes or the code, and would refuse them again; "elsewhere": no
+ *   address is known
  * @property {string} reason why they are still queued; empty when sent
  * @property {number | null} nextAttempt the earliest time of the next attempt, UTC seconds; null if there is none
  */

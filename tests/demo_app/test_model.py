@@ -157,6 +157,14 @@ def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
     assert notice_of(refused.value).key == "schedule"
 
 
+def test_an_offer_ends_when_its_campaign_closes_early(model, monkeypatch):
+    """An offer is shown with the time at which its campaign closes early, if that is before the planned end."""
+    [offer] = model.offers(URL)
+    early = replace(offer, closed_early=offer.closes - 60)
+    monkeypatch.setattr(edge_sdk.transport.download, "fetch_offers", lambda *_: [early])
+    assert [one.closes for one in model.offers(URL)] == [offer.closes - 60]
+
+
 def test_a_campaign_is_shown_in_the_persons_language_if_it_is_translated(model, tmp_path):
     """Terms and question are in the app's language if the campaign has it; the answer is the campaign's own label."""
     data = seal_campaign(informed(opens=OPENS, closes=OPENS + WEEK), AUTHOR)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from demo_app import texts
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.store.sqlite import DATABASE_FILE
 from protocol.domain import Buckets, Grid, Items, Values
@@ -470,6 +471,18 @@ def test_caps_are_lowered_by_touch(number, folder):
             tap(screen, "agree")
             assert screen.read("window", "error") == error
         assert screen.read("window", "label").endswith("; now 2 within any 7 days; 5 within any 30 days")
+
+
+def test_the_gauge_bounds_what_was_spent_before_a_cap_was_lowered(number, folder):
+    """The factor for the whole budget covers the amount spent, also if a cap below this amount was set later."""
+    with Device.open(folder, [AUTHOR.public], BudgetPolicy(lifetime=0.5)) as device:
+        assert device.budget.spent > 0.5
+        texts.use_language("en")
+        factor = texts.times(device.budget.spent)
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("campaigns:page")
+        tap(screen, "place:budget")
+        assert f"at most {factor} times as likely" in screen.read("gauge", "most_text")
 
 
 def test_language_and_look_change_at_once_and_are_kept(number, folder):
