@@ -59,8 +59,8 @@ class Intervals(NamedTuple):
         If the true share is zero, about 1 in 40 intervals at 95% lies entirely below zero, and clipping would reduce
         this interval to a point. So an upper end is at least one standard error above 0, and a lower end is at least
         one standard error below 1. A consistent share uses the other values or a prior and may lie outside its
-        interval; the interval is then extended to contain the share. Intervals only become wider, so the coverage does
-        not fall.
+        interval; the interval is then extended to contain the share. Clipping removes impossible shares only, and the
+        other changes make intervals wider, so the coverage does not fall.
         """
         lower, upper = (self.low, self.simultaneous_low), (self.high, self.simultaneous_high)
         low, every_low = (np.minimum(np.clip(np.minimum(end, 1 - se), 0, 1), share) for end in lower)
@@ -127,12 +127,12 @@ def intervals(
     effect: Floats | None = None,
     words: WordIncrements | None = None,
 ) -> Interval:
-    """Return intervals that each miss their share with probability ``alpha`` at most.
+    """Return intervals, each of which misses its share with a probability of about ``alpha`` or less.
 
-    With one step the interval is exact. With several steps it is normal if enough reports affect the value; otherwise
-    it is the sum of exact intervals at ``alpha`` divided by the number of steps, which is conservative (Boole) and up
-    to 1.6 times as wide for two steps. If ``words`` is given, ``raw`` has a smaller error than the steps: the interval
-    is normal if enough reports affect the value, and otherwise the interval of the steps.
+    With one step and independent reports the interval is exact. With several steps it is normal if enough reports
+    affect the value; otherwise it is the sum of exact intervals at ``alpha`` divided by the number of steps, which is
+    conservative (Boole) and up to 1.6 times as wide for two steps. If ``words`` is given, ``raw`` has a smaller error
+    than the steps: the interval is normal if enough reports affect the value, and otherwise the interval of the steps.
 
     Args:
         steps: the estimates as steps on counts.

@@ -85,8 +85,8 @@ class Linear:
         return self.tally.groups
 
     def intervals(self, alpha: float) -> Interval:
-        """Return lower and upper ends, not clipped, shape (k,); each misses its share with probability ``alpha`` at
-        most. NaN where ``se`` is NaN."""
+        """Return lower and upper ends, not clipped, shape (k,); each interval misses its share with a probability of
+        about ``alpha`` or less. NaN where ``se`` is NaN."""
         if self.effect is None or self.between is None:
             return interval.intervals(self.steps, self.raw, self.se, alpha, words=self.decoder.word_increments)
         if not self.between.freedom:

@@ -197,8 +197,8 @@ def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> 
         "Share": "of the people who answered. A question is estimated from all devices that were asked it. The margins "
         "of a table are the shares of its two questions. The part of an association that may be noise is left "
         "out of the shares of a table.",
-        "Interval": f"in at least {percent} of such surveys it contains the true share of that value or cell. To "
-        "look for the largest or an unusual value of a question, use the intervals for all together.",
+        "Interval": f"in about {percent} of such surveys, or more, it contains the true share of that value or cell. "
+        "To look for the largest or an unusual value of a question, use the intervals for all together.",
         "No colour": "the interval of the cell contains zero.",
     }
     if any(isinstance(one.domain, Line) and one.domain.rounds_randomly for one in form.questions):

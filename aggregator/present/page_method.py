@@ -78,17 +78,18 @@ def _columns(found: Estimate, with_values: bool) -> dict[str, str]:
     confidence = f"{100 * found.confidence:.4g}%"
     if not with_values:
         return {
-            "Interval": f"the confidence interval: in {confidence} of such surveys, or more, it contains the true "
-            "share, value or mean."
+            "Interval": f"the confidence interval: in about {confidence} of such surveys, or more, it contains the "
+            "true share, value or mean."
         }
     return {
         "Unbiased": "the unbiased estimate: correct on average, with no assumption about the people. Use it for sums "
         "and comparisons. It may be below zero or above 100%.",
         "Standard error": _standard_error(found),
-        "Interval": f"the confidence interval: in {confidence} of such surveys, or more, it contains the true share of "
-        "that value. It is computed from the unbiased estimate, and extended to the share if the share lies outside.",
-        "For all together": f"simultaneous intervals: in {confidence} of such surveys all of them contain their true "
-        "shares. Use these to look for the largest or an unusual value.",
+        "Interval": f"the confidence interval: in about {confidence} of such surveys, or more, it contains the true "
+        "share of that value. It is computed from the unbiased estimate, and extended to the share if the share lies "
+        "outside.",
+        "For all together": f"simultaneous intervals: in about {confidence} of such surveys, or more, all of them "
+        "contain their true shares. Use these to look for the largest or an unusual value.",
     }
 
 

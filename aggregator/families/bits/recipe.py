@@ -28,7 +28,7 @@ PRIOR_CLASSES = 64
 """Maximum number of classes of priors: the exact audit compares every two classes."""
 
 MOST_BITS = 2**16
-"""Maximum number of values of a mechanism that sends a bit for each value."""
+"""Maximum number of values of RAPPOR, of OUE and of OUE under a prior."""
 
 
 def rappor(size: int, level: int) -> Bits:
