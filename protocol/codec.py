@@ -89,7 +89,7 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
         start: offset of the byte string.
     Raises:
         error: there is no byte string, or it claims more than ``most`` bytes.
-        Truncated: ``data`` ends inside it.
+        Truncated: ``data`` ends before or inside it.
         CodecError: the length of the byte string is not in its shortest form.
     """
     _require(data, start, 1)
@@ -107,7 +107,8 @@ def array_at(data: bytes, at: int) -> tuple[int, int]:
     """Return the claimed length of the array at ``at``, and the offset of its first element; no element is read.
 
     Raises:
-        CodecError: there is no array, or it claims more elements than there are bytes after it.
+        CodecError: there is no array, its length is not in its shortest form, or it claims more elements than there are
+            bytes after it.
     """
     _require(data, at, 1)
     marker = data[at]

@@ -35,7 +35,7 @@ class KeyRefused(BadData):
 
 
 class SignatureRefused(BadData):
-    """A signature that does not verify; every library reaches the same verdict (SPEC 2)."""
+    """A signature that does not verify; every implementation reaches the same verdict (SPEC 2)."""
 
     stage = "signature"
 
@@ -84,7 +84,7 @@ class CampaignError(BadData):
 
 
 class LinkRefused(BadData):
-    """An invalid link: it is cut off or misspelt, or a device refuses its address (SPEC 7.4)."""
+    """An invalid link: it is cut off or misspelt, or its address is not valid (SPEC 7.4)."""
 
     stage = "link"
 
@@ -104,7 +104,7 @@ class ClosedEarly(OutsideSchedule):
 
 
 class NotYet(HalftruthError):
-    """The request is valid but too early; it may succeed later."""
+    """The request is valid but not possible yet; it may succeed later."""
 
 
 class NotOpen(OutsideSchedule, NotYet):

@@ -49,7 +49,7 @@ class Channel(ABC):
     """A conditional distribution Q(y given x) for ``inputs`` inputs and ``outputs`` outputs, in integers over
     2^``scale``.
 
-    A channel is immutable, and its constructor checks that every row sums to exactly 2^scale.
+    A channel is immutable, and its constructor ensures that every row sums to exactly 2^scale.
 
     Attributes:
         family: the name of the family on the wire.

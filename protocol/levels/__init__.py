@@ -1,7 +1,7 @@
 """Levels of a channel under every notion of the SoK, including notions that its campaign does not declare (SPEC 6.5).
 
 ``pairs``, ``priors``, ``leakage`` and ``pufferfish`` compute the levels of the notions; ``table`` computes all of
-them. They read a channel only through the interface protocol.channels.structure, which each family implements.
+them. They read a channel through its audit structure (protocol.channels.structure) and its worst ratios.
 
 The SoK is Wang, Qin, Qiu 2023 (docs/MECHANISMS.md).
 """

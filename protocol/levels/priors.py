@@ -61,7 +61,8 @@ def information_in_ball(structure: Structure, prior: Sequence[int], radius: Frac
     for column in structure.lifts(prior):
         mean = column.marginal * share
         low, high = min(column.parts)[0], max(column.parts)[0]
-        # This upper bound moves the whole mass from one end to the other. It excludes most columns without a sort.
+        # For an upper bound of the ratios, the whole mass moves from one end to the other. The bound excludes most
+        # columns without a sort.
         span = moved * (high - low)
         if span < mean and not (
             Loss(whole * high, mean - span, 0, None, 0).worse_than(worst)

@@ -28,7 +28,7 @@ class Certificate:
         declared: the declared level of the notion.
         audited: the smallest level that the channel provably keeps under its notion.
         ldp: the plain LDP level of the channel, which needs no prior; None if it is infinite.
-        witness: the ratio that is nearest to its bound.
+        witness: the ratio that is nearest to its bound; for mutual information, the largest Q(y|x) / P(y).
         adds: True if the declared levels of a device's reports add up.
         ball: for LIP with a declared radius, the LIP level for an observer with any prior within the radius; at most
             the declared level. None without a radius.

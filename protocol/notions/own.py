@@ -88,6 +88,9 @@ class OwnPrior(Notion):
         It is the largest cost of the responses for all these priors and of the campaign's channel, although a device
         uses only one of these channels. The rule treats all values alike, so two priors with the same weights in
         another order have the same cost.
+
+        Raises:
+            Uncertified: a response or the campaign's channel does not keep the level.
         """
         different = {tuple(sorted(prior)) for prior in priors}
         costs = [

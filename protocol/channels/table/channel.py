@@ -59,7 +59,7 @@ class Table(Channel):
         """Return the table of rational rows that each sum to one, rounded to weights over 2^62.
 
         Every cell except the row's largest is rounded up; the largest takes the rest. Rounding up mostly lowers ratios,
-        but two cells that are rounded up may have a larger ratio. So the author's tools leave a billionth of the level
+        but two cells that are rounded up may have a larger ratio. So the author's tools leave a small part of the level
         unused, and the audit decides.
 
         Raises:
