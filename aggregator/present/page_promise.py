@@ -164,7 +164,10 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
     worst = f"{exact.in_nats(campaign.worst_case)} over the whole campaign: a device draws at most {most}"
     if draws > 1 and not certificate.adds:
         worst += ", one for each different answer of a person"
-    rows.append(("worst case", f"{worst}. The device reserves this when the person consents."))
+    reserved = "The device reserves this when the person consents."
+    if isinstance(campaign.notion, OwnPrior):
+        reserved = "Each device reserves the worst case of its own channel, which may be higher."
+    rows.append(("worst case", f"{worst}. {reserved}"))
     if audit.mse is not None and audit.mse_bound is not None:
         rows.append(
             ("error of one person", f"{audit.mse:.5f} under the prior; no mechanism is below {audit.mse_bound:.5f}")

@@ -268,9 +268,11 @@ class Campaign:
 
     @cached_property
     def worst_case(self) -> int:
-        """The largest total cost of a device's fresh outputs, over all classes and views, in nanonats.
+        """The largest total cost of a device's fresh outputs through the campaign's channels, over all classes and
+        views, in nanonats.
 
-        A consent reserves the worst case of the person's class and the device's view, which may be lower.
+        A consent reserves the worst case of the person's class and the device's view, which may be lower. After a
+        declared prior (own-lip), it reserves the worst case of the person's own channel, which may be lower or higher.
         """
         return max(self.worst_case_of(class_index) for class_index in range(max(1, len(self.classes))))
 
