@@ -43,7 +43,7 @@ AIMS = {PEOPLE: (0.196, 0.120, 0.066), 1_000_000: (0.087, 0.052, 0.025)}
 """The target total variation at each of ``LEVELS``, by number of people."""
 
 OVER = 1.05
-"""Factor by which a figure may exceed its target."""
+"""Limit of a distance, as a multiple of its target. A squared error may not exceed its target."""
 
 YES_NO = 8
 YES_NO_PEOPLE = 100_000
@@ -138,7 +138,7 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
                         found += table.association.significant
             mine, raw_figure, none = np.mean(figures, axis=0)
             rows.append(
-                (f"{n:,}", level, _beside(mine, aims[place], 3), f"{raw_figure:.3f}", f"{none:.3f}",
+                (f"{n:,}", level, _beside(mine, aims[place], 3, OVER), f"{raw_figure:.3f}", f"{none:.3f}",
                  f"{found} of {len(pairs)}", f"{held} of {SURVEYS * len(pairs)}")
             )  # fmt: skip
             print(*rows[-1], sep="  ", flush=True)
@@ -151,11 +151,11 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
     return rows, {"found": significant, "tried": tried, "seconds": seconds, "independent": independent}
 
 
-def _beside(measured: float, aim: float | None, places: int) -> str:
+def _beside(measured: float, aim: float | None, places: int, slack: float = 1.0) -> str:
+    """Return a figure with its target in brackets, and its excess over the target if it is above ``aim * slack``."""
     if aim is None:
         return f"{measured:.{places}f}"
-    limit = aim * OVER if places == 3 else aim
-    over = "" if measured <= limit else f", {100 * (measured / limit - 1):.0f}% over"
+    over = "" if measured <= aim * slack else f", {100 * (measured / aim - 1):.0f}% over"
     return f"{measured:.{places}f} [{aim:g}{over}]"
 
 

@@ -3,8 +3,7 @@
 Right before and right after the ingest, the bare loop verifies the signatures in the first ``SAMPLE`` bytes of the
 batch, on the same number of threads. The ratio of the two times for the same number of signatures shows the cost of
 everything except libsodium. Processor time is given too, because other work on the machine affects it less. Other
-processes seal the reports and run the bare loop, so this process's peak memory is that of an
-ingest.
+processes seal the reports and run the bare loop, so this process's peak memory is that of an ingest.
 """
 
 from __future__ import annotations

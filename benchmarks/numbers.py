@@ -3,8 +3,8 @@
 `python -m benchmarks.numbers DATA` reads ages and hours of work from the folder DATA, prints every figure beside its
 target, and rewrites the section of docs/BENCHMARKS.md.
 
-Outputs are drawn from the exact distribution of each channel; all mechanisms run on the same people in one run. Errors
-of means are computed, not simulated.
+Outputs are drawn from the exact distribution of each channel, for people whose numbers are drawn from the true shares.
+These shares are the same for all mechanisms. Errors of means are computed, not simulated.
 """
 
 from __future__ import annotations
@@ -217,7 +217,8 @@ def wave_and_hierarchy() -> Iterator[tuple[str, ...]]:
 
 
 def rounding(decoder: Decoder, domain: Buckets, numbers: Floats, p: Floats) -> float:
-    """Return the variance that one report adds to the mean, for numbers rounded at random to one of two edges."""
+    """Return the variance that one report adds to the mean, for numbers rounded at random to one of the two nearest
+    edges."""
     edges = np.array([float(edge) for edge in domain.points])
     distribution = np.array([np.interp(numbers, edges, unit) @ p for unit in np.eye(len(edges))])
     centre = float(p @ numbers)

@@ -1,7 +1,7 @@
 """The upload service: the cost of its most expensive requests, and the waiting time of other requests beside them.
 
 The service `halftruth receive` runs in a process of its own on the loopback interface, with a study of a million
-counted rows. A cost is the processor time of this process.
+counted rows. A cost is the processor time of the service's process.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def send_slowly(address: Address, data: bytes, *, step: int = 2**20) -> None:
 
 
 def smallest(kind: Kind = Kind.REPORT) -> bytes:
-    """Return an upload with the maximum number of unsigned envelopes."""
+    """Return an upload with the maximum number of envelopes, whose signatures are not valid."""
     one = len(Envelope(kind, bytes(8), b"", bytes(64)).encode())
     return b"".join(Envelope(kind, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
 

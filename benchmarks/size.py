@@ -1,4 +1,4 @@
-"""The sizes of campaigns and reports on the wire."""
+"""The sizes of signed reports on the wire."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ US_GRID = Grid(25_000_000, 50_000_000, -130_000_000, -60_000_000, 200_000)
 
 
 def run() -> Iterator[tuple[str, str]]:
-    """Yield the sizes of a campaign and of signed reports."""
+    """Yield the sizes of signed reports."""
     key = SigningKey(bytes(range(32)))
     sixteen = Values(tuple(f"class {x}" for x in range(16)))
     for domain, count, aim in ((US_GRID, 1, "at most 112"), (sixteen, 1, ""), (sixteen, 64, "at most 4 a reading")):

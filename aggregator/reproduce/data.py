@@ -3,9 +3,10 @@
 The label of a data set states which part of the data was read. A result from a part of the data is labelled with the
 name and size of the part, and is never presented as computed from the paper's data.
 
-halftruth contains no data set; ``SOURCES`` has the address of each.
+halftruth contains no data set; ``SOURCES`` states where each is described. A compact form is a CSV file or has numpy
+arrays without pickles.
 
-    original                                      compact, numpy arrays without pickles
+    original                                      compact
     kosarak.dat                                   kosarak_first100k.npz   items, and offsets of each list in them
     retail.dat                                    retail.npz              the same
     renttherunway_final_data.json                 renttherunway.npz       user, item, rating (0: none)
@@ -51,7 +52,7 @@ class DataSource:
         title: the common name of the data set.
         originals: the possible names of the original file.
         compact: the name of the file in compact form.
-        described_at: the web address of the data set.
+        described_at: the web address or the title of the data set's description.
         records: the number of records of the whole data set.
     """
 

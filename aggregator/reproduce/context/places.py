@@ -156,7 +156,9 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
         Finding(
             "distance of LDP divided by that with blocks: " + ratios(PAPERS_TV),
             ratios(curve("hadamard", "projection")),
-            "the ratio of the distances depends less on the data than each distance does",
+            "the same data"
+            if places.whole
+            else f"the data have fewer check-ins; with {WHOLE:,}, drawn from our distribution: {ratios(many)}",
         ),
         Finding(
             f"with {WHOLE:,} check-ins",
@@ -168,7 +170,8 @@ def _findings(places: CheckIns, found: _GridErrors) -> tuple[Finding, ...]:
             f"distances of the best channel for each block, projected: {said(curve('best', 'projection'))}. Its exact "
             "squared error as a percentage of Hadamard's: "
             + ", ".join(f"{error[grid, 'best'] / error[grid, 'hadamard']:.0%} ({_named(grid)})" for grid in GRIDS),
-            "projective response is used over the grid and in large blocks, the best of three channels in small blocks",
+            "projective response is used for LDP, and in each block the best of three channels: projective, Hadamard "
+            "and randomised response",
         ),
         Finding(
             "(the paper does not state how the estimates become a distribution)",

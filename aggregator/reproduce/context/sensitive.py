@@ -106,7 +106,7 @@ def _findings(
                 + "; plain LDP "
                 + ratios(case, "ldp", "projective", 1),
                 "it is optimal in order for eps = O(1); the projective channel reveals more about the sensitive values "
-                "and slightly less about the others",
+                "and less about the others",
             )
             for case, title in panels.items()
         ),

@@ -211,6 +211,6 @@ def _findings_by_length(which: ItemSetData, people: ItemHolders, found: _ErrorsB
             "(l is left open: future work)",
             f"with the planner's l, the RE({most}) of IDUE-PS is {words(chosen)}; with the best l for RE({most}) it is "
             + words({eps: min(errors) for eps, errors in found.errors["IDUE"].items()}),
-            "if only the most frequent items matter, a larger padding is better than for all items",
+            "at the larger levels, the best padding for the most frequent items is larger than that for all items",
         ),
     )

@@ -135,8 +135,8 @@ def _findings_of_padding(crowds: Mapping[str, ItemHolders], found: _Paddings, re
             f"at {PADDED:g} nats the total error of empirical Bayes, the default, is "
             + ", ".join(f"{part(label, BAYES, 'IDUE-PS'):.0%} ({label})" for label in crowds)
             + " of that of the unbiased estimate. Each has the l that the planner chooses for it",
-            "empirical Bayes reduces the noise of rare items, so a larger l is better for it, which leaves out fewer "
-            "items. The planner chooses " + "; ".join(f"{chosen(label, BAYES)} ({label})" for label in crowds),
+            "empirical Bayes reduces the noise of rare items, so for large sets a larger l is better, which leaves out "
+            "fewer items. The planner chooses " + "; ".join(f"{chosen(label, BAYES)} ({label})" for label in crowds),
         ),
         Finding(
             "(the planner predicts the error of empirical Bayes)",

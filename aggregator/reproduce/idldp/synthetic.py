@@ -131,6 +131,8 @@ def _findings(
         for found in (power, even)
         for first, second, best in zip(found["IDUE opt1"], found["IDUE opt2"], found["IDUE"], strict=True)
     )
+    equal = [eps for eps, opt2, oue in zip(levels, even["IDUE opt2"], even["OUE"], strict=True) if opt2 > 0.999 * oue]
+    same = f" from {equal[0]:g} nats on" if equal else " at no level"
     plain = _projective(EVEN, 2.0)
     return (
         Finding(
@@ -155,8 +157,8 @@ def _findings(
             f"{even['IDUE opt2'][one] / even['IDUE'][one] - 1:.0%} more at 1 nat and "
             f"{even['IDUE opt2'][-1] / even['IDUE'][-1] - 1:.0%} more at {levels[-1]:g} nats. Over all levels and both "
             f"distributions, even the better of the two has up to {better:.0%} more error than opt0",
-            "opt1 is near-optimal only at small levels, and opt2 is mostly the same as OUE. "
-            "Opt0 can be solved in its convex form, so neither is needed",
+            f"opt1 is near-optimal only at small levels, and opt2 has the error of OUE{same}. Opt0 can be solved in "
+            "its convex form, so neither is needed",
         ),
         Finding(
             "the power law has exponent 2, scaled and rounded to 1 .. 100",

@@ -96,12 +96,12 @@ def one_step(setting: Setting) -> ExperimentResult:
             f"distances with {crowds[-1]:,} people: posterior mode (map) {far['lip map'][-1]:.3f}, LIP unbiased and "
             f"projected {far['lip projection'][-1]:.3f}, LDP with empirical Bayes {bayes[-1]:.3f}, which is better "
             "than MMSE " + (f"from {better[0]:,} people on" if better else "nowhere"),
-            "halftruth warns where the reports contradict the prior, and names the method to take instead",
+            "if the reports contradict the prior, halftruth warns, and its default is then the posterior mode",
         ),
     )
     verdict = (
         f"Do not rely on a prior that may be wrong. If it is wrong for {wrong:.0%} of the people, the distance of MMSE "
-        f"from the truth stays {mmse[-1]:.2f} for any number of people, while that of LDP at the same eps is "
+        f"from the truth stays near {mmse[-1]:.2f} for any number of people, while that of LDP at the same eps is "
         f"{bayes[-1]:.2f} with {crowds[-1]:,} people."
     )
     return ExperimentResult((panel,), findings, verdict)

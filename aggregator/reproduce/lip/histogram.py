@@ -165,8 +165,8 @@ def _findings(
                 f"({name} prior)"
                 for name, prior in LAWS.items()
             ),
-            "one person's report reveals little about 20 values at 1 nat, under any notion; LIP has an advantage over "
-            "LDP from 2 nats on",
+            "one person's report reveals little about 20 values at 1 nat, under any notion; the advantage of LIP over "
+            "LDP is small at 1 nat and larger at larger levels",
         ),
         Finding(
             "OUE's error is n 4 e^eps / (e^eps - 1)^2",

@@ -2,8 +2,9 @@
 
 The long version of the paper also requires a small E|X - Y| (eq. 22), so that a report is meaningful to a reader
 without a prior. It states that the published channel minimises E|X - Y| together with the squared error (Proposition
-3), and that a report is then distributed as the answer. Both statements are true exactly where the channel is valid
-(MATH 2.14).
+3). This is true wherever the channel is valid. It also states that a report is distributed as the answer. This is true
+of the published channel for every prior, but not of the valid optimum where the published channel is not valid (MATH
+2.14).
 """
 
 from __future__ import annotations
@@ -103,13 +104,15 @@ def report_error(setting: Setting) -> ExperimentResult:
             f"where the channel is valid, P(Y = 1) differs from P1 by at most {apart:.0e}. Elsewhere the valid optimum "
             "reports a yes with probability 1/(e^eps + 1) for every P1, with a difference of at most "
             f"{shifted:.0e}: with probability {_yes(one, skewed):.3f} at 1 nat and P1 = 0.1",
-            "a valid channel must report a rare yes at least with this probability, or a yes would reveal too much; so "
-            "counts of reports are not estimates of counts of answers, and halftruth never shows them as estimates",
+            "a report may raise the probability of a rare yes at most by the factor e^eps, so reports of yes also come "
+            "from people whose answer is no, and the valid optimum has more reports of yes than there are such "
+            "answers. Counts of reports are not estimates of counts of answers, and halftruth never shows them as "
+            "estimates",
         ),
     )  # fmt: skip
     verdict = (
-        "Exactly where the published channel is valid, it has both the least squared and the least absolute error, and "
-        "its reports have the distribution of the answers. It is not valid at 1 nat and P1 = 0.1: there the valid "
-        f"optimum reports a yes with probability {_yes(one, skewed):.0%}."
+        "Where the published channel is valid, it has both the least squared and the least absolute error, and its "
+        "reports have the distribution of the answers. It is not valid at 1 nat and P1 = 0.1: there the valid optimum "
+        f"reports a yes with probability {_yes(one, skewed):.0%}."
     )
     return ExperimentResult(tuple(panels), findings, verdict)

@@ -105,8 +105,8 @@ def _mixture(distribution: Floats, f: Floats, level: float) -> tuple[Floats, Flo
 
 
 def _filled(gains: Floats, distribution: Floats, b: float) -> Floats:
-    """Return for each row of ``gains``, (r, k), the lifts with the largest gain, (r, k), by the greedy rule for a
-    knapsack. The lifts are between 1 / b and b, and have the mean one."""
+    """Return the lifts with the largest gain for the rows of ``gains``, (r, k), by the greedy rule for a knapsack: each
+    different result once, at most (r, k). The lifts are between 1 / b and b, and their mean under the prior is one."""
     order = np.argsort(-gains / distribution, axis=1, kind="stable")
     costs = distribution[order] * (b - 1 / b)
     before = np.cumsum(costs, axis=1) - costs

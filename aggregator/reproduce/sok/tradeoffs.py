@@ -72,8 +72,8 @@ def utility(setting: Setting) -> ExperimentResult:
     verdict = (
         "Average-case protection reduces the error little and bounds no single output. At "
         f"{half.leak:.2f} nats of mutual information, a person's error is {half.error:.3f} with the channel made for "
-        f"this notion, and {_between(found['LIP, best'], half.leak):.3f} with LIP. In the worst case this channel has "
-        f"{_or_none(levels.ldp(levels.structure_of(half.channel, MOST_STEPS)).nats)} nats of LDP."
+        f"this notion, and {_between(found['LIP, best'], half.leak):.3f} with LIP. The LDP level of the first "
+        f"channel is {_or_none(levels.ldp(levels.structure_of(half.channel, MOST_STEPS)).nats)} nats."
     )
     return ExperimentResult(panels, _findings(found, half, alone), verdict)
 
@@ -103,12 +103,12 @@ def _findings(found: dict[str, list[_Point]], half: _Point, alone: float) -> tup
         ),
         Finding(
             "point-wise protection demands higher overheads in processing and storage",
-            "an output takes "
+            "an output takes at most "
             + ", ".join(
                 f"{max(row.channel.output_bits for row in rows)} bits ({name})" for name, rows in found.items()
             ),
-            "this is not so for today's channels: only the convex program of the average-case channel is expensive, "
-            "and the author solves it once",
+            "outputs are a few bits under each notion. Only the convex program of the average-case channel is "
+            "expensive, and the author solves it once",
         ),
         Finding(
             "mutual information allows no closed-form mechanism (Def. 5)",
