@@ -1,7 +1,7 @@
 """``python -m edge_sdk``: the device's command line, for cron jobs and daemons.
 
-The output is for a person or, with ``--json``, for a script. An error is printed as one line on stderr and never
-repeats a value.
+The output is for a person or, with ``--json``, for a script. An error is one line on stderr, after the usage if the
+arguments are wrong. It never repeats a person's answer.
 
 cli/arguments parses the arguments, cli/joining, cli/commands and cli/upkeep implement the commands, and cli/output
 formats their results.
@@ -152,7 +152,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         made.add_argument("id", metavar="ID", help="the campaign's id, or the beginning of it")
         return made
 
-    join = command("join", joining.join, "verify and audit a signed campaign, and show its terms")
+    join = command("join", joining.join, "verify, audit and store a signed campaign, and show its terms")
     join.add_argument("campaign", metavar="FILE|LINK", help="a signed campaign, or a link to one, in quotes")
     join.add_argument("--yes", action="store_true", help="follow a link without confirmation")
     join.add_argument("--address", metavar="URL", help="address of the study; used if the signed campaign names none")
@@ -222,7 +222,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         type=Path,
         metavar="CSV",
         help="with --choose-class or --choose-prior: the counts of your earlier answers, by which the device chooses, "
-        "in the same form. They are not sent. [default: your answers to the same question on this device]",
+        "in the same form. They are not sent. [default: your answers on this device to all campaigns with the same "
+        "possible answers]",
     )
     consent.add_argument(
         "--level",
@@ -334,7 +335,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     forget = command(
         "forget",
         commands.forget,
-        "delete a campaign, or all: answers, waiting envelopes and consent; spending stays counted",
+        "delete a campaign, or all: answers, waiting envelopes and consent; spending stays counted, and the rest of "
+        "the reserve is released",
     )
     forget.add_argument("id", metavar="ID", nargs="?", help="the campaign's id, or the beginning of it [default: all]")
     enrolment = campaign(
@@ -348,14 +350,16 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         "level; see docs/GLOSSARY.md)",
     )
     budget.add_argument("--lifetime", type=nats, metavar="NATS", help="cap for all answers of this device")
-    budget.add_argument("--per-campaign", type=nats, metavar="NATS", help="cap for one campaign")
+    budget.add_argument("--per-campaign", type=nats, metavar="NATS", help="cap for each campaign")
     budget.add_argument("--window", nargs=2, metavar=("SECONDS", "NATS"), help="cap for any interval of SECONDS")
     command(
         "adopt",
         upkeep.adopt,
         "continue with a store that was restored, copied or damaged; all joined campaigns are forgotten",
     )
-    clocked = command("clock", upkeep.clock, "show the latest time recorded in each campaign")
+    clocked = command(
+        "clock", upkeep.clock, "show the time that each campaign treats as past; a unit does not answer before it"
+    )
     clocked.add_argument(
         "--set",
         action="store_true",

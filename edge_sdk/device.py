@@ -73,8 +73,8 @@ class Device(Membership, Disclosures):
             The open device; use it in a ``with`` statement, or close it.
         Raises:
             KeyRefused: one of the keys must not be trusted.
-            StoreRestored: the store is an old state or a copy, so it lacks later spending. ``adopt`` continues with the
-                store.
+            StoreRestored: the store is an old state or a copy, or a part of it is missing, so it may lack later
+                spending. ``adopt`` continues with the store.
             StoreDamaged: the database is damaged. ``adopt`` continues without the database.
             StoreError: the store cannot be opened.
         """
@@ -103,8 +103,8 @@ class Device(Membership, Disclosures):
 
         All campaigns are forgotten: answers, history, memo, queue and consents. Everything reserved counts as spent; if
         the store and its checkpoint differ, the larger sum of spent and reserved counts. The caps stay. The keys stay
-        too, unless the secret was lost with another machine. Spending that cannot be attributed to a campaign counts in
-        every campaign.
+        too, unless the secret is missing or this machine cannot read it. Spending that cannot be attributed to a
+        campaign counts in every campaign.
 
         A damaged database is moved to ``quarantine-1`` (or the next free number) until a campaign is forgotten. Its
         record of used slots is lost, and the study refuses a report for a slot that it has seen. No other process may
@@ -134,7 +134,8 @@ class Device(Membership, Disclosures):
         """Lower the owner's caps. Of two caps of the same kind, the lower one applies.
 
         The first lifetime cap replaces the default of 8 nats, even if it is higher. A cap below the amount already
-        spent or reserved takes effect at once: answers are refused until a campaign is forgotten.
+        spent or reserved takes effect at once: answers are refused until forgetting has released enough reserve. What
+        is spent is never released.
 
         Args:
             policy: the new caps, in nats; rounded down to nanonats.
@@ -188,7 +189,8 @@ class Device(Membership, Disclosures):
             BudgetRefused: the owner lowered a cap below the amount spent or reserved; this does not depend on the
                 value.
             OutboxFull: the queue is full; this does not depend on the value.
-            StoreError: nothing was charged or sent.
+            StoreRestored: this store is an old copy. The answer was charged and queued in it nevertheless.
+            StoreError: for any other reason, nothing was charged or queued.
             ValueError: no period has this slot.
         """
         return give(self.records, campaign_id, value, slot, self._now(), self._urandom, collects=False)
@@ -246,16 +248,17 @@ class Device(Membership, Disclosures):
     def forget(self, campaign_id: bytes | None = None) -> None:
         """Delete one or all campaigns: answers, history, memo, queue and consent, and their bytes in the store's files.
 
-        Spending stays counted, as if all answers had been different, and the rest of the reserve is released. So the
-        remaining budget depends on the number of answers, not on the answers themselves. Used slots stay used, so
-        joining again neither refills a budget nor answers a period twice. If a campaign with transcripts had an answer,
-        it cannot be answered again, since its transcript is deleted too. A declared prior is kept.
+        Spending stays counted, as if a different value had filled each used slot, and the rest of the reserve is
+        released. So the remaining budget depends on the number of used slots, not on the answers. Used slots stay used:
+        after joining again, none of them can be filled a second time. If a campaign with transcripts had an answer, it
+        cannot be answered again, since its transcript is deleted too. A declared prior is kept.
 
         Args:
             campaign_id: id of one joined campaign, 16 bytes; None for all of them.
         Raises:
             UnknownCampaign: this device never joined it.
-            StoreError: the rows are deleted, but their old bytes could not be erased yet.
+            StoreError: nothing was deleted; or the rows are deleted, but their old bytes could not be erased yet. The
+                text says which.
         """
         records, now = self.records, self._now()
         with self._store.transaction():
@@ -276,7 +279,8 @@ class Device(Membership, Disclosures):
 
         A device treats the time of a consent and the start of its latest answer's period as past, and a unit does not
         answer until the clock shows a later time. This method lowers these two times only: spending and used slots
-        stay. For window caps, the cost of answers with later dates is added to the worst case from now on.
+        stay. It is refused if, from now on, the worst case of all campaigns and the cost of answers with later dates
+        together exceed a window cap.
 
         Returns:
             Ids of the campaigns whose recorded time was later. A transcript still continues only after its latest

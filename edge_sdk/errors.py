@@ -52,7 +52,10 @@ class StoreClosed(StoreError):
 
 
 class StoreRestored(StoreError):
-    """The store is an old state or a copy, so later spending is missing. ``Device.adopt`` continues with the store."""
+    """The store is an old state or a copy, or a part of it is missing, so it may lack later spending.
+
+    ``Device.adopt`` continues with the store.
+    """
 
 
 class StoreDamaged(StoreError):

@@ -3,8 +3,8 @@
 A graphical app needs data, for example to draw a map; the command line needs sentences. This module only reads and
 makes no decisions.
 
-campaigns/terms contains the terms in English, transport/waiting lists waiting envelopes, and disclosure/envelopes
-explains their bytes.
+campaigns/terms contains the terms, transport/waiting lists waiting envelopes, and disclosure/envelopes explains their
+bytes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Turn a value into a charge, an output and a report.
 
-An answer is given in one transaction. Charge, draw, memo, signature, queued envelope and prior are on the disk together
-before the report is returned. So a crash may lose one report, but no report leaves the device uncharged. An answer may
+An answer is given in one transaction. Charge, used slot, drawn output and queued envelope are on the disk together
+before the report is returned. So a crash may lose one answer, but no report leaves the device uncharged. An answer may
 also be collected: it is drawn and charged, and waits in the store until a bundle signs several outputs at once.
 
 The level protects the values of a person. It does not protect the fact that an answer changed: an unchanged answer

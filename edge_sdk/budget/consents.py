@@ -98,8 +98,13 @@ class Consents:
         )
 
     def worst_case(self, number: int, answers: int) -> tuple[int, int]:
-        """Return (time of the latest answer, nanonats that ``answers`` answers cost if all differ); (0, 0) without a
-        consent."""
+        """Return (time of the latest answer, nanonats that the answers and the random choice cost at most).
+
+        Args:
+            answers: number of answers; each is counted as a fresh output, up to the maximum number of draws.
+        Returns:
+            (0, 0) without a consent.
+        """
         row = self.store.row("SELECT latest, choice, cost, draws FROM consent WHERE campaign = ?", number)
         if row is None:
             return 0, 0

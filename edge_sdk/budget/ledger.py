@@ -6,7 +6,8 @@ Entries are only added, and the amounts of the budget are sums of entries.
     spent     = sum of charge + sum of carry
 
 Forgetting, and adoption (rollback/recovery), are the exceptions. The times of a campaign's charges show when an answer
-changed. So its charges are replaced by one ``carry`` entry, with the cost that its answers have if all of them differ.
+changed. So both replace its charges by one ``carry`` entry. When a campaign is forgotten, this entry has the cost that
+its answers have if all of them differ; at an adoption, everything that the campaign had reserved.
 
 The module policy decides about spending, and rollback/checkpointing detects an old copy of the ledger.
 """
@@ -45,7 +46,11 @@ class LedgerEntry:
 
 
 class Ledger:
-    """The ledger of one store. ``number`` is the store's number of a campaign, or None for all campaigns."""
+    """The ledger of one store.
+
+    ``number`` is the store's number of a campaign, or None for all campaigns. The sums of one campaign include the
+    spending that cannot be attributed to a campaign.
+    """
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -83,24 +88,27 @@ class Ledger:
         return total or 0, here or 0
 
     def carried(self) -> list[tuple[int, int]]:
-        """Return (time, nanonats) of the carry entries of forgotten campaigns."""
+        """Return (time, nanonats) of the carry entries: of forgotten campaigns, and of unattributed spending."""
         return [
             (time, nanonats)
             for time, nanonats in self.store.rows("SELECT time, nanonats FROM ledger WHERE kind = ?", EntryKind.CARRY)
         ]
 
     def forgotten(self) -> dict[int, int]:
-        """Return an upper bound of the nanonats that each forgotten campaign has spent, by its number."""
+        """Return an upper bound of the nanonats that each forgotten campaign has spent, by its number, and the
+        unattributed spending."""
         query = "SELECT campaign, sum(nanonats) FROM ledger WHERE kind = ? GROUP BY campaign"
         return {int(number): int(spent) for number, spent in self.store.rows(query, EntryKind.CARRY)}
 
     def fold(self, number: int, time: int, worst_case: int) -> None:
-        """Replace a campaign's charges by one carry entry and release its reserve; part of the caller's transaction.
+        """Replace a campaign's charges by one carry entry, and release the rest of its reserve; part of the caller's
+        transaction.
 
         Args:
             time: the time of the latest answer, or a later time.
-            worst_case: nanonats that the answers would have cost if all values had been different. At least this much
-                is carried, so that the remaining budget does not reveal the number of different values.
+            worst_case: nanonats that the answers would have cost if a different value had filled each used slot. At
+                least this much is carried, so that the remaining budget does not reveal the number of different
+                values.
         """
         charged = self._sum("SELECT sum(nanonats) FROM ledger WHERE kind = 2", number)
         carried = max(charged, worst_case)

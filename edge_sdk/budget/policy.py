@@ -3,7 +3,7 @@
 The decision depends on a campaign's worst case, never on its actual cost. The whole worst case is committed when the
 person consents, so whether a device answers later cannot depend on its earlier answers.
 
-    committed = reserved at consents - released by forgetting = spent + still reserved
+    committed = reserved - released by forgetting = spent + still reserved
 
 The functions are pure and take integers in nanonats. The modules caps, consents and ledger store the amounts.
 """
@@ -158,11 +158,11 @@ def require_room(
 ) -> None:
     """Refuse a campaign if its ``commitment``, added to the ``existing`` commitments, exceeds a cap.
 
-    A draw is never made before its consent (see ``Device.answer``). So spending that happened more than one window
+    A draw is never made before its consent (see ``Device.answer``). So spending that lies a window's length or more
     before the consent shares no window with a draw.
 
     Args:
-        carried: (time, nanonats spent) of forgotten campaigns.
+        carried: (time, nanonats) of the carry entries.
     Raises:
         BudgetRefused
     """
@@ -170,9 +170,10 @@ def require_room(
         wanted = commitment.worst_within(cap.seconds) if cap.kind == WINDOW else commitment.worst_case
         left = cap.nanonats - _counted(cap, existing, carried, now)
         if wanted > left:
+            # Under a campaign's own cap, forgetting releases nothing: the campaign has no reserve before its consent.
+            advice = "" if cap.kind == PER_CAMPAIGN else ": forget a campaign to release its reserve"
             raise BudgetRefused(
-                f"the campaign may cost {exact.in_nats(wanted)} at worst, but {_left_of(cap, left)}: forget a "
-                "campaign, or refuse this one"
+                f"the campaign may cost up to {exact.in_nats(wanted)}, but {_left_of(cap, left)}{advice}"
             )
 
 
@@ -182,7 +183,7 @@ def require_windows(
     """Refuse the current time if the cap of a window may be exceeded from ``now`` on.
 
     Args:
-        carried: (time, nanonats spent) of forgotten campaigns.
+        carried: (time, nanonats) of the carry entries.
         ahead: nanonats that answers with dates after ``now`` may have cost.
     Raises:
         BudgetRefused

@@ -39,7 +39,8 @@ class Agreements(Session):
         prior: Mapping[str, int] | None = None,
         level: float | None = None,
     ) -> None:
-        """Record the person's consent: reserve the campaign's worst case and, in an open campaign, queue the enrolment.
+        """Record the person's consent: reserve the campaign's worst case, and queue the enrolment, if the campaign is
+        open or the person has a code.
 
         Calling it again changes nothing.
 
@@ -82,7 +83,7 @@ class Agreements(Session):
             campaign_id: id of a joined campaign with classes, 16 bytes.
             level: nats that the choice may reveal.
             history: counts of the person's values, which never leave the device; None for this device's answers to
-                campaigns with the same question.
+                all campaigns with the same possible answers, unless its view coarsens them.
         Returns:
             The class.
         Raises:

@@ -49,6 +49,6 @@ def require_author(link: Link, author: bytes) -> None:
     require_public(author)
     if fingerprint(author) != link.fingerprint:
         raise InvitationRefused(
-            f"{link.host} sent another author's key than the link names ({fingerprint_text(fingerprint(author))}): do "
-            "not join, because the link or the study is not the organisation's"
+            f"{link.host} sent the key {fingerprint_text(fingerprint(author))}, but the link names another author's "
+            "key: do not join, because the link or the study is not the organisation's"
         )

@@ -146,7 +146,7 @@ class Campaigns:
         self.store.execute("INSERT OR REPLACE INTO closing VALUES (?, ?)", number, closes)
 
     def require_open(self, joined: Joined, now: int) -> None:
-        """Refuse a campaign that is over, or that its author has closed early.
+        """Refuse a campaign that is over, either by its schedule or by its author's early closing.
 
         Raises:
             OutsideSchedule, ClosedEarly
@@ -178,10 +178,10 @@ def require_id(campaign_id: object) -> bytes:
 
 
 def require_not_closed(joined: Joined, closes: int | None, now: int) -> None:
-    """Refuse a campaign that its author has closed early.
+    """Refuse a campaign from the time of its early closing on.
 
     Args:
-        closes: the time of its early closing, UTC seconds; None if its author has not closed it.
+        closes: this time, UTC seconds; None if its author has not closed it.
         now: UTC seconds.
     Raises:
         ClosedEarly

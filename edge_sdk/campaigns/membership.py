@@ -240,7 +240,8 @@ class Membership(Trust, Agreements):
         known = self.records.campaigns.addresses(number)
         if known and known != (given,):
             raise AddressRefused(
-                f"reports in this campaign are already sent to {known[0]}: leave the other address out, or set it first"
+                f"reports in this campaign go to {known[0]}: leave the other address out, or set it first with the "
+                "command 'address ID URL'"
             )
         if not known:
             self.records.campaigns.set_address(number, given)

@@ -1,8 +1,8 @@
 """Continue with the study's next campaign, if the unit's owner permitted it beforehand.
 
-The owner agreed to one campaign. The permission to follow covers a later campaign of the same author under three
-conditions. The fields in ``SAME`` are equal (they include the promise), and so are the map and the weight of each view.
-It closes later. It costs no more, both for one answer and in the worst case. So only the title, the languages, the
+The owner agreed to one campaign. The permission to follow covers another campaign of the same author under three
+conditions. Its fields in ``SAME``, which include the promise, and the map and the weight of each view are equal. It
+closes later. It costs no more, both for one answer and in the worst case. So only the title, the languages, the
 schedule, the minimum number of devices and the mechanism with its channels may differ. Any other campaign needs the
 owner's consent. The caps do not change.
 
@@ -91,7 +91,8 @@ def follow(device: Device, campaign_id: bytes, now: float, opener: Opener | None
 
 
 def _successor_at(url: str, device: Device, before: Joined, now: float, opener: Opener | None) -> bytes | None:
-    """Return the signed bytes of the first campaign at an address that continues ``before``; None if no campaign does.
+    """Return the signed bytes of the first campaign at an address that continues ``before`` and has no consent yet;
+    None if there is none.
 
     Raises:
         NoResponse: the address gave no valid response.
@@ -100,7 +101,9 @@ def _successor_at(url: str, device: Device, before: Joined, now: float, opener: 
     from edge_sdk.transport import download
 
     for offer in download.fetch_offers(url, opener):
-        if offer.closes <= now or offer.campaign_id in device.campaigns:
+        # A campaign that was joined without consent is tried again: its consent may have been refused before.
+        agreed = offer.campaign_id in device.campaigns and device.consented(offer.campaign_id)
+        if offer.closes <= now or agreed:
             continue
         data = download.fetch_campaign(url, offer.campaign_id, opener)
         try:

@@ -26,7 +26,7 @@ class Disclosures(Session):
             value: the answer that the person considers; None for the answer that would reveal most. For a form before
                 consent, ``value`` must be None, and the preview is for the questions whose report reveals most.
         Returns:
-            The lengths in bytes, and bounds on the disclosure, rounded up.
+            The lengths in bytes, the cost, and bounds on the disclosure.
         Raises:
             NotInDomain: the value is not an answer to the campaign's question.
             ConsentMissing: a value is given for a form that the person has not agreed to.

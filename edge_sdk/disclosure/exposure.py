@@ -11,8 +11,9 @@ LDP losses of the channels that were used. The matrix is never stored. The level
 worst pair are computed from the channels, exactly if that is cheap, and otherwise as an upper bound.
 
 A pair (x, x') compares a person who always answers x with a person who always answers x'. If a person changes answers
-and campaigns protect different values, the bound is larger: the sum of the worst pairs of the draws (MATH 10.2). Caps
-are compared with this sum. In addition, repeated outputs show that an answer did not change.
+and campaigns protect different values, the bound is larger: the sum of the worst pairs of the draws (MATH 10.2). The
+charges of the draws are at least this sum, except for transcripts and for infinite levels. In addition, repeated
+outputs show that an answer did not change.
 
 The module posterior computes the posterior after one report. All results are secret and never leave the device.
 """
@@ -118,8 +119,8 @@ class Exposure:
         domain: the domain of these values.
         dither: secret bytes that round the person's numbers and choose items, in the campaign in question.
         campaigns: the disclosure by the reports of each campaign.
-        forgotten_nanonats: the charges of forgotten campaigns. Their values are deleted, so the other numbers do not
-            include them.
+        forgotten_nanonats: an upper bound of the charges of forgotten campaigns, whatever they asked, and the
+            unattributed spending. Their values are deleted, so the other numbers do not include them.
         map: the coarsening of this device's view, in the campaign in question.
     """
 

@@ -37,14 +37,15 @@ class Posterior:
 
 
 def posterior_of(channel: Channel, level: int | None, counts: Mapping[int, int], x: int | None = None) -> Posterior:
-    """Return the prior and an upper bound of the posterior of value ``x``, or of the worst value.
+    """Return the prior of value ``x`` and an upper bound of its posterior; without ``x``, the highest prior and the
+    highest posterior of any value.
 
         P(x|y) = P(x) Q(y|x) / sum over x' of P(x') Q(y|x'),  the largest over y
 
     Args:
         level: the channel's LDP level in nanonats; None if it is infinite.
         counts: number of reports of each value so far.
-        x: an input; None for the worst input.
+        x: an input; None for all inputs. The highest prior and the highest posterior may be of different inputs.
     """
     weights = prior_of_counts(channel.inputs, counts)
     total = sum(weights)

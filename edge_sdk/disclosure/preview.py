@@ -179,7 +179,7 @@ def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> Campaign
     """Return the exposure by one campaign's draws.
 
     Args:
-        carried: nanonats charged for draws before the campaign was forgotten and joined again.
+        carried: an upper bound of the nanonats charged for draws before the campaign was forgotten and joined again.
     """
     joined, number = records.member(campaign_id), records.campaigns.number(campaign_id)
     campaign = joined.campaign

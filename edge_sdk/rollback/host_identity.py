@@ -1,8 +1,8 @@
 """Identify the machine that a store is on, and detect copies of the store's files.
 
-A machine is identified by its installation id and its board's serial number, and a file by its inode number and the
-inode's generation. Both identifiers are stored only as hashes keyed with the device's secret, so they do not identify
-the machine to others. A missing identifier is left out and reported, never guessed.
+A machine is identified by its installation id and its board's serial number, and a file by its inode number and,
+except for the database, the inode's generation. Both identifiers are stored only as hashes keyed with the device's
+secret, so they do not identify the machine to others. A missing identifier is left out and reported, never guessed.
 
 The module store_identity refuses a store that was moved or copied.
 """

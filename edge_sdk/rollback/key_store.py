@@ -94,8 +94,8 @@ def require_later(checkpoint: Checkpoint, kept: Checkpoint | None, where: str, e
         return
     if kept.store == checkpoint.store and not checkpoint.follows(kept):
         raise StoreRestored(
-            f"this store is older than its checkpoint in {where}: put the latest state back; or adopt the store, "
-            "and the amount reserved counts as spent"
+            f"this store is older than its checkpoint in {where}, or has diverged from it: put the latest state back; "
+            "or adopt the store, and the amount reserved counts as spent"
         )
     if kept.store != checkpoint.store and kept.sequence and not erase_earlier:
         raise StoreRestored(

@@ -156,9 +156,10 @@ def _secret_left(key_store: KeyStore, folder: Path, written: bytes | None) -> by
 
 
 def _set_aside(folder: Path, given: KeyStore | None) -> None:
-    """Write the larger committed amount into the key store's checkpoint, as spent, then move the damaged database away.
+    """Write the largest committed amount of all readable checkpoints into the key store's checkpoint, as spent, then
+    move the damaged database away.
 
-    The checkpoint in the database counts if it can be read.
+    The checkpoint in the database is one of them if it can be read.
 
     Raises:
         StoreError: the amount spent cannot be read anywhere; nothing was moved.

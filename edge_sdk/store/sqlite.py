@@ -41,7 +41,7 @@ WAIT_SECONDS = 10
 PAGE_BYTES = 1024
 CHECKPOINT_PAGES = 256
 QUICK_PAGES = 512
-"""A database with more pages is checked by doctor only, and not whenever it is opened."""
+"""A database with more pages is not checked whenever it is opened, but only by ``doctor`` and ``adopt``."""
 UNATTRIBUTED = 0
 """Pseudo-campaign for spending that cannot be attributed to a campaign: see ``adopt``."""
 QUARANTINE = "quarantine-"

@@ -20,7 +20,7 @@ from typing import TypeAlias
 from edge_sdk.transport.address import Address
 
 TIMEOUT_SECONDS = 30
-"""Limit in seconds of a connection attempt, and of the exchange after it (SPEC 9.1)."""
+"""Limit in seconds of a connection attempt, and of the whole exchange with this attempt (SPEC 9.1)."""
 
 Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
 """A function that makes the connection of one exchange; an app may trust one certificate only, or use a proxy."""

@@ -37,7 +37,7 @@ class Outbox(UploadQueue):
         self._urandom = urandom
 
     def export(self, path: str | os.PathLike[str], campaign_id: CampaignId | None = None) -> int:
-        """Write a campaign's waiting envelopes to a new file, and remove them from the queue.
+        """Write a campaign's waiting envelopes to a new file, and remove them from the queue, with the campaign's code.
 
         Args:
             path: the new file.
@@ -87,8 +87,8 @@ class Outbox(UploadQueue):
         """Upload the envelopes that are due, each campaign to its own study; remove acknowledged envelopes from the
         queue.
 
-        A campaign's addresses are tried in order until all its envelopes are accepted. A call before the time of the
-        next attempt sends nothing.
+        A campaign's addresses are tried in order until all its envelopes are accepted. A campaign whose next attempt is
+        not due yet sends nothing.
 
         Args:
             url: send only envelopes for this address; the result lists the others. None sends all.

@@ -209,10 +209,10 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
         ConfigurationRefused: the source has a scale, but the question asks for no number; or the question does not
             allow ``instead``.
     """
-    from protocol.domain import Line
+    from protocol.domain import Dates, Line
 
     asker = "question" if name else "campaign"
-    if source.scale is not None and not isinstance(domain, Line):
+    if source.scale is not None and (not isinstance(domain, Line) or isinstance(domain, Dates)):
         raise ConfigurationRefused(
             f"{_table(name)} scale is for numbers, but this {asker} does not ask for a number: leave it out"
         )

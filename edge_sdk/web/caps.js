@@ -89,15 +89,15 @@ const heldAgainst = (state, kept, { kind, seconds }, agreed) =>
 
 /**
  * Refuse an amount that the cap leaves no room for.
- * @param {Cap} cap @param {bigint} already @param {bigint} wanted @param {string} may begins the message
+ * @param {Cap} cap @param {bigint} held @param {bigint} wanted @param {string} may begins the message
  * @throws {BudgetRefused}
  */
-function requireUnder(cap, already, wanted, may) {
-  const left = cap.nanonats - already;
-  if (wanted > left)
+function requireUnder(cap, held, wanted, may) {
+  const left = cap.nanonats - held;
+  if (left < wanted)
     throw new BudgetRefused(
       `${may} ${natsText(wanted)}, but ${nameOf(cap)} leaves ` +
-        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}: forget a campaign`,
+        `${natsText(left > 0n ? left : 0n)} of ${natsText(cap.nanonats)}${cap.kind === "campaign" ? "" : ": forget a campaign to release its reserve"}`,
     );
 }
 
@@ -117,8 +117,8 @@ export function requireRoom(state, kept, asked, now, choice = 0n) {
     (cap) => heldAgainst(state, kept, cap, agreed) + (cap.kind === "window" ? carriedAfter(state, now - cap.seconds) : choice),
   );
   for (const one of asked)
-    for (const [i, cap] of inForce(state.caps).entries())
-      requireUnder(cap, held[i], cap.kind === "window" ? worstWithin(one, cap.seconds) : worstCase(one), "the campaign may cost up to");
+    for (const [at, cap] of inForce(state.caps).entries())
+      requireUnder(cap, held[at], cap.kind === "window" ? worstWithin(one, cap.seconds) : worstCase(one), "the campaign may cost up to");
 }
 
 /**
@@ -141,11 +141,10 @@ export function requireWindows(state, now, ahead) {
  */
 export function requireKept(state, kept) {
   for (const cap of inForce(state.caps)) {
-    const { nanonats } = cap;
     const held = heldAgainst(state, kept, cap, consented(state));
-    if (held > nanonats)
+    if (held > cap.nanonats)
       throw new BudgetRefused(
-        `${nameOf(cap)} was lowered to ${natsText(nanonats)}, but ${natsText(held)} counts against it: forget a campaign to release its reserve`,
+        `${nameOf(cap)} was lowered to ${natsText(cap.nanonats)}, but ${natsText(held)} counts against it: forget a campaign to release its reserve`,
       );
   }
 }
@@ -158,6 +157,7 @@ export function requireKept(state, kept) {
 export function budget(state) {
   const caps = inForce(state.caps);
   const lifetime = caps.find(({ kind }) => kind === "lifetime")?.nanonats ?? 0n;
-  const [used, all] = [overall(state, spent), overall(state, committed)];
-  return { caps, lifetime, spent: used, reserved: all - used, remaining: lifetime > all ? lifetime - all : 0n };
+  const used = overall(state, spent);
+  const held = overall(state, committed);
+  return { caps, lifetime, spent: used, reserved: held - used, remaining: lifetime > held ? lifetime - held : 0n };
 }

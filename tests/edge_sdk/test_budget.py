@@ -66,6 +66,15 @@ def test_two_campaigns_that_fit_alone_do_not_fit_together(open_device, clock):
     assert not device.consented(second)
 
 
+def test_forgetting_is_advised_only_if_it_may_release_something(open_device, clock):
+    """A campaign that exceeds the lifetime cap may fit after another one is forgotten; under the cap for one campaign,
+    nothing can be released."""
+    with pytest.raises(BudgetRefused, match=r"5 nats: forget a campaign to release its reserve$"):
+        open_device(budget=BudgetPolicy(5)).join(campaign())
+    with pytest.raises(BudgetRefused, match=r"the campaign cap leaves 5 nats of 5 nats$"):
+        open_device(budget=BudgetPolicy(10, per_campaign=5)).join(campaign())
+
+
 def test_caps_are_only_lowered(open_device, clock, place):
     """If two caps are set, the lower one holds in either order, also after restarts."""
     with open_device(place, budget=BudgetPolicy(lifetime=5, per_campaign=3)):

@@ -164,7 +164,7 @@ def test_every_refusal_has_its_exit_code_and_one_line(run, tmp_path):
         (65, "not one of", ("answer", ident, "--", "-SECRETVALUE")),
         (65, "no trusted author", ("join", "dear.campaign", "--trust", "stranger.pub")),
         (65, "public key", ("join", "dear.campaign")),
-        (1, "12 nats at worst", ("join", "dear.campaign", *trust)),
+        (1, "up to 12 nats", ("join", "dear.campaign", *trust)),
         (1, "closed", ("join", "over.campaign", *trust)),
         (65, "empty.campaign: this is not a campaign file", ("join", "empty.campaign", *trust)),
         (65, "analyst.pub: this is not a campaign file", ("join", "analyst.pub")),

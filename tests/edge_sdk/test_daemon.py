@@ -262,7 +262,7 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("old", "new", "code", "says"),
     [
-        ("lifetime = 1000", "lifetime = 2", 1, "may cost 7 nats at worst"),
+        ("lifetime = 1000", "lifetime = 2", 1, "may cost up to 7 nats"),
         ('file = "reading"', 'file = "reading"\n[send]\nurl = "http://study.example"', 1, "use https"),
         ('file = "reading"', f'file = "reading"\n[schedule]\nevery = {PERIOD + 1}', 2, "every must be at most"),
         ('file = "reading"', 'file = "reading"\ninstead = "unknown"', 2, "instead is not an answer"),

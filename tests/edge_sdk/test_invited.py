@@ -98,7 +98,7 @@ def failing(link, study):
     ("spoil", "error", "why"),
     [
         (other_data, InvitationRefused, "other bytes"),
-        (other_key, InvitationRefused, "another author's key than the link names"),
+        (other_key, InvitationRefused, "but the link names another author's key"),
         (short_key, KeyRefused, "32 bytes"),
         (unknown, NoCampaign, "no such campaign"),
         (failing, NoResponse, "responded with status 500"),

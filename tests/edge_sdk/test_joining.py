@@ -224,7 +224,7 @@ def test_a_worst_case_that_does_not_fit_is_refused_with_both_numbers(open_device
     """A device that cannot reserve the worst case does not join; the error states the worst case and the remaining
     budget."""
     device = open_device(lifetime=5.5)
-    with pytest.raises(BudgetRefused, match=r"6 nats at worst, but the lifetime cap leaves 5.5 nats of 5.5 nats"):
+    with pytest.raises(BudgetRefused, match=r"up to 6 nats, but the lifetime cap leaves 5.5 nats of 5.5 nats"):
         device.join(campaign())
     assert device.campaigns == []
 

@@ -11,6 +11,7 @@ import pytest
 
 from aggregator.study import Study
 from edge_sdk.campaigns.succession import SAME, follow, followed
+from edge_sdk.errors import OutboxFull
 from edge_sdk.transport.address import Address
 from edge_sdk.transport.download import NoResponse
 from edge_sdk.unit.config import load
@@ -69,6 +70,21 @@ def test_a_unit_follows_only_a_permitted_successor(open_device, clock):
     assert device.consented(campaign_id(following))
     assert device.addresses(campaign_id(following)) == (URL,)
     assert followed(device._store, first) == campaign_id(following)
+
+
+def test_a_next_campaign_without_room_in_the_queue_is_followed_later(open_device, clock, monkeypatch):
+    """If the queue has no room for the enrolment, the next campaign is joined without consent, and a later attempt
+    agrees to it."""
+    device = open_device()
+    first = agreed(device, campaign(), URL)
+    clock.now = OPENS + 10 * WEEK
+    following = campaign(title="Next", opens=clock.now)
+    with monkeypatch.context() as full:
+        full.setattr("edge_sdk.transport.queue.MOST_ENVELOPES", len(device.outbox))
+        with pytest.raises(OutboxFull):
+            follow(device, first, clock.now, Offering(following))
+    assert follow(device, first, clock.now, Offering(following)) == campaign_id(following)
+    assert device.consented(campaign_id(following))
 
 
 def test_every_address_of_the_study_is_tried(open_device):

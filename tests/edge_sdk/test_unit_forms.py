@@ -18,7 +18,7 @@ from edge_sdk.unit.config import ConfigurationRefused, Source, load
 from edge_sdk.unit.questions import SourcedQuestion, fit
 from edge_sdk.unit.sensor import NOTHING, Reader
 from protocol.campaign import open_campaign
-from protocol.domain import NumberRange
+from protocol.domain import Dates, NumberRange
 from protocol.envelope import Kind, read_batch
 from protocol.report import Report
 from tests.edge_sdk.conftest import AUTHOR, OPENS
@@ -126,6 +126,11 @@ def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
             "[source.vote] is for a question of a form, but this campaign is not a form",
         ),
         (tables(**FILES | {"vote": 'file = "a"\nscale = 2'}), form(), "[source.vote] scale is for numbers"),
+        (
+            PLAIN.replace('file = "reading"', 'file = "reading"\nscale = 2'),
+            load_average(domain=Dates.of("2026-01-01", "2026-01-29", 7)),
+            "[source] scale is for numbers",
+        ),
         (
             tables(**FILES | {"age": 'file = "a"\ninstead = "x"'}),
             form(),
