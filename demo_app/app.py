@@ -357,7 +357,9 @@ class HalftruthApp(App):
         try:
             settings.save(self._folder)
         except OSError as error:
-            self.notify(error)
+            from edge_sdk.errors import StoreError
+
+            self.notify(StoreError(f"the settings were not saved: {error.strerror or error}"))
 
     # Navigation
 

@@ -35,8 +35,16 @@ def use_language(locale: str) -> None:
     words = tomllib.loads((Path(__file__).parent / f"{chosen}.toml").read_text(encoding="utf-8"))
     _current.clear()
     _current.update(texts_in(chosen), language=chosen)
-    for section, texts in words.items():
-        _current[section] = _current.get(section, {}) | texts
+    _add(_current, words)
+
+
+def _add(known: dict[str, Any], more: dict[str, Any]) -> None:
+    """Add texts to ``known``. Both may have texts of one section or group, such as a notice's title and its body."""
+    for key, text in more.items():
+        if isinstance(text, dict) and key in known:
+            _add(known[key], text)
+        else:
+            known[key] = text
 
 
 def spaced(code: str) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from demo_app import texts
+from demo_app.settings import FILE
 from edge_sdk import BudgetPolicy, Device
 from edge_sdk.store.sqlite import DATABASE_FILE
 from protocol.domain import Buckets, Grid, Items, Values
@@ -499,6 +500,17 @@ def test_language_and_look_change_at_once_and_are_kept(number, folder):
         screen.wait("campaigns:page")
         assert "Verlauf" in screen.texts()
         assert screen.call("__import__('demo_app.widgets.look').widgets.look.look.dark")
+
+
+def test_settings_that_cannot_be_saved_are_a_notice(number, folder):
+    """If the settings cannot be written, the choice still applies, and a notice shows the reason."""
+    (folder / f"{FILE}.new").mkdir()
+    with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
+        screen.wait("campaigns:page")
+        tap(screen, "place:settings")
+        tap(screen, "language:1")
+        assert "Verlauf" in screen.texts()
+        assert any("the settings were not saved: Is a directory" in text for text in screen.texts())
 
 
 def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):

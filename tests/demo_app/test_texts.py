@@ -110,6 +110,15 @@ def test_every_used_text_exists() -> None:
     assert len(named) > 20
 
 
+@pytest.mark.parametrize("language", texts.LANGUAGES)
+def test_the_app_finds_the_texts_of_both_packages(language: str) -> None:
+    """``say`` finds every text, also if both packages have texts of one group, such as a notice's title and body."""
+    texts.use_language(language)
+    for key, text in texts_in(language).items():
+        if not isinstance(text, list):
+            assert texts.say(key, **dict.fromkeys(placeholders(text) | {"count"}, 1)), key
+
+
 def test_every_text_is_written_once() -> None:
     """The app has no second wording of a text that a page also shows."""
     for language in texts.LANGUAGES:

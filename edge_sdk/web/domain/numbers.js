@@ -94,7 +94,7 @@ function countOf(low, high, step, places = 0) {
   return requireSize((high - low) / step + 1n);
 }
 
-/** Numbers rounded at random to one of the listed edges. @param {any[]} wire @returns {Line} */
+/** Numbers, each rounded at random to the listed edge below or above it. @param {any[]} wire @returns {Line} */
 export function buckets(wire) {
   const [, places, listed] = array(wire, "a domain of buckets", DomainError, 3);
   const edges = array(listed, "the edges", DomainError).map(scaled);
