@@ -171,8 +171,8 @@ def _enough(steps: BinomialSteps, raw: Floats, se: Floats, z: float, effect: Flo
 
     N = (standard deviation of one report / its largest deviation)^2 * n is the effective number of reports. It is the
     count for a rare binomial, and the number of reports of the block for a block channel. The skewness of the mean is
-    at most 1 / sqrt(N). Edgeworth's first term multiplies a tail by about exp(z^3 skewness / 6), which is below 4/3 if
-    N >= z^6 / 3.
+    at most 1 / sqrt(N). Edgeworth's first term multiplies a tail by about exp(z^3 skewness / 6), which is at most 1.34
+    if N >= z^6 / 3.
     """
     furthest = np.maximum(steps.base + steps.heights.sum(axis=0) - raw, raw - steps.base)
     reports = steps.reports if effect is None else steps.reports / effect

@@ -178,7 +178,7 @@ def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, report
 def _settled(fit: likelihood.Fit, warnings: list[str]) -> Floats:
     if not fit.settled:
         warnings.append(
-            f"the maximum-likelihood search stopped after {fit.steps:,} steps, within {fit.gap:.3g} nats of the best "
-            "log-likelihood"
+            f"the search for the most likely shares stopped after {fit.steps:,} steps, so the shares are approximate: "
+            f"their log-likelihood is at most {fit.gap:.3g} below the maximum"
         )
     return fit.share

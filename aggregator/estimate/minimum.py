@@ -18,7 +18,8 @@ class NotEnough(NotYet):
 
 
 def devices_of(*tallies: Tally) -> int:
-    """Return a lower bound on the number of devices behind some tallies; exact if each device has one report.
+    """Return the number of devices behind some tallies; for a class whose devices have several reports each, a lower
+    bound on this number.
 
     Args:
         tallies: tallies of different devices, such as those of different views.

@@ -241,7 +241,7 @@ def ordered(
     Raises:
         NotOrdered: the p of a quantile is not between 0 and 1, the values have no order, the reports do not support
             ranges, or a range has no value.
-        NotInDomain: an end of a range lies outside the campaign's range.
+        NotInDomain: an end of a range lies outside the campaign's range, and the campaign does not clamp.
         NotANumber: the mean of values that are not numbers was requested.
         NotEnough, MethodRefused, NotInvertible, MarginRefused
     """

@@ -164,7 +164,7 @@ def _levels(audit: Audit) -> list[tuple[str, str]]:
     worst = f"{exact.in_nats(campaign.worst_case)} over the whole campaign: a device draws at most {most}"
     if draws > 1 and not certificate.adds:
         worst += ", one for each different answer of a person"
-    reserved = "The device reserves this when the person consents."
+    reserved = "When the person consents, the device reserves at most this."
     if isinstance(campaign.notion, OwnPrior):
         reserved = "Each device reserves the worst case of its own channel, which may be higher."
     rows.append(("worst case", f"{worst}. {reserved}"))

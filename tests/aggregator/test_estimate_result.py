@@ -248,7 +248,7 @@ def test_a_search_that_did_not_converge_warns(monkeypatch, rng):
     monkeypatch.setattr(likelihood.em, "__kwdefaults__", {"steps": 2})
     asked = unsigned_campaign(hadamard(200, NANONATS))
     found = estimate(asked, tally(rng, asked.channel, np.full(200, 1 / 200), 5000), method="em")
-    assert "maximum-likelihood search stopped" in found.warnings[0]
+    assert "search for the most likely shares stopped" in found.warnings[0]
 
 
 def test_only_identified_values_have_intervals():
