@@ -169,15 +169,17 @@ def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> Leve
     for name in found[0].levels:
         if name not in missing:
             worst = max(places, key=lambda place: _height(found[place].levels[name]))
-            level = found[worst].levels[name]
-            x, other = (None if at is None else at + inputs[worst] for at in (level.x, level.other))
-            levels[name] = replace(level, x=x, other=other, y=None if level.y is None else level.y + outputs[worst])
+            levels[name] = _shifted(found[worst].levels[name], inputs[worst], outputs[worst])
     curve = tuple(
         DeltaRow(rows[0].epsilon, _worst([row.ldp for row in rows], inputs), _worst([row.lip for row in rows], inputs))
         for rows in zip(*(one.curve for one in found), strict=True)
     )
     posteriors = [one.posterior for one in found if one.posterior is not None]
-    distinctions = [one.distinction for one in found if one.distinction is not None]
+    distinctions = [
+        replace(one.distinction, level=_shifted(one.distinction.level, first, start))
+        for one, first, start in zip(found, inputs, outputs, strict=False)
+        if one.distinction is not None
+    ]
     return LevelTable(
         levels,
         missing,
@@ -185,6 +187,12 @@ def worst_table(structures: Sequence[Structure], request: LevelsRequest) -> Leve
         max(posteriors, key=lambda pair: pair[1]) if len(posteriors) == len(found) else None,
         max(distinctions, key=lambda one: _height(one.level)) if len(distinctions) == len(found) else None,
     )
+
+
+def _shifted(level: Level, first: int, start: int) -> Level:
+    """Return a channel's level, numbered over all channels: its inputs begin at ``first``, its outputs at ``start``."""
+    x, other = (None if at is None else at + first for at in (level.x, level.other))
+    return replace(level, x=x, other=other, y=None if level.y is None else level.y + start)
 
 
 def _height(level: Level) -> float:

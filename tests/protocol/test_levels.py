@@ -642,6 +642,17 @@ def test_pufferfish_skips_secrets_without_weight() -> None:
         levels.pufferfish(structure_of(GRID["response"]), asked)
 
 
+def test_the_worst_pufferfish_output_is_numbered_over_all_channels() -> None:
+    """The worst case of Pufferfish over several channels has the output that the table's level has."""
+    strong, weak = (structure_of(RandomizedResponse(2, (ONE // part,))) for part in (3, 5))
+    certain = Scenario("certain", ((1, 0), (0, 1)))
+    request = levels.LevelsRequest((1,) * 4, pufferfish=Pufferfish(("a", "b"), ((0, 1),), (certain,)))
+    found = levels.worst_table([strong, weak], request)
+    assert found.distinction is not None
+    assert found.distinction.level == found.levels["pufferfish"]
+    assert found.distinction.level.y in (2, 3)
+
+
 # Relations between the notions (Jiang, Li, Tandon 2020, Prop. 1 and Theorem 1)
 
 
