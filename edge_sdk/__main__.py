@@ -235,7 +235,8 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         command(
             "answer",
             commands.answer,
-            "randomise one answer by the campaign's channel, charge its cost, put the signed report into the outbox",
+            "randomise one answer by the campaign's channel, charge its cost, and put the signed report into the "
+            "outbox",
         )
     )
     answer.add_argument(

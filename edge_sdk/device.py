@@ -75,7 +75,8 @@ class Device(Membership, Disclosures):
             KeyRefused: one of the keys must not be trusted.
             StoreRestored: the store is an old state or a copy, or a part of it is missing, so it may lack later
                 spending. ``adopt`` continues with the store.
-            StoreDamaged: the database is damaged. ``adopt`` continues without the database.
+            StoreDamaged: the database is damaged or missing. ``adopt`` continues without it, if a checkpoint records
+                the spending.
             StoreError: the store cannot be opened.
         """
         trusted = tuple(map(_author_key, trust))

@@ -59,4 +59,5 @@ class StoreRestored(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """The store's database is damaged. ``Device.adopt`` continues without the database."""
+    """The store's database is damaged or missing. ``Device.adopt`` continues without it, if a checkpoint records the
+    spending."""

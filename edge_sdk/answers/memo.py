@@ -1,8 +1,8 @@
 """The memo: the output drawn for each input, and the slot of its latest report.
 
-Each input's output is drawn once per campaign and kept, so averaging repeated reports reveals nothing more. Only in a
-campaign with transcripts is every answer a fresh draw; the row then has the latest output. There is one row per input,
-even if it is given often. Rows contain true answers and must stay secret.
+Each input's output is drawn once per campaign and kept, so averaging repeated reports reveals nothing more. A campaign
+with transcripts is the exception: every answer is a fresh draw, and the row has the latest output. There is one row per
+input, even if it is given often. Rows contain true answers and must stay secret.
 
 disclosure/posterior uses the counts of inputs as a prior.
 """

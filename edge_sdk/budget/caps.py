@@ -39,8 +39,7 @@ class Caps:
     def lower(self, policy: BudgetPolicy) -> None:
         """Store caps; of two caps of the same kind, and of the same length if they are for windows, the lower applies.
 
-        Raises:
-            ValueError: there would be more caps than a device can store.
+        If there are more caps than a device can store, the end of the transaction raises a ValueError.
         """
         for cap in policy.caps():
             self.store.execute(

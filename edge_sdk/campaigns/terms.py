@@ -90,7 +90,8 @@ class Terms:
         period_seconds: length of a period.
         answers_per_period: maximum number of answers of one device in a period.
         enrolment: "open" or "enrolled" (only keys that the study has registered).
-        coded: whether a code admits this device; the issuer of the code could learn which reports are this device's.
+        coded: whether the device has a code that the study has not redeemed yet. The issuer of a code could learn which
+            reports are this device's.
         level: the declared level in nats: the campaign's, the level of the person's class once it is chosen, or a
             personal level once it is declared.
         cost: the cost in nats of one fresh output, for the most expensive view.

@@ -104,8 +104,8 @@ class CampaignExposure:
         return _sum([self.extra, *_losses(self.domain, self.draws, everything, everything)])
 
     def budget(self, x: int) -> int | None:
-        """Return an upper bound of the level between value ``x`` and any other value: the budget of ``x`` if it has
-        one. None if there is no bound."""
+        """Return an upper bound of the level between value ``x`` and any other value: if the values have budgets, the
+        budget of ``x`` for each draw. None if there is no bound."""
         if self.budgets is None:
             return self.nanonats
         return _sum([self.extra, self.drawn * self.budgets.budgets[self.budgets.class_of(x)]])

@@ -20,7 +20,8 @@ MOST_STEPS = 2**21
 """Maximum number of steps, one or two seconds; for larger channels the bound follows from the channel's level."""
 
 MOST_FIT_STEPS = 2**24
-"""Maximum number of steps of ``fits``: a table has fewer cells, and the other families do not visit each cell."""
+"""Maximum number of steps of ``fits``. No channel needs more: a table has fewer cells, and the other families do not
+visit each cell."""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class CheckpointWriter:
 
     def move(self, latest: Checkpoint | None = None, erase_earlier: bool = False) -> None:
         """Write the committed checkpoint to the key store, under the write lock, so that an older checkpoint never
-        replaces a newer one.
+        replaces a newer one. If it cannot be written, ``trouble`` says why.
 
         Args:
             latest: as for ``stored_checkpoint``.

@@ -245,6 +245,7 @@ class Store:
         """Erase deleted bytes from all files of the store, and delete quarantined files.
 
         Raises:
+            StoreRestored: this store is an old copy.
             StoreError: the bytes cannot be erased now; the rows stay deleted, but their bytes may still exist.
         """
         try:
