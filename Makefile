@@ -1,5 +1,5 @@
-# Each target except apk and clean installs the Python packages that it needs. The machine needs make, and Python >= 3.11
-# with venv.
+# Each target except apk and clean installs the Python packages that it needs. The machine needs make, and Python 3.11
+# or newer with venv.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin

@@ -124,8 +124,9 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
         table.add_row(*map(Text, row))
     words = "Classes are assumed to be of equal size. For everybody, each report has the same weight."
     if meanings:
-        unit = f" In {whole.unit}:" if whole.unit else ""
-        words += f"{unit} {'; '.join(meanings.values())}.".replace("  ", " ")
+        unit = f", in {whole.unit}" if whole.unit else ""
+        errors = (f"{name} is {what}{'' if name == 'range' else unit}" for name, what in meanings.items())
+        words += f" The errors: {'; '.join(errors)}."
     if whole.se_precision is not None:
         words += (
             f" With `estimate --pool precision`, which is for classes that have the same shares, everybody's standard "

@@ -272,6 +272,7 @@ def test_the_plan_has_a_row_for_each_class_and_for_all_people(tmp_path) -> None:
     assert rows[0]["errors"]["decile"] > rows[2]["errors"]["decile"] > rows[1]["errors"]["decile"]
     shown = " ".join(run.invoke(halftruth, ["plan", str(path)]).stdout.split())
     assert all(word in shown for word in ("town", "village", "everybody", "people for a decile"))
+    assert "The errors: decile is the mean absolute error of nine deciles, simulated; mean is the standard" in shown
     of_mean = json.loads(run.invoke(halftruth, ["plan", str(numbers(tmp_path, goal="mean")), "--json"]).stdout)
     for one in of_mean:
         ((wanted, people),) = one["people_for"].items()
