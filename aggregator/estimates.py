@@ -120,9 +120,12 @@ class Estimates(Holdings):
             ``as_json()``.
         Raises:
             StudyError: the study has no such campaign, or several; or the campaign has no such period.
+            NoSuchClass: the campaign has no class ``where``.
             NotEnough: fewer devices have answered than the campaign's minimum.
             MethodRefused: an unknown method, or one that the campaign does not support; or the campaign is a form: use
                 ``question`` or ``cross``.
+            NotShared: the classes cannot be pooled by precision.
+            NotInvertible: no unbiased estimate exists, and the method needs one.
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
         from aggregator.estimate.estimator import estimate  # an ingest and a status need no estimators
@@ -166,7 +169,7 @@ class Estimates(Holdings):
         Raises:
             NotOfForm: the campaign is not a form, or has no such question.
             NotAsked: no device that has answered was asked this question.
-            StudyError, NotEnough
+            StudyError, NoSuchClass, NotEnough, NotInvertible
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
         return self._of_form(campaign, (name,), period, where, confidence, margins)
@@ -196,7 +199,7 @@ class Estimates(Holdings):
             Shares of the cells as fractions among the people who answered both, row by row, with intervals. The result
             has the attribute ``association`` and the methods ``table()``, ``plot()`` and ``as_json()``.
         Raises:
-            NotOfForm, NotAsked, StudyError, NotEnough, BadData: as in ``question``.
+            NotOfForm, NotAsked, StudyError, NoSuchClass, NotEnough, NotInvertible, BadData: as in ``question``.
         """
         return self._of_form(campaign, (rows, columns), period, where, confidence, margins)
 
@@ -241,7 +244,7 @@ class Estimates(Holdings):
             bins: values where one bin ends and the next begins; a value at an edge is in the upper bin.
             above: a value; the share of people above it is estimated.
             between: two values; the share of people from the first to the second is estimated, both included.
-            mean: whether to return the mean; for numbers only.
+            mean: whether to return the mean; for numbers and dates only.
             campaign: as in ``estimate``.
             period: as in ``estimate``.
             where: as in ``estimate``.
@@ -254,7 +257,8 @@ class Estimates(Holdings):
         Raises:
             NotOrdered: the values have no order, the channel does not preserve the order, or a range contains no value.
             NotInDomain: an edge outside the campaign's range.
-            StudyError, NotEnough, MethodRefused
+            NotANumber: the mean of values that are neither numbers nor dates.
+            StudyError, NoSuchClass, NotEnough, MethodRefused, NotInvertible
             BadData: the margins do not fit the campaign, or its reports cannot be weighted to the margins.
         """
         from aggregator.estimate.ordered import ordered
@@ -308,7 +312,7 @@ class Estimates(Holdings):
             class, each with its interval. The result has the method ``as_json()``.
         Raises:
             NotOrdered: the campaign has no classes, or as in ``ordered``.
-            NotInDomain, StudyError, NotEnough, MethodRefused: as in ``ordered``.
+            NotInDomain, NotANumber, StudyError, NotEnough, MethodRefused, NotInvertible: as in ``ordered``.
         """
         from aggregator.estimate.ordered import ordered
         from aggregator.estimate.ordered_course import by_class

@@ -72,7 +72,7 @@ class Truth:
         Args:
             domain: the campaign's domain.
         Returns:
-            (k,) shares that sum to 1; for items, (k,) shares of the people who hold each item.
+            (k,) shares that sum to 1; for items, the (m,) shares of the people who hold each item.
         """
         if isinstance(domain, Items):
             return self._holders(domain)

@@ -83,7 +83,7 @@ def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain,
     prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in own})
     notion = notion_of(promise, prior, domain, folder)
     promise.done()
-    prior.done()
+    prior.done(PROMISES)
     return notion
 
 

@@ -33,7 +33,7 @@ from aggregator.families.mechanism import REPORTS, Question
 from aggregator.families.noise.recipe import discrete_gaussian
 from aggregator.families.table.mutual_information import mutual_information_table
 from aggregator.families.table.recipe import MOST_CONVEX
-from aggregator.planner.choice import AUTO, Unsuited, chosen, own_prior_channel
+from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, own_prior_channel
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.padding import choose_padding, read_sets
 from protocol.campaign import ENROLMENTS, GOALS, Campaign
@@ -46,8 +46,6 @@ from protocol.views import View, plain_views
 DAY = 86_400
 OWN = "lip-response"
 """The mechanism by which every device and the study derive the channel of a declared prior."""
-TABLE, GAUSSIAN = "table", "gaussian"
-"""Mechanisms with additional entries: the rows of the channel, and the width of the noise."""
 AVERAGE = "mutual-information"
 """The notion and mechanism with the additional entry ``distortion``."""
 POWERS = {"wrong": 0, "absolute": 1, "squared": 2}
@@ -426,8 +424,8 @@ def _gaussian(section: Section, question: Question) -> Channel:
         )
     if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
         raise DraftError(
-            f'[mechanism] "{GAUSSIAN}" needs numbers and notion "{Ldp.name}", not {question.domain.kind} and notion '
-            f'"{question.notion.name}"'
+            f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}", not {question.domain.kind} and '
+            f'notion "{question.notion.name}"'
         )
     return discrete_gaussian(question.size, float(sigma), question.notion.level)
 
@@ -447,7 +445,7 @@ def _averaged(section: Section, name: str, question: Question) -> Channel:
         )
     power = POWERS[distortion]
     if power and not isinstance(domain, Line):
-        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers, not {domain.kind}')
+        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers or dates, not {domain.kind}')
     edges = [float(number) for number in domain.points] if isinstance(domain, Line) else range(question.size)
     apart = [[abs(one - other) ** power if one != other else 0.0 for other in edges] for one in edges]
     most = max(map(max, apart))

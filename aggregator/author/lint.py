@@ -75,7 +75,7 @@ def _findings(campaign: Campaign) -> Iterator[str]:
     if campaign.certificate.ldp is None:
         yield (
             "some reports rule out some answers for certain, so the campaign has no LDP level: it keeps the promise of "
-            f"{campaign.notion.name} only, and each fresh answer costs {exact.in_nats(campaign.certificate.cost)} "
+            f"{campaign.notion.name} only, and each fresh output costs {exact.in_nats(campaign.certificate.cost)} "
             "(docs/GLOSSARY.md). A report may show the answer to somebody who can rule out the other answers"
         )
     if is_wave(campaign):

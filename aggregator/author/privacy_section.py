@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from aggregator.author.pufferfish_file import read_scenarios
-from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
+from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, shown
 from aggregator.author.value_table import not_a_value, read_sheet
 from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
@@ -164,11 +164,8 @@ def _geo(section: Section, domain: Domain, level: int) -> Notion:
 
 def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> Notion:
     """Return the notion that keeps Pufferfish privacy by the Wasserstein mechanism."""
-    file = folder / section.take("scenarios", str, "a JSON file of secrets, pairs and scenarios")
-    if not file.is_file():
-        raise DraftError(
-            f"[privacy] scenarios: there is no file {file.name}: give its path from the folder of the draft"
-        )
+    name = section.take("scenarios", str, "a JSON file of secrets, pairs and scenarios")
+    file = file_of(folder, name, "[privacy] scenarios")
     return geo_for(read_scenarios(file, domain), level)
 
 
@@ -196,7 +193,9 @@ def _radius(prior: Section) -> int:
 
 
 def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
-    file = folder / section.take("matrix", str, "a CSV file of k rows of k levels in nats, inf for no bound")
+    file = folder / section.take(
+        "matrix", str, "a CSV file of k rows of k levels in nats, inf for a pair that is not protected"
+    )
     try:
         with file.open(newline="", encoding="utf-8") as lines:
             rows = [row for row in csv.reader(lines) if row]
@@ -228,7 +227,8 @@ def _matrix_level(cell: str, file: str, x: int, y: int) -> int:
 
 def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
     if prior.holds("counts", str):
-        return prior_weights(folder / prior.take("counts", str, "a CSV file"), domain)
+        name = prior.take("counts", str, "a CSV file")
+        return prior_weights(file_of(folder, name, f"[{prior.name}] counts"), domain)
     if "estimate" in prior:
         return earlier_round(folder / prior.take("estimate", str, "the JSON of an earlier campaign's estimate"), domain)
     key = "counts" if "counts" in prior else "weights"

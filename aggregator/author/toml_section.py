@@ -7,7 +7,7 @@ the entry as its author wrote it.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -139,20 +139,37 @@ class Section:
             raise DraftError(f"{self._entry(key)} must be one of {', '.join(names)}, not {shown(written)}{meant}")
         return name
 
-    def done(self) -> None:
+    def done(self, others: Iterable[str] = ()) -> None:
         """Refuse unknown keys; the error names the first unknown key, and a similar known key or all known keys.
 
+        Args:
+            others: known keys of the table that another section has taken.
         Raises:
             DraftError: the table has an unknown key.
         """
         if self._left:
-            first = next(iter(self._left))
-            known = f"; expected one of: {', '.join(sorted(self._known))}" if self._known else "; leave it out"
-            raise DraftError(self._unknown(first) + (suggestion(first, self._known) or known))
+            first, keys = next(iter(self._left)), self._known.union(others)
+            unused = f"; nothing else in the draft uses [{self.name}]: leave it out"
+            known = f"; expected one of: {', '.join(sorted(keys))}" if keys else unused
+            raise DraftError(self._unknown(first) + (suggestion(first, keys) or known))
 
     def _unknown(self, key: str) -> str:
         where = f"[{self.name}]" if self.name else "the file"
         return f"{where} has an unknown entry {shown(key)}"
+
+
+def file_of(folder: Path, name: str, entry: str) -> Path:
+    """Return the path of the file that an entry names, relative to the folder of the draft.
+
+    Args:
+        entry: the name of the entry, for the error.
+    Raises:
+        DraftError: there is no such file.
+    """
+    file = folder / name
+    if not file.is_file():
+        raise DraftError(f"{entry}: there is no file {file.name}: give its path from the folder of the draft")
+    return file
 
 
 def count(section: Section, name: str, default: int | None = None) -> int:

@@ -21,7 +21,7 @@ from protocol.errors import BadData, NotInDomain
 from protocol.spelling import suggestion
 
 LARGEST = 10**15
-"""Maximum absolute value of a number in a file, so that sums fit into 64 bits."""
+"""Maximum absolute value of a number in a file; a float represents every whole number up to it exactly."""
 
 MOST_NAMED = 5
 """Maximum number of a campaign's values that an error lists."""

@@ -27,7 +27,7 @@ import numpy as np
 
 from aggregator.author.classes import class_choice, class_questions, side_by_side
 from aggregator.author.districts_file import read_districts
-from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
+from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, shown
 from aggregator.estimate.classes import even_decoder
 from aggregator.families.decoder import NotInvertible
 from aggregator.families.mechanism import Question
@@ -141,7 +141,7 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
     asked: list[tuple[Map, Fraction | None]] = []
     if "districts" in section:
         file, share = _pair(section, section.take("districts", (str, list), "a file, or a file and a share"), str)
-        asked.append((_districts(folder / file, domain), share))
+        asked.append((_districts(folder, file, domain), share))
     if section.holds("resolutions", str):
         section.choice("resolutions", (AUTO,))
         factors: list[tuple[int, Fraction | None]] = [(factor, None) for factor in _automatic(domain)]
@@ -195,10 +195,10 @@ def _automatic(domain: Domain) -> list[int]:
     return factors
 
 
-def _districts(file: Path, domain: Domain) -> Districts:
+def _districts(folder: Path, file: str, domain: Domain) -> Districts:
     if not isinstance(domain, Grid):
         raise DraftError(f"[views] districts need a domain of kind grid, not {domain.kind}")
-    return read_districts(file, domain)
+    return read_districts(file_of(folder, file, "[views] districts"), domain)
 
 
 def channel_of(mechanism: str, question: Question, map_: Map) -> tuple[str, Channel]:

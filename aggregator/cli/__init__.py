@@ -1,7 +1,7 @@
 """The command ``halftruth``: a thin layer over the library.
 
 A command parses its arguments, calls the library, and prints the result, for a person or as JSON. An error is
-printed as one line on stderr and sets the exit code: 0 done, 1 failed, 2 usage, 65 bad data, 75 not yet.
+printed on stderr. The exit code is 0 done, 1 failed, 2 usage, 65 bad data, or 75 not yet.
 
 ``shell`` has the functions that all commands share, and loads the file of a command on demand.
 """

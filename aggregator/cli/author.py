@@ -149,6 +149,8 @@ def audit(
             shell.print_json({"certified": False, "error": str(error)})
         raise
     weights = None
+    if prior not in (None, "uniform") and not Path(prior).is_file():
+        raise click.UsageError(f"--prior {prior[:60]!r} is not a file: give a CSV file value,count, or uniform")
     if prior is not None:
         weights = (1,) * campaign.domain.size if prior == "uniform" else read_prior(Path(prior), campaign.domain)
     asked = ask(

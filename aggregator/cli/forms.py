@@ -45,17 +45,18 @@ def asked_of_form(question: str | None, pair: str | None) -> tuple[str, ...]:
     return names
 
 
-def require_form(campaign: Campaign, names: tuple[str, ...], *, page: bool = False) -> None:
+def require_form(campaign: Campaign, names: tuple[str, ...], *, page: bool | None = None) -> None:
     """Refuse --question and --cross for a campaign that is not a form, unknown questions of a form, and a form without
     either option.
 
     Args:
-        page: whether a page is written, which covers all questions of a form.
+        page: whether a page is written, which covers all questions of a form; None if the command has no --report.
     """
     if isinstance(campaign.domain, Form) and not names and not page:
+        either = "--question NAME or --cross NAME,NAME"
+        options = either if page is None else "--question NAME, --cross NAME,NAME or --report"
         raise Failure(
-            f"{campaign.title!r} is a form: give --question NAME, --cross NAME,NAME or --report; its "
-            f"questions are {', '.join(campaign.domain.places)}",
+            f"{campaign.title!r} is a form: give {options}; its questions are {', '.join(campaign.domain.places)}",
             BAD_DATA,
         )
     if names and not isinstance(campaign.domain, Form):

@@ -28,7 +28,8 @@ from protocol.keys import AuthorKey
 )
 @shell.as_json
 def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
-    """Show the content of a campaign, a closing notice or a batch. No signature is verified without --trust.
+    """Show the content of a campaign, a closing notice or a batch. No signature is verified, except that of a campaign
+    with --trust.
 
     For a campaign, also show its certificate, computed from the channel's integers; `halftruth audit` adds the expected
     errors. If a key of --trust signed the campaign, the signature is verified and the author's name is shown.

@@ -29,7 +29,7 @@ from aggregator.planner.plan import CURVE, curve
 from aggregator.planner.plan import plan as plan_of
 from aggregator.present.plan_tables import classes_table, form_tables, goals_table, plan_table, plan_views_table
 from protocol import exact
-from protocol.domain import MAX_VALUES, Domain, NumberRange, Values
+from protocol.domain import MAX_VALUES, Domain, Line, NumberRange, Values
 from protocol.errors import DomainError
 from protocol.notions import Block, HighLow, Information, Ldp, Notion
 from protocol.notions.information import RADIUS_UNITS
@@ -163,6 +163,8 @@ def plan(
         raise click.UsageError("--within cannot be used for a draft with [views]: leave it out")
     if distances and not goals_of(whole):
         fault = "the notion has a prior" if whole.domain.ordered else "the values have no order"
+        if isinstance(whole.domain, Line) and not whole.domain.evenly_spaced:
+            fault = "the values are not evenly spaced"
         raise click.UsageError(f"--within cannot be used, because {fault}: leave it out")
     with shell.progress("mechanisms", len(CATALOGUE)) as advance:
         rows = plan_of(question, reports, most_bits=bits, wanted=wanted, tried=advance)

@@ -62,17 +62,18 @@ class Ranges:
     @property
     def named(self) -> list[str]:
         """The names of the given options for quantiles and ranges; --mean is not one of them."""
-        return [name for name in ("quantiles", "cdf", "bins", "above", "between") if getattr(self, name)]
+        names = ("quantiles", "cdf", "bins", "above", "between")
+        return [name for name in names if getattr(self, name) not in (None, False)]
 
     def require_parts(self) -> tuple[float, ...]:
-        """Return the numbers of the option --quantiles; refuse other words, and numbers outside 0 to 1."""
+        """Return the numbers of the option --quantiles; refuse other words, 0, 1 and numbers outside 0 to 1."""
         try:
             parts = tuple(float(part) for part in (self.quantiles or "").split(",") if part.strip())
         except ValueError:
             parts = (0.0,)
         if not all(0 < part < 1 for part in parts) or (self.quantiles is not None and not parts):
             raise click.UsageError(
-                f"--quantiles {self.quantiles!r}: each part must be a number between 0 and 1, as in .1,.5,.9"
+                f"--quantiles {self.quantiles!r}: each part must be a number above 0 and below 1, as in .1,.5,.9"
             )
         return parts
 

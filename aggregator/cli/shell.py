@@ -33,7 +33,7 @@ JSON_PIECES = 1 << 16
 
 
 class Failure(click.ClickException):
-    """An error that is printed as one line on stderr, with an exit code."""
+    """An error that is printed on stderr, with an exit code."""
 
     def __init__(self, message: str, exit_code: int) -> None:
         super().__init__(message)
@@ -306,7 +306,7 @@ def warn(text: str) -> None:
 def print_json(value: Any) -> None:
     """Print JSON on stdout.
 
-    The text is made and printed in pieces, because a distribution of a million values has some hundred megabytes.
+    The text is made and printed in pieces, because a distribution of a million values has hundreds of megabytes.
     """
     pieces = json.JSONEncoder(indent=2, ensure_ascii=False, allow_nan=False).iterencode(value)
     while piece := "".join(itertools.islice(pieces, JSON_PIECES)):
@@ -358,10 +358,11 @@ def require_new(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
-    """Context manager: write a file atomically; it appears complete or not at all, and replaces no existing file.
+    """Context manager: write a new file atomically; it appears complete or not at all.
 
     Raises:
         Failure: ``path`` exists.
+        OSError: the file cannot be written.
     """
     require_new(path)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -34,9 +34,9 @@ from protocol.errors import OutsideSchedule
     "priors_file",
     type=shell.existing,
     help="Instead of --truth, in a campaign with declared priors: CSV whose header names the values, optionally "
-    "followed by count. Each row has the weights that one person declares; with the column count, the row is for "
-    "this number of people. Answers are drawn from the weights; if the first column is named value, it contains the "
-    "answers.",
+    "followed by epsilon and count. Each row has the weights and the level that one person declares; with the column "
+    "count, the row is for this number of people. Answers are drawn from the weights; if the first column is named "
+    "value, it contains the answers.",
 )
 @click.option(
     "--answers",

@@ -115,6 +115,8 @@ def rebuild(
     archived after their ingest, or those of --from.
     """
     old = shell.study_folder(ctx)
+    if campaigns and not trust:
+        raise click.UsageError("--campaign needs --trust: a campaign is verified under its author's public key")
     for path in campaigns:
         shell.campaign_file(path)
     trusted = [shell.public_key(path) for path in trust]

@@ -2,9 +2,10 @@
 
 Framing is an automaton whose state is an offset and a flag: whether the bytes before the offset are garbage. A reader
 that starts in the middle of a file guesses this state. From the first envelope that it has in common with a reader of
-the whole file, both find the same envelopes; in a valid file, that is the first envelope it finds. If the guess was
-wrong, which only malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the
-runs of garbage equal those of a reader of the whole file, for any bytes.
+the whole file, both find the same envelopes; that is the first envelope it finds, unless a payload contains bytes that
+look like an envelope. If the guess was wrong, which only such payloads and malformed bytes can cause, the range is read
+again from its true beginning. Therefore the cuts and the runs of garbage equal those of a reader of the whole file, for
+any bytes.
 
 ``framing`` finds the envelopes.
 """

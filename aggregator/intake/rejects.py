@@ -1,7 +1,7 @@
 """The reasons for which envelopes are refused; the reason is the first check that an envelope fails.
 
-Every envelope is accepted, or refused for exactly one reason. So the numbers of accepted and refused envelopes add up
-to the number of envelopes read.
+Every report is accepted, or refused for exactly one reason. So the numbers of accepted reports and of refusals add up
+to ``IngestResult.read``, which leaves out enrolments that were not refused.
 """
 
 from __future__ import annotations

@@ -32,6 +32,10 @@ from protocol.spelling import suggestion
 AUTO = "auto"
 """The name by which a draft leaves the choice to the planner."""
 
+TABLE, GAUSSIAN = "table", "gaussian"
+"""Mechanisms with additional entries of the draft: the rows of the channel, and the width of the noise. They are not in
+the catalogue, and make no channel of a class, a view or a form."""
+
 SPARE_BITS = 8
 """The number of bits beyond log2 k that ``auto`` allows for an output if a report may contain many outputs."""
 
@@ -331,14 +335,16 @@ def chosen_candidate(name: str, question: Question, families: tuple[type[Channel
         return best(question, fitting, most_bits_of(question, None))[0]
     mechanism = next((one for one in CATALOGUE if one.name == name), None)
     if mechanism is None:
+        if name in (TABLE, GAUSSIAN):
+            raise Unsuited(f'"{name}" makes a single channel, and classes, views and forms need several: use "{AUTO}"')
         names = [LIP, *(one.name for one in CATALOGUE)]
-        meant = suggestion(name, [AUTO, "table", *names])
-        known = meant or f"; name must be {AUTO}, table or one of {', '.join(names)}"
+        meant = suggestion(name, [AUTO, TABLE, GAUSSIAN, *names])
+        known = meant or f"; name must be {AUTO}, {TABLE}, {GAUSSIAN} or one of {', '.join(names)}"
         raise Unsuited(f"there is no mechanism {name[:60]!r}{known}")
     recipe = mechanism.recipe(question)
     if isinstance(recipe, str):
         others = [one.name for one in CATALOGUE if not isinstance(one.recipe(question), str)]
-        raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Use one of: {", ".join(others)}, table')
+        raise Unsuited(f'"{name}" cannot be used for this question: {recipe}. Use one of: {", ".join(others)}, {TABLE}')
     try:
         channel = recipe()
         if missing := question.missing(channel):

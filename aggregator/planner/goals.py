@@ -4,8 +4,9 @@ A campaign about a number has one goal: the distribution, the mean, or the share
 of the channel that ``auto`` would choose are computed for all three goals, so that an author sees before signing how a
 goal affects the other errors.
 
-The error of a mean is exact. The other errors and the numbers of people needed are simulated (``ordered_error``). A
-number of people is interpolated between simulations with powers of ten, and rounded up to two digits.
+The error of a mean is exact, and so is the number of people needed for it. The other errors and numbers of people are
+simulated (``ordered_error``). A simulated number of people is interpolated between simulations with powers of ten, and
+rounded up to two digits.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class BadAddress(HalftruthError):
 
 
 class CannotListen(HalftruthError):
-    """The address is in use, or does not belong to this machine."""
+    """No socket can listen on the address, for example because it is in use or does not belong to this machine."""
 
 
 @dataclass(frozen=True)

@@ -591,6 +591,8 @@ def test_a_draft_with_classes_is_simulated_and_its_classes_compared(tmp_path: Pa
     )
     assert each["differences"] == [{name: value for name, value in compared.items() if name != "sides"}]
     assert compared["sides"] == alone
+    refused = printed(*study, "compare", "form", "--classes", "members,guests", code=65)
+    assert "give --question NAME or --cross NAME,NAME; its questions are" in refused
     lines = printed(*words, "--cross", "home,vote", "--by", "class", "--format", "csv").splitlines()
     assert lines[0].startswith("class,home_value,vote_value,estimate,")
     assert len(lines) == 1 + 2 * 6

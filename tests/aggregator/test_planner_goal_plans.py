@@ -140,3 +140,13 @@ def test_a_plan_uses_the_number_of_reports_of_the_draft(tmp_path):
 def test_invalid_options_are_usage_errors(words, message):
     """A usage error says which option is wrong or which value was expected."""
     assert message in run("plan", *words, code=2).output
+
+
+def test_a_target_error_of_deciles_is_refused_for_buckets(tmp_path):
+    """--within is refused for edges, and the error says why."""
+    draft = tmp_path / "draft.toml"
+    draft.write_text(
+        'title = "T"\nquestion = "Q?"\norganisation = "O"\n[domain]\nkind = "buckets"\nedges = [0, 5, 20]\n'
+        '[privacy]\nnotion = "ldp"\nepsilon = 1.0\n'
+    )
+    assert "the values are not evenly spaced" in run("plan", draft, "--within", 2, code=2).output
