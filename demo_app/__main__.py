@@ -93,7 +93,12 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         help="the file with the public key of an author to trust",
     )
-    parser.add_argument("--language", default="", choices=("en", "de"), help="the language; by default the system's")
+    parser.add_argument(
+        "--language",
+        default="",
+        choices=("en", "de"),
+        help="the language; by default the one chosen in the app, or the system's",
+    )
     parser.add_argument("--dark", action="store_true", help="use the dark colours")
     parser.add_argument("--ready", action="store_true", help="print a line when the first screen can be used")
     return parser

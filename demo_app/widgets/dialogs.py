@@ -77,14 +77,18 @@ Builder.load_string("""
         on_release: root.dismiss()
 """)
 
-SHOWN = 6.0
-"""Seconds a notice stays, unless it is dismissed."""
+SHOWN, LETTERS_A_SECOND = 6.0, 15
+"""The least number of seconds a notice stays unless it is dismissed, and the reading speed that a longer text needs."""
 
 
 def close_dialogs() -> None:
-    """Close every question, as if the person had refused."""
-    for shown in [one for one in Window.children if isinstance(one, AskDialog)]:
-        shown.dismiss(animation=False)
+    """Close every question, as if the person had refused, and every notice."""
+    Toast.waiting.clear()
+    for shown in list(Window.children):
+        if isinstance(shown, AskDialog):
+            shown.dismiss(animation=False)
+        elif isinstance(shown, Toast):
+            shown.dismiss()
 
 
 class AskDialog(ModalView):
@@ -154,14 +158,14 @@ class Toast(Card):
             Toast.waiting[0].show()
 
     def show(self) -> None:
-        """Fade in at the bottom of the window, and close after ``SHOWN`` seconds."""
+        """Fade in at the bottom of the window, and close after enough time to read the text."""
         self.bind(height=self._fit)
         Window.bind(size=self._fit)
         self._fit()
         Window.add_widget(self)
         self.opacity = 0
         Animation(opacity=1, duration=0.15).start(self)
-        Clock.schedule_once(self.dismiss, SHOWN)
+        Clock.schedule_once(self.dismiss, max(SHOWN, len(self.text) / LETTERS_A_SECOND))
 
     def _fit(self, *_: object) -> None:
         self.width = min(Window.width - dp(32), dp(480))

@@ -514,9 +514,9 @@ def test_settings_that_cannot_be_saved_are_a_notice(number, folder):
 
 
 def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
-    """With the phone's lock, after a minute in the background no survey is visible and no screen reachable. If
-    unlocking fails, this stays so; after unlocking, the app shows the same screen as before. The reminder of an
-    answered survey names no survey."""
+    """With the phone's lock, after a minute in the background no survey is visible, also not in a notice, and no screen
+    reachable. If unlocking fails, this stays so; after unlocking, the app shows the same screen as before. The
+    reminder of an answered survey names no survey."""
     app = "__import__('kivy.app').app.App.get_running_app()"
     lock = "__import__('demo_app.app').app"
     with Screen(number, "demo_app", "--store", folder, "--language", "en") as screen:
@@ -530,6 +530,8 @@ def test_a_locked_app_shows_nothing_until_the_phone_is_unlocked(number, folder):
         assert not screen.seen("unlock")
         tap(screen, "campaign:Education")
         tap(screen, "remind")
+        for _ in range(2):
+            screen.call("__import__('demo_app.widgets.dialogs').widgets.dialogs.show_notice('Education')")
         screen.call(f"setattr({app}, '_paused_at', -1000.0)")
         screen.call(f"{app}.on_resume()")
         screen.wait("unlock")
