@@ -137,7 +137,7 @@ def written(number: Fraction, point: str = ".", group: str = ",") -> str:
         number: not negative, with finitely many decimals.
         point, group: the decimal point, and the mark between thousands from 10,000 on.
     Raises:
-        ValueError: ``number`` has no finite decimal form.
+        ValueError: ``number`` has no finite decimal form of at most 64 places.
     """
     if number > 10**LARGEST_POWER:
         power = LARGEST_POWER

@@ -1,7 +1,7 @@
 """The base class of domains, and domains of labels and places: a list of values, a grid of map cells (SPEC 4).
 
-A domain maps a value from an app or sensor (a label, a position, a number) exactly to an input index. It compares
-numbers as rationals, so a border belongs to the same cell on every machine. The channel then randomises the input.
+A domain maps a value from an app or sensor (a label, a position, a number) to an input index. It compares numbers as
+rationals, so a border belongs to the same cell on every machine. The channel then randomises the input.
 """
 
 from __future__ import annotations

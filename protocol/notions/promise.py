@@ -32,7 +32,8 @@ class Promise:
         kind: the notion's name; "classes" until the person has chosen a class.
         factor: the factor of the declared level. For geo, the factor of two answers at twice the smallest distance,
             because a campaign does not say whether its distances are steps, degrees or kilometres.
-        least: the factor of the best protected pair of answers, if pairs have different bounds; else None.
+        least: the factor of the best protected pair of answers, if the notion's pairs may have different bounds; else
+            None.
         overall: the factor of any two answers for an observer with any prior, if it exceeds ``factor`` or if the
             declared level assumes a prior. None if ``factor`` already states it, or if it is infinite (``unbounded``).
         unbounded: True if some answers can be distinguished with certainty.

@@ -1,8 +1,8 @@
 """The audit structure of windows: a column distinguishes arcs inside the window, arcs cut by its ends, and all others.
 
 In one order of the arcs, the mass that a window covers is a difference of two cumulative sums. So a column has one part
-for each heavy input and four for all rare inputs. Conversely, the windows that cover an arc are consecutive. So the sum
-and the minimum of their marginals are those of a stretch of the circle.
+for each heavy input, one for all singles, and four for all rare inputs. Conversely, the windows that cover an arc are
+consecutive. So the sum and the minimum of their marginals are those of a stretch of the circle.
 """
 
 from __future__ import annotations
