@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from aggregator.estimate.advice import ONE_DEVICE
 from aggregator.estimate.figures import Shares
 from aggregator.estimate.form import NotAsked, SharesEstimate, answered, margin, part_of, question_shares, shares_of
 from aggregator.estimate.form_change import AnsweredShares
@@ -157,7 +158,8 @@ def estimate_form(
         NotOfForm: the campaign is not a form, the form lacks a requested question, or a question is named twice.
         NotAsked: there are no reports on the questions; or, with weights by class, no view of the questions has reports
             of every class.
-        NotEnough: the used views have fewer devices than the campaign's minimum.
+        NotEnough: the used views have fewer devices than the campaign's minimum, or all reports on two questions come
+            from one group of devices.
         MarginRefused: the reports cannot be weighted to the margins.
         NotInvertible
     """
@@ -314,5 +316,8 @@ def _warnings(form: Form, views: Sequence[FormView]) -> tuple[str, ...]:
     return tuple(
         f"{' and '.join(form.questions[place].name for place in view.questions)}: {finding}"
         for view in views
-        for finding in screen_tally(view.decoder, view.tally)
+        for finding in (
+            *screen_tally(view.decoder, view.tally),
+            *([ONE_DEVICE] if math.isnan(view.reports) else []),
+        )
     )

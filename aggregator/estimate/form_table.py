@@ -38,6 +38,7 @@ from aggregator.estimate.figures import Shares
 from aggregator.estimate.form import Margin, NotAsked, SharesEstimate, answered, margin, part_of, shares_of
 from aggregator.estimate.form_view import FormView, covariances, views_with
 from aggregator.estimate.interval import Interval, Intervals
+from aggregator.estimate.minimum import NotEnough
 from aggregator.families.decoder import Floats
 
 TABLES = 199
@@ -334,6 +335,7 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
             rows.
     Raises:
         NotAsked: no view with reports asks both questions and distinguishes their values.
+        NotEnough: all reports come from one group of devices.
         NotInvertible
         ValueError: ``first`` does not come before ``second``.
     """
@@ -345,4 +347,9 @@ def cross(views: Sequence[FormView], first: int, second: int) -> CrossTable:
             "there are no reports of devices that were asked both questions: choose two that a view asks together"
         )
     most = max(both, key=lambda view: view.tally.reports)
+    if math.isnan(most.reports):
+        raise NotEnough(
+            "all reports on both questions come from one device, or from very few, so the noise of their table is "
+            "unknown: ingest reports of more devices"
+        )
     return CrossTable(most, margin(views, first), margin(views, second))

@@ -12,6 +12,7 @@ from aggregator.author.value_table import SheetError
 from aggregator.estimate.figures import SHARE_COLUMNS
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import NotOfForm, estimate_form
+from aggregator.estimate.groups import Groups
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.registry import decoder_of
@@ -141,6 +142,25 @@ def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
     file.write_text("town,vote,pet\nnorth,,no\n")
     with pytest.raises(SheetError, match="no people who answer vote"):
         read_truth(file, FORM).among_answered(FORM, ["vote"])
+
+
+def test_reports_of_one_device_give_no_errors_and_no_table() -> None:
+    """If all reports come from one device, a question has a warning instead of standard errors.
+
+    A table is refused, because the noise of its interaction is unknown.
+    """
+    campaign = replace(signed_campaign().campaign, minimum_reports=1)
+    parts = []
+    for part in tally_of(campaign, 40).by_view:
+        outputs = np.flatnonzero(part.counts)
+        groups = Groups.of(np.zeros_like(outputs), outputs, part.counts[outputs], 1, part.reports)
+        parts.append(replace(part, groups=groups))
+    tally = ViewsTally.of_parts(parts, {}, None)
+    found = estimate_form(campaign, tally, ["vote"])
+    assert np.isnan(found.shares.se).all()
+    assert "vote: all reports come from one device" in found.warnings[-1]
+    with pytest.raises(NotEnough, match="one device"):
+        estimate_form(campaign, tally, ["town", "pet"])
 
 
 def test_reports_of_a_form_are_ingested_and_its_tables_printed(tmp_path) -> None:
