@@ -28,12 +28,14 @@ published   the paper's mechanism or estimate, where it keeps the claimed level
 invalid     the paper's mechanism, where it violates the claimed level
 optimum     the optimum under the claimed level
 ours        our best mechanism or estimate, if it is not the optimum
-ldp         plain LDP with an estimate that uses the prior
-free        without a prior
+ldp         plain LDP; if there is a prior, the estimate uses it
+free        an unbiased estimate without a prior, or an older mechanism
 server      a trusted server
 bound       a lower bound
-alone       the prior without any report
+alone       no report: the prior, or zero
 other       anything else; several in a panel differ in their dashes
+
+Maps, and figures of estimators, use some roles only for their colours.
 """
 
 STEPS = 1000
@@ -48,7 +50,7 @@ class Curve:
         name: the name in the legend.
         x, y: the coordinates of the points; NaN in ``y`` makes a gap.
         role: one of ``ROLES``, which determines the colour.
-        marks: whether the points are simulated, and plotted without a line.
+        marks: whether the points are plotted without a line, such as the means of simulated surveys.
     """
 
     name: str

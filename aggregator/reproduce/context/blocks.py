@@ -257,7 +257,7 @@ def _findings_of_gains(
         ),
         Finding(
             "(for equally common values, no channel has less error than subset selection)",
-            "at the levels plotted, the error of the best of our channels is at most "
+            "at the levels plotted, the error of the best of projective, Hadamard and randomised response is at most "
             + ", ".join(f"{ratio:.2f} (blocks of {VALUES // m})" for m, ratio in beside.items())
             + " times that of subset selection",
             "subset selection needs one bit for each value; projective response needs only the logarithm of their "

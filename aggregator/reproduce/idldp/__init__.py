@@ -1,7 +1,8 @@
 """Experiments on input-discriminative LDP: Gu, Li, Xiong, Cao 2020.
 
-Budgets are assigned to items at random, and an error depends on the assignment. The expected error over all assignments
-is computed exactly; simulated surveys of the same campaigns are plotted as marks.
+Budgets are assigned to items at random, and an error depends on the assignment. The expected error of an unbiased
+estimate is computed exactly: over all assignments for unary encodings, and over some random ones for graded projective
+response. Simulated surveys of the same campaigns are plotted as marks. Errors of empirical Bayes are simulated.
 
 The errors are those of the paper: the sum of squared errors of the counts divided by n, and RE(k), the mean relative
 error of the k most frequent items. Precision is simulated. If the paper does not state a figure's level, k or data set,

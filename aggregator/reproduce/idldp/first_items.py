@@ -1,6 +1,7 @@
 """The first item of each person: figs. 3 to 5 of Gu et al. 2020, with Retail and Kosarak.
 
-Errors are computed exactly from the integers of the channel; simulated surveys are plotted as marks.
+Errors of unbiased estimates are computed exactly from the integers of the channel, and those of empirical Bayes are
+simulated. Marks are the means of simulated surveys.
 """
 
 from __future__ import annotations

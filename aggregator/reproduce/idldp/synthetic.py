@@ -1,7 +1,8 @@
 """Synthetic data: fig. 2 of Gu et al. 2020, with a power law and a uniform distribution.
 
-Errors are computed exactly from the integers of the channel; simulated surveys are plotted as marks. The figure also
-shows empirical Bayes from the same reports, and a lower bound for all unary encodings.
+Errors of unbiased estimates are computed exactly from the integers of the channel; marks are the means of simulated
+surveys. The figure also shows empirical Bayes from the reports of these surveys, and a lower bound for all unary
+encodings.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Experiments with one bit: Example 1, and figs. 5, 9a and 6 (first version).
 
-For two values all results are exact. The valid optimum has a closed form (MATH 2.3), so the gap between it and the
-published curve is the apparent gain from the violated constraint.
+For two values all results are exact, except the simulated surveys of Example 1. The valid optimum has a closed form
+(MATH 2.3), so the gap between it and the published curve is the apparent gain from the violated constraint.
 """
 
 from __future__ import annotations
@@ -185,8 +185,8 @@ def _bit_panel(title: str, prior: Sequence[int], levels: Sequence[float], *, fre
 
 
 def _crossing(prior: Sequence[int], half: Callable[[float], Channel]) -> float:
-    """Return the largest level, 0.05 .. 10 nats, up to which ``half`` at eps/2 is as accurate as LDP at eps; 0 if there
-    is no such level."""
+    """Return the largest level, 0.05 .. 10 nats, up to which the error of ``half`` at eps/2 is at most that of LDP at
+    eps; 0 if there is no such level."""
     found = 0.0
     for step in range(1, 201):
         eps = step / 20

@@ -142,8 +142,8 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         Finding(
             "with more values the advantage of LIP is more evident; 83 districts in use",
             f"{size} districts; at 1 nat the published channel has an error of {root(one):.3f} and a true level of "
-            f"{true_level(one, prior):.2f} nats; valid LIP has {math.sqrt(best[at[1.0]]):.3f}, the best LDP channel "
-            f"{math.sqrt(ldp[at[1.0]]):.3f}, the prior alone {alone:.3f}",
+            f"{true_level(one, prior):.2f} nats; valid LIP has {math.sqrt(best[at[1.0]]):.3f}, the LDP channel of "
+            f"`auto` {math.sqrt(ldp[at[1.0]]):.3f}, the prior alone {alone:.3f}",
             f"{BROKEN}; the rarest district has {min(prior)} of {sum(prior):,} earlier check-ins, so the published "
             f"channel is valid from {valid_from(prior):.2f} nats on",
         ),
@@ -163,9 +163,9 @@ def figure_9b(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"Over {size} districts valid LIP has {math.sqrt(best[at[2.0]] / ldp[at[2.0]]):.0%} of the best LDP channel's "
-        f"error at 2 nats and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4 nats, with the same prior in the "
-        "estimate."
+        f"Over {size} districts valid LIP has {math.sqrt(best[at[2.0]] / ldp[at[2.0]]):.0%} of the error of the LDP "
+        f"channel that `auto` chooses at 2 nats, and {math.sqrt(best[at[4.0]] / ldp[at[4.0]]):.0%} at 4 nats, with the "
+        "same prior in the estimate."
     )
     return ExperimentResult((panel,), findings, verdict, places.label)
 

@@ -92,8 +92,8 @@ def roots(errors: Sequence[float]) -> tuple[float, ...]:
 def standard_errors(squares: Floats, expected: float) -> float:
     """Return the distance between the mean of simulated squared errors and its expectation, in standard errors.
 
-    A sum's error is nearly normal, so its square has a standard deviation of sqrt(2) times the mean of the square. This
-    value is used because the standard deviation of a few surveys may be smaller by chance.
+    A sum's error is nearly normal, so its square has a standard deviation of sqrt(2) times the mean of the square. The
+    standard deviation is taken as at least this value, because that of a few surveys may be smaller by chance.
     """
     deviation = max(float(squares.std()), math.sqrt(2) * expected)
     return abs(float(squares.mean()) - expected) * math.sqrt(len(squares)) / deviation
