@@ -2,8 +2,8 @@
 
 A reading fills one slot. A slot is filled once and never released, so the filled slots reveal the number of readings,
 and nothing about the values. The inputs of the latest period's slots are stored, so that a retry returns the same
-bytes. Inputs of earlier periods are deleted once they are sealed, so the store stays small after a year of hourly
-readings.
+bytes. When the next slot is filled, the sealed inputs of earlier periods are deleted, so the store stays small after a
+year of hourly readings.
 
 The module memo stores the drawn outputs, and answering decides when a slot is filled and charges for it.
 """

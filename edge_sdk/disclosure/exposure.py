@@ -158,7 +158,7 @@ class Exposure:
 
     @cached_property
     def worst(self) -> Level:
-        """The bound of ``about`` for the worst pair of values; no pair is named if the bound is not exact."""
+        """The bound of ``about`` for the worst pair of values; the pair is named if it was found."""
         return self._worst(range(self.domain.size))
 
     @cached_property

@@ -78,7 +78,7 @@ class HostIdentity:
     def moved_to(self, now: HostIdentity) -> bool:
         """Return whether a store was moved or copied, if this is its recorded identity and ``now`` its current one.
 
-        Unknown parts are not compared.
+        A part that was unknown when it was recorded is not compared. A recorded part that is unknown now differs.
         """
         other_machine = self.identifies_machine and self.machine != now.machine
         return other_machine or (self.detects_copies and self.copy != now.copy)

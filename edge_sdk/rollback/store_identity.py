@@ -36,7 +36,7 @@ def open_store(
             with, or the default one for a new store.
         machine: function that returns bytes that identify this machine; None for the identifiers of the system.
     Raises:
-        StoreRestored: the store is behind its checkpoint, or it was moved or copied.
+        StoreRestored: the store is behind its checkpoint, it was moved or copied, or a part of it is missing.
         StoreDamaged, StoreError
     """
     store = Store.connect(folder)

@@ -112,7 +112,7 @@ class _Failed(Exception):
 
 
 class _Refused(Exception):
-    """The same bytes would fail in every attempt."""
+    """The same bytes would fail in every attempt at this address."""
 
 
 def send(
@@ -191,6 +191,7 @@ def _try_addresses(
     reason = "; ".join(said)
     if permanent:
         queue.refuse(left)
+        reason += "; the envelopes are kept " + ("until another code is given" if left.code else "and not sent again")
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
     again = queue.postpone(left, math.ceil(now) + wait, unknown_campaign)
     outcome = Outcome.UNKNOWN_CAMPAIGN if unknown_campaign else Outcome.FAILED
@@ -268,11 +269,9 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
             raise _Failed(f"{to.host} did not acknowledge this upload")
         return not_accepted
     if status == http.client.BAD_REQUEST and stated.get("stage") in PERMANENT_STAGES:
-        raise _Refused(
-            f"{to.host} responded that these bytes are not reports or enrolments; they are kept and not sent again"
-        )
+        raise _Refused(f"{to.host} responded that these bytes are not reports or enrolments")
     if status == http.client.FORBIDDEN and stated.get("stage") == "code" and upload.code:
-        raise _Refused(f"{to.host} {_CODE_REFUSED}; everything is kept until another code is given")
+        raise _Refused(f"{to.host} {_CODE_REFUSED}")
     raise _Failed(f"{to.host} responded with status {status}", retry_after(response.getheader("Retry-After"), now))
 
 

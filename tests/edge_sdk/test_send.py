@@ -409,6 +409,20 @@ def test_a_permanently_refused_upload_is_kept_and_not_retried(open_device, place
         assert again._store.rows("SELECT * FROM upload") == []
 
 
+def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device):
+    """If one address refuses the bytes and another one fails, they are sent again, and the reason does not deny this;
+    they are kept for good only if every address refuses them."""
+    device = open_device()
+    agreed(device, campaign(addresses=("https://first.example", "https://second.example")), None)
+    refused = FakeResponse(400, b'{"error": "no", "stage": "codec"}')
+    for now, other in ((OPENS, OSError("x")), (OPENS + MOST_SECONDS, refused)):
+        [attempt] = device.outbox.send(now=now, opener=UploadNetwork(refused, other)).attempts
+        permanent = attempt.outcome is Outcome.REFUSED
+        assert permanent == (other is refused)
+        assert attempt.reason.endswith("; the envelopes are kept and not sent again") == permanent
+        assert ("not sent again" in attempt.reason) == permanent
+
+
 @pytest.mark.parametrize(
     "response",
     [
