@@ -151,7 +151,7 @@ def independent(decoder: Decoder, distribution: Floats, variances: Floats) -> Fl
     ``variances``.
 
     The estimates of one survey usually sum to one, so their errors are correlated: for k equal districts, each pair has
-    the correlation -1 / (k - 1). If the channel has a few more inputs than there are districts, the sum varies a
+    the correlation -1 / (k - 1). If the channel has a few more outputs than there are districts, the sum varies a
     little. Independent numbers with the variances v, conditioned so that the variance of their sum is s, have the same
     correlations, and the variances v - c v^2 with c = (sum(v) - s) / sum(v)^2. The sum is known in the tree, so the
     estimates can be treated as independent.

@@ -202,7 +202,7 @@ def test_posterior_means_use_the_prior_and_channel_of_each_class(name: str) -> N
 
 
 @each
-def test_every_method_gives_a_distribution(name: str) -> None:
+def test_projection_and_map_give_a_distribution(name: str) -> None:
     """Projection, and map if there are priors, give shares that sum to 1; em is refused, as it assumes one channel.
 
     With priors, a weighted query is the weighted sum of the MMSE shares, and of the unbiased shares.
@@ -429,8 +429,11 @@ def test_a_revoked_key_keeps_its_prior_and_sends_no_more_reports(study_of, tmp_p
     (sent,) = population(signed.campaign, signed.id, truth, 0, seed=1)
     (tmp_path / "batch.htr").write_bytes(sent.reports)
     ingest(made, [tmp_path / "batch.htr"], now=OPENS)
+    priors = made.tally(signed).priors
+    assert priors is not None
     made.revoke(sent.enrolments)
-    assert made.tally(signed).reports == 3
+    tally = made.tally(signed)
+    assert (tally.reports, tally.priors.tolist()) == (3, priors.tolist())
     (late,) = population(signed.campaign, signed.id, truth, 1, seed=1)
     (tmp_path / "late.htr").write_bytes(late.reports)
     assert ingest(made, [tmp_path / "late.htr"], now=OPENS).rejected == {"revoked-key": 3}

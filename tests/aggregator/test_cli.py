@@ -79,7 +79,8 @@ def test_a_misspelt_name_gets_the_nearest_one(session):
 
 
 def test_the_options_in_scripts_keep_their_names():
-    """The commands that plan, sign, simulate, receive and estimate keep the option names on which scripts depend."""
+    """The commands that plan, sign, import, simulate, receive, estimate and reproduce keep the option names on which
+    scripts depend."""
     for command, options in {
         "plan": {"--values", "--epsilon", "--reports"},
         "campaign": {"--key", "--out"},
@@ -94,14 +95,17 @@ def test_the_options_in_scripts_keep_their_names():
 
 
 def test_only_the_owner_may_read_a_secret_key(session):
-    """keygen writes the secret with mode 0600, never overwrites a key, and never prints it."""
+    """keygen writes the secret with mode 0600, does not overwrite a key, and does not print the secret."""
     secret = session / "analyst.key"
-    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     before = secret.read_bytes()
     shown = run("keygen", session / "analyst", code=1).output
     assert "not overwritten" in shown
     assert secret.read_bytes() == before
-    assert keys.SigningKey.from_line(before.decode()).secret.hex() not in run("keygen", session / "other").output
+    printed, other = run("keygen", session / "other").output, session / "other.key"
+    for file in (secret, other):
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "other.pub" in printed
+    assert keys.SigningKey.from_line(other.read_text()).secret.hex() not in printed
 
 
 def test_the_json_of_audit_has_the_documented_entries(session):
@@ -243,11 +247,12 @@ def test_keys_are_revoked_from_a_period(session, tmp_path):
 
 
 def test_estimate_with_too_few_reports_ends_with_75(session, tmp_path):
-    """With fewer reports than the campaign's minimum, estimate ends with exit code 75 and prints the number of missing
-    reports."""
+    """With reports of fewer devices than the campaign's minimum, estimate ends with exit code 75 and prints both
+    numbers of devices."""
     study = ("--study", tmp_path / "lib")
     run(*study, "import", session / "education.campaign", "--trust", session / "analyst.pub")
-    assert "50" in run(*study, "estimate", "education", code=75).output
+    needed = "needs reports of 50 devices and has reports of 0"
+    assert needed in " ".join(run(*study, "estimate", "education", code=75).output.split())
 
 
 def test_simulate_with_a_seed_repeats_its_bytes_and_warns(session, tmp_path):
@@ -403,7 +408,8 @@ def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
 
 
 def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
-    """No command overwrites an existing output file, and --plot leaves no file if the disk is full."""
+    """estimate, export, plan, campaign and simulate overwrite no existing output file, and --plot leaves no file if the
+    disk is full."""
     study, there, pub = ("--study", session / "lib"), tmp_path / "there.png", tmp_path / "there.csv"
     there.write_bytes(b"mine")
     pub.write_bytes(b"mine")

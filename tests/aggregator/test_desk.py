@@ -995,8 +995,13 @@ def test_lip_campaigns_have_trends(tmp_path):
     study, fleet = study_of(tmp_path / "lib", ("it", signed)), Fleet(signed)
     for device in range(60):
         for period in range(2):
-            fleet.send(device, period, device % 4)
+            fleet.send(device, period, 3 if period and device in (0, 4, 8) else device % 4)
     fleet.into(study, tmp_path)
     found = json.loads(run("--study", tmp_path / "lib", "estimate", "it", "--by", "period", "--json").stdout)
     assert {row["method"] for row in found["spans"]} == {"mmse"}
-    assert [row["difference"] for row in found["change"]["values"]] == pytest.approx([0] * 4, abs=1e-12)
+    counts = (np.array([15, 15, 15, 15]), np.array([12, 15, 15, 18]))
+    for row, count in zip(found["spans"], counts, strict=True):
+        shares = estimate(signed.campaign, Tally.of(count), method="mmse").share
+        assert [value["estimate"] for value in row["values"]] == pytest.approx(shares)
+    before, after = (estimate(signed.campaign, Tally.of(count), method="linear").raw for count in counts)
+    assert [row["difference"] for row in found["change"]["values"]] == pytest.approx(after - before)

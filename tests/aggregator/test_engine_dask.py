@@ -660,7 +660,8 @@ def test_a_killed_driver_is_completed_by_the_next(dask, address, study, tmp_path
 
 
 def test_two_engines_on_one_study_count_each_report_once(dask, address, study, tmp_path):
-    """If a local and two Dask drivers ingest the same file at once, every report is counted once in total."""
+    """If a Dask driver ingests a file while a local one and a second Dask driver ingest the same file in turn, every
+    report is counted once in total."""
     file = many(study, tmp_path)
     process, pipe = start_process(ingest_until_killed, address, study.path, file, 0, "never")
     local = ingest(study, [file], now=NOW, threads=1, chunk_reports=40, piece_bytes=PIECE)

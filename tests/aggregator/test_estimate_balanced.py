@@ -102,6 +102,11 @@ def test_the_plan_states_the_error_of_the_estimate():
             )
             assert 10**9 * (found.se**2).sum() == pytest.approx(one.raw_mse, rel=1e-6)
             assert found.influence.people_per_report == pytest.approx(one.people_per_report)
+            more = Tally(counts + 10**7 * np.eye(6, dtype=np.int64)[0], 10**9)
+            raw = estimate(unsigned_campaign(domain, one.channel, 2 * NANONATS), more, method="linear").raw
+            # Without the constraint, more bits of the first value do not change the estimates of the others.
+            assert np.allclose(raw[1:], found.raw[1:]) == isinstance(domain, Items)
+            assert isinstance(domain, Items) or raw.sum() == pytest.approx(1)
 
 
 def drawn(channel, p, n, generator):

@@ -241,11 +241,11 @@ def test_the_known_sum_enters_the_estimate_once():
 
 
 @pytest.mark.parametrize("size", [12, 16, 60])
-def test_errors_of_fewer_districts_than_inputs_are_as_large_as_stated(size):
-    """If the channel has more inputs than there are districts, the stated errors are those of the channel.
+def test_errors_of_fewer_districts_than_outputs_are_as_large_as_stated(size):
+    """If the channel has more outputs than there are districts, the stated errors are those of the channel.
 
-    People are uniform, over two districts and over ``size`` districts. Projective response has 13, 21 and 73 inputs for
-    12, 16 and 60 districts. With twelve districts, variances would be 8% too small if the estimates were treated as
+    People are uniform, over two districts and over ``size`` districts. Projective response has 13, 21 and 85 outputs
+    for 12, 16 and 60 districts. With twelve districts, variances would be 8% too small if the estimates were treated as
     independent. The exact variance is that of one report's contribution in each survey.
     """
     maps = [np.arange(size) % 2, np.arange(size)]

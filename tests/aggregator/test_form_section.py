@@ -191,8 +191,8 @@ def test_a_question_in_no_pair_keeps_all_its_numbers(tmp_path: Path) -> None:
 def test_a_number_in_a_pair_gets_a_longer_step(
     tmp_path: Path, entry: str, reports: int, epsilon: str, high: int, step: int
 ) -> None:
-    """A number in a pair gets the largest number of values, from 3 to 16, for which the standard error of a cell is
-    below 1 / number of cells.
+    """A number in a pair keeps so few of its values that the standard error of a cell is at most 1 / number of cells,
+    but four values if there is no such number.
 
     The author may set the number of values instead. The highest answer stays a value, and the campaign reports the
     choice.

@@ -121,7 +121,10 @@ def test_a_longer_flood_needs_the_same_memory_and_proportional_time(tmp_path, na
 
 
 def test_a_key_counts_for_at_most_its_quota(tmp_path):
-    """3,000 validly signed reports of one key, for all slots, lengths and outputs, count for 3 outputs a period."""
+    """3,000 validly signed reports of one key count for 3 outputs a period.
+
+    Their periods, slots, lengths and outputs are drawn at random, from valid and invalid ones.
+    """
     study = fleet.study(tmp_path / "study", PLAIN, range(2))
     rng = random.Random(3)
     key = device(0, PLAIN)

@@ -71,7 +71,7 @@ def read_codes(picture):
 
 def test_a_link_leads_to_the_first_signed_address():
     """The link contains the first address of the study, the campaign and the author's key, and a device parses it."""
-    assert Link(HERE, SIGNED.id, keys.fingerprint(AUTHOR.public)) == LINK
+    assert Link.parse(str(LINK)) == Link(HERE, SIGNED.id, keys.fingerprint(AUTHOR.public)) == LINK
     assert invite(SIGNED, NOW, "https://other.example/").address == "https://other.example"
 
 
@@ -221,6 +221,7 @@ def test_markup_in_a_title_is_shown_as_text():
     signed = signed_campaign(title="<script>alert(1)</script> & $x^2$", translations=())
     drawn = draw_poster(PosterContent.of(signed, invite(signed, NOW)), "html").decode()
     assert "<script" not in drawn
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; $x^2$" in drawn
 
 
 def test_letters_that_cannot_be_drawn_are_named():

@@ -61,7 +61,8 @@ def later_engine(path: Path, name: str) -> None:
 @pytest.mark.parametrize("change", [later_column, later_engine])
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_tables_of_a_later_version_are_not_changed(study, name, change):
-    """Every command on such tables ends with exit code 1 and a line that says to update, and changes no byte."""
+    """On such tables status, estimate, ingest, enrol and compact end with exit code 1 and a line that says to update,
+    and change no byte."""
     change(study, name)
     before = files_of(study)
     study.with_name("keys.pub").write_bytes(enrolment(9, PLAIN))

@@ -2,6 +2,7 @@
 error."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -156,14 +157,17 @@ def test_auto_takes_the_wave_if_it_has_less_error(draft):
 
 
 def test_a_goal_changes_no_channel_of_unordered_values(draft):
-    """A goal changes nothing for labels without an order. Ordered labels and buckets get no wave without a goal; for
-    the goal "distribution" buckets get one."""
+    """For labels without an order the campaign with a goal differs only by the goal. Ordered labels and buckets get no
+    wave without a goal; for the goal "distribution" buckets get one."""
     labels = ", ".join(f'"{x}"' for x in range(40))
-    plain = read_draft(draft(f'kind = "values"\nvalues = [{labels}]')).mechanism
-    assert read_draft(draft(f'kind = "values"\nvalues = [{labels}]', 'goal = "distribution"')).mechanism == plain
+    unordered = read_draft(draft(f'kind = "values"\nvalues = [{labels}]'))
+    with_goal = read_draft(draft(f'kind = "values"\nvalues = [{labels}]', 'goal = "distribution"'))
+    assert with_goal == replace(unordered, goal="distribution")
+    plain = unordered.mechanism
     assert read_draft(draft(f'kind = "values"\nvalues = [{labels}]\nordered = true')).mechanism == plain
     edges = f'kind = "buckets"\nedges = {list(range(40))}'
     assert read_draft(draft(edges)).mechanism == plain
+    assert plain != WAVE
     assert read_draft(draft(edges, 'goal = "distribution"')).mechanism == WAVE
 
 

@@ -88,7 +88,7 @@ def test_the_default_recovers_from_a_wrong_prior(wrong):
 
 
 def test_every_share_lies_in_its_interval(wrong):
-    """Under a wrong prior every method has low <= share <= high, for single and for simultaneous intervals."""
+    """Under a wrong prior every method but smooth has low <= share <= high, for single and simultaneous intervals."""
     _, surveys = wrong
     for method in set(METHODS) - {"smooth"}:  # that method needs ordered numbers sent by the wave mechanism
         found = estimate(lip(), surveys[0], method=method)

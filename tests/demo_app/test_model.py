@@ -886,7 +886,7 @@ def test_a_file_that_is_not_a_campaign_is_refused(model, tmp_path):
 
 
 def test_every_error_of_the_sdk_has_a_notice():
-    """Each class of error that halftruth raises leads to a notice other than the unexpected one."""
+    """Each class of error of the SDK, the protocol and the app leads to a notice other than the unexpected one."""
     known = {
         kind
         for module in (edge_sdk.errors, edge_sdk.transport.download, protocol.errors, error_messages)

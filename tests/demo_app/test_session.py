@@ -92,8 +92,8 @@ def tap(screen: Screen, name: str) -> None:
 
 
 def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
-    """A person joins, agrees, answers, views, sends, checks and forgets by touches alone; the estimate has one report
-    more."""
+    """A person pastes a link, and joins, agrees, answers, views, sends, checks and forgets by touch; the estimate has
+    one report more."""
     with (
         display() as number,
         received(desk) as url,

@@ -140,7 +140,7 @@ def test_a_long_list_is_searched(gallery: Screen) -> None:
 
 
 def test_five_hundred_rows_scroll_smoothly(gallery: Screen) -> None:
-    """No frame of dragging through 500 rows takes longer than the limit, and the visible rows change."""
+    """No frame of dragging through 500 rows takes more processor time than the limit, and the visible rows change."""
     show(gallery, "many")
     before = gallery.texts()
     with gallery.drawn():
@@ -169,7 +169,7 @@ def test_items_are_selected(gallery: Screen) -> None:
 
 def test_a_number_is_dragged(gallery: Screen) -> None:
     """No number is shown until the track is touched; a touch in its middle gives the number in the middle of the range,
-    in round steps."""
+    and dragging changes it, up to the end of the range at the end of the track."""
     show(gallery, "number")
     assert gallery.read("hours", "text") == ""
     gallery.tap("hours:track")
@@ -359,7 +359,7 @@ def test_a_question_is_answered(gallery: Screen) -> None:
 
 
 def test_notices_are_shown_one_at_a_time(gallery: Screen) -> None:
-    """A notice is shown until it is dismissed or its time is up; the next one waits for it."""
+    """A notice is shown until it is dismissed; the next one waits for it."""
     show(gallery, "actions")
     gallery.call("app.show_notice('It is saved.', 'good')")
     gallery.call("app.show_notice('It could not be sent.', 'alert')")

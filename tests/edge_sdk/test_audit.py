@@ -54,7 +54,7 @@ def test_domains_with_distances_have_a_geo_level():
         assert found.table.levels["geo"].nats == pytest.approx(per_unit, abs=1e-8)
 
 
-def test_a_large_channel_gives_the_exact_posterior():
+def test_the_posterior_of_a_large_channel_is_below_the_bound_of_its_level():
     """For 43,750 values, the posterior after a Hadamard report is less than the level alone allows, and at least
     the posterior after each of eight outputs."""
     odds = exact.exp_lower(10**9)

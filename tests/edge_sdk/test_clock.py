@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 
 import pytest
 
@@ -114,12 +115,22 @@ def test_a_closed_device_raises_store_closed(open_device):
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", 1.5, [], object()])
 def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
-    """An argument of a wrong type raises TypeError in every call, and the error names the expected type."""
+    """A campaign id of a wrong type raises TypeError in every call, and so do a wrong campaign and policy; the error
+    names the expected type."""
     device = open_device()
     agreed(device, campaign())
-    calls = [lambda: device.join(wrong), lambda: device.lower_caps(wrong), lambda: device.answer(wrong, "none")]
-    names = ("terms", "campaign", "consented", "consent", "enrolment", "collected", "bundle", "preview", "exposure")
-    calls += [lambda name=name: getattr(device, name)(wrong) for name in (*names, "history", "transcript", "addresses")]
+    others = {
+        "answer": ["none"], "collect": ["none"], "choose_class": [1.0], "choose_prior": [1.0], "parse": ["none"],
+        "present_code": ["x"], "set_address": ["https://study.example"],
+    }  # fmt: skip
+    asking = [
+        name
+        for name, method in inspect.getmembers(Device, inspect.isfunction)
+        if "campaign_id" in inspect.signature(method).parameters and not name.startswith("_") and name != "forget"
+    ]
+    assert len(asking) > 15
+    calls = [lambda: device.join(wrong), lambda: device.lower_caps(wrong)]
+    calls += [lambda name=name: getattr(device, name)(wrong, *others.get(name, [])) for name in asking]
     # None means all campaigns in these calls.
     if wrong is not None:
         calls += [lambda: device.forget(wrong), lambda: device.outbox.send(campaign_id=wrong)]

@@ -55,7 +55,8 @@ def test_every_answer_after_the_closing_is_refused(device, clock):
 
 
 def test_a_closed_campaign_refuses_consent_and_joining(open_device, clock, place):
-    """Consent to a closed campaign is refused, and so is joining it again after forgetting; also in a later process."""
+    """Consent to a closed campaign is refused, and so is joining it after forgetting, in a store that was closed and
+    opened again."""
     device = open_device(place)
     device.join(DATA)
     device.close_early(notice(OPENS))

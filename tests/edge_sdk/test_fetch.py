@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 
 import pytest
 
@@ -175,7 +176,7 @@ def test_a_network_error_does_not_quote_any_data(trouble):
     with pytest.raises(HalftruthError) as refused:
         counted(URL, [b"report"], DownloadNetwork(trouble))
     assert isinstance(refused.value, NoResponse)
-    assert "bytes" not in str(refused.value)
+    assert not re.search("bytes|report", str(refused.value))
 
 
 @pytest.mark.parametrize("status", [204, 302, 404, 500, 503])

@@ -53,7 +53,11 @@ def test_losses_of_random_bits_against_a_prior_equal_brute_force(channel: Bits, 
 
 
 def test_forty_thousand_bits_are_sampled_and_audited() -> None:
-    """A channel of 41,280 bits is sampled and audited at full size, and its wire form has fewer than 50 bytes."""
+    """A channel of 41,280 bits is sampled and audited at full size, and its wire form has fewer than 50 bytes.
+
+    n: one draw; alpha = 5 * 10^-8, because 400 bits are 5.4 standard deviations of their number. A failure would mean
+    other probabilities of the bits.
+    """
     channel = Bits.over([(HALF, S // 9)] * 20_000 + [(HALF, S // 5)] * 21_280)
     y = channel.sample(7, random.Random(SEED).randbytes(channel.rand_bytes))
     assert abs(y.bit_count() - 20_000 / 9 - 21_280 / 5) < 400
