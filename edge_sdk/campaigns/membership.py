@@ -171,6 +171,8 @@ class Membership(Trust, Agreements):
         """
         from protocol.closing import open_closing, unverified_closing
 
+        if not isinstance(data, bytes):
+            raise TypeError(f"a signed notice must be bytes, as read from its file, not {type(data).__name__}")
         campaigns, campaign_id = self.records.campaigns, unverified_closing(data).campaign_id
         joined = campaigns.find(campaign_id)
         closing = open_closing(data, joined.signed)

@@ -115,8 +115,8 @@ def test_a_closed_device_raises_store_closed(open_device):
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", 1.5, [], object()])
 def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
-    """A campaign id of a wrong type raises TypeError in every call, and so do a wrong campaign and policy; the error
-    names the expected type."""
+    """A campaign id of a wrong type raises TypeError in every call, and so do a wrong campaign, notice and policy; the
+    error names the expected type."""
     device = open_device()
     agreed(device, campaign())
     others = {
@@ -129,7 +129,7 @@ def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
         if "campaign_id" in inspect.signature(method).parameters and not name.startswith("_") and name != "forget"
     ]
     assert len(asking) > 15
-    calls = [lambda: device.join(wrong), lambda: device.lower_caps(wrong)]
+    calls = [lambda: device.join(wrong), lambda: device.close_early(wrong), lambda: device.lower_caps(wrong)]
     calls += [lambda name=name: getattr(device, name)(wrong, *others.get(name, [])) for name in asking]
     # None means all campaigns in these calls.
     if wrong is not None:
