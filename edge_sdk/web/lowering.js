@@ -44,7 +44,7 @@ function capsOf({ lifetime, campaign, window }) {
 }
 
 /**
- * The caps together with those of a policy; of two caps of the same kind, the lower one.
+ * The caps together with those of a policy; of two caps of the same kind and length, the lower one.
  * @param {Cap[]} caps @param {Policy} policy @returns {Cap[]} sorted by kind and seconds
  */
 function lowest(caps, policy) {
