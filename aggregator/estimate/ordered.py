@@ -407,7 +407,8 @@ class _Reading:
         if first >= past:
             raise NotOrdered(
                 f"the range contains no value of the campaign, whose values are {self._domain.label(0)} to "
-                f"{self._domain.label(self._domain.size - 1)}: widen it, or give its ends in increasing order"
+                f"{self._domain.label(self._domain.size - 1)}: widen it, give its ends in increasing order, or leave a "
+                "boundary of the bins out"
             )
         low, high = self._interval(first, past, z)
         share = float(self._share[first:past].sum())

@@ -71,7 +71,7 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
     """Return a table of the districts of one resolution with a significant change."""
     latest, shown = trend.latest, each.significant[:ROWS]
     places = places_of(each, shown)
-    name = district_name(latest.campaign.domain, each.resolution)
+    name = district_name(latest.campaign.domain, each.resolution, len(each.labels))
     words = f"{len(each.labels):,} {name}: {len(each.significant):,} with a significant change"
     if len(shown) < len(each.significant):
         words += f", the {len(shown)} largest changes"

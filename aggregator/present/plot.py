@@ -229,7 +229,7 @@ def _drawn_how(found: Estimate, cut: Regions, doubtful: int) -> str:
         return f"share; {pale}"
     known = np.bincount(cut.resolutions[cut.significant], minlength=len(found.resolutions))[::-1].tolist()
     parts = [
-        f"{count:,} {district_name(found.campaign.domain, each.name)}"
+        f"{count:,} {district_name(found.campaign.domain, each.name, count)}"
         for count, each in zip(known, reversed(found.resolutions), strict=True)
         if count
     ]

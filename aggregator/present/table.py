@@ -115,16 +115,18 @@ def significant_districts(each: Resolution) -> list[int]:
 def district_words(found: Estimate, each: Resolution) -> str:
     """Return a phrase that describes the districts of a resolution: their size, their number, and the number of them
     with a share significantly above zero."""
-    return f"{each.size:,} {district_name(found.campaign.domain, each.name)}: {int(each.above_zero.sum()):,} above zero"
+    name = district_name(found.campaign.domain, each.name, each.size)
+    return f"{each.size:,} {name}: {int(each.above_zero.sum()):,} above zero"
 
 
-def district_name(domain: Domain, resolution: str) -> str:
-    """Return the name of the districts of a resolution, in the plural."""
+def district_name(domain: Domain, resolution: str, number: int) -> str:
+    """Return the name of ``number`` districts of a resolution, in the singular for one."""
+    s = "" if number == 1 else "s"
     if not resolution.isdecimal():
-        return resolution
+        return f"{resolution.removesuffix('s')}{s}"
     if isinstance(domain, Grid):
-        return "cells" if resolution == FINEST else f"squares of {resolution}x{resolution}"
-    return "values" if resolution == FINEST else f"groups of {resolution} values"
+        return f"cell{s}" if resolution == FINEST else f"square{s} of {resolution}x{resolution}"
+    return f"value{s}" if resolution == FINEST else f"group{s} of {resolution} values"
 
 
 def query_table(result: QueryResult, campaign: Campaign, reports: int) -> Table:

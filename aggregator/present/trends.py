@@ -115,7 +115,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
 
 def _add_districts(table: Table, found: Difference, each: DistrictDifference, in_course: bool) -> None:
     """Add a section with the districts of one resolution that differ significantly."""
-    name = district_name(found.after.campaign.domain, each.resolution)
+    name = district_name(found.after.campaign.domain, each.resolution, len(each.labels))
     count = len(each.significant)
     words = f"{len(each.labels):,} {name}: {count:,} {'differs' if count == 1 else 'differ'}"
     table.add_row(Text(words, style="bold"))

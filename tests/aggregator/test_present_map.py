@@ -17,11 +17,11 @@ from aggregator.present.coast import lines
 from aggregator.present.document import estimate_csv, estimates_arrow, estimates_geojson
 from aggregator.present.plot import draw, figure
 from aggregator.present.regions import regions
-from aggregator.present.table import estimate_table
+from aggregator.present.table import district_name, estimate_table
 from demo_app.widgets.coast import coast
 from protocol.runs import runs_of
 from protocol.views import Coarse, Districts, Identity
-from tests.aggregator.test_estimate_views import CROSSING, GRID, counted, unsigned_campaign
+from tests.aggregator.test_estimate_views import CROSSING, GRID, NUMBERS, counted, unsigned_campaign
 
 ROOT = Path(__file__).parents[2]
 SHARP = np.full(77, 0.1 / 74)
@@ -154,6 +154,15 @@ def test_a_district_of_several_parts_has_them_all():
     west = sorted((ring[0][0], ring[1][0]) for (ring,) in geometry["coordinates"])
     assert west == [(0.0, 1.0), (0.0, 2.0), (8.0, 9.0), (10.0, 11.0)]
     assert area(geometry) == pytest.approx(5)
+
+
+def test_a_single_district_is_named_in_the_singular():
+    """The name of the districts of a resolution agrees with their number."""
+    names = {"1": ("cell", "cells"), "4": ("square of 4x4", "squares of 4x4"), "districts": ("district", "districts")}
+    for resolution, (one, several) in names.items():
+        assert (district_name(GRID, resolution, 1), district_name(GRID, resolution, 2)) == (one, several)
+    assert district_name(NUMBERS, "3", 1) == "group of 3 values"
+    assert district_name(NUMBERS, "1", 1) == "value"
 
 
 def test_tables_show_the_significant_districts():
