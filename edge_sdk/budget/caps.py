@@ -82,8 +82,8 @@ class Caps:
     def require_windows(self, now: int, ahead: int) -> None:
         """Refuse if a window cap may be exceeded from ``now`` on.
 
-        Each window cap is compared with the worst case of all consents, plus the spending of forgotten campaigns and
-        ``ahead``.
+        Each window cap is compared with the worst case of all consents, plus ``ahead`` and the carry entries within
+        the window.
 
         Args:
             now: UTC seconds.

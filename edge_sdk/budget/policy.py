@@ -257,5 +257,5 @@ class Budget:
 
     @property
     def remaining(self) -> float:
-        """Nats left for further campaigns."""
+        """Nats of the lifetime cap left for further campaigns; another cap may leave less."""
         return exact.nats(self.remaining_nanonats)
