@@ -177,8 +177,8 @@ def _findings(
         Finding(
             "context-aware LDP lies between LIP at eps and at eps/2",
             "the best LDP channel has less error than even the published channel at eps/2 " + spans(smaller, levels),
-            "from 3 nats on the best LDP channel is randomised response, whose error falls faster with eps than that of "
-            "LIP at eps/2",
+            "from 3 nats on the best LDP channel is randomised response, whose error falls faster with eps than that "
+            "of LIP at eps/2",
         ),
         Finding(
             "the published channel is the optimum",
