@@ -24,7 +24,7 @@ from aggregator.author.form_bins import bins_sentences
 from aggregator.author.form_section import DraftForm, form_draft, form_of
 from aggregator.author.privacy_section import notion_of, sensitive_share_of
 from aggregator.author.study_section import addresses_of, translations_of
-from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, read_toml, shown
+from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, read_toml, shown
 from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.weighting import CLASS
@@ -325,7 +325,8 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     if not isinstance(asked, dict) or asked.get("kind") != "items" or asked.get("padding") != AUTO:
         return document
     section = Section("domain", asked)
-    file = folder / section.take("sample", str, "a text file of sets, one per line, from which the padding is chosen")
+    sample = section.take("sample", str, "a text file of sets, one per line, from which the padding is chosen")
+    file = file_of(folder, sample, "[domain] sample")
     limits = Section("limits", document.get("limits", {}))
     rest = {name: value for name, value in asked.items() if name != "sample"}
 

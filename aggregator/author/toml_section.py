@@ -6,6 +6,7 @@ the entry as its author wrote it.
 
 from __future__ import annotations
 
+import datetime
 import tomllib
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
@@ -212,6 +213,21 @@ def normalised(shares: Sequence[Fraction], where: str, otherwise: str = "") -> l
 
 
 def shown(value: object) -> str:
-    """Return a value for an error message, shortened."""
-    text = repr(str(value)) if isinstance(value, Decimal | str) else repr(value)
+    """Return a value for an error message, as TOML writes it, and shortened."""
+    text = _as_toml(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _as_toml(value: object, depth: int = 3) -> str:
+    """Return a value as TOML writes it, with strings as in Python; lists and tables are written to a depth."""
+    if isinstance(value, Decimal | datetime.date | datetime.time):
+        return str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | dict) and not depth:
+        return "..."
+    if isinstance(value, list):
+        return f"[{', '.join(_as_toml(one, depth - 1) for one in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key} = {_as_toml(one, depth - 1)}' for key, one in value.items())}}}"
+    return repr(value)

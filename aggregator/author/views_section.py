@@ -46,6 +46,7 @@ FEWEST = 16
 DEVICES = 100_000
 """Default of the expected number of devices."""
 T = TypeVar("T", int, str)
+_RESOLUTIONS = "whole numbers, or of lists of a whole number and a share of the devices, such as [25, 0.2]"
 _SHARE = "a whole number, or a list of a whole number and a share of the devices, such as [25, 0.2]"
 _FILE_SHARE = 'a file, or a list of a file and a share of the devices, such as ["map.geojson", 0.2]'
 
@@ -143,10 +144,12 @@ def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fr
         file, share = _pair(section, section.take("districts", (str, list), "a file, or a file and a share"), str)
         asked.append((_districts(folder, file, domain), share))
     if section.holds("resolutions", str):
-        section.choice("resolutions", (AUTO,))
+        written = section.take("resolutions", str, "")
+        if written.strip().lower() != AUTO:
+            raise DraftError(f'[views] resolutions must be a list of {_RESOLUTIONS}, or "{AUTO}", not {shown(written)}')
         factors: list[tuple[int, Fraction | None]] = [(factor, None) for factor in _automatic(domain)]
     elif "resolutions" in section or not asked:
-        entries = section.list_of("resolutions", (int, list), _SHARE)
+        entries = section.list_of("resolutions", (int, list), _RESOLUTIONS)
         factors = [_pair(section, entry, int) for entry in entries]
     else:
         factors = [(1, None)]
@@ -183,7 +186,7 @@ def _pair(section: Section, entry: object, kind: type[T]) -> tuple[T, Fraction |
 
 
 def _automatic(domain: Domain) -> list[int]:
-    """Return the resolutions of ``auto``: all that have at least ``FEWEST`` districts."""
+    """Return the resolutions of ``auto``: 1, and the powers of the factor that have at least ``FEWEST`` districts."""
     base = GRID_FACTOR if isinstance(domain, Grid) else LIST_FACTOR
     factors = [1]
     while (factor := factors[-1] * base) < domain.size and Coarse(factor).inputs(domain) >= FEWEST:

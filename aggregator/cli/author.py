@@ -105,11 +105,12 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     "--epsilon",
     type=Number(0, exact.nats(exact.MAX_LEVEL)),
     multiple=True,
-    help="Level in nats (see docs/GLOSSARY.md) for which delta is computed; may be repeated.",
+    help="Level in nats (see docs/GLOSSARY.md) for which delta is computed; may be repeated. [default: 0, half of the "
+    "declared level, and the declared level]",
 )
 @click.option(
     "--prior",
-    help="The prior: a CSV file value,count, or uniform. [default: the campaign's prior for LIP, else uniform]",
+    help="The prior: a CSV file value,count, or uniform. [default: the prior of the campaign's notion, else uniform]",
 )
 @click.option(
     "--radius",

@@ -91,7 +91,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     if as_json:
         shell.print_json({"added": added, "known": known, "refused": refused})
     else:
-        shell.say(f"{quantity(added, 'key')} enrolled, {known:,} already enrolled, {sum(refused.values()):,} refused")
+        shell.say(f"{quantity(added, 'key')} enrolled, {known:,} already registered, {sum(refused.values()):,} refused")
         for reason, count in refused.items():
             shell.say(f"  {count:,}  {reason}")
     if refused and not added and not known:

@@ -45,6 +45,8 @@ def anonymity(
         found = anonymity_of_table(Path(what), known, sensitive)
     elif ctx.obj is not None:
         study = Study.open(shell.study_folder(ctx))
+        if Path(what).is_file() and what not in {name for one in study.listed() for name in (one.name, one.id)}:
+            raise click.UsageError(f"{what} is a file: name the columns that an observer may know with --known")
         signed = study.campaign(what)
         found = anonymity_of_views([view.channel for view in signed.campaign.views], study.tally(signed).by_view)
     else:

@@ -1,7 +1,7 @@
 """A chunk: envelopes that are verified together, and committed at once or, if they have many outputs, in parts.
 
-The bytes of many small files, and of pieces of large files, are joined, because a commit of one report costs about as
-much as a commit of a hundred thousand. Envelopes are offsets into the joined bytes.
+The bytes of many small files, and of pieces of large files, are joined, because every commit has a cost that does not
+depend on its number of reports. Envelopes are offsets into the joined bytes.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def test_the_planner_chooses_missing_shares_of_views():
         ("resolutions = [[5, 0.2, 3], [1, 0.5]]", "a view must be a whole number"),
         ('resolutions = ["five", 1]', "its element 'five' is wrong"),
         ("resolutions = 5", "must be a list of"),
-        ('resolutions = "some"', "one of auto"),
+        ('resolutions = "some"', 'or "auto"'),
         ("resolution = [5, 1]", "did you mean 'resolutions'"),
         ("resolutions = [5, 1]\ndevices = 0", "at least 1"),
         ("resolutions = [[5, 0.2000000001], [1, 0.7999999999]]", "fewer digits"),
