@@ -26,7 +26,7 @@ POINT = 25.4 / 72
 """The length of a point in millimetres."""
 SCALES = tuple(size / 100 for size in range(130, 44, -5))
 LEAST_GAP, MOST_GAP = 5.5, 11.0
-"""Millimetres between two sections at scale 1: the minimum, and the maximum that is added to it."""
+"""Millimetres between two sections: the minimum at scale 1, and the maximum that is added to the minimum."""
 
 PAPER, INK, MUTED, ACCENT, TINT = "#ffffff", "#1b2420", "#55625d", "#0b6b58", "#e6f1ed"
 

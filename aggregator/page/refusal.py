@@ -22,13 +22,13 @@ _LATER = (
     (
         "en",
         "Please try again soon",
-        "The survey has too many visitors, or is briefly not available. Load this page again in a minute.",
+        "The server received too many requests, or is briefly not available. Load this page again in a minute.",
     ),
     (
         "de",
         "Bitte versuchen Sie es gleich noch einmal",
-        "Die Umfrage hat zu viele Besucher, oder sie ist kurz nicht erreichbar. Laden Sie diese Seite in einer Minute "
-        "neu.",
+        "Der Server hat zu viele Anfragen bekommen, oder er ist kurz nicht erreichbar. Laden Sie diese Seite in einer "
+        "Minute neu.",
     ),
 )
 

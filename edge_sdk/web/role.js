@@ -1,7 +1,8 @@
 /**
  * The role: the class or the declared prior under which a person answers.
  *
- * A role is public and must not depend on the answer. The role and the signed campaign determine the person's channel.
+ * A role is public. It must not depend on the person's answers, except by the random choice of choosing.js, which is
+ * charged. The role and the signed campaign determine the person's channel.
  */
 
 import { keyOf } from "./channels/key.js";
