@@ -18,7 +18,7 @@ class Reject(StrEnum):
     UNKNOWN_CAMPAIGN = "unknown-campaign"
     """The study has not imported the campaign."""
     UNKNOWN_KEY = "unknown-key"
-    """The key is not enrolled in the campaign."""
+    """The key is not enrolled in the campaign, and is not revoked in the report's period."""
     REVOKED_KEY = "revoked-key"
     """The key was revoked before the ingest, from the report's period on or from an earlier one."""
     BAD_SIGNATURE = "bad-signature"
