@@ -70,8 +70,8 @@ def choices() -> str:
 
 
 def levels() -> str:
-    """Return the table of the levels of the mechanisms for five notions, with six values at 1 nat, under five notions
-    of the audit (row B8 of the last table of the page)."""
+    """Return the table of the levels that the audit finds under five notions, for the mechanisms made for one of
+    five notions with six values at 1 nat (row B8 of the last table of the page)."""
     questions: dict[str, Notion] = {
         "ldp": Ldp(level(1)),
         "lip": Information(level(1), (40, 25, 15, 10, 6, 4)),
