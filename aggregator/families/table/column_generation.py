@@ -33,8 +33,8 @@ _ENTERED = 6000
 _MOST_ROUNDS = 400
 _PATIENCE = 8
 _CLOSE = 2e-5
-"""Generation ends when ``_PATIENCE`` rounds together add less than this part of the gain, or less than a thousandth of
-this part if all corners are listed."""
+"""Generation ends when the last ``_PATIENCE`` values of the objective differ by less than this part of the gain, or by
+less than a thousandth of this part if all corners are listed."""
 _PRICED = 1e-7
 """A corner is added if its reduced cost is more than this part of the gain."""
 _TRIES = 400
