@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,8 @@ from aggregator.estimate.ordered import Ordered, has_summary, is_wave, summary
 from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.result import Estimate
-from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally import Tally, ViewsTally
+from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.trend import Trend
 from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, tag
@@ -152,29 +154,55 @@ def html_page(
 
 
 def digest(tally: Tally, campaign_id: bytes, period: int | None, where: str | None = None) -> str:
-    """Return the SHA-256 in hex of the input of an estimate.
+    """Return the SHA-256 in hex of the counts from which an estimate is computed.
 
     It is the digest of a JSON text in ASCII with sorted keys and no blanks: {"campaign": id in hex, "counts": [...],
-    "period": p or null, "rejected": {reason: count above zero}, "reports": n}. Where applicable, the text also has
-    "declared": [[level, weight, ...], ...], the declared priors; "class": the name of the class; and, without views,
-    "groups": [[group, output or bit, count], ...], the groups of devices with several reports each, from which the
-    error is computed. With transcripts the counts are those of the transcripts, which are not in the text.
+    "period": p or null, "rejected": {reason: count above zero}, "reports": n}. The counts are those of the tally's
+    features. In a campaign with several views, "views" takes the place of "counts" and "reports": a list with an object
+    of these two for each view.
+
+    Where applicable, the text also has
+
+        "class"        the name of the class
+        "declared"     [[level, weight, ...], ...], the declared priors
+        "transcripts"  [[output or -1, ...], ...], each with one entry for each period; -1 is a period without a report
+        "lost"         the number of reports that cannot be decoded, beside "transcripts"
+
+    If a device has several reports, so that the error is computed from groups of devices, then beside "counts", for
+    each view with such a device:
+
+        "groups"       {"counts": [[group, feature, count], ...], "devices": number, "most": reports of one device,
+                       "reports": [n of each group]}
+
+    A section about changes between periods has counts of its own, which the digest does not cover.
     """
-    inputs = {
+    inputs: dict[str, Any] = {
         "campaign": campaign_id.hex(),
-        "counts": tally.counts.tolist(),
         "period": period,
         "rejected": {name: count for name, count in tally.rejected.items() if count},
-        "reports": tally.reports,
     }
+    inputs |= {"views": [_counts(part) for part in tally.by_view]} if isinstance(tally, ViewsTally) else _counts(tally)
     if isinstance(tally, PersonalTally):
         inputs["declared"] = tally.declared.tolist()
+    if isinstance(tally, TranscriptTally):
+        inputs |= {"transcripts": tally.chains.tolist(), "lost": tally.lost}
     if where is not None:
         inputs["class"] = where
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
+def _counts(tally: Tally) -> dict[str, Any]:
+    """Return the counts of a tally without views, as objects of JSON."""
+    found = {"counts": tally.counts.tolist(), "reports": tally.reports}
     if (groups := tally.correlated) is not None:
         rows = np.stack([groups.group, groups.feature, groups.count], axis=1)
-        inputs["groups"] = rows.tolist()
-    return hashlib.sha256(json.dumps(inputs, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+        found["groups"] = {
+            "counts": rows.tolist(),
+            "devices": groups.devices,
+            "most": groups.most,
+            "reports": groups.reports.tolist(),
+        }
+    return found
 
 
 def _warnings(found: Estimate, truth: Floats | None, read: Ordered | None) -> list[Html]:
@@ -209,8 +237,10 @@ def source_section(
     return [
         pairs(rows),
         tag("p", "Made by halftruth from verified reports. The same study always gives the same page, byte for byte. "
-        "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output "
-        "or bit), period, rejected (counts above zero) and reports; if they apply, also class, groups (of devices) "
-        "and declared (the levels and priors that people declared).",
+        "The digest is that of a JSON text with sorted keys and no blanks: campaign (its id), counts (of each output, "
+        "bit or transcript), period, rejected (counts above zero) and reports; in a campaign with several views, the "
+        "counts and reports of each are in views. If they apply, the text also has class, groups (of devices), "
+        "declared (the levels and priors that people declared), transcripts, and lost (reports that cannot be "
+        "decoded). Changes between periods have counts of their own, which the digest does not cover.",
             class_="soft"),
     ]  # fmt: skip

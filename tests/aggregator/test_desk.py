@@ -27,7 +27,8 @@ from aggregator.estimate.classes import within
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.query import weighted
-from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally import Tally, ViewsTally
+from aggregator.estimate.transcript import TranscriptTally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import lip_response, randomized_response
@@ -613,11 +614,48 @@ def test_the_page_of_a_class_names_the_class(desk, tmp_path):
 def test_the_digest_has_classes_and_groups():
     """The text of the digest has the class, and the groups of devices if devices have several reports."""
     counted = Groups.of(np.array([7, 3, 7]), np.array([1, 0, 1]), np.array([2, 1, 1]), 2, 3)
-    text = '{"campaign":"01","class":"town","counts":[1,3],"groups":[[3,0,1],[7,1,3]],"period":null,"rejected":{},'
-    expected = hashlib.sha256(f'{text}"reports":4}}'.encode()).hexdigest()
-    assert digest(Tally(np.array([1, 3]), 4, groups=counted), b"\x01", None, "town") == expected
+    groups = {"counts": [[3, 0, 1], [7, 1, 3]], "devices": 2, "most": 3, "reports": counted.reports.tolist()}
+    expected = {"campaign": "01", "class": "town", "counts": [1, 3], "groups": groups, "period": None, "rejected": {}}
+    found = digest(Tally(np.array([1, 3]), 4, groups=counted), b"\x01", None, "town")
+    assert found == sha256_of_json(expected | {"reports": 4})
     alone = replace(counted, most=1)
     assert digest(Tally(np.array([1, 3]), 4, groups=alone), b"", None) == digest(Tally(np.array([1, 3]), 4), b"", None)
+
+
+def test_the_digest_has_the_counts_and_groups_of_each_view():
+    """With several views, the text of the digest has the counts, reports and groups of each view, so tallies with the
+    same counts of all views together, but of other views or other groups of devices, have other digests."""
+    first, second = Tally(np.array([1, 3]), 4, {"late": 2}), Tally(np.array([2, 0, 1]), 3, {"late": 2})
+    both = ViewsTally.of_parts([first, second], {"late": 2}, 5)
+    parts = [{"counts": [1, 3], "reports": 4}, {"counts": [2, 0, 1], "reports": 3}]
+    expected = {"campaign": "01", "period": 6, "rejected": {"late": 2}}
+    assert digest(both, b"\x01", 6) == sha256_of_json(expected | {"views": parts})
+    groups = [
+        Groups.of(np.array([7, 3, at]), np.array([1, 0, 1]), np.array([2, 1, 1]), devices, most)
+        for at, devices, most in ((7, 2, 3), (8, 2, 3), (7, 3, 3), (7, 2, 2))
+    ]
+    others = [
+        *(ViewsTally.of_parts([replace(first, groups=one), second], {"late": 2}, 5) for one in groups),
+        ViewsTally.of_parts([replace(first, counts=np.array([1, 3, 2])), Tally(np.array([0, 1]), 3)], {"late": 2}, 5),
+        ViewsTally.of_parts([replace(first, reports=3), replace(second, reports=4)], {"late": 2}, 5),
+    ]
+    assert len({digest(one, b"\x01", 6) for one in (both, *others)}) == 1 + len(others)
+
+
+def test_the_digest_has_the_transcripts():
+    """The text of the digest has the transcripts and the number of lost reports, so tallies with the same number of
+    devices by transcript, but of other transcripts, have other digests."""
+    tally = TranscriptTally(np.array([2, 1]), 3, chains=np.array([[0, 1], [-1, 2]]), lost=4)
+    expected = {"campaign": "01", "counts": [2, 1], "period": None, "rejected": {}, "reports": 3}
+    chains = {"transcripts": [[0, 1], [-1, 2]], "lost": 4}
+    assert digest(tally, b"\x01", None) == sha256_of_json(expected | chains)
+    others = [replace(tally, chains=np.array([[0, 1], [2, 2]])), replace(tally, lost=5)]
+    assert len({digest(one, b"\x01", None) for one in (tally, *others)}) == 3
+
+
+def sha256_of_json(value: object) -> str:
+    """Return the SHA-256 in hex of a value as JSON with sorted keys and no blanks."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
 
 
 # Exports

@@ -227,7 +227,7 @@ MECHANISMS = (
     Mechanism(
         "oue-lip",
         "a bit for each value, with the least error under a prior",
-        "after Wang, Qin, Qiu 2023",
+        "after Jiang, Li, Tandon 2022",
         BITS,
         for_prior(oue_lip, MOST_BITS),
     ),

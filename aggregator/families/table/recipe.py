@@ -106,7 +106,7 @@ MECHANISMS = (
     Mechanism(
         "mutual-information",
         "the channel with the least distortion under a bound on the mutual information",
-        "Jiang et al. 2018",
+        "Wang, Qin, Qiu 2023",
         DENSE,
         _mutual_information,
     ),
