@@ -81,7 +81,13 @@ def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain,
     own = {key: value for key, value in table.items() if key in PROMISES}
     promise = Section("privacy", privacy | own)
     prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in own})
-    notion = notion_of(promise, prior, domain, folder)
+    try:
+        notion = notion_of(promise, prior, domain, folder)
+    except DraftError as error:
+        text = str(error)
+        if text.startswith(tuple(f"[privacy] {key}" for key in own)):
+            raise DraftError(text.replace("[privacy]", f"[classes.{name}]", 1)) from None
+        raise
     promise.done()
     prior.done(PROMISES)
     return notion
