@@ -283,6 +283,18 @@ class Driver:
     def gone(self, what: str, seconds: float) -> Play:
         yield from self._until(lambda: self._find(what) is None, seconds, f"{what!r} is still there")
 
+    def lasts(self, expression: str, what: str, seconds: float) -> Play:
+        begun = Clock.get_time()
+        eval(expression, {"app": App.get_running_app()})  # noqa: S307 - the test's own words
+        yield from self._settle()
+        if self._find(what) is None:
+            raise NotDone(f"{what!r} is not shown; there are {self._names()}")
+        while self._find(what) is not None:
+            if Clock.get_time() > begun + seconds:
+                raise NotDone(f"{what!r} is still there after {seconds:g} seconds")
+            yield
+        return Clock.get_time() - begun
+
     def idle(self, seconds: float) -> Play:
         yield from self._until(lambda: App.get_running_app().idle, seconds, "something is being done")
 

@@ -221,6 +221,16 @@ class Screen:
         """Wait until no widget of that name or text is visible."""
         self._ask("gone", what=what, seconds=seconds, patience=seconds)
 
+    def lasts(self, expression: str, what: str, seconds: float = PATIENCE) -> float:
+        """Evaluate an expression as ``call`` does; return the seconds until the widget that it shows closes by itself.
+
+        The seconds pass on the program's clock only, so the test does not wait for them.
+
+        Raises:
+            ScreenError: the widget is not shown, or does not close within ``seconds``.
+        """
+        return float(self._ask("lasts", expression=expression, what=what, seconds=seconds))
+
     def idle(self, seconds: float = PATIENCE) -> None:
         """Wait until the app reports that no task runs and the screen is complete."""
         self._ask("idle", seconds=seconds, patience=seconds)

@@ -372,6 +372,19 @@ def test_notices_are_shown_one_at_a_time(gallery: Screen) -> None:
     gallery.gone("It could not be sent.")
 
 
+def test_a_notice_closes_after_the_time_to_read_it(gallery: Screen) -> None:
+    """A notice closes by itself after six seconds, or one second for every 15 letters if that is longer; then the next
+    one is shown."""
+    show(gallery, "actions")
+    short, long = "It is saved.", 30 * "Word " + "end."
+    both = f"[app.show_notice({short!r}), app.show_notice({long!r})]"
+    # A notice is timed from the beginning of its frame, which on a busy machine may be a little earlier.
+    assert gallery.lasts(both, short) > 5.5
+    assert gallery.seen(long)
+    gallery.tap("dismiss")
+    assert gallery.lasts(f"app.show_notice({long!r})", long) > 9.5
+
+
 def test_a_failed_step_names_its_cause(number: str) -> None:
     """A missing widget, and a program that cannot start, each fail a test with a message that names the cause."""
     with (
