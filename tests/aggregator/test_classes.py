@@ -327,12 +327,19 @@ def test_people_without_a_named_class_are_spread_evenly() -> None:
 
 
 @pytest.mark.parametrize(
-    "row", ["wheat,5,strangers", "barley,5,farmers", "wheat,-5,farmers", "wheat,farmers", "wheat,0,others"]
+    ("row", "message"),
+    [
+        ("wheat,5,strangers", "must be a class of the campaign"),
+        ("barley,5,farmers", "'barley' is not one of"),
+        ("wheat,-5,farmers", "at least 0, not -5"),
+        ("wheat,farmers", "the row has 2 cells"),
+        ("wheat,0,others", "has no people"),
+    ],
 )
-def test_a_file_of_classes_is_read_strictly(tmp_path, row: str) -> None:
+def test_a_file_of_classes_is_read_strictly(tmp_path, row: str, message: str) -> None:
     """Unknown classes and values, negative counts, a missing cell and a file without people are refused."""
     (tmp_path / "truth.csv").write_text(f"value,count,class\n{row}\n")
-    with pytest.raises(SheetError):
+    with pytest.raises(SheetError, match=message):
         read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
 
 

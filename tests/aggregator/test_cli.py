@@ -408,31 +408,49 @@ def test_a_full_disk_is_an_error(session, tmp_path, monkeypatch):
 
 
 def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
-    """estimate, export, plan, campaign and simulate overwrite no existing output file, and --plot leaves no file if the
-    disk is full."""
-    study, there, pub = ("--study", session / "lib"), tmp_path / "there.png", tmp_path / "there.csv"
-    there.write_bytes(b"mine")
-    pub.write_bytes(b"mine")
+    """No option that names an output file overwrites an existing file, and estimate --plot leaves no file if the disk
+    is full."""
+    drawn, listed, new = (tmp_path / name for name in ("there.png", "there.csv", "new"))
+    drawn.write_bytes(b"mine")
+    listed.write_bytes(b"mine")
+    campaign, key, counts = session / "education.campaign", session / "analyst.key", session / "counts.csv"
+    commands = {
+        "plan": (("--values", 8, "--epsilon", 1), {"--plot": drawn}),
+        "campaign": ((session / "education.toml", "--key", key), {"--out": drawn}),
+        "close": ((campaign, "--key", key), {"--out": drawn}),
+        "audit": ((campaign,), {"--plot": drawn}),
+        "simulate": (
+            (campaign, "--truth", counts, "--out", new), {"--out": drawn, "--keys": drawn, "--answers": listed}
+        ),
+        "invite": (("education",), {"--out": drawn}),
+        "page": (("education",), {"--out": drawn}),
+        "codes": (("education", "--count", 1), {"--out": listed}),
+        "estimate": (("education",), {"--plot": drawn, "--report": drawn}),
+        "compare": (("education", "education-2027"), {"--plot": drawn}),
+        "export": (("education",), {"--out": listed}),
+    }  # fmt: skip
+    study = ("--study", session / "lib")
+    for command, (words, outputs) in commands.items():
+        for option, file in outputs.items():
+            refused = run(*study, command, *words, option, file, code=1).stderr
+            assert f"{file} exists; it is not overwritten" in refused, (command, option)
+    for name in COMMANDS:
+        of_files = [
+            option.opts[0]
+            for option in halftruth.get_command(click.Context(halftruth), name).params
+            if option.type is shell.writable
+        ]
+        assert set(of_files) == set(commands.get(name, ((), {}))[1]), f"{name} has an output that is not tested"
 
     def full(_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    campaign, key = session / "education.campaign", session / "analyst.key"
-    for words in (
-        (*study, "estimate", "education", "--plot", there),
-        (*study, "estimate", "education", "--report", there),
-        (*study, "export", "education", "--out", pub),
-        ("plan", "--values", 8, "--epsilon", 1, "--plot", there),
-        ("campaign", session / "education.toml", "--key", key, "--out", there),
-        ("simulate", campaign, "--truth", session / "counts.csv", "--out", tmp_path / "x", "--keys", there),
-    ):
-        assert f"{words[-1]} exists; it is not overwritten" in run(*words, code=1).stderr
     picture = tmp_path / "x.png"
     with monkeypatch.context() as disk:
         disk.setattr(os, "fsync", full)
         assert f"{picture}: the disk is full" in run(*study, "estimate", "education", "--plot", picture, code=1).stderr
-    assert (there.read_bytes(), pub.read_bytes()) == (b"mine", b"mine")
-    assert {*tmp_path.iterdir()} == {there, pub}
+    assert (drawn.read_bytes(), listed.read_bytes()) == (b"mine", b"mine")
+    assert {*tmp_path.iterdir()} == {drawn, listed}
 
 
 def test_a_study_is_named_before_a_command_or_after_it(session, tmp_path):

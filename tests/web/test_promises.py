@@ -53,7 +53,7 @@ def test_draws_lengths_and_refusals_do_not_depend_on_the_answers(page: Page) -> 
     )
     by_campaign = itertools.groupby(found.items(), lambda item: item[0][0])
     alike = [[shape for _, shape in group] for _, group in by_campaign]
-    assert len(alike) > 12
+    assert sum(len(shapes) > 1 for shapes in alike) > 12, "too few campaigns with several sequences to compare"
     for shapes in alike:
         assert shapes == shapes[:1] * len(shapes)
         _, became, _ = shapes[0]
