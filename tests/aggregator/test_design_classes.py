@@ -152,7 +152,7 @@ def test_a_draft_for_personal_priors_becomes_a_campaign(tmp_path) -> None:
     assert decode_campaign(encode_campaign(made)) == made
     with pytest.raises(DraftError, match='name must be "lip-response" or be left out'):
         drafted(more='[prior]\nkind = "own"\n[mechanism]\nname = "randomized-response"', folder=tmp_path)
-    with pytest.raises(DraftError, match="kind must be .* not 'diary'"):
+    with pytest.raises(DraftError, match=r"kind must be .* not 'diary'"):
         drafted(more='[prior]\nkind = "diary"', folder=tmp_path)
 
 

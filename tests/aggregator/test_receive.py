@@ -52,7 +52,6 @@ from aggregator.receive.view import StudySnapshot
 from aggregator.simulation import population
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS, snapshot
-from aggregator.study import Study
 from aggregator.truth_file import Truth
 from protocol import exact
 from protocol.campaign import Campaign, open_campaign, seal_campaign
