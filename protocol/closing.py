@@ -60,8 +60,7 @@ class Closing:
         """
         if self.closes >= campaign.closes:
             raise CampaignError(
-                f"a notice must take effect before {campaign.title!r} closes at UTC second {campaign.closes}, not at "
-                f"{self.closes}"
+                f"a notice must take effect before {campaign.title!r} closes: this one does not, so it is not needed"
             )
 
 

@@ -20,7 +20,7 @@ from aggregator.cli.numbers import Number
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.present.listing import audit_table
 from protocol import envelope, exact
-from protocol.campaign import campaign_id, open_campaign, seal_campaign, unverified_campaign
+from protocol.campaign import Campaign, campaign_id, open_campaign, seal_campaign, unverified_campaign
 from protocol.closing import seal_closing
 from protocol.errors import HalftruthError
 
@@ -88,15 +88,28 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
         raise Failure(f"{file} was signed with another key than {key_file}: name the key that signed it", BAD_DATA)
     signed = open_campaign(data, [key.public])
     closes = int(time.time()) if at is None else int(at.replace(tzinfo=datetime.UTC).timestamp())
+    if closes >= signed.campaign.closes:
+        raise Failure(_too_late(signed.campaign, at), BAD_DATA)
     notice = seal_closing(signed, closes, key)
     with shell.new_file(out) as made:
         made.write(notice)
     if as_json:
         shell.print_json({"file": str(out), "bytes": len(notice), "id": signed.id.hex(), "closes": closes})
         return
-    moment = datetime.datetime.fromtimestamp(closes, datetime.UTC).isoformat()
-    shell.say(f"{out}  {len(notice):,} bytes; the notice closes {signed.campaign.title!r} at {moment}")
+    shell.say(f"{out}  {len(notice):,} bytes; the notice closes {signed.campaign.title!r} at {_moment(closes)}")
     shell.say("import it into every study that has the campaign: halftruth --study DIR import FILE")
+
+
+def _too_late(campaign: Campaign, at: datetime.datetime | None) -> str:
+    """Return the text of the error for a closing that is not before the campaign's own."""
+    ends = _moment(campaign.closes)
+    if at is None:
+        return f"{campaign.title!r} already closed at {ends}: no notice is needed"
+    return f"--at must be before {ends}, when {campaign.title!r} closes: name an earlier time"
+
+
+def _moment(seconds: int) -> str:
+    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()
 
 
 @halftruth.command()

@@ -217,7 +217,7 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
     if before.labels != after.labels:
         raise NotComparable(
             f"{sides[0].name} and {sides[1].name} do not have the same values, so their shares cannot be compared: "
-            "choose questions with equal values"
+            "name a question that has equal values on both sides"
         )
     found = form_difference(
         (sides[0].name, sides[1].name), after.labels, before.answered, after.answered, confidence=request.confidence

@@ -33,7 +33,7 @@ from aggregator.study import Study
     type=WholeNumber(min=1),
     default=PER_MINUTE,
     show_default=True,
-    help="Maximum number of requests per client and minute.",
+    help="Requests that one client may send per minute; after a pause, up to twice as many in one minute.",
 )
 @click.option("--tls-cert", type=shell.existing, help="Certificate chain, PEM.")
 @click.option("--tls-key", type=shell.existing, help="Secret key of the certificate, PEM.")

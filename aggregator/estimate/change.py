@@ -232,8 +232,8 @@ def require_same_values(before: Side, after: Side) -> None:
     """
     if before.unsigned.domain != after.unsigned.domain:
         raise NotComparable(
-            f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared: choose "
-            "questions with equal values"
+            f"{before.name} and {after.name} do not have the same values, so their shares cannot be compared: name "
+            "campaigns with equal values"
         )
 
 

@@ -224,6 +224,8 @@ def register(
     Returns:
         The number of keys that are newly enrolled or revoked, and the number that already were (revoked from this or an
         earlier period on) or occur twice. The remaining keys have the key id of another public key.
+    Raises:
+        StudyError
     """
     added = known = 0
 

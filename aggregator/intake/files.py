@@ -24,7 +24,7 @@ _EARLY_BYTES = 2**16
 
 
 class IntakeError(HalftruthError):
-    """A given path does not exist or cannot be read."""
+    """A given path does not exist, or is a pipe or a device."""
 
 
 def batch_files(paths: Iterable[str | Place]) -> list[Place]:
@@ -139,7 +139,7 @@ def size_of(paths: Iterable[str | Place]) -> int:
     """Return the total size in bytes of the files to read; files of unknown size are left out.
 
     Raises:
-        IntakeError: a path does not exist.
+        IntakeError, PlaceError, OSError: see ``batch_files``.
     """
     size = 0
     for path in batch_files(paths):

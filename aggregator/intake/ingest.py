@@ -136,7 +136,8 @@ def ingest(
     Returns:
         Counts of accepted and refused reports. Ingesting the same files again accepts nothing.
     Raises:
-        IntakeError: a path does not exist.
+        IntakeError: a path does not exist, or is a pipe or a device.
+        PlaceError: a malformed address of an object or prefix.
         StudyError: the study cannot be read or written. Earlier commits stay, and a second ingest does not count their
             reports again.
     """

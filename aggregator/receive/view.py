@@ -85,7 +85,8 @@ class StudySnapshot:
         """Read the changes since the last refresh.
 
         Raises:
-            StudyError
+            StudyError, OSError
+            BundleError: the pages' script cannot be built.
         """
         self._changed.clear()
         stamp = self._settled()

@@ -194,7 +194,7 @@ def exists(path: Place) -> bool:
 
     Raises:
         Damaged: a file is missing, or its size differs from the size with which it was written.
-        Newer
+        Newer, StudyError
     """
     with storage(path):
         if not _is_table(path):

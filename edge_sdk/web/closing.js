@@ -16,7 +16,7 @@ export async function openClosing(data, campaign) {
   const id = octets(parts[0], "a campaign id", CampaignError, 16);
   const closes = integer(parts[1], "the time of a closing", CampaignError, 0, 2 ** 40);
   if (!same(id, campaign.id)) throw new CampaignError(`the notice closes another campaign, not "${campaign.ownTexts.title}"`);
-  if (closes >= campaign.closes) throw new CampaignError(`a notice must take effect before "${campaign.ownTexts.title}" closes at UTC second ${campaign.closes}, not at ${closes}`);
+  if (closes >= campaign.closes) throw new CampaignError(`a notice must take effect before "${campaign.ownTexts.title}" closes: this one does not, so it is not needed`);
   return closes;
 }
 

@@ -187,4 +187,5 @@ def test_commands_close_a_campaign_early(study, tmp_path):
     assert "early closing" in run(*of, "status").stdout
     run(*of, "import", tmp_path / "c.campaign", code=2)
     late = (*command[:3], "2100-01-01", "--out", tmp_path / "d.closing", "--key", tmp_path / "a.key")
-    assert "must take effect before" in run(*late, code=65).stderr
+    ends = datetime.datetime.fromtimestamp(PLAIN.campaign.closes, datetime.UTC).isoformat()
+    assert f"--at must be before {ends}, when " in run(*late, code=65).stderr
