@@ -17,10 +17,10 @@ SENTENCES: dict[str, dict[str, str]] = {
     "en": {
         "cell": "This device is asked for the square that contains your answer.",
         "answer": "This device is asked for your answer itself.",
-        "square": "This device is asked for the district of {factor} x {factor} squares that contains your answer, not "
-        "for the square itself.",
-        "stretch": "This device is asked for the group of {factor} neighbouring answers that contains your answer, "
-        "not for the answer itself.",
+        "square": "This device is asked for the district of at most {factor} x {factor} squares that contains your "
+        "answer, not for the square itself.",
+        "stretch": "This device is asked for the group of at most {factor} neighbouring answers that contains your "
+        "answer, not for the answer itself.",
         "district": "This device is asked for the district that contains your answer, one of {count}, not for the "
         "square itself.",
         "group": "This device is asked for the group of answers that contains your answer, one of {count}, not for "
@@ -35,10 +35,10 @@ SENTENCES: dict[str, dict[str, str]] = {
     "de": {
         "cell": "Dieses Gerät wird nach dem Quadrat gefragt, in dem Ihre Antwort liegt.",
         "answer": "Dieses Gerät wird nach Ihrer Antwort selbst gefragt.",
-        "square": "Dieses Gerät wird nach dem Bezirk aus {factor} x {factor} Quadraten gefragt, in dem Ihre Antwort "
-        "liegt, nicht nach dem Quadrat selbst.",
-        "stretch": "Dieses Gerät wird nach der Gruppe von {factor} benachbarten Antworten gefragt, in der Ihre "
-        "Antwort liegt, nicht nach der Antwort selbst.",
+        "square": "Dieses Gerät wird nach dem Bezirk aus höchstens {factor} x {factor} Quadraten gefragt, in dem Ihre "
+        "Antwort liegt, nicht nach dem Quadrat selbst.",
+        "stretch": "Dieses Gerät wird nach der Gruppe von höchstens {factor} benachbarten Antworten gefragt, in der "
+        "Ihre Antwort liegt, nicht nach der Antwort selbst.",
         "district": "Dieses Gerät wird nach dem Bezirk gefragt, in dem Ihre Antwort liegt, einem von {count}, nicht "
         "nach dem Quadrat selbst.",
         "group": "Dieses Gerät wird nach der Gruppe von Antworten gefragt, in der Ihre Antwort liegt, einer von "

@@ -223,8 +223,8 @@ def test_terms_and_preview_describe_the_view_of_the_device(member, open_device):
     labels."""
     expected = (
         "This device is asked for your answer itself.",
-        "This device is asked for the group of 2 neighbouring answers that contains your answer, not for the answer "
-        "itself.",
+        "This device is asked for the group of at most 2 neighbouring answers that contains your answer, not for the "
+        "answer itself.",
         "This device is asked for the group of answers that contains your answer, one of 2, not for the answer itself.",
     )
     data = campaign_with_views()
@@ -266,7 +266,8 @@ def test_a_map_is_asked_for_by_district_or_cell(open_device):
         assert device.terms(device.campaigns[0]).view_description_in("de").startswith("Dieses Gerät wird nach de")
     assert found == {
         "This device is asked for the square that contains your answer",
-        "This device is asked for the district of 5 x 5 squares that contains your answer, not for the square itself",
+        "This device is asked for the district of at most 5 x 5 squares that contains your answer, not for the square "
+        "itself",
         "This device is asked for the district that contains your answer, one of 2, not for the square itself",
     }
 
@@ -346,8 +347,8 @@ def test_a_single_coarse_view_mentions_no_other_view(open_device):
     device = open_device()
     terms = device.join(campaign(maps=(Coarse(2),)))
     assert terms.view_description == (
-        "This device is asked for the group of 2 neighbouring answers that contains your answer, not for the answer "
-        "itself."
+        "This device is asked for the group of at most 2 neighbouring answers that contains your answer, not for the "
+        "answer itself."
     )
     assert terms.worst_case == 3.0
 
