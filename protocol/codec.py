@@ -87,6 +87,8 @@ def locate_bytes(data: bytes, start: int, most: int, what: str, error: type[Exce
 
     Args:
         start: offset of the byte string.
+        most: maximum length of its content in bytes.
+        what, error: the name of the byte string in the text of an error, and the class of the error.
     Raises:
         error: there is no byte string, or it claims more than ``most`` bytes.
         Truncated: ``data`` ends before or inside it.
@@ -128,25 +130,33 @@ def text_at(data: bytes, at: int) -> tuple[Value, int]:
     Raises:
         CodecError: there is an array or no value at ``at``.
     """
+    if _is_array(data, at):
+        raise CodecError("text, a number or a byte string is expected, not an array")
     return _read(data, at, 0)
 
 
 def skip(data: bytes, at: int) -> int:
     """Return the offset after the value at ``at``; the value is discarded.
 
+    Arrays may be nested to any depth.
+
     Raises:
-        CodecError
+        CodecError: there is no canonical value at ``at``.
     """
     left = 1
     while left:
-        _require(data, at, 1)
-        if 0x90 <= data[at] < 0xA0 or data[at] in _ARRAY:
+        if _is_array(data, at):
             length, at = array_at(data, at)
             left += length
         else:
             _, at = _read(data, at, 0)
         left -= 1
     return at
+
+
+def _is_array(data: bytes, at: int) -> bool:
+    _require(data, at, 1)
+    return 0x90 <= data[at] < 0xA0 or data[at] in _ARRAY
 
 
 def _read(data: bytes, at: int, depth: int) -> tuple[Value, int]:

@@ -17,7 +17,7 @@ MOST_HELD = 2**19
 """Maximum number of integers that one audit stores at once, without those of the campaign."""
 
 MOST_SHOWN = 10**15
-"""The text of a refusal states an amount only if it is below this number."""
+"""The largest amount that the text of a refusal states."""
 
 
 def require_affordable(steps: int, numbers_held: int) -> None:
@@ -30,7 +30,7 @@ def require_affordable(steps: int, numbers_held: int) -> None:
         if asked > most:
             unit = "steps" if what == "take" else "numbers in memory"
             # Python refuses to print an integer of more than 4,300 digits.
-            amount = f"{asked:,}" if asked < MOST_SHOWN else f"more than {MOST_SHOWN:,}"
+            amount = f"{asked:,}" if asked <= MOST_SHOWN else f"more than {MOST_SHOWN:,}"
             raise Uncertified(
                 f"the audit of this campaign would {what} {amount} {unit}, and at most {most:,} are allowed: choose a "
                 "mechanism with fewer outputs, or ask about fewer values"

@@ -18,7 +18,7 @@ export const affordable = (steps, numbersHeld) => steps <= MOST_STEPS && numbers
  */
 export function requireAffordable(steps, numbersHeld) {
   if (affordable(steps, numbersHeld)) return;
-  const amount = (/** @type {number} */ number) => (number < MOST_SHOWN ? number : `more than ${MOST_SHOWN}`);
+  const amount = (/** @type {number} */ number) => (number > MOST_SHOWN ? `more than ${MOST_SHOWN}` : number);
   const [what, most] =
     steps > MOST_STEPS ? [`take ${amount(steps)} steps`, MOST_STEPS] : [`hold ${amount(numbersHeld)} numbers in memory`, MOST_HELD];
   throw new Uncertified(`the audit of this campaign would ${what}, and at most ${most} are allowed: choose a mechanism with fewer outputs, or ask about fewer values`);

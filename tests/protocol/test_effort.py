@@ -16,7 +16,7 @@ from protocol import codec, exact, notions
 from protocol.campaign import MAX_CAMPAIGN, open_campaign
 from protocol.channels import Bits, Blocks, Channel, Hadamard
 from protocol.domain import Grid, Items
-from protocol.effort import MOST_HELD, MOST_STEPS
+from protocol.effort import MOST_HELD, MOST_STEPS, require_affordable
 from protocol.envelope import Kind, seal
 from protocol.errors import CampaignError, Uncertified
 from protocol.notions import Block, Classes, Geo, Graded, HighLow, Information, Ldp, Matrix, MutualInformation, Notion
@@ -86,6 +86,14 @@ def test_a_huge_number_of_steps_is_refused_without_printing_it() -> None:
     channel = Bits((3 << 30,), (1 << 30,), ((0, 20_000),))
     with pytest.raises(Uncertified, match="would take more than 1,000,000,000,000,000 steps"):
         notions.certify(channel, MutualInformation(NAT, (1,) * 20_000))
+
+
+def test_a_refusal_states_an_amount_up_to_the_largest_and_then_says_more() -> None:
+    """10^15 steps are stated as a number; one step more is stated as more than 10^15."""
+    with pytest.raises(Uncertified, match="would take 1,000,000,000,000,000 steps"):
+        require_affordable(10**15, 0)
+    with pytest.raises(Uncertified, match="would take more than 1,000,000,000,000,000 steps"):
+        require_affordable(10**15 + 1, 0)
 
 
 def test_equal_classes_are_audited_once() -> None:

@@ -19,12 +19,27 @@ ratios = st.tuples(st.integers(1, 2**117), st.integers(1, 2**117))
 
 @given(st.integers(0, MAX_LEVEL))
 def test_exp_lower_and_upper_enclose(level: int) -> None:
-    """exp_lower <= 2^96 e^level < exp_upper = exp_lower + 1, compared with 80 decimal digits."""
+    """exp_lower <= 2^96 e^level < exp_upper, which is one or two units higher; compared with 80 decimal digits."""
     with localcontext() as context:
         context.prec = 80
         truth = (Decimal(level) / NANONATS).exp() * 2**EXP_BITS
     assert exact.exp_lower(level) <= truth < exact.exp_upper(level)
-    assert exact.exp_upper(level) - exact.exp_lower(level) == 1
+    assert exact.exp_upper(level) - exact.exp_lower(level) in (1, 2)
+
+
+@pytest.mark.parametrize("guard_bits", [0, 16, 32, 64])
+def test_exp_upper_is_an_upper_bound_whatever_its_terms_lose(guard_bits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terms of the series lose some units. With few guard bits, this loss is larger than a unit of the result, and
+    exp_upper is still above the truth."""
+    monkeypatch.setattr(exact, "_GUARD_BITS", guard_bits)
+    exact.exp_lower.cache_clear()
+    try:
+        for level in range(MAX_LEVEL - 40 * NANONATS // 100, MAX_LEVEL, NANONATS // 100):
+            with localcontext() as context:
+                context.prec = 80
+                assert (Decimal(level) / NANONATS).exp() * 2**EXP_BITS < exact.exp_upper(level)
+    finally:
+        exact.exp_lower.cache_clear()
 
 
 @given(st.integers(MAX_LEVEL, 90 * NANONATS))
