@@ -34,7 +34,7 @@ def require_address(text: str) -> None:
     _require_written(text, "an address", MAX_ADDRESS)
     if not text.startswith((_HTTPS, _HTTP)):
         raise CampaignError(
-            f"an address must begin with {_HTTPS}, or with {_HTTP} on this machine only; not {text[:40]!r}"
+            f"an address must begin with {_HTTPS} (or {_HTTP}, if it is on this machine), not {text[:40]!r}"
         )
     authority, rest = _split(text)
     for sign, what in (("?", "query"), ("#", "fragment")):

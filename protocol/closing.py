@@ -74,7 +74,7 @@ def seal_closing(signed: SignedCampaign, closes: int, key: keys.SigningKey) -> b
     Returns:
         One signed envelope.
     Raises:
-        CampaignError: the key is not the author's, or ``closes`` is not before the campaign's own closing.
+        CampaignError: the key is not the author's, or ``closes`` is negative or not before the campaign's own closing.
     """
     closing = Closing(signed.id, closes)
     closing.require_fit(signed.campaign)

@@ -2,7 +2,7 @@
 
 The text of an error names the fault. In the subclasses of ``BadData``, ``stage`` is the stage of SPEC.md at which the
 fault was found, as in the negative test vectors. A mistake of the calling programmer is a plain ``ValueError`` or
-``TypeError``. No error text contains a person's value, prior or key.
+``TypeError``. No error text contains a person's value, prior or secret key.
 """
 
 from __future__ import annotations

@@ -41,6 +41,8 @@ def require_runs(runs: Runs, known: int, error: type[Exception]) -> None:
     Args:
         known: the number of first blocks (0 .. ``known`` - 1) that may appear in any order.
         error: the class to raise.
+    Raises:
+        error: blocks out of order, two neighbouring runs of one block, or an empty run.
     """
     seen, before = known - 1, None
     for block, length in runs:
@@ -71,7 +73,13 @@ def encode(runs: Runs) -> codec.Value:
 
 
 def decode(value: codec.Value, error: type[Exception]) -> Runs:
-    """Return the runs of a wire form. Whether they are canonical is not checked."""
+    """Return the runs of a wire form. Whether they are canonical is not checked.
+
+    Args:
+        error: the class to raise.
+    Raises:
+        error: the wire form is not pairs of integers, or has more than ``MAX_VALUES`` inputs.
+    """
     flat = codec.integers(value, "a run", error, 0, MAX_VALUES)
     if len(flat) % 2:
         raise error("runs must be pairs of a block and a length")

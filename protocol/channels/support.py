@@ -22,6 +22,8 @@ WEIGHT_BYTES = 16
 class SupportChannel(Channel):
     """A channel with Q(y given x) = inside / 2^128 for the outputs that x prefers, outside / 2^128 for the others.
 
+    In the families of sets, one of the others also has the remainder of the row.
+
     Attributes:
         outside: the weight of an output that the input does not prefer; positive and below ``inside``.
         inside: the weight of an output that the input prefers.

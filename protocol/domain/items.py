@@ -1,7 +1,7 @@
 """Sets of items, reported one item at a time: padding and sampling (SPEC 4).
 
-A person's set is padded with dummies to l inputs, and the channel receives one input of the padded set. Each item of a
-set of at most l items is chosen with probability 1/l. So l times the share of an input is an unbiased estimate of the
+A set of fewer than l items is padded with dummies to l inputs, and the channel receives one input. Each item of a set
+of at most l items is chosen with probability 1/l. So l times the share of an input is an unbiased estimate of the
 share of people who have the item. An item of a larger set of s items is chosen with probability 1/s, and a person who
 has it counts as l/s.
 

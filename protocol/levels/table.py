@@ -62,7 +62,7 @@ class LevelTable:
         levels: the levels by name, in a fixed order: ldp, lip, lip-ball, mutual-information, maximal-leakage,
             differential-identifiability, geo, pufferfish. Levels not requested or not computed are absent.
         missing: the reason for each level that is absent, by its name, except for a lip-ball that is not requested.
-            It also has the reasons for delta-ldp, delta-lip and posterior, if they are not computed.
+            It also has the reasons for delta-ldp, delta-lip and posterior, if they are too expensive to compute.
         curve: a row for each requested epsilon.
         posterior: the largest prior and the largest posterior of one value; None if not computed.
         distinction: the worst case of Pufferfish; None if not requested or not computed.

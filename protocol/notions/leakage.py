@@ -1,7 +1,8 @@
 """Mutual information privacy: I(X; Y) <= eps under a prior (L-MIP: Wang, Qin, Qiu 2023, sec. III).
 
-Mutual information is a mean of logarithms. The audit rounds each logarithm up to a nanonat and computes with integers.
-So its upper bound is the same on every machine, and at most three nanonats too high.
+Mutual information is a mean of logarithms. The audit replaces each logarithm by an upper bound in whole nanonats, at
+most two too high, and computes with integers. So the audited level is the same on every machine, and at most three
+nanonats too high.
 
 The notion bounds only an average, and a single output may reveal the answer. So the cost of a fresh output is the LDP
 level, or the audited level if the LDP level is infinite.
@@ -79,7 +80,7 @@ class MutualInformation(Notion):
 
 
 def _log(numerator: int, denominator: int) -> int:
-    """Return an upper bound of ln(numerator / denominator), in nanonats; it is at most three nanonats too high."""
+    """Return an upper bound of ln(numerator / denominator), in nanonats; it is at most two nanonats too high."""
     if numerator >= denominator:
         return exact.level_of(numerator, denominator) or 0
     # Let L be the level of the inverse. The inverse is above exp_lower(L - 1), so its logarithm is above L - 2.

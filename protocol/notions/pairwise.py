@@ -61,7 +61,6 @@ class Pairwise(Notion):
 
         Raises:
             Uncertified: the ratio of a bounded pair is infinite.
-            NotionError: the notion bounds no pair.
         """
         selected = [channel.selected(members) for members in self.classes or [range(channel.inputs)]]
         worst = witness = None

@@ -18,6 +18,7 @@ MOST_BITS = 512
 """Columns are computed up to this number of bits; each bit adds 32 bits to the length of a weight."""
 
 MOST_CLASSES = 64
+"""Lifts and posteriors are computed up to this number of classes; each class adds up to 32 bits to an exact sum."""
 
 
 class BitsStructure(Structure):

@@ -215,7 +215,7 @@ class Blocks(Channel):
     def sample(self, x: int, rand: bytes) -> int:
         self._require_draw(x, rand)
         draw = int.from_bytes(rand[:COVER_BYTES], "big")
-        # Both outputs are computed and one is chosen at the end, so the time does not depend on the kind of input.
+        # Both outputs are computed and one is chosen at the end, so the time does not show whether the input is open.
         is_open = self.block_of[x] == OPEN
         block = self.block_of[x] or 1
         inner = self.channels[block - 1]

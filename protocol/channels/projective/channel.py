@@ -1,4 +1,4 @@
-"""Projective response: close to the minimum error at every level, with about log2 k bits (SPEC 5.4).
+"""Projective response: for many inputs close to the minimum error at every level, with about log2 k bits (SPEC 5.4).
 
 Inputs and outputs are points of the projective space PG(t-1, q). An input x gives each of the points orthogonal to it,
 S_x = {y : <x, y> = 0}, with a larger probability than any other point. All S_x have the same size, and so have all

@@ -230,8 +230,8 @@ class Windows(Arrangement):
         beside = 2 * self.inputs + 8 * len(self.singles)
         if not self.types:
             return beside
-        # A window that is at least twice as wide as the longest arc covers a whole arc wherever it begins, so one
-        # window represents all of them.
+        # A window more than twice as wide as the longest arc covers a whole arc wherever it begins. If the rest of the
+        # circle is as wide, it contains a whole arc too, so one window represents all of them.
         wide = 2 * -(-max(self.arcs) * self.cells // self.circle.length) + 1
         halves = sum(1 if wide <= each.span <= self.cells - wide else 4 for each in self.types)
         kinds = (len(self.heavies) + len(self.singles) + 8) * len(self.types)
