@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the app, and return its exit code."""
     options = _parser().parse_args(arguments)
     if importlib.util.find_spec("kivy") is None:
-        return _failed("Kivy is not installed: pip install 'halftruth[demo]'", FAILED)
+        return _failed("Kivy is not installed: run pip install '.[demo]' in a clone of the repository", FAILED)
     bundled = []
     for path in (*sorted(TRUST.glob("*.pub")), *options.trust):
         try:

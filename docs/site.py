@@ -17,6 +17,8 @@ PACKAGES = ("edge_sdk", "aggregator", "protocol")
 OUTSIDE = {"index.md": "README.md", "protocol/SPEC.md": "protocol/SPEC.md", "protocol/MATH.md": "protocol/MATH.md"}
 """Pages of the repository outside this folder, by their path on the site."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
+_CODE = re.compile(r"<code>([^<]+)</code>")
+_SHORT_WORD = re.compile(r"(?<![^ ])[^ ]{1,18}(?![^ ])")
 _PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
 
 
@@ -35,14 +37,23 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     return _LINK.sub(lambda link: _link(*link.groups(default=""), place), _PICTURE.sub(r"\1", markdown))
 
 
+def on_page_content(page_html: str, **_: Any) -> str:
+    """Keep each short word of code in a sentence or a table on one line: a phone would break it, as - and -name."""
+    return _CODE.sub(lambda code: f"<code>{_SHORT_WORD.sub(_on_one_line, code[1])}</code>", page_html)
+
+
+def _on_one_line(word: re.Match[str]) -> str:
+    return f'<span class="word">{word[0]}</span>'
+
+
 def reference(package: str) -> str:
     """Return a page with every name that a package exports, described by its docstring."""
     module = importlib.import_module(package)
     about, _, rest = (module.__doc__ or "").partition("\n\n")
     lines = [f"# {package}", "", about, "", rest]
     for name in module.__all__:
-        options = "    options: {show_root_heading: false, show_root_toc_entry: false, inherited_members: true}"
-        lines += ["", f"## {name}", "", f"::: {module._HOME[name]}.{name}", options]
+        options = "    options: {heading_level: 2, inherited_members: true}"
+        lines += ["", f"::: {module._HOME[name]}.{name}", options]
     return "\n".join(lines)
 
 

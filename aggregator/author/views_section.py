@@ -237,10 +237,15 @@ def _require_nested(maps: Sequence[Map], domain: Domain) -> None:
         parent: dict[int, int] = {}
         for x in range(domain.size):
             if parent.setdefault(fine.input(domain, x), coarse.input(domain, x)) != coarse.input(domain, x):
+                label = fine.label(domain, fine.input(domain, x))
                 raise DraftError(
-                    "[views] a district of one view lies in several districts of a coarser view: leave out one of "
-                    "the two views"
+                    f"[views] {label!r}, one of the {_described(fine)}, lies in several of the {_described(coarse)}: "
+                    "leave out one of the two views"
                 )
+
+
+def _described(map_: Map) -> str:
+    return f"squares of resolution {map_.factor}" if isinstance(map_, Coarse) else "districts"
 
 
 def _weights(shares: Sequence[Fraction]) -> tuple[int, ...]:

@@ -20,7 +20,8 @@ trusted = public_from_line(Path(author).read_text())
 with Device.open(store, trust=[trusted], budget=BudgetPolicy(lifetime=4.0)) as device:
     terms = device.join(Path(campaign).read_bytes())  # verified and audited
     print(f"{terms.organisation} asks: {terms.question}\n{terms.promise.text()}")
-    print(f"reserved by consent, in nats: {terms.worst_case:g} of {device.budget.remaining:g}")
+    if not device.consented(terms.campaign_id):
+        print(f"consent reserves, in nats: {terms.worst_case:g} of {device.budget.remaining:g}")
     value = said[0] if said else input(f"{', '.join(terms.values)}? ")
     try:
         device.consent(terms.campaign_id)

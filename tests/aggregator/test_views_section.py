@@ -21,6 +21,7 @@ from aggregator.present.listing import audit_table
 from protocol.campaign import decode_campaign, encode_campaign
 from protocol.errors import BadData
 from protocol.views import Coarse, Identity
+from tests.aggregator.test_districts_file import box, feature, written
 
 DRAFT = """
 title = "Map"
@@ -43,9 +44,9 @@ closes = 2027-03-01
 """A grid of 20 x 30 cells."""
 
 
-def read(views, draft=DRAFT):
-    """Return the campaign of a draft with a section of views."""
-    return campaign_of(tomllib.loads(draft + "[views]\n" + views, parse_float=Decimal), Path())
+def read(views, draft=DRAFT, folder=Path()):
+    """Return the campaign of a draft with a section of views; names of files are relative to ``folder``."""
+    return campaign_of(tomllib.loads(draft + "[views]\n" + views, parse_float=Decimal), folder)
 
 
 def test_signed_views_are_those_of_the_draft():
@@ -121,6 +122,22 @@ def test_views_that_do_not_fit_the_rest_of_a_draft_are_refused(old, new, message
     """Notions and classes that cannot have views, and mechanisms unsuited to a view, are refused by name."""
     with pytest.raises(BadData, match=message):
         read("resolutions = [5, 1]", DRAFT.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("resolution", "message"),
+    [
+        (15, "[views] 'C', one of the districts, lies in several of the squares of resolution 15: leave out one"),
+        (5, "[views] '0.05,0.55 .. 0.45,0.95', one of the squares of resolution 5, lies in several of the districts: "),
+    ],
+)
+def test_views_that_are_not_nested_are_refused_by_name(tmp_path, resolution, message):
+    """If a district crosses the border of a larger square, or a smaller square that of a district, the error names
+    both."""
+    written(tmp_path, [feature(name, box(0.6 * i, 0, 0.6 * (i + 1), 2)) for i, name in enumerate("ABCDE")])
+    with pytest.raises(BadData) as caught:
+        read(f'resolutions = [{resolution}, 1]\ndistricts = "districts.geojson"', folder=tmp_path)
+    assert message in str(caught.value)
 
 
 def test_the_audit_has_the_level_and_influence_of_each_view():

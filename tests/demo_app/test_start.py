@@ -20,7 +20,9 @@ def test_the_app_without_kivy_names_the_missing_extra() -> None:
     """Without Kivy, the app ends in one line that names the extra, and exit code 1."""
     done = started(program="sys.modules['kivy'] = None; ")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.splitlines() == ["demo_app: Kivy is not installed: pip install 'halftruth[demo]'"]
+    assert done.stderr.splitlines() == [
+        "demo_app: Kivy is not installed: run pip install '.[demo]' in a clone of the repository"
+    ]
 
 
 def test_a_key_that_cannot_be_read_is_named(tmp_path: Path) -> None:
