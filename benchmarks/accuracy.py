@@ -145,7 +145,7 @@ def lip_gain() -> Iterator[tuple[str, str]]:
 
 
 def authoring() -> Iterator[tuple[str, str]]:
-    """Yield the seconds to design a windows channel, to join its campaign, and to answer."""
+    """Yield the time to design a windows channel, to read and certify it, and to draw an output."""
     for size, aim in ((1000, "2 s"), (100_000, "30 s")):
         prior = tuple(math.ceil(2**40 / rank) for rank in range(1, size + 1))
         notion = Information(NANONATS, prior)

@@ -152,10 +152,11 @@ def nine_questions(codes: Sequence[Floats], sizes: Sequence[int]) -> tuple[list[
 
 
 def _beside(measured: float, aim: float | None, places: int, slack: float = 1.0) -> str:
-    """Return a figure with its target in brackets, and its excess over the target if it is above ``aim * slack``."""
+    """Return a figure with its target in brackets, and its excess over the target, in percent, if it is above
+    ``aim * slack``."""
     if aim is None:
         return f"{measured:.{places}f}"
-    over = "" if measured <= aim * slack else f", {100 * (measured / aim - 1):.0f}% over"
+    over = "" if measured <= aim * slack else f", {100 * (measured / aim - 1):.1f}% over"
     return f"{measured:.{places}f} [{aim:g}{over}]"
 
 

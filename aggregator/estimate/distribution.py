@@ -25,8 +25,8 @@ def project(raw: Floats, reported: Reported | None = None, variances: Floats | N
         raw: (k,) unbiased shares.
         reported: the shares that are reported; for item sets the inputs have further constraints (``_project_sets``).
         variances: (k,) v, by which squared distances are divided; equal if not given. The variances must not be
-            estimated from the same reports: large shares have larger variances and would be biased downwards (the
-            squared error was up to 1.8 times as large in simulations of block channels).
+            estimated from the same reports: large shares have larger variances and would be biased downwards
+            (docs/MECHANISMS.md has simulated errors).
     Returns:
         (k,) the distribution.
     Source: Euclidean projection onto the simplex, Duchi et al. 2008, fig. 1; the "norm-sub" of Wang et al. 2020.

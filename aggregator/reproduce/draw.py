@@ -39,6 +39,9 @@ STYLES: dict[str, tuple[str, str, float]] = {
 """Colour, dashes and width of each role."""
 
 DASHES = ("-", "--", "-.", ":")
+LONG = (0, (8, 1.5, 1, 1.5, 1, 1.5))
+"""The dash pattern of a fourth curve of the papers' mechanisms; dots are for those that violate the claimed level."""
+
 SPARSE = (0, (1, 2.6))
 """The dash pattern of a second curve that violates the claimed level, with dots farther apart."""
 
@@ -115,10 +118,12 @@ def _curve(axes: Axes, curve: Curve, place: int) -> Line2D:
             curve.x, curve.y, MARKS[place % len(MARKS)], ms=4.5, mfc="none", mec=colour, mew=1.2, ls="none", zorder=5
         )
         return line
-    style: str | tuple[int, tuple[float, float]] = dashes
+    style: str | tuple[int, tuple[float, ...]] = dashes
     if place:
         invalid = curve.role == "invalid"
         style = SPARSE if invalid else DASHES[(DASHES.index(dashes) + place) % len(DASHES)]
+        if curve.role == "published" and style == ":":
+            style = LONG
     # If curves coincide, both remain visible in this order.
     order = {"optimum": 4, "published": 5}.get(curve.role, 3)
     (line,) = axes.plot(curve.x, curve.y, color=colour, ls=style, lw=width, zorder=order)

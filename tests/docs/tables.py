@@ -219,6 +219,53 @@ def graded_errors() -> str:
     )
 
 
+def projection_weights() -> str:
+    """Return the table of the squared error of projected shares, divided by that with equal weights: with the weights
+    that halftruth uses, and with variances that are estimated from the same reports."""
+    import numpy as np
+
+    from aggregator.estimate.distribution import project
+    from aggregator.families.registry import decoder_of
+    from aggregator.planner.choice import chosen
+
+    size, few, people, surveys = 100, 3, 10_000, 200
+    asked: dict[str, tuple[Notion, str]] = {
+        f"high-low, {few} sensitive values, 1 nat": (HighLow(level(1), size, tuple(range(few))), "auto"),
+        f"high-low, {few} sensitive values, 1 nat, Hadamard": (HighLow(level(1), size, tuple(range(few))), "hadamard"),
+        f"minid, {few} values at 1 nat, the others at 2": (
+            MinId.over([level(1)] * few + [level(2)] * (size - few)),
+            "auto",
+        ),
+        f"block, blocks of {few} and {size - few} values, 2 nats": (
+            Block.over(level(2), [int(x >= few) for x in range(size)]),
+            "auto",
+        ),
+    }
+    zipfian = np.array(zipf(size)) / sum(zipf(size))
+    shapes = {
+        "equal shares": np.full(size, 1 / size),
+        f"Zipf(1), most frequent: the {few} values": zipfian,
+        f"Zipf(1), rarest: the {few} values": zipfian[::-1],
+        f"all people at one of the {few} values": np.eye(size)[0],
+        "all people at another value": np.eye(size)[few],
+    }
+    rows = []
+    for name, (notion, mechanism) in asked.items():
+        decoder = decoder_of(chosen(mechanism, Question(values(size), notion))[1])
+        even = decoder.variances(decoder.forward(shapes["equal shares"]))
+        cells = []
+        for truth in shapes.values():
+            outputs = np.maximum(decoder.forward(truth), 0)
+            counts = np.random.default_rng(1).multinomial(people, outputs / outputs.sum(), size=surveys)
+            errors = np.zeros(3)
+            for share in counts / people:
+                raw, found = decoder.invert(share), np.maximum(decoder.variances(share), 0)
+                errors += [((project(raw, None, weights) - truth) ** 2).sum() for weights in (None, even, found)]
+            cells.append(f"{errors[1] / errors[0]:.2f}; {errors[2] / errors[0]:.2f}")
+        rows.append([name, *cells])
+    return grid(["question", *shapes], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "catalogue": catalogue,
     "choices": choices,
@@ -227,6 +274,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "levels": levels,
     "projective-orders": projective_orders,
     "graded-errors": graded_errors,
+    "projection-weights": projection_weights,
 }
 
 

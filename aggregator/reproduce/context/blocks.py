@@ -36,7 +36,8 @@ PEOPLE = tuple(1000 * 2**i for i in range(10))
 
 
 class _Last(NamedTuple):
-    """The distances with the most people: LDP, the most blocks with Hadamard, and our best channel and estimate."""
+    """The distances with the most people: LDP, the most blocks with Hadamard, and the most blocks with `auto` and
+    empirical Bayes."""
 
     ldp: float
     hadamard: float
@@ -47,12 +48,12 @@ def figure_2(setting: Setting) -> ExperimentResult:
     domain = crowd.values(VALUES)
     plain = CampaignReader(crowd.campaign(domain, Ldp(level(EPS)), "hadamard"))
     inside = {m: CampaignReader(crowd.campaign(domain, block(VALUES, m, EPS), "hadamard")) for m in BLOCKS}
-    best = CampaignReader(crowd.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "best-in-blocks"))
+    auto = CampaignReader(crowd.campaign(domain, block(VALUES, BLOCKS[-1], EPS), "auto"))
     lines = [
         ("LDP, Hadamard", "ldp", plain, "projection"),
         *((f"{m} blocks, Hadamard", "published", inside[m], "projection") for m in BLOCKS),
-        (f"{BLOCKS[-1]} blocks, best inside", "optimum", best, "projection"),
-        (f"{BLOCKS[-1]} blocks, best inside, empirical Bayes", "ours", best, "empirical-bayes"),
+        (f"{BLOCKS[-1]} blocks, auto", "optimum", auto, "projection"),
+        (f"{BLOCKS[-1]} blocks, auto, empirical Bayes", "ours", auto, "empirical-bayes"),
     ]
     everything = distributions(setting.generator)
     found: dict[str, list[list[float]]] = {shape: [] for shape in everything}
@@ -81,8 +82,8 @@ def figure_2(setting: Setting) -> ExperimentResult:
     verdict = (
         f"If the block may be known, use notion `block`. With {BLOCKS[-1]} blocks of {VALUES // BLOCKS[-1]} values, 1 "
         f"nat and {PEOPLE[-1]:,} people (Zipf distribution), the distance of the estimate from the truth is "
-        f"{zipf.hadamard:.3f}, and under LDP {zipf.ldp:.3f}. With the best channel in each block and empirical Bayes "
-        f"it is {zipf.bayes:.3f}."
+        f"{zipf.hadamard:.3f}, and under LDP {zipf.ldp:.3f}. With the channel of `auto` and empirical Bayes it is "
+        f"{zipf.bayes:.3f}."
     )
     return ExperimentResult(panels, findings, verdict)
 
@@ -96,10 +97,10 @@ def _findings(found: dict[str, list[list[float]]], last: dict[str, _Last], ratio
         ratios: the ratio of the errors of LDP and of each number of blocks.
     """
     better, steps, behind = [], [], []
-    for ldp, *inside, best, bayes in found.values():
+    for ldp, *inside, projected, bayes in found.values():
         better += [ours < theirs for line in inside for theirs, ours in zip(ldp, line, strict=True)]
         steps += [more < fewer for two in pairwise(inside) for fewer, more in zip(*two, strict=True)]
-        behind += [ours - theirs for theirs, ours in zip(best, bayes, strict=True)]
+        behind += [ours - theirs for theirs, ours in zip(projected, bayes, strict=True)]
     farther = [more for more in behind if more > 0]
     geometric, *_, permuted = last.values()
     printed = (1 - DECAY) ** np.arange(VALUES) * DECAY
@@ -142,7 +143,7 @@ def _findings(found: dict[str, list[list[float]]], last: dict[str, _Last], ratio
         ),
         Finding(
             "(the paper does not state how the unbiased estimates become a distribution)",
-            f"they are projected on the simplex here. With the best channel in each of {BLOCKS[-1]} blocks and "
+            f"they are projected on the simplex here. With {BLOCKS[-1]} blocks, the channel of `auto` and "
             f"empirical Bayes, the distance with {PEOPLE[-1]:,} people is "
             + "; ".join(f"{one.bayes:.3f} instead of {one.hadamard:.3f} ({shape})" for shape, one in last.items()),
             "these are two gains: the channel improves every unbiased estimate, and the estimator uses the shape of "
@@ -162,9 +163,8 @@ def block_gains(setting: Setting) -> ExperimentResult:
     constants, bounded = [], []
     for eps in setting.track(LEVELS):
         for m in (1, *BLOCKS):
-            for name in ("hadamard", "best"):
-                mechanism = "hadamard" if name == "hadamard" else "projective" if m == 1 else "best-in-blocks"
-                reader = CampaignReader(crowd.campaign(domain, block(VALUES, m, eps), mechanism))
+            for name in ("hadamard", "auto"):
+                reader = CampaignReader(crowd.campaign(domain, block(VALUES, m, eps), name))
                 error[m, name, eps] = expected_mse(reader.campaign.channel)
                 bits[m, name] = max(bits.get((m, name), 0), reader.campaign.channel.output_bits)
                 if name == "hadamard" and eps <= 1:
@@ -182,26 +182,26 @@ def block_gains(setting: Setting) -> ExperimentResult:
         f"{VALUES:,} values, uniform", "epsilon, nats", "squared error of one report, summed",
         (
             *(Curve(f"{names[m]}, Hadamard", LEVELS, curve(m, "hadamard"), "published") for m in shown),
-            *(Curve(f"{names[m]}, best channel", LEVELS, curve(m, "best"), "optimum") for m in shown),
+            *(Curve(f"{names[m]}, auto", LEVELS, curve(m, "auto"), "optimum") for m in shown),
         ),
         log_y=True,
     )  # fmt: skip
     gain = Panel(
-        "the loss by Hadamard", "epsilon, nats", "times the error of the best channel",
+        "the loss by Hadamard", "epsilon, nats", "times the error of auto",
         tuple(
-            Curve(names[m], LEVELS, tuple(error[m, "hadamard", eps] / error[m, "best", eps] for eps in LEVELS), "other")
+            Curve(names[m], LEVELS, tuple(error[m, "hadamard", eps] / error[m, "auto", eps] for eps in LEVELS), "other")
             for m in shown
         ),
         log_y=True,
     )  # fmt: skip
-    saved, saved_at_four = ({m: error[1, "best", eps] / error[m, "best", eps] for m in BLOCKS} for eps in (1.0, 4.0))
-    lost = {eps: error[BLOCKS[0], "hadamard", eps] / error[BLOCKS[0], "best", eps] for eps in (1.0, 4.0)}
+    saved, saved_at_four = ({m: error[1, "auto", eps] / error[m, "auto", eps] for m in BLOCKS} for eps in (1.0, 4.0))
+    lost = {eps: error[BLOCKS[0], "hadamard", eps] / error[BLOCKS[0], "auto", eps] for eps in (1.0, 4.0)}
     verdict = (
         "At 1 nat m blocks reduce the number of people needed by a factor of m or more: by a factor of "
         f"{saved[BLOCKS[-1]]:.0f} with {BLOCKS[-1]} blocks. At 4 nats this factor is "
         f"{saved_at_four[BLOCKS[-1]]:.0f}. Let `auto` choose the channel: in blocks of "
-        f"{VALUES // BLOCKS[0]} values, Hadamard response needs {lost[1.0] - 1:.0%} more people than the best channel "
-        f"at 1 nat, and {lost[4.0]:.0f} times as many at 4 nats."
+        f"{VALUES // BLOCKS[0]} values, Hadamard response needs {lost[1.0] - 1:.0%} more people than the channel of "
+        f"`auto` at 1 nat, and {lost[4.0]:.0f} times as many at 4 nats."
     )
     findings = _findings_of_gains(error, bits, (saved, saved_at_four), constants, bounded)
     return ExperimentResult((errors, gain), findings, verdict)
@@ -225,7 +225,7 @@ def _findings_of_gains(
     """
     beside = {
         m: max(
-            error[m, "best", eps]
+            error[m, "auto", eps]
             / (min(subset_error(VALUES // m, d, level(eps)) for d in range(1, VALUES // m)) + (m - 1) / VALUES)
             for eps in LEVELS
         )
@@ -247,25 +247,25 @@ def _findings_of_gains(
             Finding(
                 "Hadamard within each block is optimal"
                 + (" (LDP: one block)" if m == 1 else f" ({m} blocks of {VALUES // m})"),
-                "the ratio of its error to that of the best channel is "
-                + by_level((f"{error[m, 'hadamard', eps] / error[m, 'best', eps]:.2f}" for eps in FEW), FEW)
-                + f". Its reports have {bits[m, 'hadamard']} bits, those of the best channel at most {bits[m, 'best']}",
+                "the ratio of its error to that of the channel of `auto` is "
+                + by_level((f"{error[m, 'hadamard', eps] / error[m, 'auto', eps]:.2f}" for eps in FEW), FEW)
+                + f". Its reports have {bits[m, 'hadamard']} bits, those of `auto` at most {bits[m, 'auto']}",
                 "it is optimal in order for eps = O(1), as the paper says; projective response, or randomised response "
-                "in small blocks, has a smaller error, above all where eps is large, with a few bits more at most",
+                "in small blocks, or triples without blocks, has a smaller error, above all where eps is large",
             )
             for m in (1, *BLOCKS)
         ),
         Finding(
             "(for equally common values, no channel has less error than subset selection)",
-            "at the levels plotted, the error of the best of projective, Hadamard and randomised response is at most "
+            "at the levels plotted, the error of the channel of `auto` is at most "
             + ", ".join(f"{ratio:.2f} (blocks of {VALUES // m})" for m, ratio in beside.items())
             + " times that of subset selection",
-            "subset selection needs one bit for each value; projective response needs only the logarithm of their "
-            "number",
+            "subset selection needs one bit for each value; here the outputs of `auto` have at most "
+            f"{max(bits[m, 'auto'] for m in beside)} bits",
         ),
         Finding(
             "a factor of m is saved in the number of people",
-            "with the best channel for LDP and the best channel in each block, the factor is "
+            "with the channels that `auto` chooses for LDP and for blocks, the factor is "
             + "; ".join(
                 ", ".join(f"{ratio:.1f} for {m} blocks" for m, ratio in factors.items()) + f" at {at}"
                 for at, factors in zip(("1 nat", "4 nats"), saved, strict=True)

@@ -23,8 +23,8 @@ METHODS = {
     "lip map": ("LIP, posterior mode (map)", "ours"),
     "lip projection": ("LIP, unbiased, projected", "other"),
     "lip em": ("LIP, maximum likelihood", "other"),
-    "ldp projection": ("best LDP, projected", "ldp"),
-    "ldp empirical-bayes": ("best LDP, empirical Bayes", "optimum"),
+    "ldp projection": ("LDP, projected", "ldp"),
+    "ldp empirical-bayes": ("LDP, empirical Bayes", "optimum"),
 }
 """Name and role of the curve, by notion and method."""
 

@@ -12,9 +12,7 @@ import numpy as np
 
 from aggregator.estimate.error import expected_mse, lip_mse, lip_mse_bound, prior_mse
 from aggregator.families.bits.recipe import oue
-from aggregator.families.mechanism import Question
 from aggregator.families.response.recipe import published_lip_response, randomized_response
-from aggregator.planner.choice import Candidate, candidates
 from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel, Setting, series
@@ -23,6 +21,7 @@ from aggregator.reproduce.lip.published import (
     FULL,
     SPARSE,
     error_panel,
+    ldp_channels,
     published,
     roots,
     spans,
@@ -50,17 +49,12 @@ ESTIMATORS = (
 
 def _of_prior(prior: Sequence[int], eps: float) -> dict[str, float]:
     """Return the squared error of one person's histogram with each channel, and its lower bound."""
-    plain = [
-        one.channel
-        for _, one in candidates(Question(crowd.values(SIZE), Ldp(level(eps))))
-        if isinstance(one, Candidate) and not one.channel.unary  # the MMSE is computed from outputs, not from bits
-    ]
     optimum = crowd.campaign(crowd.values(SIZE), Information(level(eps), tuple(prior)), "lip")
     distribution = [weight / sum(prior) for weight in prior]
     return {
         "best": lip_mse(optimum.channel, prior),
         "ldp": lip_mse(randomized_response(SIZE, level(eps)), prior),
-        "best ldp": min(lip_mse(channel, prior) for channel in plain),
+        "best ldp": min(lip_mse(channel, prior) for channel in ldp_channels(SIZE, eps)),
         "oue": expected_mse(oue(SIZE, level(eps)), distribution) - prior_mse(prior),
         "bound": lip_mse_bound(level(eps), prior),
     }

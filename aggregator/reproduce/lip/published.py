@@ -13,11 +13,15 @@ from fractions import Fraction
 
 from aggregator.estimate.error import expected_mse, lip_mse, prior_mse
 from aggregator.families.decoder import Floats
+from aggregator.families.mechanism import Question
 from aggregator.families.response.recipe import published_lip_response, randomized_response
+from aggregator.planner.choice import Candidate, candidates
+from aggregator.reproduce import crowd
 from aggregator.reproduce.crowd import level
 from aggregator.reproduce.experiment import Curve, Panel, parted
 from protocol import exact
 from protocol.channels import Channel, Table
+from protocol.notions import Ldp
 
 EPSILON, ERROR = "epsilon, nats", "square root of the average MSE"
 
@@ -71,6 +75,15 @@ def unbiased(channel: Channel, prior: Sequence[int]) -> float:
 def warner(eps: float) -> Channel:
     """Return randomised response for one bit, which satisfies plain LDP at ``eps`` nats."""
     return randomized_response(2, level(eps))
+
+
+def ldp_channels(size: int, eps: float) -> list[Channel]:
+    """Return the channels of all mechanisms for plain LDP at ``eps`` nats over ``size`` values, without bit vectors:
+    posteriors are computed from outputs, not from bits."""
+    question = Question(crowd.values(size), Ldp(level(eps)))
+    return [
+        found.channel for _, found in candidates(question) if isinstance(found, Candidate) and not found.channel.unary
+    ]
 
 
 def rare_bit(eps: float) -> Table:
