@@ -31,7 +31,7 @@ from aggregator.present.listing import audit_table
 from edge_sdk.campaigns.audit import audit as own_audit
 from protocol import exact, levels
 from protocol.campaign import Campaign, seal_campaign
-from protocol.channels import Blocks, Channel, Hadamard, RandomizedResponse
+from protocol.channels import Blocks, Channel, Hadamard
 from protocol.domain import Buckets, Domain, Grid, Items, Values
 from protocol.errors import DomainError, Uncertified
 from protocol.keys import SigningKey
@@ -39,6 +39,7 @@ from protocol.levels import LevelsRequest, Metric, structure_of
 from protocol.notions import Classes, Graded, HighLow, Information, Ldp, Notion, Promise
 from protocol.views import plain_views
 from tests.aggregator.command import printed
+from tests.edge_sdk.conftest import response
 from tests.edge_sdk.test_black_box import QUESTIONS
 from tests.edge_sdk.test_black_box import unsigned_campaign as mechanism_campaign
 from tests.families.graded import graded
@@ -54,11 +55,6 @@ SCENARIOS = {
         {"joint": {"ill": {"none": 1}, "well": {"none": 1, "bachelor": 1}}},
     ],
 }
-
-
-def response(k: int, level: int = NAT) -> RandomizedResponse:
-    numerator, one = exact.exp_lower(level), 1 << exact.EXP_BITS
-    return RandomizedResponse(k, (-(-(one << 64) // (numerator + (k - 1) * one)),))
 
 
 def hadamard(k: int, level: int = NAT) -> Hadamard:

@@ -21,14 +21,14 @@ COMMAND = {
     "anonymity": ["it"],
     "import": ["campaign", "--trust", "author.pub"],
     "enrol": ["devices"],
-    "revoke": ["noise"],
+    "revoke": ["devices"],
     "invite": ["it"],
     "codes": ["it"],
     "page": ["it", "--out", "out.html"],
     "ingest": ["batch"],
     "status": [],
     "estimate": ["it"],
-    "compare": ["it"],
+    "compare": ["it", "again"],
     "export": ["it", "--out", "out.csv"],
     "compact": [],
     "rebuild": ["--out", "out"],
@@ -74,15 +74,18 @@ def test_no_argument_ends_in_a_traceback(tmp_path, monkeypatch, name):
     (tmp_path / "folder").mkdir()
     for file, data in (("draft", DRAFT), ("counts", COUNTS), ("noise", "\x93\x01\xff" * 99), ("empty", "")):
         (tmp_path / file).write_text(data, encoding="latin-1")
-    for words in (
-        ["keygen", "author"],
-        ["campaign", "draft", "--key", "author.key", "--out", "campaign"],
-        ["import", "campaign", "--trust", "author.pub", "--name", "it"],
-        ["simulate", "campaign", "--truth", "counts", "--out", "batch", "--keys", "devices"],
-        ["enrol", "devices"],
-        ["ingest", "batch"],
-    ):
-        assert run(*words).exit_code == 0
+    (tmp_path / "again").write_text(DRAFT.replace("Highest education", "Once more"), encoding="utf-8")
+    assert run("keygen", "author").exit_code == 0
+    for study, signed, end in (("again", "again.campaign", ".again"), ("it", "campaign", "")):
+        for words in (
+            ["campaign", "again" if end else "draft", "--key", "author.key", "--out", signed],
+            ["import", signed, "--trust", "author.pub", "--name", study],
+            ["simulate", signed, "--truth", "counts", "--out", f"batch{end}", "--keys", f"devices{end}"],
+            ["enrol", f"devices{end}"],
+            ["ingest", f"batch{end}"],
+        ):
+            assert run(*words).exit_code == 0
+    assert run(name, *COMMAND[name]).exit_code == 0, "expected valid arguments"
     before = {path.name for path in tmp_path.iterdir()}
     for words in wrong(name):
         done = run(name, *words)

@@ -22,7 +22,7 @@ LABELS = ("none", "primary", "secondary", "bachelor", "master", "doctorate")
 OPENS, WEEK = 1_000_000, 7 * 86_400
 
 
-def response(k: int, level: int) -> RandomizedResponse:
+def response(k: int, level: int = exact.NANONATS) -> RandomizedResponse:
     """Return k-ary randomised response at ``level`` nanonats."""
     numerator, one = exact.exp_lower(level), 1 << exact.EXP_BITS
     return RandomizedResponse(k, (-(-(one << 64) // (numerator + (k - 1) * one)),))
