@@ -10,6 +10,7 @@ from protocol import codec, envelope, keys
 from protocol.envelope import MAX_PAYLOAD, Envelope, Kind
 from protocol.errors import BadData, CodecError, EnvelopeError, SignatureRefused, Truncated
 from protocol.keys import SigningKey
+from tests.altered import altered
 from tests.counted_work import CountedBytes
 
 KEY = SigningKey(bytes(range(32)))
@@ -88,7 +89,7 @@ def test_a_payload_above_its_limit_is_refused(kind: Kind) -> None:
         envelope.decode(codec.encode([1, int(kind), KEY.id, bytes(limit + 1), bytes(64)]))
 
 
-@given(st.binary(max_size=120) | st.binary(max_size=120).map(lambda tail: b"\x95\x01\x03\xc4\x08" + tail))
+@given(st.binary(max_size=120) | altered(st.sampled_from(SEALED), most=2))
 def test_an_envelope_has_one_form(data: bytes) -> None:
     """Bytes decode as an envelope only if they are its encoding, and then the codec reads the same fields."""
     try:
@@ -154,12 +155,9 @@ def test_every_byte_of_a_batch_belongs_to_one_item(parts: list[bytes]) -> None:
     check_batch(b"".join(parts))
 
 
-@given(st.lists(st.sampled_from(SEALED), min_size=1, max_size=4).map(b"".join), st.data())
-def test_a_mutated_batch_is_read_as_items(data: bytes, draw: st.DataObject) -> None:
+@given(altered(st.lists(st.sampled_from(SEALED), min_size=1, max_size=4).map(b"".join), least=1, most=4))
+def test_a_mutated_batch_is_read_as_items(data: bytes) -> None:
     """A batch with bytes changed, lost and inserted is read as items, and no exception is raised."""
-    for _ in range(draw.draw(st.integers(1, 4))):
-        at = draw.draw(st.integers(0, len(data)))
-        data = data[:at] + draw.draw(st.binary(max_size=3)) + data[at + draw.draw(st.integers(0, 3)) :]
     check_batch(data)
 
 

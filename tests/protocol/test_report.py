@@ -14,6 +14,7 @@ from protocol.envelope import Kind
 from protocol.errors import BadData, ReportError
 from protocol.keys import SigningKey
 from protocol.report import Enrolment, Report, pack, packed_bytes, unpack
+from tests.altered import altered
 from tests.families.hadamard import truth_of
 from tests.vectors.generate import ANALYST, OPENS, unsigned_campaign
 
@@ -97,7 +98,12 @@ def test_no_bit_can_be_flipped() -> None:
                 opened(bytes(changed))
 
 
-@given(st.binary(max_size=60))
+REPORTS = st.builds(
+    Report, st.just(ID), st.integers(0, 2**20), st.integers(0, 63), st.integers(1, 9), st.binary(max_size=9)
+)
+
+
+@given(st.binary(max_size=60) | altered(REPORTS.map(Report.encode), most=2))
 def test_any_payload_is_a_report_or_bad_data(payload: bytes) -> None:
     """Any payload decodes to a report that encodes to the same payload, or raises BadData."""
     try:
