@@ -22,7 +22,7 @@ from kivy.clock import Clock
 from kivy.core.window import Window
 
 from demo_app import theme
-from demo_app.error_messages import DETAILED, notice_of
+from demo_app.error_messages import DETAILED, detail_after, notice_of
 from demo_app.idle_gc import IdleCollector
 from demo_app.model import Model
 from demo_app.settings import Settings
@@ -327,7 +327,7 @@ class HalftruthApp(App):
             self._trouble(error)
         elif notice.remedy:
             open_screen = self.visit if notice.remedy in PLACES else self.go
-            whole = f"{body}\n\n{notice.detail}" if notice.detail else body
+            whole = f"{body}\n\n{detail_after(body, notice.detail)}".rstrip()
             ask(title, whole, say(f"remedy.{notice.remedy}"), lambda: open_screen(notice.remedy), say("remedy.close"))
         else:
             detail = notice.detail if notice.key in DETAILED else ""

@@ -12,6 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from demo_app.texts import say
+
 KEYS = {
     "StoreRestored": "restored",
     "StoreDamaged": "damaged",
@@ -77,6 +79,14 @@ def notice_of(error: BaseException) -> Notice:
     key = next((KEYS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in KEYS), UNEXPECTED)
     detail = _place(error) if key == UNEXPECTED else str(error)
     return Notice(key, detail, REMEDIES.get(key, ""))
+
+
+def detail_after(body: str, detail: str) -> str:
+    """Return an error's English text as it is shown after ``body``, with words that announce it unless ``body`` does,
+    by a colon at its end; "" without such a text."""
+    if not detail or body.endswith(":"):
+        return detail
+    return say("dialog.detail") + f" {detail}"
 
 
 def _place(error: BaseException) -> str:

@@ -30,6 +30,7 @@ class WaitingUpload:
         next_attempt: time of the next attempt, in UTC seconds; None if an attempt is possible now.
         refused: True if the study refused these bytes or the person's code, and would refuse them again.
         unknown_campaign: True if the study does not have this campaign; the study may import the campaign later.
+        coded: True if the person's code waits with them; if ``refused``, the code may be the reason.
     """
 
     campaign_id: bytes
@@ -42,6 +43,7 @@ class WaitingUpload:
     next_attempt: int | None
     refused: bool
     unknown_campaign: bool
+    coded: bool
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,7 @@ class OutboxContent:
                 one.next_attempt if one.next_attempt > now else None,
                 one.refused,
                 one.unknown_campaign,
+                device.terms(one.campaign_id).coded,
             )
             for one in waiting(device.outbox)
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 from kivy.metrics import dp
 
 from demo_app.content.post import Delivery
+from demo_app.error_messages import detail_after
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.actions import Sign
@@ -39,7 +40,7 @@ class DeliveredView(PageView):
                     words(outcome, "title", name="outcome"),
                     words(when, name="again") if when else None,
                     words(say("delivered.counted"), colour="muted") if good and delivery.sent else None,
-                    words(delivery.reason, "small", "muted") if delivery.reason else None,
+                    words(detail_after("", delivery.reason), "small", "muted") if delivery.reason else None,
                     tone="good_tint" if good else "alert_tint",
                 ),
                 action("done", say("delivered.done"), self.app.home),

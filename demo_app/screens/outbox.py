@@ -90,6 +90,8 @@ class OutboxView(PageView):
         yield words(say("outbox.to", address="\n".join(upload.addresses)), "small", "muted")
         if upload.refused:
             yield words(say("outbox.refused"), colour="alert")
+            if upload.coded:
+                yield words(say("outbox.code"), colour="alert", name="code")
             return
         if upload.unknown_campaign:
             yield words(say("outbox.unknown_campaign"), colour="alert")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kivy.metrics import dp
 
-from demo_app.error_messages import Notice
+from demo_app.error_messages import Notice, detail_after
 from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import say
 from demo_app.widgets.actions import Sign
@@ -19,14 +19,16 @@ class TroubleView(PageView):
     """The screen of an unusable store."""
 
     def open(self, notice: Notice) -> None:
+        body = say(f"notice.{notice.key}.body")
+        detail = detail_after(body, notice.detail)
         sign = Sign(sign="warning", ink=look.alert, size_hint=(1, None), height=dp(40))
         self.fill(
             (
                 card(
                     sign,
                     words(say(f"notice.{notice.key}.title"), "title", name=f"trouble:{notice.key}"),
-                    words(say(f"notice.{notice.key}.body")),
-                    words(notice.detail, "small", "muted") if notice.detail else None,
+                    words(body),
+                    words(detail, "small", "muted") if detail else None,
                     tone="alert_tint",
                 ),
                 action("adopt", say("trouble.adopt"), self._adopt) if notice.remedy == "adopt" else None,

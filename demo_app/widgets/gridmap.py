@@ -158,6 +158,7 @@ class GridMap(BoxLayout):
 
     def _take(self, row: int, column: int) -> None:
         self.chosen = (row, column)
+        self.error = ""
         self.dispatch("on_cell", row, column)
 
     def _show(self, *_: object) -> None:

@@ -1,9 +1,8 @@
 """The role: the class or the declared prior under which a person answers.
 
-A role is public and must not depend on the answer. It is a class of the campaign, or a prior that the device declares
-permanently. The role and the signed campaign determine the person's channel.
-
-The module consent chooses a class or a prior at random from the person's history, and charges for it.
+A role is public. It must not depend on the person's answers, except by the random choice of the module consent, which
+is charged. It is a class of the campaign, or a prior that the device declares permanently. The role and the signed
+campaign determine the person's channel.
 """
 
 from __future__ import annotations

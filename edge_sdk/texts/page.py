@@ -25,7 +25,9 @@ ONLY = {
     "classes": ("consent.class", "consent.class_how", "consent.class_cost"),
     "own": ("consent.prior",),
     "transcript": ("terms.cost_each",),
-    "enrolled": ("consent.enrol", "page.enrolment", "page.enrolment_how", "fault.code", "fault.code_how"),
+    "enrolled": (
+        "consent.enrol", "page.enrolment", "page.enrolment_how", "fault.code", "fault.code_how", "outbox.code",
+    ),
 }  # fmt: skip
 """The texts that a page needs only if its campaign has a feature, by feature: keys, or names of sections with a dot at
 the end."""

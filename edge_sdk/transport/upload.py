@@ -56,7 +56,8 @@ class Outcome(Enum):
     UNKNOWN_CAMPAIGN = "unknown_campaign"
     """The study does not have the campaign, but may import it later: the envelopes are kept and tried again."""
     REFUSED = "refused"
-    """The study can never accept these bytes; they are kept and not sent again."""
+    """The study refused these bytes for good, or the device's code; they are kept and not sent before a new address or
+    code."""
     ELSEWHERE = "elsewhere"
     """Not tried: the campaign has no address, or its addresses do not include the named one."""
 

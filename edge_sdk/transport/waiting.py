@@ -22,7 +22,7 @@ class Waiting:
         addressable: whether the owner may set the address, because the campaign names none.
         failures: number of attempts that were not acknowledged.
         next_attempt: the earliest time of the next attempt, UTC seconds; 0 before the first.
-        refused: whether the study responded that it can never accept these bytes.
+        refused: whether the study refused these bytes for good, or the device's code.
         unknown_campaign: whether the study responded that it does not have this campaign; the study may import the
             campaign later.
     """
@@ -43,7 +43,7 @@ class Waiting:
         if not self.addresses:
             return "no address: set one with the command 'address ID URL'"
         if self.refused:
-            return "refused: the study can never accept these bytes"
+            return "refused: the study can never accept these bytes, or refused the code of this device"
         if self.unknown_campaign:
             return "the study does not have this campaign (yet)"
         return f"failed attempts: {self.failures}" if self.failures else "ready to be sent"

@@ -16,7 +16,7 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
     "en": {
         "class": "Your report shows openly which group of people you belong to.",
         "classes": "Your report shows openly which group of people you belong to. Each group has its own promise, "
-        "which you see after you have chosen your group.",
+        "which you see after you have agreed.",
         "ldp": "A report is at most {factor} times as likely with your answer as with any other.",
         "high-low": (
             "If your answer is the sensitive one, a report is at most {factor} times as likely with it as with any "
@@ -74,7 +74,7 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
     "de": {
         "class": "Ihr Bericht zeigt offen, zu welcher Gruppe von Menschen Sie gehören.",
         "classes": "Ihr Bericht zeigt offen, zu welcher Gruppe von Menschen Sie gehören. Jede Gruppe hat ihr eigenes "
-        "Versprechen; Sie sehen es, sobald Sie Ihre Gruppe gewählt haben.",
+        "Versprechen; Sie sehen das Ihrer Gruppe, nachdem Sie zugestimmt haben.",
         "ldp": "Ein Bericht ist mit Ihrer Antwort höchstens {factor}-mal so wahrscheinlich wie mit jeder anderen.",
         "high-low": (
             "Ist Ihre Antwort die heikle, so ist ein Bericht mit ihr höchstens {factor}-mal so wahrscheinlich wie mit "

@@ -776,6 +776,8 @@ def test_an_enrolment_is_saved_as_a_new_file(model, tmp_path, clock):
     for one in (of(joined(model, tmp_path)), members, coded):
         model.consent(one)
     assert model.queue().enrolments == ((members, "Members"),)
+    model.answer(coded, "none")
+    assert [one.coded for one in model.queue().uploads if one.campaign_id == coded] == [True]
     model.save_enrolment(tmp_path / "device.enrolment", members)
     [enrolment] = read_batch((tmp_path / "device.enrolment").read_bytes())
     assert enrolment.kind is Kind.ENROLMENT

@@ -293,6 +293,8 @@ def test_a_typed_position_selects_its_cell(gallery: Screen) -> None:
     assert gallery.read("map:typed", "error") == "This place is outside the survey's map."
     gallery.fill("map:typed", "here")
     assert gallery.read("map:typed", "error") == "Type two numbers, such as 52.23, 21.01."
+    gallery.tap("map", (0.5, 0.5))
+    assert gallery.read("map:typed", "error") == "", "a place that was touched is an answer"
 
 
 def test_the_chosen_cell_is_moved_by_keys(gallery: Screen) -> None:
@@ -316,7 +318,7 @@ def test_pictures_have_a_text_alternative(gallery: Screen) -> None:
         "Units left: 4.25 of 8",
     } <= set(texts)
     # The first number is rounded up from 62.1, and the second one down from 28.9.
-    assert "Of 100 people with this answer, 63 send a report that fits this answer." in texts
+    assert "Of 100 people with this answer, up to 63 send a report that fits this answer." in texts
     wrong = "Of 100 people with any other answer, at least 28 also send a report that fits this answer."
     assert gallery.read("chances:wrong", "text") == wrong
     assert gallery.read("posterior:before", "caption") == "25%"
@@ -329,8 +331,8 @@ def test_a_small_probability_is_shown_as_fewer_than_one(gallery: Screen) -> None
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
     for truth, filled, words in (
         (0.001, 1, "on average fewer than 1"),
-        (0.999, 100, "100 send"),
-        (1.0, 100, "100 send"),
+        (0.999, 100, "up to 100 send"),
+        (1.0, 100, "up to 100 send"),
     ):
         gallery.call(f"setattr({chances}, 'fits_true', {truth})")
         assert gallery.read("chances", "filled") == filled

@@ -188,6 +188,22 @@ def test_every_new_output_is_charged_under_a_changing_clock(tab: Tab) -> None:
     assert charges(held) == 2, "the charges are not those of two values"
 
 
+def test_the_clock_is_not_set_if_a_window_cap_has_no_room(tab: Tab) -> None:
+    """The clock is not set if the cap of a window has no room for both the campaign's worst case and the answers that
+    were given under later dates; a refusal changes nothing."""
+    data = campaign(periods=10)
+    early, late = OPENS + WEEK, OPENS + 5 * WEEK
+    caps = {"lifetime": str(100 * 10**9), "window": {"seconds": WEEK, "nanonats": str(2 * 10**9)}}
+    begin = [{"now": OPENS}, at(OPENS, "lowerCaps", caps), at(OPENS, "join", {"bytes": data.hex()})]
+    begin += [at(OPENS, "consent", known(data)), at(late, "answer", known(data), "none")]
+    steps = [at(early, "setClock"), at(early, "setClock"), at(late, "setClock")]
+    [*_, refused, again, held], _ = tab.run([*begin, *steps])
+    assert refused["refused"] == "BudgetRefused"
+    assert refused["message"].startswith("answers with later dates may have cost 1 nat, but the window cap of 604800 s")
+    assert again == refused
+    assert held == []
+
+
 AT_ONCE = """([options, steps, start]) => {
   window.over = new Promise((resolve) => setTimeout(resolve, start - Date.now()))
     .then(() => import("/tests/web/device.mjs")).then((it) => it.run(options, steps));

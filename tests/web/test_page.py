@@ -57,9 +57,9 @@ def test_a_report_is_sent_with_four_touches(visitor: Visitor) -> None:
     amount and the date of the next question."""
     visitor.open(document(campaigns.WEEKLY), f"#k={PRINT}")
     for words in (
-        "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "each new answer: 1",
+        "Town library asks", "Purpose: Plan evening classes.", "at most 2.8 times as likely", "new answer: at most 1",
         "privacy@library.example", "deleted after one year", "127.0.0.1", "Clearing site data deletes this count",
-        "100 people with this answer, 36 send", "at least 12 also send", "36%",
+        "100 people with this answer, up to 36 send", "at least 12 also send", "36%",
     ):  # fmt: skip
         assert words in visitor.text
     visitor.touch("I agree")
@@ -117,7 +117,7 @@ def test_the_bytes_that_are_shown_are_the_bytes_that_leave(visitor: Visitor) -> 
     visitor.page.get_by_role("heading", name="bytes that are sent").wait_for()
     assert visitor.browser.study.received == []
     shown = bytes.fromhex("".join(visitor.page.locator("p.code").all_inner_texts()))
-    assert "budget that were spent: 1" in visitor.text
+    assert "budget that were spent:\N{NO-BREAK SPACE}1" in visitor.text
     visitor.touch("Send it now")
     visitor.heading("Your report has arrived.")
     assert visitor.browser.study.received == [shown]
@@ -387,6 +387,22 @@ def test_reports_wait_while_the_server_fails(visitor: Visitor) -> None:
     visitor.page.reload()
     visitor.heading("Highest education")
     assert "2 messages were not sent yet" in visitor.text
+    assert visitor.faults.pop().startswith("Failed to load resource")
+
+
+def test_a_refused_code_is_named(visitor: Visitor) -> None:
+    """If the server refuses the messages of a device with a code, the page says that the code may be the reason."""
+    visitor.browser.study.faults = ["refused"]
+    visitor.open(document(campaigns.ENROLLED), "#c=" + 22 * "a")
+    visitor.touch("I agree")
+    visitor.page.wait_for_selector(".stay")
+    visitor.touch("bachelor")
+    visitor.touch("Review before sending")
+    visitor.heading("Review before sending")
+    visitor.touch("Send it now")
+    visitor.heading("Your report waits on this device")
+    assert "Perhaps the code in your link is the reason" in visitor.text
+    assert "For somebody who helps you: 127.0.0.1" in visitor.text
     assert visitor.faults.pop().startswith("Failed to load resource")
 
 

@@ -1,5 +1,7 @@
 /** Elements of the page, and the function that shows a screen. */
 
+import { say } from "./say.js";
+
 /** @typedef {Node | string | null | false | undefined} Part */
 
 /**
@@ -45,6 +47,9 @@ export const card = (title, ...parts) => el("section.card", {}, title && el("h2"
 
 /** Create a paragraph. @param {string} words @param {string} [look] a class of the style sheet */
 export const p = (words, look = "") => el(`p.${look}`, {}, words);
+
+/** Create a paragraph with an English text for somebody who helps the person. @param {string} text */
+export const detail = (text) => el("p.small", {}, `${say("dialog.detail")} `, el("span", { lang: "en" }, text));
 
 /** Create a card that is closed until the person opens it. @param {string} title @param {...Part} parts */
 export const more = (title, ...parts) => el("details.card", {}, el("summary", {}, title), parts);

@@ -2,7 +2,7 @@
 
 import { concat } from "../codec.js";
 import { above, below, clock, day, say } from "./say.js";
-import { button, card, el, more, p } from "./dom.js";
+import { button, card, detail, el, more, p } from "./dom.js";
 import { envelopeBytes } from "./review.js";
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -37,6 +37,7 @@ export async function sending(visit) {
   const refused = last?.outcome === "refused";
   const again = last?.nextAttempt ?? 0;
   const retry = () => visit.do(() => sending(visit));
+  const [heading, ...bytes] = await envelopeBytes(visit);
   visit.show(say("page.waits"), [
     el(
       "div.card.alert",
@@ -44,11 +45,12 @@ export async function sending(visit) {
       p(say(refused ? "delivered.refused" : "delivered.waits", { count })),
       !navigator.onLine && p(say("page.offline")),
       again > 0 && !refused && p(say("delivered.again", { day: day(again), clock: clock(again) })),
-      last?.reason && el("p.small", { lang: "en" }, last.reason),
+      refused && campaign.coded && p(say("outbox.code")),
+      last?.reason && detail(last.reason),
     ),
     spent,
     await file(visit),
-    more(say("review.title"), el("div", {}, ...(await envelopeBytes(visit)))),
+    more(heading.textContent ?? "", el("div", {}, ...bytes)),
     !refused && el("div.actions", {}, button(say("page.retry"), retry)),
   ]);
   if (refused) return;

@@ -1,7 +1,7 @@
 /** The screen of an error: the reason and the remedy, with a text for each class of errors. */
 
 import { BudgetRefused, ClosedEarly, OutboxFull, OutsideSchedule, SignatureRefused, StoreError, Uncertified, Unsupported, BadData } from "../errors.js";
-import { button, el, p } from "./dom.js";
+import { button, detail, el, p } from "./dom.js";
 import { say } from "./say.js";
 
 /** The link names another key than that of the campaign's author. */
@@ -41,7 +41,7 @@ export function trouble(visit, error) {
       {},
       (how !== UNSPENT || unspent) && p(say(how)),
       unspent && how !== UNSPENT && how.startsWith("fault.") && p(say(UNSPENT)),
-      el("p.small", { lang: "en" }, error.message),
+      error.message && detail(error.message),
     ),
     again && el("div.actions", {}, button(say("page.retry"), () => visit.start())),
   ]);
