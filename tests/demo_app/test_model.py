@@ -331,7 +331,7 @@ def test_a_device_with_a_view_stores_only_the_views_value(model, tmp_path):
     terms = joined(model, tmp_path, campaign(domain=grid, maps=maps, level=10**9 // 2))
     coarse = terms.terms.map == maps[0]
     asked = terms.terms.view_description_in("de")
-    assert asked.startswith("Dieses Gerät wird nach dem Bezirk " + ("aus 5 x 5" if coarse else "gefragt"))
+    assert asked.startswith("Dieses Gerät wird nach dem Bezirk " + ("aus höchstens 5 x 5" if coarse else "gefragt"))
     assert model.consent(of(terms)).asked[0].kind == "grid"
     review = model.answer(of(terms), "7.5,2.5")
     label = "5.5,0.5 .. 9.5,4.5" if coarse else "Norden"
