@@ -150,7 +150,7 @@ class Notion(ABC):
             input_of: maps an input of this notion to the view's input.
             size: k_j, the number of the view's inputs.
         Raises:
-            NotionError: no two inputs of the view are bounded.
+            NotionError: no two inputs of the view are bounded, or only at levels below the least level of a notion.
         """
         raise NotImplementedError(f"{self.name} cannot be applied to the inputs of a view")
 

@@ -284,6 +284,11 @@ class Matrix(Pairwise):
             row[cell] = 0
         largest = max(max(row) for row in rows)
         if largest == 0:
+            if any(0 in row[:cell] + row[cell + 1 :] for cell, row in enumerate(rows)):
+                raise NotionError(
+                    f"{self.name} bounds inputs of a view by 0 nats only, and its level must be above 0: raise a bound "
+                    "between two of its groups, or choose other groups"
+                )
             raise NotionError(
                 f"{self.name} bounds no two inputs of a view, so it would protect nothing: bound values of two of its "
                 "groups, or choose other groups"

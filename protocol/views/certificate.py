@@ -30,7 +30,7 @@ def certificates_of(views: Sequence[View], notion: Notion, domain: Domain) -> tu
     Raises:
         CampaignError: the notion cannot be applied to views.
         NotionError: the notion has another number of values than the domain, or, coarsened, bounds no two inputs of a
-            view.
+            view, or only at levels below the least level of a notion.
         Uncertified: a channel exceeds its bounds, even minimally, the notion does not allow it, or the audit is too
             large.
     """

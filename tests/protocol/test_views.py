@@ -16,7 +16,7 @@ from protocol import codec, domain, exact, notions, views
 from protocol.campaign import Campaign, SignedCampaign, decode_campaign, encode_campaign, open_campaign, seal_campaign
 from protocol.channels import Channel, Hadamard, RandomizedResponse, Table
 from protocol.effort import MOST_STEPS
-from protocol.errors import BadData, CampaignError, Uncertified, ViewError
+from protocol.errors import BadData, CampaignError, NotionError, Uncertified, ViewError
 from protocol.keys import SigningKey
 from protocol.views import MAX_VIEWS, MAX_WEIGHT, Coarse, Districts, Identity, Map, View
 from tests.families.hadamard import truth_of
@@ -487,3 +487,12 @@ def test_equal_views_are_audited_once_within_one_budget() -> None:
             ),
         )
     assert len(audited) == 1
+
+
+@pytest.mark.parametrize(("bound", "why"), [(notions.UNBOUNDED, "bounds no two inputs"), (0, "by 0 nats only")])
+def test_a_matrix_that_bounds_no_groups_or_bounds_them_by_zero_is_refused_for_this_reason(bound: int, why: str) -> None:
+    """The refusal of a coarsened matrix states whether its groups have no bound, or only bounds of 0 nats."""
+    level = exact.NANONATS
+    matrix = notions.Matrix(level, ((0, bound, level), (bound, 0, bound), (level, bound, 0)))
+    with pytest.raises(NotionError, match=why):
+        matrix.coarsened((0, 1, 0).__getitem__, 2)
