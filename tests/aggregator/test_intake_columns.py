@@ -11,7 +11,7 @@ from protocol import codec
 from protocol.channels import RandomizedResponse
 from protocol.errors import BadData
 from protocol.keys import key_id
-from protocol.report import Report, unpack
+from protocol.report import Report, pack, unpack
 from tests.aggregator.fleet import campaign
 
 BOUNDARIES = [0, 1, 127, 128, 255, 256, 4095, 4096, 4097, 65535, 65536, 2**31, 2**32 - 1, 2**32, 2**63, -1, -33, -200]
@@ -96,7 +96,9 @@ def test_outputs_equal_the_unpacked_reports(bits, count, data):
     """Outputs are refused if and only if ``unpack`` refuses them or one reaches the limit; all others are the same."""
     limit = data.draw(st.integers(2 ** (bits - 1) + (bits > 1), 2**bits)) if bits > 1 else 2
     width = (bits * count + 7) // 8
-    parts = data.draw(st.lists(st.binary(min_size=width - 1, max_size=width + 1), min_size=1, max_size=6))
+    most = data.draw(st.sampled_from([limit - 1, limit - 1, 2**bits - 1]))
+    packed = st.lists(st.integers(0, most), min_size=count, max_size=count).map(lambda outputs: pack(outputs, bits))
+    parts = data.draw(st.lists(packed | st.binary(min_size=width - 1, max_size=width + 1), min_size=1, max_size=6))
     buffer, start, end = laid_out(parts)
     values, valid = columns.outputs(buffer, start, end - start, count, bits, limit)
     for row, part in enumerate(parts):

@@ -261,9 +261,13 @@ def test_the_study_confirms_only_counted_outputs_of_the_view(tmp_path):
     assert not any(found[len(sent) :])
 
 
-def test_exported_tallies_are_those_of_each_view(tmp_path):
-    """The table of tallies has a row for each counted feature of a view in a period, and omits views of few devices."""
-    study, signed, sent = filled(tmp_path, 1)
+@pytest.mark.parametrize("devices", [60, 25])
+def test_exported_tallies_are_those_of_each_view(tmp_path, devices):
+    """The table of tallies has a row for each counted feature of a view in a period, and omits views of few devices.
+
+    With 25 devices, in each period at least one view has fewer than 5 reports; with 60 devices each has enough.
+    """
+    study, signed, sent = filled(tmp_path, 1, devices=devices)
     found = tallies_table(signed, study.counts(signed), {})
     rows = {
         (row["period"], row["view"], row["feature"]): (row["count"], row["reports"]) for row in found.table.to_pylist()
@@ -277,6 +281,8 @@ def test_exported_tallies_are_those_of_each_view(tmp_path):
                 continue
             expected |= {(period, view, int(y)): (int(of_view[y]), n) for y in np.flatnonzero(of_view)}
     assert (rows, found.withheld) == (expected, withheld)
+    assert rows
+    assert (withheld > 0) == (devices == 25)
 
 
 def test_devices_of_all_views_of_a_figure_count_towards_the_minimum(tmp_path):
