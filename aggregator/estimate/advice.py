@@ -104,8 +104,8 @@ def _compared(domain: Domain, reported: Reported, whole: Floats, less: Floats) -
 def contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
     """Return the warning for a prior that the reports contradict, with advice on the method to use."""
     found = (
-        f"the prior looks wrong: the outputs differ from what it predicts (chi-square {tested.statistic:.0f} where "
-        f"{tested.freedom} are expected, p {max(tested.p_value, 1e-16):.1g})"
+        f"the prior looks wrong: the outputs differ from what it predicts (chi-square {tested.statistic:.0f}, "
+        f"expected {tested.freedom}, p {max(tested.p_value, 1e-16):.1g})"
     )
     if method == "mmse":
         return (

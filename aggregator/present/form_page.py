@@ -12,6 +12,7 @@ from itertools import combinations
 from aggregator.author.audit import Audit
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import FormEstimate, estimate_form
+from aggregator.estimate.form_table import TABLES
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.result import ROUNDED
 from aggregator.estimate.tally import Tally
@@ -72,7 +73,7 @@ def form_page(
         ("tables", "Tables of two questions", [part for found in ranked for part in _table(found, form)]),
         ("method", "How the numbers were made", _method(form, confidence, weighted)),
         ("promise", "What people were promised", promise_section(audit)),
-        ("refused", "Reports that were not counted", refused_section(tally.rejected)),
+        ("refused", "Refused reports", refused_section(tally.rejected)),
         ("campaign", "The campaign", campaign_section(campaign, tally.reports, period)),
         ("source", "Where this page comes from", source_section(signed.id, "", confidence, tally, period)),
     ]
@@ -157,7 +158,8 @@ def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
         tag("p", "Two questions are associated if the answers to one depend on the answers to the other. Each pair "
             "that was asked together is tested. If no association is found, the reports may be too few to show "
             f"it. Number of tests: {len(rows)}. Where there is no association, about one test in twenty finds one by "
-            "chance. The number p is the probability of a result at least as strong if there is no association."),
+            "chance. The number p is the probability of a result at least as strong if there is no association. It is "
+            f"computed from {TABLES} simulated surveys, so it is at least {1 / (TABLES + 1):.3g}."),
         scrolled("The most significant come first.", ("questions", "associated", "p", "reports"), rows),
     ]  # fmt: skip
 

@@ -80,7 +80,7 @@ def page(
         *([] if course is None else [_course(course)]),
         ("method", "How the numbers were made", method_section(found, _with_values(found, read))),
         ("promise", "What people were promised", promise_section(audit)),
-        ("refused", "Reports that were not counted", refused_section(found.rejected)),
+        ("refused", "Refused reports", refused_section(found.rejected)),
         ("forged", "What forged reports could do", forged_section(found)),
         ("campaign", "The campaign", campaign_section(found.campaign, found.reports, period, found.where)),
         (

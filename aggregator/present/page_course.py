@@ -37,8 +37,8 @@ def course_section(trend: Trend) -> list[Html]:
             "The share of each value over the periods, with the interval of each period.")),
         tag("p", "Devices that answered in both periods are compared with themselves"
             + ("" if campaign.transcript else ". A device repeats its output while its "
-               "answer stays the same, so most of the noise cancels in the difference")
-            + ". So a change is more certain than the two shares: use the interval of the change."),
+               "answer stays the same, so most of the noise cancels in the difference if few answers change")
+            + ". So judge a change by its own interval, not by the intervals of the two shares."),
         sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
     ]  # fmt: skip
     if change is not None:

@@ -27,6 +27,12 @@ SHARES = {
 }
 """The meaning of the shares, by method."""
 
+PROJECTION_INSIDE = (
+    "inside each district, the distribution nearest to the unbiased estimates; if the reports show that people are "
+    "spread more evenly, it is mixed with equal shares"
+)
+"""The meaning of projected shares in a campaign with views."""
+
 
 def method_section(found: Estimate, with_values: bool) -> list[Html]:
     """Return the section that explains the columns and the method.
@@ -34,7 +40,8 @@ def method_section(found: Estimate, with_values: bool) -> list[Html]:
     Args:
         with_values: whether the page has the table of single values.
     """
-    entries = {"Share": f"{SHARES[found.method]} (method {found.method}).", **_columns(found, with_values)}
+    shares = PROJECTION_INSIDE if found.resolutions and found.method == "projection" else SHARES[found.method]
+    entries = {"Share": f"{shares} (method {found.method}).", **_columns(found, with_values)}
     added = prior_comparison(found)
     if added:
         entries["Prior"] = f"the distribution that was expected before any report. {added[:1].upper()}{added[1:]}."

@@ -102,9 +102,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
         ]  # fmt: skip
         name = "Deciles" if tuple(one.p for one in read.quantiles) == DECILES else "Quantiles"
         what, lower = ("day", "an earlier") if isinstance(domain, Dates) else ("value", "a lower")
-        words = (
-            f"{name}{of_unit}. Each row has a {what} and the share of the people who have this {what} or {lower} one."
-        )
+        words = f"{name}{of_unit}. At least this share of the people have the {what} in the row, or {lower} one."
         parts.append(sheet(words, ("people", "value", *names), quantiles))
     ranges = [(range_text(one), one) for one in (*read.bins, *filter(None, [read.between]))]
     ranges += [(above_text(one), one) for one in filter(None, [read.above])]

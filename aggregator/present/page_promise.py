@@ -80,9 +80,10 @@ def promise_section(audit: Audit) -> list[Html]:
         parts.append(tag("p", _odds(campaign)))
     parts.append(
         tag("p", f"Levels, also called epsilon, are in nats: 1 nat is a factor of {_factor(exact.NANONATS)}, 2 nats "
-        f"are a factor of {_factor(2 * exact.NANONATS)}. With plain LDP (local differential privacy), a report is at "
-        "most that factor times as likely with one answer as with another. With LIP (local information privacy), a "
-        "report raises or lowers the probability of an answer by at most that factor.")
+        f"are a factor of {_factor(2 * exact.NANONATS)}, both rounded up. With plain LDP (local "
+        "differential privacy), a report is at most that factor times as likely with one answer as with another. With "
+        "LIP (local information privacy), a report raises or lowers the probability of an answer by at most that "
+        "factor.")
     )  # fmt: skip
     if explained := " ".join(words for name, words in OTHER_NOTIONS.items() if name in levels_of(audit)):
         parts.append(tag("p", f"A prior is the distribution of answers that an observer expects. {explained}"))
@@ -115,7 +116,12 @@ def _tests(campaign: Campaign) -> list[Html]:
             "Suppose somebody sees one report and tests whether the answer was the first or the second of two. A false "
             "alarm is a decision for the first answer if it was the second; a missed detection is a decision for the "
             "second if it was the first. No test has errors below the line of its two answers."
-            + (" The dashed line is the bound that the campaign promises." if bounded else ""),
+            + (
+                " The dashed line is the bound that the campaign promises; a test of two other answers may come closer "
+                "to its own bound."
+                if bounded
+                else ""
+            ),
         ),
         tag("figure", trade_off_chart(found)),
         sheet(f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "missed detections", "promised"), rows),

@@ -41,7 +41,7 @@ def refused_section(rejected: Mapping[str, int]) -> list[Html]:
     """Return the section with a table of the refused reports by reason."""
     counted = {name: count for name, count in rejected.items() if count}
     if not counted:
-        return [tag("p", "None: all reports for this campaign were counted.")]
+        return [tag("p", "None: no report for this campaign was refused.")]
     rows = [
         (
             name,
@@ -67,7 +67,7 @@ def forged_section(found: Estimate) -> list[Html]:
     ]
     return [
         tag("p", "A forged report, from somebody with a valid key, changes the unbiased estimate of a value by up to "
-        f"{weight:,.1f} people."),
+        f"about {weight:,.1f} people."),
         sheet("In the worst case",
             ("forged reports", "change of a count, in people", "change of a share, in percentage points"), rows),
         tag("p", "If the counts are unlikely to come from honest devices alone, there is a warning at the top of "

@@ -400,6 +400,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     assert [float(row["truth"]) for row in rows if row["periods"] == "0"] == of_squares
     assert [float(row["raw"]) for row in rows if row["periods"] == "1"] == squares.after.tolist()
     text = page(found.latest, audit(campaign), tallies[1], course=found)
+    assert "inside each district, the distribution nearest to the unbiased estimates; " in text
     section = text.split('id="course"')[1].split("</section>")[0]
     assert label(last) in section
     assert points(float(squares.raw[3]), 1)[:4] in section

@@ -252,7 +252,8 @@ def test_refusals_are_explained():
         assert words in parsed.text
     assert [name for name, words in page_reports.REFUSED.items() if words in parsed.text] == ["unknown-key", "replayed"]
     assert set(page_reports.REFUSED) == set(Reject)
-    assert "None: all reports" in written(unsigned_campaign(COLOURS))[0].text
+    # A page of one period leaves out valid reports of other periods, so it must not say that all reports are counted.
+    assert "None: no report for this campaign was refused." in written(unsigned_campaign(COLOURS), period=0)[0].text
 
 
 def test_the_influence_of_forged_reports_is_on_the_page():
