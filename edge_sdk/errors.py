@@ -12,11 +12,11 @@ from protocol.errors import CampaignError, HalftruthError, NotYet
 
 
 class BudgetRefused(HalftruthError):
-    """The owner's caps leave no room. The text names the cap and both amounts."""
+    """A cap of the owner leaves too little room, or was lowered too far. The text names the cap and both amounts."""
 
 
 class ConsentMissing(HalftruthError):
-    """The person has not agreed to this campaign."""
+    """The person has not agreed to this campaign, or agrees without the class or prior that it asks for."""
 
 
 class QuotaReached(HalftruthError):

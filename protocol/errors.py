@@ -78,7 +78,9 @@ class ViewError(BadData):
 
 
 class CampaignError(BadData):
-    """An invalid campaign or closing notice, or one that no trusted author has signed (SPEC 7)."""
+    """An invalid campaign or closing notice, or one that no trusted author has signed (SPEC 7); an option, code, class
+    or prior that does not fit its campaign; or a consent to a campaign with transcripts after its answers were
+    forgotten."""
 
     stage = "campaign"
 
@@ -90,13 +92,13 @@ class LinkRefused(BadData):
 
 
 class ReportError(BadData):
-    """An invalid report or enrolment, or a report or enrolment that does not fit its campaign (SPEC 8)."""
+    """A report, enrolment, declared prior or counts of values that are invalid or do not fit the campaign (SPEC 8)."""
 
     stage = "report"
 
 
 class OutsideSchedule(HalftruthError):
-    """The campaign is not open at this time."""
+    """The campaign is not open at this time, or the clock shows a time before the consent or the latest report."""
 
 
 class ClosedEarly(OutsideSchedule):
