@@ -46,7 +46,8 @@ WIDE = 0.4
 
 EPS = (0.5, 1.0, 2.0, 4.0)
 EDGES = ((0.6, 2), (2.5, 3), (math.inf, 5))
-"""(nats, edges): up to these nats, this number of edges is the best for a mean."""
+"""(nats, edges): the number of edges up to these nats. At the levels ``EPS``, the error of the mean is at most 2% above
+that of the best number of edges."""
 
 BASE = 4
 """Number of neighbours that the next coarser resolution of a hierarchy merges into one."""

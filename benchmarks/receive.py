@@ -147,7 +147,7 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
         with served(folder) as (process, address):
             requests = most_expensive(address, signed, reports)
             status, body = send(address, "POST", "/v1/counted", reports)
-            if status == http.client.OK and b"false" in body:
+            if status != http.client.OK or b"false" in body:
                 raise RuntimeError("the service did not find all counted reports")
             for what, request in requests.items():
                 times = 1 if "byte by byte" in what or "no request" in what else repeats
