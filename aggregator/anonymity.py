@@ -125,7 +125,7 @@ def anonymity_of_reports(channel: Channel, tally: Tally) -> Release:
     if channel.unary:
         raise ReleaseError(
             "k-anonymity cannot be computed: the reports are sets of bits and counted bit by bit, so the number of "
-            "equal reports is unknown"
+            "equal reports is unknown. It can be computed only for a mechanism whose reports are not sets of bits"
         )
     seen = np.flatnonzero(tally.counts)
     if not len(seen):

@@ -100,8 +100,8 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
             )
     if parts:
         yield (
-            f"with the minimum of {quantity(n, 'device')}, the standard error of a share is {', and '.join(parts)}: "
-            "only much more frequent values will be found. Raise minimum_reports, or give a coarser view more of the "
+            f"with the minimum of {quantity(n, 'device')}, the standard error of a share is {'; '.join(parts)}: only "
+            "much more frequent values will be found. Raise minimum_reports, or give a coarser view more of the "
             "devices"
         )
 

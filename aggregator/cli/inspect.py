@@ -65,7 +65,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             if isinstance(claim, list):
                 claim = ", ".join(claim)
             if claim != "":
-                shell.say(f"{name.replace('_', ' '):>20}  {claim}")
+                _say_claim(name, claim)
         shell.console().print(certificate_table(campaign))
     elif isinstance(found, ClosingFile):
         claims = {
@@ -79,11 +79,17 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             return
         shell.say("a notice that closes a campaign early")
         for name, claim in claims.items():
-            shell.say(f"{name.replace('_', ' '):>20}  {claim}")
+            _say_claim(name, claim)
     elif as_json:
         shell.print_json(found.as_json())
     else:
         shell.console().print(batch_table(found))
+
+
+def _say_claim(name: str, claim: object) -> None:
+    """Print one claim; further lines, as of a form's questions, are indented like the first."""
+    text = f"{claim:,}" if isinstance(claim, int) else str(claim)
+    shell.say(f"{name.replace('_', ' '):>20}  " + text.replace("\n", "\n" + " " * 22))
 
 
 def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[str, str]:

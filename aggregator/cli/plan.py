@@ -71,7 +71,8 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
 )
 @click.option(
     "--error", "wanted", type=Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
-    help="Target standard error of one share, or of the share of a range; may be repeated.",
+    help="Target error: the standard error of one share, or the mean absolute error of the share of a range; may be "
+    "repeated.",
 )  # fmt: skip
 @click.option(
     "--within", "distances", type=Number(min=1e-9), multiple=True,

@@ -44,6 +44,10 @@ def anonymity(
     if known:
         found = anonymity_of_table(Path(what), known, sensitive)
     elif ctx.obj is not None:
+        if sensitive is not None:
+            raise click.UsageError(
+                "--sensitive is a column of a file, and needs --known; for the reports of a campaign, leave it out"
+            )
         study = Study.open(shell.study_folder(ctx))
         if Path(what).is_file() and what not in {name for one in study.listed() for name in (one.name, one.id)}:
             raise click.UsageError(f"{what} is a file: name the columns that an observer may know with --known")

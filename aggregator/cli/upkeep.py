@@ -56,10 +56,11 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
         shell.print_json({one.table: one.as_json() for one in done})
     else:
         for one in done:
-            shell.say(
-                f"{one.table:9}  {_text(one.before)} -> {_text(one.after)}; "
-                f"{_text(one.removed)} removed, {_text(one.kept)} unused and kept"
-            )
+            shell.say(f"{one.table:9}  {_text(one.before)} -> {_text(one.after)}")
+            unused = [(one.removed, "removed"), (one.kept, "unused and kept")]
+            for size, what in unused:
+                if size.files:
+                    shell.say(f"{'':9}  {_text(size)} {what}")
     return done
 
 

@@ -116,7 +116,7 @@ class Candidate:
             if math.isnan(self.mean_variance):
                 return "has no unbiased estimate of the mean"
             ratio = self.mean_variance / choice.mean_variance
-            return "the same error of the mean" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error of the mean"
+            return "the same error of the mean" if abs(ratio - 1) < SAME else f"{_times(ratio)} the error of the mean"
         if choice.mechanism.name == WAVE:
             return "only the best mechanism for single values is compared with wave"
         if self.person_mse is not None and math.isnan(self.person_mse):
@@ -124,7 +124,7 @@ class Candidate:
         if math.isnan(self.error) or math.isnan(choice.error):
             return "has no unbiased estimate"
         ratio = self.error / choice.error
-        return "the same error" if abs(ratio - 1) < SAME else f"{ratio:.4g} times the error"
+        return "the same error" if abs(ratio - 1) < SAME else f"{_times(ratio)} the error"
 
 
 def candidates(
@@ -148,6 +148,11 @@ def candidates(
             yield mechanism, _of_others(missing) if missing else weigh(mechanism, channel, question, p)
         except BadData as reason:
             yield mechanism, str(reason)
+
+
+def _times(ratio: float) -> str:
+    """Return a ratio of errors in words, with four significant digits and no exponent."""
+    return f"{float(f'{ratio:.4g}'):,.15g} times"
 
 
 def _listed(families: Iterable[str]) -> str:

@@ -119,10 +119,13 @@ def classes_table(plans: Sequence[ClassPlan], question: Question) -> Table:
     for row, one in zip(rows, plans, strict=True):
         row.append(one.mechanism)
     for heading, side in columns:
-        table.add_column(heading, justify="left" if side == "left" else "right")
+        table.add_column(heading, justify="left" if side == "left" else "right", overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
     words = "Classes are assumed to be of equal size. For everybody, each report has the same weight."
+    if whole.people_for:
+        error = "mean absolute error" if goal in ("distribution", "ranges") else "standard error"
+        words += f" People for {of} \u00b1 E: the people needed for the {error} E."
     if meanings:
         unit = f", in {whole.unit}" if whole.unit else ""
         errors = (f"{name} is {what}{'' if name == 'range' else unit}" for name, what in meanings.items())
@@ -176,7 +179,7 @@ def plan_table(rows: Sequence[PlanRow], question: Question, reports: int, *, uns
         caption_justify="left",
     )
     for name in headings:
-        table.add_column(name, justify="left" if name in ("mechanism", "why") else "right")
+        table.add_column(name, justify="left" if name in ("mechanism", "why") else "right", overflow="fold")
     for row in rows:
         one = row.candidate
         if one is None:

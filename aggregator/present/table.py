@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from rich import box
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text, TextType
 
@@ -85,8 +88,8 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
             cells.append(Text(percent(found.prior[x], places)))
         if truth is not None:
             cells.append(Text(percent(truth[x], places)))
-        drawn = bar(float(found.share[x]) / widest if widest > 0 else 0.0)
-        table.add_row(*cells, Text(MAY_BE_ZERO) if may_be_zero(found, x, len(shown)) else Text(drawn))
+        drawn = Bar(float(found.share[x]) / widest if widest > 0 else 0.0)
+        table.add_row(*cells, Text(MAY_BE_ZERO) if may_be_zero(found, x, len(shown)) else drawn)
     return table
 
 
@@ -100,8 +103,7 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
         cells.append(f"{percent(each.simultaneous_low[z], places)} to {percent(each.simultaneous_high[z], places)}")
         if truth is not None:
             cells.append(percent(float(truth[each.districts == z].sum()), places))
-        drawn = bar(float(each.share[z]) / float(each.share.max()))
-        table.add_row(*map(Text, cells), Text(drawn))
+        table.add_row(*map(Text, cells), Bar(float(each.share[z]) / float(each.share.max())))
     table.add_section()
 
 
@@ -250,10 +252,30 @@ def percent(share: float, places: int) -> str:
     return "-" if math.isnan(share) else f"{100 * share:.{places}f}%"
 
 
-def bar(part: float) -> str:
-    """Return a bar of block characters that fills ``part`` of the full width, to an eighth of a character."""
-    eighths = round(min(max(part, 0.0), 1.0) * BAR * 8)
-    return ("█" * (eighths // 8) + EIGHTHS[eighths % 8]).rstrip()
+@dataclass(frozen=True)
+class Bar:
+    """A bar in a table; in a narrow column, all bars are drawn to the same smaller scale.
+
+    Attributes:
+        part: the part of the full width that the bar fills.
+    """
+
+    part: float
+
+    def text(self, width: int = BAR) -> str:
+        """Return the bar in block characters, to an eighth of a character.
+
+        Args:
+            width: the full width, in characters.
+        """
+        eighths = round(min(max(self.part, 0.0), 1.0) * width * 8)
+        return ("█" * (eighths // 8) + EIGHTHS[eighths % 8]).rstrip()
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        return Measurement(0, min(BAR, options.max_width))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(self.text(min(BAR, options.max_width)))
 
 
 def significant(numbers: Sequence[float], error: float) -> list[str]:

@@ -87,7 +87,7 @@ def change_table(found: Difference, trend: Trend | None = None, rows: int = ROWS
     title = entitled(found.after) if trend is not None else heading(found)
     truths = None if trend is None or trend.ends is None else [point.truth for point in trend.ends]
     table = new_table(title, _caption(found, len(shown)))
-    table.add_column("value", overflow="ellipsis", no_wrap=True, max_width=36)
+    table.add_column("value", overflow="ellipsis", max_width=36)
     if trend is not None:
         table.add_column("course", no_wrap=True, min_width=6)
     for name in found.names:

@@ -504,6 +504,7 @@ def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):
     call(path, "--known", "zip", "--at-least-k", 2)
     call(path, code=2)
     call(path, "--known", "zip", "--at-least-l", 2, code=2)
+    assert "needs --known" in call("ed", "--study", tmp_path, "--sensitive", "illness", code=2)
 
 
 @pytest.mark.parametrize("notion", [Ldp(NAT), Information(3 * NAT, (2,) + (1,) * 16_470)])

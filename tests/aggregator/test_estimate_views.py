@@ -373,6 +373,11 @@ def test_a_change_of_a_square_is_significant_at_its_resolution():
     text = console.export_text()
     assert f"4 squares of 3x3: {len(squares.significant)} differ" in text
     assert last in text
+    narrow = Console(width=72, record=True, file=io.StringIO())
+    narrow.print(change_table(found))
+    cut = narrow.export_text()
+    assert cut.split().count("*") == text.split().count("*") > 0
+    assert "by the 95% intervals for all together" in " ".join(cut.split())
 
 
 def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):

@@ -19,7 +19,7 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import cell, csv_text, estimate_csv, query_csv
 from aggregator.present.plot import draw, figure
-from aggregator.present.table import bar, estimate_table, percent, query_table
+from aggregator.present.table import Bar, estimate_table, percent, query_table
 from aggregator.present.tallies import WRITERS
 from protocol.campaign import Campaign
 from protocol.channels import Table
@@ -180,7 +180,20 @@ def test_the_table_has_a_truth_column_if_the_truth_is_given():
 @pytest.mark.parametrize(("part", "drawn"), [(0, ""), (1, "█" * 24), (0.5, "█" * 12), (1 / 192, "▏"), (2, "█" * 24)])
 def test_bars_are_drawn_in_eighths(part, drawn):
     """The length of a bar is its fraction of 24 characters, in eighths of a character."""
-    assert bar(part) == drawn
+    assert Bar(part).text() == drawn
+
+
+def test_bars_of_a_narrow_table_have_one_scale():
+    """In a terminal that is too narrow for full bars, all bars are drawn to the same smaller scale, and none is cut
+    off."""
+    labels = Values(("a" * 36, "b", "c"))
+    lines = printed(estimate_table(found(labels, [0.6, 0.3, 0.1], n=10**7)), 80).splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    assert "\u2026" not in "".join(lines)
+    whole, half, least = (next(line.count("█") for line in lines if line.strip().startswith(x)) for x in "abc")
+    assert 24 > whole > 6
+    assert whole / 2 - 1 <= half <= whole / 2
+    assert whole / 6 - 1 <= least <= whole / 6
 
 
 def test_no_cell_is_a_formula():
