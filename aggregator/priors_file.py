@@ -64,7 +64,7 @@ def read_priors(path: Path, campaign: Campaign, *, most: int | None = None) -> l
         One entry for each row.
     Raises:
         SheetError: people of the campaign declare no priors, or answer with sets; or the header, a weight, a value, a
-            level or a count is invalid; or the counts are all 0.
+            level or a count is invalid; or the counts are all 0, or have a sum above ``most``.
     """
     if not isinstance(campaign.notion, OwnPrior):
         raise SheetError("the campaign asks for no declared priors: give a file of true counts with --truth")

@@ -152,8 +152,8 @@ class Study(Estimates):
         Returns:
             The campaign with its earliest notice.
         Raises:
-            BadData: the data are not a notice, not signed by the campaign's author, or state a later time than an
-                earlier notice.
+            BadData: the data are not a notice, are not signed by the campaign's author, or state a time that is not
+                before the campaign's end, or is later than that of an earlier notice.
             StudyError: the study has no such campaign.
         """
         asked = unverified_closing(data).campaign_id.hex()

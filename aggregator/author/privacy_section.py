@@ -203,6 +203,8 @@ def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
         raise DraftError(f"[privacy] matrix: cannot read {file.name}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise DraftError(f"[privacy] matrix: {file.name} is not UTF-8 text: name a CSV file") from None
+    except csv.Error as error:
+        raise DraftError(f"[privacy] matrix: {file.name} is not a CSV file: {error}") from None
     if len(rows) != domain.size:
         raise DraftError(
             f"[privacy] matrix: {file.name} must have {domain.size} rows, one for each value, not {len(rows)}"
@@ -314,14 +316,14 @@ def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
         rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}
         found = [rows[domain.label(x)] for x in range(domain.size)]
         shares = [max(float(row["estimate"]), float(row["se"] or 0), 1e-6) for row in found]
+        return tuple(math.ceil(share * 10**6) for share in shares)
     except OSError as error:
         raise DraftError(f"[prior] estimate: cannot read {path.name}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise DraftError(
             f"[prior] estimate: {path.name} must be the output of `halftruth estimate --json` for a question with the "
             "same values"
         ) from None
-    return tuple(math.ceil(share * 10**6) for share in shares)
 
 
 def _blocks(section: Section, domain: Domain) -> list[int]:

@@ -39,7 +39,7 @@ def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer
     Yields:
         An answer of ``domain`` for each row, its number, and the file and line of the row, for errors.
     Raises:
-        SheetError: the header is wrong, a value is outside the domain, or a text is not a number.
+        SheetError: the header is wrong, a value is outside the domain, or a number is invalid or above ``LARGEST``.
     """
     for answer, number, _, where in read_sheet_by_class(path, domain, column, ()):
         yield answer, number, where

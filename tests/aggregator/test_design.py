@@ -279,6 +279,9 @@ def test_pairwise_levels_are_read_from_a_file(tmp_path):
     )
     declared = exact.level_from(1.5)
     assert declared - 100 <= read_draft(tmp_path / "d.toml").certificate.audited <= declared
+    (tmp_path / "levels.csv").write_text("1" * 200_000, encoding="utf-8")
+    with pytest.raises(DraftError, match=r"levels\.csv is not a CSV file"):
+        read_draft(tmp_path / "d.toml")
 
 
 NUMBERS = changed(
@@ -393,6 +396,10 @@ def test_a_prior_is_read_from_a_csv_file_or_an_earlier_estimate(tmp_path):
     assert read_draft(tmp_path / "d.toml").notion.prior == (5, 6, 7, 8)
     (tmp_path / "d.toml").write_text(asked + 'estimate = "first.json"')
     assert read_draft(tmp_path / "d.toml").notion.prior == (10_000, 200_000, 300_000, 500_000)
+    for wrong in (float("inf"), float("nan"), "much"):
+        (tmp_path / "first.json").write_text(json.dumps({"values": [row | {"estimate": wrong} for row in rows]}))
+        with pytest.raises(DraftError, match=r"first\.json must be the output of"):
+            read_draft(tmp_path / "d.toml")
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_an_unsuited_mechanism_is_refused_with_a_reason():
     """A question without a suited mechanism, an unknown mechanism and an unsuited one are refused with a reason."""
     with pytest.raises(Unsuited, match="no mechanism satisfies"):
         best(Question(values(3), Ldp(NAT)), [], 9)
-    with pytest.raises(Unsuited, match="auto, table or one of"):
+    with pytest.raises(Unsuited, match="auto, table, gaussian or one of"):
         chosen("oracle", Question(values(3), Ldp(NAT)))
     with pytest.raises(Unsuited, match='"lip" cannot be used for this question: it needs a prior'):
         chosen("lip", Question(values(3), Ldp(NAT)))
