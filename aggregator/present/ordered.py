@@ -17,7 +17,7 @@ from aggregator.estimate.ordered import Ordered, RangeShare, Value, value_of
 from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.table import Bar, new_table, percent, query_texts, subtitle
+from aggregator.present.table import ShareBar, new_table, percent, query_texts, subtitle
 from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import Line, NumberRange
@@ -45,7 +45,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
         table.add_column("")
     true = None if truth is None else TrueOrdered(found, truth)
 
-    def add(name: str, estimate: str, between: str, held: str, *, band: str = "", drawn: Bar | str = "") -> None:
+    def add(name: str, estimate: str, between: str, held: str, *, band: str = "", drawn: ShareBar | str = "") -> None:
         cells = [name, estimate, between, *([band] if found.cdf else []), *([] if true is None else [held])]
         table.add_row(*map(Text, cells), *([drawn] if found.bins else []))
 
@@ -59,8 +59,8 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
     if found.bins and table.row_count:
         table.add_section()
     widest = max((one.estimate for one in found.bins), default=0.0)
-    shares: list[tuple[str, RangeShare, Bar | str]] = [
-        (range_text(one), one, Bar(one.estimate / widest if widest else 0.0)) for one in found.bins
+    shares: list[tuple[str, RangeShare, ShareBar | str]] = [
+        (range_text(one), one, ShareBar(one.estimate / widest if widest else 0.0)) for one in found.bins
     ]
     if found.above is not None:
         shares.append((above_text(found.above), found.above, ""))

@@ -88,7 +88,7 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
             cells.append(Text(percent(found.prior[x], places)))
         if truth is not None:
             cells.append(Text(percent(truth[x], places)))
-        drawn = Bar(float(found.share[x]) / widest if widest > 0 else 0.0)
+        drawn = ShareBar(float(found.share[x]) / widest if widest > 0 else 0.0)
         table.add_row(*cells, Text(MAY_BE_ZERO) if may_be_zero(found, x, len(shown)) else drawn)
     return table
 
@@ -103,7 +103,7 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
         cells.append(f"{percent(each.simultaneous_low[z], places)} to {percent(each.simultaneous_high[z], places)}")
         if truth is not None:
             cells.append(percent(float(truth[each.districts == z].sum()), places))
-        table.add_row(*map(Text, cells), Bar(float(each.share[z]) / float(each.share.max())))
+        table.add_row(*map(Text, cells), ShareBar(float(each.share[z]) / float(each.share.max())))
     table.add_section()
 
 
@@ -253,7 +253,7 @@ def percent(share: float, places: int) -> str:
 
 
 @dataclass(frozen=True)
-class Bar:
+class ShareBar:
     """A bar in a table; in a narrow column, all bars are drawn to the same smaller scale.
 
     Attributes:

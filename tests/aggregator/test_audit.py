@@ -507,6 +507,32 @@ def test_the_command_prints_k_and_l_and_enforces_minima(tmp_path):
     assert "needs --known" in call("ed", "--study", tmp_path, "--sensitive", "illness", code=2)
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--known", "zip", "--at-least-k", 3), 1, "k is 2, below 3: coarsen the known columns, or withhold"),
+        (("--known", "zip", "--sensitive", "illness", "--at-least-l", 2), 1, "l is 1, below 2: coarsen the known"),
+        (("--known", "zip", "--at-least-l", 2), 2, "--at-least-l needs --sensitive"),
+        ((), 2, "neither --known nor --study is given: a file needs --known columns, a campaign needs --study"),
+    ],
+)
+def test_each_refusal_of_anonymity_names_what_to_do(tmp_path, words, code, message):
+    """A value below its minimum and a missing option end with an error that says what to do."""
+    path = tmp_path / "rows.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    result = CliRunner().invoke(anonymity, [str(path), *map(str, words)])
+    assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
+
+
+def test_the_anonymity_of_some_reports_cannot_be_computed():
+    """Sets of bits, and channels with too many pairs of values and outputs, are refused with the reason."""
+    with pytest.raises(ReleaseError, match=r"sets of bits .* only for a mechanism whose reports are not sets of bits"):
+        anonymity_of_reports(oue(4, NAT), Tally.of(np.ones(4, dtype=np.int64)))
+    wide = Blocks.over(0, [x // 2 for x in range(3000)], hadamard)
+    with pytest.raises(ReleaseError, match="only for a campaign with fewer values or fewer different outputs"):
+        anonymity_of_reports(wide, Tally.of(np.ones(wide.outputs, dtype=np.int64)))
+
+
 @pytest.mark.parametrize("notion", [Ldp(NAT), Information(3 * NAT, (2,) + (1,) * 16_470)])
 def test_a_witness_of_many_bits_is_printed_in_hexadecimal(tmp_path, notion):
     """The output of a unary channel is printed with as many hexadecimal digits as its number of bits needs."""

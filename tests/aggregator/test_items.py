@@ -138,6 +138,25 @@ def test_a_padding_without_a_sample_is_refused() -> None:
         drafted('"auto"')
 
 
+def test_each_unreadable_sample_is_refused_with_its_reason(tmp_path) -> None:
+    """A sample that is missing, is a folder, is not text, has no sets, or has an unknown item is refused; no error has
+    an item of a person."""
+    file, domain = tmp_path / "sets.txt", Items(2, ("bread", "wine"))
+    with pytest.raises(DraftError, match=r"\[domain\] sample: there is no file sets\.txt"):
+        drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
+    with pytest.raises(SheetError, match=r"^cannot read "):
+        read_sets(tmp_path, domain)
+    for content, message in (
+        (b"\xff", r"^sets\.txt is not UTF-8 text: write one set per line$"),
+        (b"", r"^sets\.txt has no sets: write one set per line$"),
+        (b"wine\nsecret;wine\n", r"^sets\.txt, line 2: the line is not a set .*: expected 'bread', 'wine'$"),
+    ):
+        file.write_bytes(content)
+        with pytest.raises(SheetError, match=message) as refused:
+            read_sets(file, domain)
+        assert "secret" not in str(refused.value)
+
+
 def test_an_invalid_item_number_is_refused_with_the_range(tmp_path) -> None:
     """Items without names have the numbers from 1 to m, and an invalid number is refused.
 

@@ -19,7 +19,7 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.registry import decoder_of
 from aggregator.present.document import cell, csv_text, estimate_csv, query_csv
 from aggregator.present.plot import draw, figure
-from aggregator.present.table import Bar, estimate_table, percent, query_table
+from aggregator.present.table import ShareBar, estimate_table, percent, query_table
 from aggregator.present.tallies import WRITERS
 from protocol.campaign import Campaign
 from protocol.channels import Table
@@ -180,7 +180,7 @@ def test_the_table_has_a_truth_column_if_the_truth_is_given():
 @pytest.mark.parametrize(("part", "drawn"), [(0, ""), (1, "█" * 24), (0.5, "█" * 12), (1 / 192, "▏"), (2, "█" * 24)])
 def test_bars_are_drawn_in_eighths(part, drawn):
     """The length of a bar is its fraction of 24 characters, in eighths of a character."""
-    assert Bar(part).text() == drawn
+    assert ShareBar(part).text() == drawn
 
 
 def test_bars_of_a_narrow_table_have_one_scale():
