@@ -5,7 +5,7 @@ a device repeats its output while its answer stays the same, so the quantiles of
 correlation. For any correlation, the standard error of a difference is at most the sum of the two standard errors. So
 the lower end of a difference between periods is the later period's lower end minus the earlier period's upper end, and
 the upper end is the later period's upper end minus the earlier period's lower end. The interval is conservative; if the
-periods share no device, it is at most 1.4 times as wide as necessary.
+periods share no device, it is at most sqrt(2) times as wide as necessary.
 
 ``ordered`` estimates a single side, and ``present.ordered_course`` prints the result.
 """

@@ -60,7 +60,7 @@ class Influence:
     forged: int | None = None
 
     def share_of(self, forged: int) -> float:
-        """Return the largest change of an unbiased share that ``forged`` forged reports can cause."""
+        """Return the largest number that ``forged`` of the reports can add to an unbiased share, or take from it."""
         return forged * self.people_per_report / self.reports
 
     def as_json(self) -> dict[str, Any]:

@@ -127,10 +127,10 @@ def _limit(adds: Floats, variance: float, share: Floats, n: int, most: int, alph
     """Return d such that the mean of the addends exceeds its expectation by more than d with probability at most
     ``alpha``.
 
-    The limit is the smaller of two bounds, each at half of ``alpha``. The first uses the largest variance of any
-    population. The second uses the variance of the counts, which is smaller if most people have values of low variance;
-    it is valid only for one report per device. A normal approximation fails for few reports, because a few outputs have
-    large weights.
+    With one report per device, the limit is the smaller of two bounds, each at half of ``alpha``. The first uses the
+    largest variance of any population. The second uses the variance of the counts, which is smaller if most people have
+    values of low variance. With several reports per device only the first bound is valid, and is used at ``alpha``. A
+    normal approximation fails for few reports, because a few outputs have large weights.
 
     Args:
         adds: (m,) the addend of a report with each output.

@@ -30,8 +30,8 @@ ENOUGH = 0.5
 shares had 1.13 times the error of full smoothing; with 1 or more, the errors of spikes and of two peaks are larger."""
 
 PARTS = 128
-"""The kernel falls to half its height within 1 / ``PARTS`` of the range, and not before the two neighbours, with the
-weights 1/4, 1/2, 1/4."""
+"""The kernel falls to half its height at a distance of 1 / ``PARTS`` of the range, but not before the next block: the
+narrowest kernel has the weights 1/4, 1/2, 1/4."""
 
 STILL = 1e-3
 """A fit has converged if a round moves the distribution function by less than this part of 1 / sqrt(n) everywhere."""

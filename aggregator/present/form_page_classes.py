@@ -48,8 +48,8 @@ def classes_section(
     words = (
         "The group of a person is public. Each group is estimated from its own reports, without weights. A difference "
         f"in bold is significant: its {100 * confidence:.4g}% interval for all differences of the question together "
-        "does not contain zero. Differences are those of the unbiased estimates, which may be below zero; shares are "
-        "not, so a difference may not be that of the two shares beside it."
+        "does not contain zero. Differences are computed from the unbiased estimates, which may be below zero. The "
+        "shares shown are not below zero, so a difference need not be that of the shares beside it."
     )
     return [tag("p", words), *parts]
 

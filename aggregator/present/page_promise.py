@@ -129,7 +129,8 @@ def _tests(campaign: Campaign) -> list[Html]:
 
 
 def _below(part: float) -> str:
-    """Return a rate in percent, rounded down, so that the error of a test is never overstated."""
+    """Return a rate in percent, rounded down, so that the error of a test is not overstated by more than float
+    rounding."""
     return f"{math.floor(part * 1000 + 1e-9) / 10:.1f}%"
 
 

@@ -314,10 +314,13 @@ def test_mutual_information_decodes_to_itself_and_refuses_invalid_priors():
 
 
 def test_a_cap_above_the_entropy_is_refused():
-    """A cap above the entropy is refused, as it would allow reports of the answer itself.
+    """A cap above the entropy is refused, as it would allow reports of the answer itself, and so is a cap that rounding
+    may use up.
 
     A distortion that is not k x k is a ValueError.
     """
+    with pytest.raises(NotionError, match=r"must be above 2e-08 nats, not 0\.000000015 nats"):
+        mutual_information_table((1, 1), 15)
     for cap in (NAT, 10 * NAT):
         with pytest.raises(NotionError, match="already"):
             mutual_information_table((1, 1), cap)

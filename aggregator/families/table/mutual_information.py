@@ -1,11 +1,11 @@
 """The convex-optimisation mechanism, which has the least distortion under a bound on the mutual information.
 
-Among all channels whose outputs have the distribution r, the channel that minimises mutual information plus s times
-distortion has Q(y|x) in proportion to r[y] e^(-s d(x, y)). So the problem is convex in the k numbers r, instead of k^2
-probabilities, and s is chosen so that the mutual information equals the bound. This is Shannon's rate-distortion
-problem.
+The mutual information is the least mean divergence of the rows Q(.|x) from a distribution r, over all r. For a given r,
+this divergence plus s times the distortion is minimal if Q(y|x) is in proportion to r[y] e^(-s d(x, y)). So the problem
+is convex in the k numbers r, instead of k^2 probabilities, and s is chosen so that the mutual information equals the
+bound. This is Shannon's rate-distortion problem.
 
-The certificate states the worst-case LDP level, which is finite because every input can give every output.
+The certificate states the worst-case LDP level, which is finite because every input can give every output that occurs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROOM = 2e-8
 """Nats of the cap that are reserved for rounding, because the audit's upper bound is a few nanonats too high."""
 
 RAREST = 1e-12
-"""Outputs with a probability below this are left out."""
+"""Outputs with at most this probability get the probability 0."""
 
 STEEPEST = 40.0
 """Maximum price of the largest distortion, in nats; above it, probabilities are too small for 62-bit integers."""
@@ -53,7 +53,8 @@ def mutual_information_table(
         distortion: (k, k) finite numbers d(x, y), the cost of output y for input x; by default 1 if x and y differ,
             else 0.
     Raises:
-        NotionError: the cap is zero, or it does not bind because the channel without distortion satisfies it.
+        NotionError: the cap is at most ``ROOM``, or it does not bind because the channel without distortion satisfies
+            it.
         ValueError: ``distortion`` does not have the shape (k, k), or is not finite.
     """
     distribution = np.asarray(prior, dtype=np.float64) / sum(prior)
@@ -71,7 +72,7 @@ def mutual_information_table(
         raise NotionError(
             "the channel without distortion already satisfies this bound on the mutual information; lower the bound"
             if allowed > 0
-            else f"the bound on the mutual information must be above zero, not {exact.in_nats(cap)}"
+            else f"the bound on the mutual information must be above {ROOM:g} nats, not {exact.in_nats(cap)}"
         )
     r = distribution
     for _ in range(45):
