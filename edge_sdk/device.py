@@ -319,4 +319,6 @@ def _author_key(key: bytes | AuthorKey) -> AuthorKey:
     """
     from protocol.keys import AuthorKey
 
+    if not isinstance(key, bytes | AuthorKey):
+        raise TypeError(f"an author's key must be 32 bytes or an AuthorKey, not {type(key).__name__}")
     return key if isinstance(key, AuthorKey) else AuthorKey(key)

@@ -63,6 +63,10 @@ class Membership(Trust, Agreements):
             BadData, OutsideSchedule, BudgetRefused: as for ``join``; nothing is stored.
             OutboxFull: the queue has no room for the enrolment that goes with the code; the campaign is joined.
         """
+        from edge_sdk.campaigns.invitation import Invitation
+
+        if not isinstance(invitation, Invitation):
+            raise TypeError(f"an invitation must be the result of fetch_invited, not {type(invitation).__name__}")
         link = invitation.link
         terms = self._join(invitation.data, link.address, invitation.author)
         if link.code and terms.enrolment == "enrolled":

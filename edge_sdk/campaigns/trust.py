@@ -29,6 +29,10 @@ class Trust(Session):
         Args:
             author: the author's key, and the name to show.
         """
+        from protocol.keys import AuthorKey
+
+        if not isinstance(author, AuthorKey):
+            raise TypeError(f"an author must be an AuthorKey, not {type(author).__name__}")
         with self._store.transaction():
             self.records.authors.add(author)
 
@@ -38,6 +42,8 @@ class Trust(Session):
         Args:
             public: the author's key, 32 bytes.
         """
+        if not isinstance(public, bytes):
+            raise TypeError(f"an author's key must be bytes, such as AuthorKey.public, not {type(public).__name__}")
         with self._store.transaction():
             self.records.authors.remove(public)
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edge_sdk.campaigns.known import Campaigns
+from edge_sdk.campaigns.known import Campaigns, require_id
 from edge_sdk.errors import NothingQueued, StoreError, UnknownCampaign
 from edge_sdk.store.files import write_durably
 from edge_sdk.store.sqlite import Store
@@ -50,6 +50,8 @@ class Outbox(UploadQueue):
             StoreError: the file exists or cannot be written; the queue is unchanged.
         """
         target = Path(path)
+        if campaign_id is not None:
+            require_id(campaign_id)
         with self.store.transaction():
             waiting = [one for one in self.destinations() if campaign_id in (None, one.campaign_id)]
             if not waiting:

@@ -41,6 +41,13 @@ class Trouble(IntEnum):
     """The study refused these bytes for good, or the device's code; they are not sent before a new address or code."""
     UNKNOWN_CAMPAIGN = 2
     """The study does not have the campaign; the study may import the campaign later."""
+    CODE_REFUSED = 3
+    """The study refused the code; the envelopes are not sent again before another code is given."""
+
+    @property
+    def permanent(self) -> bool:
+        """Whether the study would refuse the same upload again."""
+        return self in (Trouble.REFUSED, Trouble.CODE_REFUSED)
 
 
 @dataclass(frozen=True)
@@ -246,11 +253,15 @@ class UploadQueue:
         """Delete the record of failures after the address or the code changed; part of the caller's transaction."""
         self.store.execute("DELETE FROM upload WHERE campaign = ?", number)
 
-    def refuse(self, sent: Upload) -> None:
-        """Mark an upload as refused: its envelopes stay in the queue, and are not sent before a new address or code."""
+    def refuse(self, sent: Upload, trouble: Trouble) -> None:
+        """Mark an upload as refused: its envelopes stay in the queue, and are not sent before a new address or code.
+
+        Args:
+            trouble: the permanent reason.
+        """
         with self._unchanged(sent) as same:
             if same:
-                self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", Trouble.REFUSED, sent.number)
+                self.store.execute("UPDATE upload SET trouble = ? WHERE campaign = ?", trouble, sent.number)
 
     @contextlib.contextmanager
     def _unchanged(self, sent: Upload) -> Iterator[bool]:

@@ -113,7 +113,11 @@ class _Failed(Exception):
 
 
 class _Refused(Exception):
-    """The same bytes would fail in every attempt at this address."""
+    """The same upload would fail in every attempt at this address; ``trouble`` says why."""
+
+    def __init__(self, reason: str, trouble: Trouble = Trouble.REFUSED) -> None:
+        super().__init__(reason)
+        self.trouble = trouble
 
 
 def send(
@@ -174,12 +178,15 @@ def _try_addresses(
         (number of envelopes left, the attempt that failed); the attempt is None if no envelope is left.
     """
     left = upload
-    said, wait, unknown_campaign, permanent = [], 0, False, True
+    said, wait, unknown_campaign, permanent, trouble = [], 0, False, True, Trouble.REFUSED
     for where in to:
         try:
             not_accepted = _exchange(where, left, opener, now)
         except _Refused as error:
             said.append(str(error))
+            # An address that refused only the code may accept the bytes with another code.
+            if error.trouble is Trouble.CODE_REFUSED:
+                trouble = error.trouble
         except _Failed as error:
             said.append(str(error))
             wait, permanent = max(wait, error.wait), False
@@ -191,8 +198,9 @@ def _try_addresses(
             unknown_campaign, permanent = True, False
     reason = "; ".join(said)
     if permanent:
-        queue.refuse(left)
-        reason += "; the envelopes are kept " + ("until another code is given" if left.code else "and not sent again")
+        queue.refuse(left, trouble)
+        until = "until another code is given" if trouble is Trouble.CODE_REFUSED else "and not sent again"
+        reason += f"; the envelopes are kept {until}"
         return left.envelopes, Attempt(left.campaign_id, left.envelopes, Outcome.REFUSED, reason)
     again = queue.postpone(left, math.ceil(now) + wait, unknown_campaign)
     outcome = Outcome.UNKNOWN_CAMPAIGN if unknown_campaign else Outcome.FAILED
@@ -218,16 +226,17 @@ def _due(upload: Upload, now: float) -> bool:
 
     A time that is further away than the longest delay was set while the clock was ahead, and is ignored.
     """
-    return upload.trouble is not Trouble.REFUSED and not now < upload.next_attempt <= now + MOST_SECONDS + 1
+    return not upload.trouble.permanent and not now < upload.next_attempt <= now + MOST_SECONDS + 1
 
 
 def _put_off(upload: Upload) -> Attempt:
-    if upload.trouble is Trouble.REFUSED:
+    if upload.trouble.permanent:
         reason = (
-            "the study refused these bytes and would refuse them again: export them to a file, or forget the campaign"
+            f"the study {_CODE_REFUSED}: give another code, or forget the campaign"
+            if upload.trouble is Trouble.CODE_REFUSED
+            else "the study refused these bytes and would refuse them again: export them to a file, or forget the "
+            "campaign"
         )
-        if upload.code:
-            reason = f"the study {_CODE_REFUSED}: give another code, or forget the campaign"
         return Attempt(upload.campaign_id, upload.envelopes, Outcome.REFUSED, reason)
     why = (
         "the study does not have this campaign"
@@ -272,7 +281,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     if status == http.client.BAD_REQUEST and stated.get("stage") in PERMANENT_STAGES:
         raise _Refused(f"{to.host} responded that these bytes are not reports or enrolments")
     if status == http.client.FORBIDDEN and stated.get("stage") == "code" and upload.code:
-        raise _Refused(f"{to.host} {_CODE_REFUSED}")
+        raise _Refused(f"{to.host} {_CODE_REFUSED}", Trouble.CODE_REFUSED)
     raise _Failed(f"{to.host} responded with status {status}", retry_after(response.getheader("Retry-After"), now))
 
 

@@ -22,7 +22,8 @@ class Waiting:
         addressable: whether the owner may set the address, because the campaign names none.
         failures: number of attempts that were not acknowledged.
         next_attempt: the earliest time of the next attempt, UTC seconds; 0 before the first.
-        refused: whether the study refused these bytes for good, or the device's code.
+        refused: whether the study refused these bytes, or the code, and would refuse them again.
+        code_refused: whether it refused the code, so that another code may help.
         unknown_campaign: whether the study responded that it does not have this campaign; the study may import the
             campaign later.
     """
@@ -35,6 +36,7 @@ class Waiting:
     failures: int
     next_attempt: int
     refused: bool
+    code_refused: bool
     unknown_campaign: bool
 
     @property
@@ -42,8 +44,10 @@ class Waiting:
         """The reason why the envelopes wait, in English."""
         if not self.addresses:
             return "no address: set one with the command 'address ID URL'"
+        if self.code_refused:
+            return "refused: the code is not one of this campaign's or was used by another device"
         if self.refused:
-            return "refused: the study can never accept these bytes, or refused the code of this device"
+            return "refused: the study can never accept these bytes"
         if self.unknown_campaign:
             return "the study does not have this campaign (yet)"
         return f"failed attempts: {self.failures}" if self.failures else "ready to be sent"
@@ -64,7 +68,8 @@ def waiting(queue: UploadQueue) -> list[Waiting]:
                     not campaigns.signs_addresses(one.number),
                     upload.failures,
                     upload.next_attempt,
-                    upload.trouble is Trouble.REFUSED,
+                    upload.trouble.permanent,
+                    upload.trouble is Trouble.CODE_REFUSED,
                     upload.trouble is Trouble.UNKNOWN_CAMPAIGN,
                 )
             )

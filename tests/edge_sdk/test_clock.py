@@ -114,9 +114,9 @@ def test_a_closed_device_raises_store_closed(open_device):
 
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", 1.5, [], object()])
-def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
-    """A campaign id of a wrong type raises TypeError in every call, and so do a wrong campaign, notice and policy; the
-    error names the expected type."""
+def test_a_value_of_a_wrong_type_is_a_type_error(open_device, tmp_path, wrong):
+    """A campaign id of a wrong type raises TypeError in every call, and so do a wrong campaign, notice, policy, author
+    and invitation; the error names the expected type."""
     device = open_device()
     agreed(device, campaign())
     others = {
@@ -129,11 +129,14 @@ def test_a_value_of_a_wrong_type_is_a_type_error(open_device, wrong):
         if "campaign_id" in inspect.signature(method).parameters and not name.startswith("_") and name != "forget"
     ]
     assert len(asking) > 15
-    calls = [lambda: device.join(wrong), lambda: device.close_early(wrong), lambda: device.lower_caps(wrong)]
+    takers = [device.join, device.close_early, device.lower_caps, device.accept, device.trust_author]
+    calls = [lambda taker=taker: taker(wrong) for taker in [*takers, device.distrust_author]]
     calls += [lambda name=name: getattr(device, name)(wrong, *others.get(name, [])) for name in asking]
+    calls += [lambda: Device.open(":memory:", [wrong])]
     # None means all campaigns in these calls.
     if wrong is not None:
         calls += [lambda: device.forget(wrong), lambda: device.outbox.send(campaign_id=wrong)]
+        calls += [lambda: device.outbox.export(tmp_path / "out", wrong)]
     for call in calls:
-        with pytest.raises(TypeError, match=r"bytes|BudgetPolicy"):
+        with pytest.raises(TypeError, match=r"bytes|BudgetPolicy|fetch_invited|AuthorKey"):
             call()

@@ -21,7 +21,8 @@ from edge_sdk.transport.address import address
 from edge_sdk.transport.exchange import connect
 from edge_sdk.transport.outbox import Outbox
 from edge_sdk.transport.queue import MOST_BYTES, MOST_ENVELOPES
-from edge_sdk.transport.upload import MOST_SECONDS, Outcome, delay, retry_after
+from edge_sdk.transport.upload import CODE, MOST_SECONDS, Outcome, delay, retry_after
+from edge_sdk.transport.waiting import waiting as list_waiting
 from protocol.campaign import campaign_id, open_campaign
 from protocol.domain import Values
 from protocol.envelope import Kind, read_batch
@@ -54,7 +55,8 @@ class UploadNetwork:
         return self
 
     def request(self, method: str, path: str, body: bytes, headers: dict[str, str]) -> None:
-        assert (method, path, headers) == ("POST", "/v1/reports", {"Content-Type": "application/octet-stream"})
+        sent = {name: value for name, value in headers.items() if name != CODE}
+        assert (method, path, sent) == ("POST", "/v1/reports", {"Content-Type": "application/octet-stream"})
         self.bodies.append(body)
 
     def getresponse(self) -> FakeResponse:
@@ -421,6 +423,23 @@ def test_a_refusal_by_only_one_address_is_not_called_permanent(open_device):
         assert permanent == (other is refused)
         assert attempt.reason.endswith("; the envelopes are kept and not sent again") == permanent
         assert ("not sent again" in attempt.reason) == permanent
+
+
+@pytest.mark.parametrize(("status", "stage", "of_code"), [(400, "envelope", False), (403, "code", True)])
+def test_a_code_is_called_refused_only_if_the_study_refused_it(open_device, status, stage, of_code):
+    """With a code, the reason names the code if the study refused the code, and not if it refused the bytes; in every
+    later call and in the list of waiting envelopes as well."""
+    device = open_device()
+    joined = device.join(campaign(enrolment="enrolled"), URL).campaign_id
+    device.present_code(joined, "x7Kq")
+    device.consent(joined)
+    refused = FakeResponse(status, json.dumps({"error": "no", "stage": stage}).encode())
+    for opener in (UploadNetwork(refused), never):
+        [attempt] = device.outbox.send(now=OPENS, opener=opener).attempts
+        assert attempt.outcome is Outcome.REFUSED
+        assert ("code" in attempt.reason) == of_code
+    [left] = list_waiting(device.outbox)
+    assert (left.refused, "code" in left.reason) == (True, of_code)
 
 
 @pytest.mark.parametrize(
