@@ -104,7 +104,7 @@ async function exchange(address, sent, code, now) {
       return refused ? { refused, wait: 0, reason: "" } : { wait: 0, reason: `${host} did not acknowledge this upload` };
     }
     if (response.status === 400 && PERMANENT_STAGES.includes(body?.stage))
-      return { permanent: true, wait: 0, reason: `${host} answered that these bytes are not reports or enrolments; they are kept and not sent again` };
+      return { permanent: true, wait: 0, reason: `${host} answered that these bytes are not reports or enrolments` };
     if (response.status === 403 && code && body?.stage === "code")
       return { permanent: true, wait: 0, reason: `${host} refused the code, which is not one of this campaign's or was used by another device` };
     return { wait: retryAfter(response.headers.get("Retry-After"), now), reason: `${host} answered with status ${response.status}` };
@@ -135,7 +135,7 @@ export async function send(store, kept, addresses, now, rand) {
   const { failures, nextAttempt, trouble } = current.upload;
   if (!begun) {
     const left = inFlight(current).length;
-    if (trouble === "refused") return attempt("refused", left, "the study refused these bytes and would refuse them again: save them as a file, or forget the campaign");
+    if (trouble === "refused") return attempt("refused", left, "the study refused the envelopes or the code: save the envelopes as a file, or forget the campaign");
     return left ? attempt("waiting", left, `attempt ${failures} failed (${trouble === "unknown_campaign" ? "the study does not have this campaign" : "the upload was not acknowledged"}), and the next one is not due yet`, nextAttempt) : null;
   }
   /** The envelopes that are not acknowledged yet. */
@@ -168,6 +168,6 @@ export async function send(store, kept, addresses, now, rand) {
     if (!permanent) upload.nextAttempt = Math.max(upload.nextAttempt, now + wait);
     return upload.nextAttempt;
   });
-  if (permanent) return attempt("refused", sent.length, reason);
+  if (permanent) return attempt("refused", sent.length, `${reason}; the envelopes are kept and not sent again`);
   return attempt(unknown ? "unknown_campaign" : "failed", sent.length, reason, next);
 }

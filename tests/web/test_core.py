@@ -273,6 +273,30 @@ def test_maps_of_few_runs_need_little_memory(tmp_path: Path) -> None:
     assert run(None, script) == [[0, 0, 1], True]
 
 
+def test_a_refusal_by_only_one_address_is_not_called_permanent(tmp_path: Path) -> None:
+    """If one address refuses the bytes and another one fails, the browser sends them again, and the reason does not
+    deny this; they are kept for good only if every address refuses them."""
+    script = tmp_path / "send.mjs"
+    script.write_text(
+        f"""import {{ send }} from "{(WEB / "upload.js").as_uri()}";
+        const said = [];
+        for (const stage of ["codec", ""]) {{
+          const upload = {{ envelopes: 0, failures: 0, nextAttempt: 0, trouble: "" }};
+          const kept = {{ id: new Uint8Array(16), outbox: [new Uint8Array(9)], code: "", upload }};
+          const store = {{ change: (id, work) => work(kept) }};
+          let stages = ["codec", stage];
+          globalThis.fetch = async () => new Response(JSON.stringify({{ stage: stages.shift() }}), {{ status: 400 }});
+          const addresses = ["https://first.example", "https://second.example"];
+          const {{ outcome, reason }} = await send(store, kept, addresses, 0, new Uint8Array(8));
+          said.push([outcome, reason.split("kept and not sent again").length - 1, kept.upload.trouble]);
+        }}
+        console.log(JSON.stringify(said));
+        """,
+        encoding="utf-8",
+    )
+    assert run(None, script) == [["refused", 1, "refused"], ["failed", 0, ""]]
+
+
 def test_the_types_are_checked(tmp_path: Path) -> None:
     """TypeScript's compiler in strict mode reports no error in the types of the comments."""
     compiler = shutil.which("tsc")
