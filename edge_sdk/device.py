@@ -100,7 +100,7 @@ class Device(Membership, Disclosures):
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """Continue with a store that was restored, copied or damaged; a store that can be opened is not changed.
+        """Continue with a store that was restored, copied or damaged; open any other store as ``open`` does.
 
         All campaigns are forgotten: answers, history, memo, queue and consents. Everything reserved counts as spent; if
         the store and its checkpoint differ, the larger sum of spent and reserved counts. The caps stay. The keys stay

@@ -45,10 +45,15 @@ def budget(options: argparse.Namespace) -> Printed:
 
 
 def adopt(options: argparse.Namespace) -> Printed:
-    """``adopt``: adopt the store if necessary; return whether it was adopted, and the amounts spent and remaining."""
+    """``adopt``: adopt the store if necessary; return whether it was adopted, and the amounts spent and remaining.
+
+    If there is neither a store nor a checkpoint of one, a new store is created, as by every command.
+    """
     from edge_sdk.errors import StoreDamaged, StoreRestored
+    from edge_sdk.store.sqlite import DATABASE_FILE
 
     place, kept = store(options), key_store(options)
+    existed = (Path(place) / DATABASE_FILE).exists()
     try:
         device, adopted = Device.open(place, key_store=kept), False
     except (StoreRestored, StoreDamaged):
@@ -56,7 +61,11 @@ def adopt(options: argparse.Namespace) -> Printed:
     with device:
         printed: Printed = {"adopted": adopted, "spent": device.budget.spent, "remaining": device.budget.remaining}
         if not adopted:
-            printed["next"] = "nothing: this store is neither restored nor damaged, and was not changed"
+            printed["next"] = (
+                "nothing: this store is neither restored nor damaged"
+                if existed
+                else "nothing was adopted: there was no store, so a new one was created; check the folder after --store"
+            )
         return printed
 
 

@@ -684,7 +684,12 @@ def test_adopting_leaves_no_answer_in_the_files(answered, open_device, place) ->
 
 def test_the_adopt_command_repairs_a_restored_store(answered, place, tmp_path, capsys) -> None:
     """For a restored store a command fails with one line that says what to do; ``adopt`` does it, or says that there
-    was nothing to adopt."""
+    was nothing to adopt, or that it created a store."""
+    assert main(["--store", str(tmp_path / "other"), "--json", "adopt"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["adopted"], "created" in found["next"]) == (False, True)
+    assert main(["--store", str(tmp_path / "other"), "--json", "adopt"]) == 0
+    assert json.loads(capsys.readouterr().out)["next"] == "nothing: this store is neither restored nor damaged"
     run = ["--store", str(place), "--json"]
     checkpoint = tmp_path / "unit.checkpoint"
     assert main([*run, "--checkpoint", str(checkpoint), "ledger"]) == 0
