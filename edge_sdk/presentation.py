@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from edge_sdk.answers.memo import MemoRow
+from edge_sdk.campaigns.consent import earlier_answers
 from edge_sdk.campaigns.joined import Joined
 from edge_sdk.campaigns.role import priors_of
 from edge_sdk.device import Device
@@ -213,6 +214,12 @@ def can_choose_class(device: Device, campaign_id: bytes) -> bool:
         return bool(priors_of(device.campaign(campaign_id)))
     except CampaignError:
         return False
+
+
+def answers_for_choice(device: Device, campaign_id: bytes) -> int:
+    """Return the number of earlier reports that ``Device.choose_class`` and ``Device.choose_prior`` use in a joined
+    campaign if they get no history."""
+    return sum(earlier_answers(device.records, device.records.campaigns.find(campaign_id)))
 
 
 def given_answers(device: Device, campaign_id: bytes) -> list[GivenAnswer]:

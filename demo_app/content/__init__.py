@@ -5,7 +5,7 @@
     campaign a campaign in a list, its terms, its question; a class or statement that the device can choose
     declaration  the public statement on how likely each answer is for the person
     answer   the envelopes for an answer, the earlier answers, and the ledger
-    exposure the information that all reports about the same question reveal together
+    exposure the information that all reports about the same values reveal together
     post     the waiting envelopes, and the result of sending them
 
 A screen shows one frozen dataclass of numbers, bytes and keys of texts, never sentences. Its method ``of`` reads them

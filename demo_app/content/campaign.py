@@ -155,7 +155,8 @@ class Fitting:
     """The random choice that the device can make of a person's class or statement.
 
     Attributes:
-        known: number of the person's earlier answers to the same question that the device uses.
+        known: number of the person's earlier answers that the device uses: those to all campaigns with the same
+            possible answers, except coarsened ones.
         strengths: the levels whose worst case fits into the remaining budget, the lowest first.
     """
 
@@ -165,7 +166,7 @@ class Fitting:
     @classmethod
     def of(cls, device: Device, campaign_id: bytes) -> Fitting | None:
         """Return the possible choices in a joined campaign; None if there is nothing to choose."""
-        from edge_sdk.presentation import can_choose_class
+        from edge_sdk.presentation import answers_for_choice, can_choose_class
 
         terms, remaining = device.terms(campaign_id), device.budget.remaining
         if terms.declares_prior:
@@ -177,14 +178,14 @@ class Fitting:
             others, worst = len(terms.classes) - 1, terms.worst_case
         else:
             return None
-        alike = [one.campaign_id for one in device.exposure(campaign_id).campaigns]
-        known = sum(sum(device.history(one).values()) for one in alike)
         strengths = (
             # The probability is e^level / (e^level + C - 1), as in Device.choose_class and Device.choose_prior.
             Strength(level, 1 / (1 + others * math.exp(-level)), level + worst)
             for level in LEVELS
         )
-        return cls(known, tuple(one for one in strengths if one.worst_case <= remaining))
+        return cls(
+            answers_for_choice(device, campaign_id), tuple(one for one in strengths if one.worst_case <= remaining)
+        )
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The joint exposure by all reports about the same question, as a screen shows it.
+"""The joint exposure by all reports about the same values, as a screen shows it.
 
 Each campaign bounds the exposure by its own reports, and several campaigns may ask the same person. The bound for the
 person is the sum of these bounds. If there is no bound, the screen says so.

@@ -11,7 +11,7 @@
     review     the envelopes for an answer: the probabilities before, the bytes after
     delivered  the result of an attempt to send
     history    the answers given, their counting by the study, the ledger; forgetting
-    exposure   the joint exposure by all reports about the same question
+    exposure   the joint exposure by all reports about the same values
     outbox     the waiting envelopes, and sending them
     budget     the gauge, and caps to lower
     settings   language, look, screen lock, and forgetting everything

@@ -1,4 +1,4 @@
-"""The screen of the joint exposure by all reports about the same question.
+"""The screen of the joint exposure by all reports about the same values.
 
 One number bounds the exposure over all campaigns and all reports. Below it are the campaigns whose bounds are added.
 """

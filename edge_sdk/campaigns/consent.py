@@ -94,7 +94,7 @@ def choose(
         # A refusal must not depend on the draw, so room is needed for the choice and the most expensive class.
         records.caps.require_room(number, joined.commitments, now, choice=nanonats)
         _require_enrolment_room(records, joined, number)
-        counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
+        counts = earlier_answers(records, joined) if history is None else counts_of(joined.campaign, history)
         class_index = channel.sample(personal.nearest_prior(counts, priors), rand)
         _agree(records, joined.of(Role(class_index)), number, now, dither, choice=nanonats)
     return names[class_index]
@@ -126,7 +126,7 @@ def choose_prior(
             # A refusal must not depend on the draw, so room is needed for the choice and the most expensive prior.
             records.caps.require_room(number, [most], now, choice=nanonats)
             _require_enrolment_room(records, joined, number)
-            counts = _history(records, joined) if history is None else counts_of(joined.campaign, history)
+            counts = earlier_answers(records, joined) if history is None else counts_of(joined.campaign, history)
             role, charged = Role(prior=listed[channel.sample(personal.nearest_prior(counts, listed), rand)]), nanonats
             records.consents.declare(number, role)
         if records.consents.find(number) is None:
@@ -190,7 +190,7 @@ def _require_enrolment_room(records: Records, joined: Joined, number: int) -> No
         records.outbox.require_room(joined.longest_enrolment)
 
 
-def _history(records: Records, joined: Joined) -> list[int]:
+def earlier_answers(records: Records, joined: Joined) -> list[int]:
     """Return the number of reports of each value, over all campaigns of the device with the same domain and no
     coarsening.
     """

@@ -581,13 +581,15 @@ def test_every_number_of_answers_that_can_be_typed_can_be_declared():
 
 
 def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path):
-    """The choice of a class is offered with its worst case, the number of earlier answers on which it depends and the
-    probability of the nearest class; it charges the shown level at once."""
+    """The choice of a class is offered with its worst case, the number of earlier answers on which it depends, without
+    coarsened ones, and the probability of the nearest class; it charges the shown level at once."""
     terms = joined(model, tmp_path, of_classes())
     assert terms.fitting.known == 0
-    other = of(joined(model, tmp_path, campaign("The same, asked by others")))
-    model.consent(other)
-    model.answer(other, "none")
+    coarse = campaign("The same, coarsened", maps=[Coarse(2)])
+    for data in (campaign("The same, asked by others"), coarse):
+        other = of(joined(model, tmp_path, data))
+        model.consent(other)
+        model.answer(other, "none")
     spent = model.gauge().spent
     fitting = model.agreement(of(terms)).fitting
     assert fitting.known == 1

@@ -202,7 +202,7 @@ def test_the_chosen_prior_is_the_channels_sample(open_device) -> None:
 
 
 def test_the_choice_of_a_prior_depends_on_earlier_answers(open_device) -> None:
-    """If ``choose_prior`` gets no history, it uses this device's answers to the same question; at a high level it
+    """If ``choose_prior`` gets no history, it uses this device's answers about the same values; at a high level it
     nearly always chooses the nearest prior."""
     for seed in range(4):
         device = open_device(lifetime=100, urandom=Dice(seed))

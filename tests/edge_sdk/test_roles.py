@@ -223,7 +223,7 @@ def test_the_choice_follows_its_channel(open_device) -> None:
 
 
 def test_the_choice_depends_on_earlier_answers_of_this_device(open_device, clock) -> None:
-    """If ``choose_class`` gets no history, it uses this device's answers to the same question; at a high level it
+    """If ``choose_class`` gets no history, it uses this device's answers about the same values; at a high level it
     nearly always chooses the nearest class."""
     chosen = Counter()
     for seed in range(8):
