@@ -281,7 +281,8 @@ class Device(Membership, Disclosures):
         A device treats the time of a consent and the start of its latest answer's period as past, and a unit does not
         answer until the clock shows a later time. This method lowers these two times only: spending and used slots
         stay. It is refused if, from now on, the worst case of all campaigns and the cost of answers with later dates
-        together exceed a window cap.
+        together exceed a window cap. A later ``consent`` does not count answers with later dates. So these answers and
+        those of a campaign that the person agrees to afterwards may together exceed a window cap.
 
         Returns:
             Ids of the campaigns whose recorded time was later. A transcript still continues only after its latest

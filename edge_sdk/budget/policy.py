@@ -159,7 +159,8 @@ def require_room(
     """Refuse a campaign if its ``commitment``, added to the ``existing`` commitments, exceeds a cap.
 
     A draw is never made before its consent (see ``Device.answer``). So spending that lies a window's length or more
-    before the consent shares no window with a draw.
+    before the consent shares no window with a draw. Answers dated after ``now``, given while the clock was ahead, are
+    not counted (see ``Device.set_clock``).
 
     Args:
         carried: (time, nanonats) of the carry entries.

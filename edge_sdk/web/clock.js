@@ -6,7 +6,8 @@ import { usedSlots } from "./memo.js";
 /**
  * Accept the clock's current time as correct, if the clock was ahead before: campaigns whose consent has a later date
  * take answers again. Spending and used slots stay. Each window's cap must leave room for the worst case from now on
- * and for the cost of the answers with later dates.
+ * and for the cost of the answers with later dates. A later consent does not count these answers: they and the answers
+ * of the new campaign may together exceed a window's cap.
  * @param {import("./device.js").Device} device
  * @returns {Promise<Uint8Array[]>} ids of the campaigns whose recorded time was later; a transcript still continues
  *   only after its latest report
