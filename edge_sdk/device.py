@@ -254,6 +254,9 @@ class Device(Membership, Disclosures):
         after joining again, none of them can be filled a second time. If a campaign with transcripts had an answer, it
         cannot be answered again, since its transcript is deleted too. A declared prior is kept.
 
+        Under a window cap, all spending of the campaign counts as if it had happened now, or at the latest answer if
+        that is later. So forgetting may make room for another campaign only after a window's length.
+
         Args:
             campaign_id: id of one joined campaign, 16 bytes; None for all of them.
         Raises:

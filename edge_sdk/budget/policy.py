@@ -172,6 +172,7 @@ def require_room(
         left = cap.nanonats - _counted(cap, existing, carried, now)
         if wanted > left:
             # Under a campaign's own cap, forgetting releases nothing: the campaign has no reserve before its consent.
+            # Under a window cap, it may release something only after the window (see ``_counted``).
             advice = "" if cap.kind == PER_CAMPAIGN else ": forget a campaign to release its reserve"
             raise BudgetRefused(
                 f"the campaign may cost up to {exact.in_nats(wanted)}, but {_left_of(cap, left)}{advice}"
