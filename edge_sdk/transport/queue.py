@@ -46,7 +46,7 @@ class Trouble(IntEnum):
 
     @property
     def permanent(self) -> bool:
-        """Whether the study would refuse the same upload again."""
+        """True if the study would refuse the same upload again."""
         return self in (Trouble.REFUSED, Trouble.CODE_REFUSED)
 
 
