@@ -223,7 +223,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         metavar="CSV",
         help="with --choose-class or --choose-prior: the counts of your earlier answers, by which the device chooses, "
         "in the same form. They are not sent. [default: your answers on this device to all campaigns with the same "
-        "possible answers]",
+        "possible answers, except coarsened ones]",
     )
     consent.add_argument(
         "--level",

@@ -102,6 +102,8 @@ class Membership(Trust, Agreements):
         Raises:
             UnknownCampaign: this device has not joined it.
         """
+        if not isinstance(language, str | None):
+            raise TypeError(f"a language must be text, such as 'de', not {type(language).__name__}")
         return self._terms_now(self.records.member(campaign_id), language)
 
     def parse(self, campaign_id: bytes, text: str) -> Answer:

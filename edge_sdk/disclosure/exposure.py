@@ -197,7 +197,7 @@ class Exposure:
         """The budget of each value in nanonats; the level of two values is at most their smaller budget (Gu et al.
         2020, Theorem 2).
 
-        None if no campaign has budgets for its values, or if a campaign without them has no bound.
+        None if no campaign has budgets for its values, or if a campaign has no bound.
         """
         if all(one.budgets is None for one in self.campaigns):
             return None

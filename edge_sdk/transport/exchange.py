@@ -20,7 +20,11 @@ from typing import TypeAlias
 from edge_sdk.transport.address import Address
 
 TIMEOUT_SECONDS = 30
-"""Limit in seconds of a connection attempt, and of the whole exchange with this attempt (SPEC 9.1)."""
+"""Limit in seconds of an attempt to connect to one network address, and of the whole exchange (SPEC 9.1).
+
+If a host has several network addresses and some do not respond, connecting alone may take longer. Then no response is
+read.
+"""
 
 Opener: TypeAlias = Callable[[Address], http.client.HTTPConnection]
 """A function that makes the connection of one exchange; an app may trust one certificate only, or use a proxy."""

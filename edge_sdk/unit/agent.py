@@ -47,7 +47,7 @@ OPENING_SECONDS = 60
 MOST_PAUSE = 3600
 """Longest sleep in seconds, so that a change of the clock is noticed."""
 SEND_SECONDS = 600
-"""Maximum duration of an upload in seconds."""
+"""Seconds after which the unit's next step stops an upload."""
 EXIT_SECONDS = 5
 """Seconds for an upload's process to end after it closed its output."""
 PHASE_BYTES = 8

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from protocol.domain import Answer, Domain, Grid, Number
 
 MOST_BYTES = 64 * 1024
-"""Limit in bytes: a program's output must be shorter, and at most this many bytes of a file are read."""
+"""Limit in bytes: a program's output must be shorter, a line of standard input may not be longer, and at most this many
+bytes of a file are read."""
 
 STDIN = 0
 
@@ -117,6 +118,8 @@ class Reader:
         self._source = source
         self._stop = stop
         self._held = b""
+        # Whether the rest of a line that was too long is still to come.
+        self._drops = False
         self.ended = False
         """True once standard input has ended."""
 
@@ -177,8 +180,11 @@ class Reader:
             chunk = os.read(STDIN, MOST_BYTES)
             self.ended = not chunk
             self._held += chunk
+            if self._drops:
+                _, end, self._held = self._held.partition(b"\n")
+                self._drops = not end
             if len(self._held) > MOST_BYTES and b"\n" not in self._held:
-                self._held = b""
+                self._held, self._drops = b"", True
                 return "", NOTHING
         line, _, self._held = self._held.partition(b"\n")
         return line.decode(errors="replace"), ""

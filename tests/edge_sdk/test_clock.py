@@ -115,10 +115,10 @@ def test_a_closed_device_raises_store_closed(open_device):
 
 @pytest.mark.parametrize("wrong", [None, 3, "x", 1.5, [], object()])
 def test_a_value_of_a_wrong_type_is_a_type_error(open_device, tmp_path, wrong):
-    """A campaign id of a wrong type raises TypeError in every call, and so do a wrong campaign, notice, policy, author
-    and invitation; the error names the expected type."""
+    """A campaign id of a wrong type raises TypeError in every call, and so do a wrong campaign, notice, policy, author,
+    invitation and language; the error names the expected type."""
     device = open_device()
-    agreed(device, campaign())
+    joined = agreed(device, campaign())
     others = {
         "answer": ["none"], "collect": ["none"], "choose_class": [1.0], "choose_prior": [1.0], "parse": ["none"],
         "present_code": ["x"], "set_address": ["https://study.example"],
@@ -137,6 +137,8 @@ def test_a_value_of_a_wrong_type_is_a_type_error(open_device, tmp_path, wrong):
     if wrong is not None:
         calls += [lambda: device.forget(wrong), lambda: device.outbox.send(campaign_id=wrong)]
         calls += [lambda: device.outbox.export(tmp_path / "out", wrong)]
+    if wrong not in (None, "x"):
+        calls += [lambda: device.terms(joined, wrong)]
     for call in calls:
-        with pytest.raises(TypeError, match=r"bytes|BudgetPolicy|fetch_invited|AuthorKey"):
+        with pytest.raises(TypeError, match=r"bytes|BudgetPolicy|fetch_invited|AuthorKey|text"):
             call()

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -418,8 +419,8 @@ def test_a_file_is_read_from_its_end(reader, tmp_path):
 
 
 def test_each_reading_takes_one_line_of_standard_input(reader, monkeypatch):
-    """Lines are read in order, one for each reading; a late line is not used as a reading; a last line without a line
-    end is used."""
+    """Lines are read in order, one for each reading; a line that comes too late is the next reading; a last line
+    without a line end is used."""
     reading, writing = os.pipe()
     monkeypatch.setattr(sources, "STDIN", reading)
     one = reader(stdin=True, timeout=0.05)
@@ -431,6 +432,20 @@ def test_each_reading_takes_one_line_of_standard_input(reader, monkeypatch):
     assert one() == ("3.5", "")
     assert reader.last.ended
     os.close(reading)
+
+
+def test_a_line_of_standard_input_that_is_too_long_gives_no_reading(reader, monkeypatch):
+    """No part of a line of more than 65,536 bytes is used as a reading; the line after it is."""
+    reading, writing = os.pipe()
+    monkeypatch.setattr(sources, "STDIN", reading)
+    one = reader(stdin=True, timeout=0.05)
+    writer = threading.Thread(target=os.write, args=(writing, b"7" * (2 * MOST_BYTES) + b"7.5\n1.5\n"))
+    writer.start()
+    found = [one() for _ in range(2)]
+    writer.join()
+    os.close(writing)
+    os.close(reading)
+    assert found == [("", NOTHING), ("1.5", "")]
 
 
 def test_every_number_is_reported_by_default():
