@@ -38,7 +38,7 @@ class Trouble(IntEnum):
     NONE = 0
     """No attempt was made, or the study gave no reason."""
     REFUSED = 1
-    """The study refused these bytes for good, or the device's code; they are not sent before a new address or code."""
+    """The study can never accept these bytes; they are not sent before a new address or code."""
     UNKNOWN_CAMPAIGN = 2
     """The study does not have the campaign; the study may import the campaign later."""
     CODE_REFUSED = 3
