@@ -160,9 +160,6 @@ def surveys_of(tree, districts, decoders, people, counts, rng):
     """Return a simulated survey of each resolution by its channel, of ``counts`` people each."""
     made = []
     for each, decoder, n in zip(districts, decoders, counts, strict=True):
-        if not n:
-            made.append(None)
-            continue
         size = each.max() + 1
         distribution = decoder.forward(np.bincount(each, people, size))
         share = rng.multinomial(n, distribution / distribution.sum()) / n

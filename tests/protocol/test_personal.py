@@ -202,7 +202,7 @@ def test_a_refused_declaration_is_not_repeated(wrong: codec.Value) -> None:
     with pytest.raises(ReportError) as caught:
         personal.declaration_of(wrong)
     assert "must lie in" in str(caught.value)
-    assert "5000000" not in str(caught.value)
+    assert "5000" not in str(caught.value).replace(",", "").replace("_", "")
 
 
 def test_an_enrolment_fits_its_campaign() -> None:
