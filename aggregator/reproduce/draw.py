@@ -1,7 +1,8 @@
 """Plots of a document's figures: a PNG file for each experiment, with the panels of the paper's figure.
 
-A colour has the same meaning in every figure except the maps. The papers' mechanisms and estimates are red, and dotted
-where they violate the claimed level; the best mechanism that satisfies the level is blue.
+A colour has the same meaning in every figure except maps and figures of estimators. The papers' mechanisms and
+estimates are red, and dotted where they violate the claimed level. The best mechanism that satisfies the level, or the
+one that `auto` chooses, is blue.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ ROLES = ("published", "invalid", "optimum", "ours", "ldp", "free", "server", "bo
 
 published   the paper's mechanism or estimate, where it keeps the claimed level
 invalid     the paper's mechanism, where it violates the claimed level
-optimum     the optimum under the claimed level
+optimum     the optimum under the claimed level, or the channel that `auto` chooses
 ours        our best mechanism or estimate, if it is not the optimum
 ldp         plain LDP; if there is a prior, the estimate uses it
 free        an unbiased estimate without a prior, or an older mechanism
