@@ -61,7 +61,7 @@ def _findings(campaign: Campaign) -> Iterator[str]:
             )
         if not is_plain(campaign.views):
             yield from _unseen(campaign)
-        # A value of average frequency is not found if the standard error of a share is larger than its share.
+        # A value of average frequency is not found if the standard error of its share is larger than the share.
         elif (error := math.sqrt(mse / size / campaign.minimum_reports)) > even:
             needed = mse / size / even**2
             each = f"{even:.2%}, the share" if even >= LEAST_SHOWN else "the share"
