@@ -21,7 +21,7 @@ from demo_app import error_messages, texts
 from demo_app.content.answer import Review
 from demo_app.content.campaign import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
 from demo_app.content.declaration import MOST_TYPED, shares_of, weights_of
-from demo_app.error_messages import KEYS, NotAFile, NotTrusted, notice_of
+from demo_app.error_messages import KEYS, NotAFile, NotTrusted, detail_after, notice_of
 from demo_app.model import Model
 from demo_app.screens.spelling import answered, form_text, spelled
 from demo_app.settings import FILE, Settings
@@ -1067,3 +1067,10 @@ def test_only_the_named_files_import_kivy():
     for path in sources("demo_app"):
         if not seen & set(path.relative_to(ROOT / "demo_app").parts):
             assert "kivy" not in tops(path), path
+
+
+def test_an_english_text_is_announced_once():
+    """An error's English text is announced, unless the text before it ends with a colon; no text is not announced."""
+    assert detail_after("It failed.", "disk full") == "For somebody who helps you: disk full"
+    assert detail_after("It failed. The reason:", "disk full") == "disk full"
+    assert detail_after("It failed.", "") == ""
