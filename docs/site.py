@@ -17,7 +17,7 @@ PACKAGES = ("edge_sdk", "aggregator", "protocol")
 OUTSIDE = {"index.md": "README.md", "protocol/SPEC.md": "protocol/SPEC.md", "protocol/MATH.md": "protocol/MATH.md"}
 """Pages of the repository outside this folder, by their path on the site."""
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)]*)?\)")
-_CODE = re.compile(r"<code>([^<]+)</code>")
+_CODE = re.compile(r"<code>([^<\n]+)</code>")
 _SHORT_WORD = re.compile(r"(?<![^ ])[^ ]{1,18}(?![^ ])")
 _PICTURE = re.compile(r"(!\[[^\]]*\]\()docs/")
 
@@ -38,7 +38,10 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(page_html: str, **_: Any) -> str:
-    """Keep each short word of code in a sentence or a table on one line: a phone would break it, as - and -name."""
+    """Keep each short word of code in a sentence or a table on one line: a phone would break it, as - and -name.
+
+    Blocks of code contain line breaks, and stay unchanged.
+    """
     return _CODE.sub(lambda code: f"<code>{_SHORT_WORD.sub(_on_one_line, code[1])}</code>", page_html)
 
 
