@@ -206,8 +206,8 @@ def _method(form: Form, confidence: float, weighted: Sequence[FormEstimate]) -> 
     if any(isinstance(one.domain, Line) and one.domain.rounds_randomly for one in form.questions):
         notes["Numbers"] = f"{ROUNDED}."
     parts = [
-        tag("p", "Each device changed its answer at random before sending it. A single report reveals little. All "
-            "reports together give the shares, with the errors shown here."),
+        tag("p", "Each device changed its answer at random before sending it. “What people were promised” states how "
+            "much a single report may reveal. All reports together give the shares, with the errors shown here."),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in notes.items())),
     ]  # fmt: skip
     for found in weighted[:1]:

@@ -28,7 +28,7 @@ def course_section(trend: Trend) -> list[Html]:
             point.span.name,
             " to ".join(dates(campaign, point.span)),
             f"{point.reports:,}",
-            "too few" if point.estimate is None else "counted",
+            "too few devices" if point.estimate is None else "estimated",
         )
         for point in trend.points
     ]

@@ -70,8 +70,8 @@ def method_section(found: Estimate, with_values: bool) -> list[Html]:
     if found.note is not None:
         entries["Numbers"] = f"{found.note}."
     return [
-        tag("p", "Each device changed its answer at random before sending it (see “What people were promised”). A "
-        "single report reveals little. All reports together give the shares, with the errors shown here."),
+        tag("p", "Each device changed its answer at random before sending it. “What people were promised” states how "
+        "much a single report may reveal. All reports together give the shares, with the errors shown here."),
         tag("ul", *(tag("li", tag("strong", f"{name}:"), f" {text}") for name, text in entries.items())),
         *([] if found.weighting is None else weights_tables(found.weighting)),
         tag("p", "The intervals include the random noise and the random choice of people. They cannot show whether "

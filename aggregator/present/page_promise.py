@@ -117,8 +117,8 @@ def _tests(campaign: Campaign) -> list[Html]:
             "alarm is a decision for the first answer if it was the second; a missed detection is a decision for the "
             "second if it was the first. No test has errors below the line of its two answers."
             + (
-                " The dashed line is the bound that the campaign promises; a test of two other answers may come closer "
-                "to its own bound."
+                " The dashed line is the bound that the campaign promises for these two answers. Tests of other "
+                "answers may have fewer errors."
                 if bounded
                 else ""
             ),
