@@ -86,7 +86,7 @@ class CommandGroup(click.Group):
         except OSError as error:
             raise Failure(_reason(error), FAILED) from None
         except KeyboardInterrupt:
-            raise Failure("interrupted; all earlier commits are kept", FAILED) from None
+            raise Failure("interrupted; everything committed before is kept", FAILED) from None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

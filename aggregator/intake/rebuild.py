@@ -287,7 +287,7 @@ class _Rebuilding:
             keys = int(self.study.registry(name).enrolled.sum())
             if keys and not periods(table, name):
                 self._warn(
-                    f"{known.name!r} has {quantity(keys, 'key')} but no reports: if it had reports, give their files "
+                    f"{known.name!r} has {quantity(keys, 'key')} but no reports: if it had reports, give all their files "
                     "with --from"
                 )
 

@@ -18,6 +18,7 @@ from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
 from aggregator.present.table import HALF_THE_SUM, new_table
+from aggregator.present.trends import MINUS
 from aggregator.quantity import quantity
 
 
@@ -138,7 +139,7 @@ def _name(side: Span | str) -> str:
 
 
 def _points(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:+.1f}"
+    return "-" if share is None else f"{100 * share:+.1f}".replace("-", MINUS)
 
 
 def _percent(share: float | None) -> str:

@@ -53,9 +53,9 @@ def advice(error: sqlite3.Error, folder: Path | None) -> str:
     """Return advice for an error that does not mean damage."""
     where = f"the store in {folder}"
     if is_code(error, "SQLITE_FULL") or is_code(error, "SQLITE_IOERR"):
-        return f"{where} cannot be written, and nothing was changed: the disk is full or failing; free some space"
+        return f"{where} cannot be written, and this step changed nothing: the disk is full or failing; free some space"
     if is_code(error, "SQLITE_BUSY") or is_code(error, "SQLITE_LOCKED"):
-        return f"{where} is in use by another process; nothing was changed; try again"
+        return f"{where} is in use by another process, and this step changed nothing: try again"
     if is_code(error, "SQLITE_READONLY") or is_code(error, "SQLITE_CANTOPEN") or is_code(error, "SQLITE_PERM"):
         return f"{where} cannot be written; check who owns the folder and its files"
     why = getattr(error, "sqlite_errorname", "a row cannot be read")
