@@ -134,4 +134,4 @@ closes = 2030-02-01
     assert expected_errors(DECODERS)[0] == pytest.approx(
         np.sqrt(ClassesDecoder(DECODERS, np.array([0.5, 0.5]), None).variances(counts / counts.sum()).mean()), rel=1e-3
     )
-    assert "--pool precision" in CliRunner().invoke(halftruth, words).stdout.replace("\n", " ")
+    assert "--pool precision" in " ".join(CliRunner().invoke(halftruth, words).stdout.split())
