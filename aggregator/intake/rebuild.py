@@ -287,8 +287,8 @@ class _Rebuilding:
             keys = int(self.study.registry(name).enrolled.sum())
             if keys and not periods(table, name):
                 self._warn(
-                    f"{known.name!r} has {quantity(keys, 'key')} but no reports: if it had reports, give all their files "
-                    "with --from"
+                    f"{known.name!r} has {quantity(keys, 'key')} but no reports: if it had reports, give all "
+                    "their files with --from"
                 )
 
     def require_priors(self) -> None:
