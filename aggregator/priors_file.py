@@ -26,7 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.author.value_table import SheetError, not_a_persons_answer
+from aggregator.author.value_table import ValueTableError, not_a_persons_answer
 from aggregator.truth_file import Truth
 from protocol import exact, personal
 from protocol.campaign import Campaign
@@ -63,27 +63,27 @@ def read_priors(path: Path, campaign: Campaign, *, most: int | None = None) -> l
     Returns:
         One entry for each row.
     Raises:
-        SheetError: people of the campaign declare no priors, or answer with sets; or the header, a weight, a value, a
-            level or a count is invalid; or the counts are all 0, or have a sum above ``most``.
+        ValueTableError: people of the campaign declare no priors, or answer with sets; or the header, a weight, a
+            value, a level or a count is invalid; or the counts are all 0, or have a sum above ``most``.
     """
     if not isinstance(campaign.notion, OwnPrior):
-        raise SheetError("the campaign asks for no declared priors: give a file of true counts with --truth")
+        raise ValueTableError("the campaign asks for no declared priors: give a file of true counts with --truth")
     if isinstance(campaign.domain, Items):
-        raise SheetError(
+        raise ValueTableError(
             f"{path.name} has a weight for each value, but the answers to this campaign are sets: give --truth"
         )
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             found = list(_rows(csv.reader(file), path.name, campaign.domain, campaign.notion.level))
     except UnicodeDecodeError:
-        raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
+        raise ValueTableError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
     except csv.Error as error:
-        raise SheetError(f"{path.name} is not a CSV file: {error}") from None
+        raise ValueTableError(f"{path.name} is not a CSV file: {error}") from None
     people = sum(one.count for one in found)
     if not people:
-        raise SheetError(f"{path.name} has no people: give at least one count above 0")
+        raise ValueTableError(f"{path.name} has no people: give at least one count above 0")
     if most is not None and people > most:
-        raise SheetError(
+        raise ValueTableError(
             f"{path.name} has more than {most:,} people, the maximum number of simulated devices: give smaller counts"
         )
     return found
@@ -155,7 +155,7 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
     for number, row in enumerate(lines, 2):
         where = f"{name}, line {number}"
         if len(row) != len(header):
-            raise SheetError(f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}")
+            raise ValueTableError(f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}")
         weights = [Fraction(0)] * domain.size
         for place, cell in zip(places, row[holds:ends], strict=True):
             weights[place] = _weight(cell, where)
@@ -178,9 +178,9 @@ def _places(columns: Sequence[str], name: str, domain: Domain) -> list[int]:
         try:
             places.append(domain.index(domain.parse(column), bytes(DITHER_BYTES)))
         except NotInDomain as error:
-            raise SheetError(f"{expected}: {not_a_persons_answer(f'value {number}', domain, error)}") from None
+            raise ValueTableError(f"{expected}: {not_a_persons_answer(f'value {number}', domain, error)}") from None
     if sorted(places) != list(range(domain.size)):
-        raise SheetError(expected)
+        raise ValueTableError(expected)
     return places
 
 
@@ -188,9 +188,9 @@ def _weight(cell: str, where: str) -> Fraction:
     try:
         weight = exact.rational(cell)
     except ValueError:
-        raise SheetError(f"{where}: a weight must be a number") from None
+        raise ValueTableError(f"{where}: a weight must be a number") from None
     if weight <= 0:
-        raise SheetError(
+        raise ValueTableError(
             f"{where}: a weight must be above zero, because a declared prior protects only values that it gives a "
             "weight: write a small weight"
         )
@@ -203,7 +203,7 @@ def _declared(weights: Sequence[Fraction], where: str) -> tuple[int, ...]:
     try:
         return personal.canonical_prior([int(weight * whole) for weight in weights])
     except ReportError as error:
-        raise SheetError(f"{where}: {error}; write the weights with fewer digits") from None
+        raise ValueTableError(f"{where}: {error}; write the weights with fewer digits") from None
 
 
 def _level(cell: str, most: int, where: str) -> int:
@@ -213,16 +213,16 @@ def _level(cell: str, most: int, where: str) -> int:
     try:
         level = exact.level_from(cell)
     except ValueError:
-        raise SheetError(f"{where}: {EPSILON} must be a number of nats") from None
+        raise ValueTableError(f"{where}: {EPSILON} must be a number of nats") from None
     if not exact.MIN_LEVEL <= level <= most:
         least = exact.nats(exact.MIN_LEVEL)
-        raise SheetError(f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}")
+        raise ValueTableError(f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}")
     return level if level < most else 0
 
 
 def _count(cell: str, where: str) -> int:
     if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
-        raise SheetError(f"{where}: a count must be a whole number of at most 15 digits")
+        raise ValueTableError(f"{where}: a count must be a whole number of at most 15 digits")
     return int(cell)
 
 
@@ -231,5 +231,5 @@ def _answer(cell: str, domain: Domain, where: str) -> Answer:
         answer = domain.parse(cell)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise SheetError(f"{where}: {not_a_persons_answer('the first cell', domain, error)}") from None
+        raise ValueTableError(f"{where}: {not_a_persons_answer('the first cell', domain, error)}") from None
     return answer

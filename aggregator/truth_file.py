@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.author.value_table import SheetError, read_people, read_sheet_by_class
+from aggregator.author.value_table import ValueTableError, read_people, read_value_table_by_class
 from protocol.domain import DITHER_BYTES, Answer, Domain, Form, Items, Line
 
 
@@ -54,13 +54,13 @@ class Truth:
         Returns:
             The true answers of these people.
         Raises:
-            SheetError: the class has no people.
+            ValueTableError: the class has no people.
         """
         if not self.places:
             return self
         groups = [group for group, of in enumerate(self.places) if of == place]
         if not sum(self.counts[group] for group in groups):
-            raise SheetError("the file of true counts has no people of this class: add at least one person")
+            raise ValueTableError("the file of true counts has no people of this class: add at least one person")
         return Truth(tuple(self.answers[group] for group in groups), tuple(self.counts[group] for group in groups))
 
     def shares(self, domain: Domain) -> NDArray[np.float64]:
@@ -95,7 +95,7 @@ class Truth:
         Returns:
             Shares that sum to 1, (a,) for one question and (a * b,) row by row for two.
         Raises:
-            SheetError: nobody answers these questions.
+            ValueTableError: nobody answers these questions.
             ValueError: the answers are not those to a form.
         """
         domains = [form.questions[form.places[name]].domain for name in names]
@@ -109,7 +109,7 @@ class Truth:
                 found += count * reduce(np.multiply.outer, one)
                 people += count
         if not people:
-            raise SheetError(
+            raise ValueTableError(
                 f"the file of true counts has no people who answer {' and '.join(names)}: add their answers"
             )
         return found.ravel() / people
@@ -137,15 +137,15 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
     Returns:
         The number of people by answer, and by class if the file has classes.
     Raises:
-        SheetError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole number, no
-            people, or more than ``most``.
+        ValueTableError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole
+            number, no people, or more than ``most``.
     """
     if isinstance(domain, Form):
         return _require_people(path, _people(path, domain, classes), most)
     answers, counts, places = [], [], []
-    for answer, count, place, where in read_sheet_by_class(path, domain, "count", classes):
+    for answer, count, place, where in read_value_table_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
-            raise SheetError(f"{where}: a count must be a whole number of at least 0, not {float(count):g}")
+            raise ValueTableError(f"{where}: a count must be a whole number of at least 0, not {float(count):g}")
         answers.append(answer)
         counts.append(count.numerator)
         if place is not None:
@@ -171,9 +171,9 @@ def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
 
 def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:
     if not truth.people:
-        raise SheetError(f"{path.name} has no people: at least one count must be above 0")
+        raise ValueTableError(f"{path.name} has no people: at least one count must be above 0")
     if most is not None and truth.people > most:
-        raise SheetError(
+        raise ValueTableError(
             f"{path.name} has more than {most:,} people, the maximum number of simulated devices: give smaller counts"
         )
     return truth

@@ -18,7 +18,7 @@ from itertools import accumulate, chain, pairwise
 from pathlib import Path
 from typing import Any
 
-from aggregator.author.value_table import SheetError, read_sheet
+from aggregator.author.value_table import ValueTableError, read_value_table
 from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound, view_worths
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
@@ -208,16 +208,18 @@ def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
     """Read a prior from a CSV file with the header ``value,count``; counts may be fractions above zero.
 
     Raises:
-        SheetError
+        ValueTableError
     """
     weights = [Fraction(0)] * domain.size
-    for answer, count, where in read_sheet(path, domain, "count"):
+    for answer, count, where in read_value_table(path, domain, "count"):
         if count <= 0:
-            raise SheetError(f"{where}: a prior needs a count above zero for each value")
+            raise ValueTableError(f"{where}: a prior needs a count above zero for each value")
         weights[domain.index(answer, bytes(DITHER_BYTES))] += count
     missing = next((x for x, weight in enumerate(weights) if not weight), None)
     if missing is not None:
-        raise SheetError(f"{path.name} has no count for {domain.label(missing)!r}: add a row with a count above zero")
+        raise ValueTableError(
+            f"{path.name} has no count for {domain.label(missing)!r}: add a row with a count above zero"
+        )
     whole = math.lcm(*(weight.denominator for weight in weights))
     return tuple(int(weight * whole) for weight in weights)
 

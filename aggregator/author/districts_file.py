@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.author.toml_section import shown
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from protocol import exact
 from protocol.domain import MICRODEGREES, Grid
 from protocol.runs import runs_of
@@ -38,7 +38,7 @@ UNITS = 2 * 10**24
 MICRODEGREE = UNITS // MICRODEGREES
 
 
-class DistrictsError(SheetError):
+class DistrictsError(ValueTableError):
     """A file does not describe districts of a grid. The text names the file, and the feature if one is wrong."""
 
 

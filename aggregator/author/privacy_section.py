@@ -13,7 +13,7 @@ from pathlib import Path
 
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, shown
-from aggregator.author.value_table import not_a_value, read_sheet
+from aggregator.author.value_table import not_a_value, read_value_table
 from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
 from protocol import exact, notions
@@ -286,10 +286,10 @@ def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
 
     Raises:
         DraftError: a count is not a whole number above zero, or a value has none.
-        SheetError: the file is not a CSV file of numbers for values of the domain.
+        ValueTableError: the file is not a CSV file of numbers for values of the domain.
     """
     weights = [0] * domain.size
-    for answer, number, where in read_sheet(path, domain, "count"):
+    for answer, number, where in read_value_table(path, domain, "count"):
         if number.denominator != 1 or number < 1:
             raise DraftError(f"{where}: a prior needs a whole count above zero for each value")
         weights[domain.index(answer, bytes(DITHER_BYTES))] += number.numerator

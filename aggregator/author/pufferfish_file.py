@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from aggregator.author.toml_section import shown
-from aggregator.author.value_table import SheetError, not_a_value
+from aggregator.author.value_table import ValueTableError, not_a_value
 from protocol import exact
 from protocol.domain import DITHER_BYTES, Domain
 from protocol.errors import NotInDomain, NotionError
@@ -28,7 +28,7 @@ from protocol.levels import Pufferfish, Scenario
 MOST_BYTES = 2**26
 
 
-class ScenarioError(SheetError):
+class ScenarioError(ValueTableError):
     """A Pufferfish file cannot be read. The text names the file and the entry."""
 
 

@@ -27,25 +27,26 @@ MOST_NAMED = 5
 """Maximum number of a campaign's values that an error lists."""
 
 
-class SheetError(BadData):
+class ValueTableError(BadData):
     """A file of values cannot be read, or does not fit the campaign. The text names the line if one is wrong."""
 
-    stage = "sheet"
+    stage = "value table"
 
 
-def read_sheet(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer, Fraction, str]]:
+def read_value_table(path: Path, domain: Domain, column: str) -> Iterator[tuple[Answer, Fraction, str]]:
     """Yield the rows of a CSV file with the header ``value,<column>``.
 
     Yields:
         An answer of ``domain`` for each row, its number, and the file and line of the row, for errors.
     Raises:
-        SheetError: the header is wrong, a value is outside the domain, or a number is invalid or above ``LARGEST``.
+        ValueTableError: the header is wrong, a value is outside the domain, or a number is invalid or above
+            ``LARGEST``.
     """
-    for answer, number, _, where in read_sheet_by_class(path, domain, column, ()):
+    for answer, number, _, where in read_value_table_by_class(path, domain, column, ()):
         yield answer, number, where
 
 
-def read_sheet_by_class(
+def read_value_table_by_class(
     path: Path, domain: Domain, column: str, classes: Sequence[str]
 ) -> Iterator[tuple[Answer, Fraction, int | None, str]]:
     """Yield the rows of a CSV file with the header ``value,<column>`` or, with classes, ``value,<column>,class``.
@@ -56,7 +57,8 @@ def read_sheet_by_class(
         An answer of ``domain`` for each row, its number, the position of its class (None without that column), and the
         file and line of the row, for errors.
     Raises:
-        SheetError: the header is wrong, a value is outside the domain, a text is not a number, or a class is unknown.
+        ValueTableError: the header is wrong, a value is outside the domain, a text is not a number, or a class is
+            unknown.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -64,15 +66,15 @@ def read_sheet_by_class(
             header = next(lines, None)
             by_class = bool(classes) and header == ["value", column, CLASS]
             if not by_class and header != ["value", column]:
-                raise SheetError(_wrong_header(path.name, header, column, classes))
+                raise ValueTableError(_wrong_header(path.name, header, column, classes))
             for row in lines:
                 where = f"{path.name}, line {lines.line_num}"
                 place = _class_of(row, column, classes, where) if by_class else None
                 yield *_row(row[:-1] if by_class else row, domain, column, where), place, where
     except UnicodeDecodeError:
-        raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
+        raise ValueTableError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
     except csv.Error as error:
-        raise SheetError(f"{path.name} is not a CSV file: {error}") from None
+        raise ValueTableError(f"{path.name} is not a CSV file: {error}") from None
 
 
 def read_people(
@@ -90,8 +92,8 @@ def read_people(
         The texts of each row, the answer to all questions, the position of the class (None without that column), and
         the number of people.
     Raises:
-        SheetError: the header is wrong, an answer is outside the domain of its question, a class is unknown, or a count
-            is not a whole number.
+        ValueTableError: the header is wrong, an answer is outside the domain of its question, a class is unknown, or a
+            count is not a whole number.
     """
     names = list(form.places)
     try:
@@ -102,17 +104,19 @@ def read_people(
             asked = header[:-1] if counted else header
             by_class = CLASS in asked and CLASS not in names
             if by_class and not classes:
-                raise SheetError(f"{path.name} has a column {CLASS}, but the campaign has no classes: leave it out")
+                raise ValueTableError(
+                    f"{path.name} has a column {CLASS}, but the campaign has no classes: leave it out"
+                )
             if sorted(asked) != sorted([*names, CLASS] if by_class else names):
                 also = f"a column {CLASS}, and " if classes else ""
-                raise SheetError(
+                raise ValueTableError(
                     f"the header of {path.name} is not the form's questions; write {','.join(names)}, and optionally "
                     f"{also}a last column count"
                 )
             for row in lines:
                 where = f"{path.name}, line {lines.line_num}"
                 if len(row) != len(header):
-                    raise SheetError(
+                    raise ValueTableError(
                         f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}"
                     )
                 texts = tuple(row[: len(asked)])
@@ -120,9 +124,9 @@ def read_people(
                 place = _place_of(cells[CLASS].strip(), classes, where) if by_class else None
                 yield texts, _filled(form, cells, where), place, _count(row, counted, where)
     except UnicodeDecodeError:
-        raise SheetError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
+        raise ValueTableError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
     except csv.Error as error:
-        raise SheetError(f"{path.name} is not a CSV file: {error}") from None
+        raise ValueTableError(f"{path.name} is not a CSV file: {error}") from None
 
 
 def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
@@ -137,7 +141,7 @@ def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
             question.domain.index(answer[question.name], bytes(DITHER_BYTES))
         except NotInDomain as error:
             fault = not_a_persons_answer("the cell", question.domain, error)
-            raise SheetError(f"{where}: question {question.name!r}: {fault}") from None
+            raise ValueTableError(f"{where}: question {question.name!r}: {fault}") from None
     return answer
 
 
@@ -145,7 +149,7 @@ def _count(row: Sequence[str], counted: bool, where: str) -> int:
     if not counted:
         return 1
     if not (row[-1].strip().isascii() and row[-1].strip().isdigit()) or len(row[-1]) > 15:
-        raise SheetError(f"{where}: a count must be a whole number of at most 15 digits")
+        raise ValueTableError(f"{where}: a count must be a whole number of at most 15 digits")
     return int(row[-1])
 
 
@@ -205,30 +209,34 @@ def _wrong_header(name: str, header: list[str] | None, column: str, classes: Seq
 
 def _class_of(row: Sequence[str], column: str, classes: Sequence[str], where: str) -> int:
     if len(row) < 3:
-        raise SheetError(f"{where}: the row has {quantity(len(row), 'cell')}; write a value, a {column} and a class")
+        raise ValueTableError(
+            f"{where}: the row has {quantity(len(row), 'cell')}; write a value, a {column} and a class"
+        )
     return _place_of(row[-1], classes, where)
 
 
 def _place_of(name: str, classes: Sequence[str], where: str) -> int:
     if name not in classes:
-        raise SheetError(f"{where}: the cell of column class must be a class of the campaign: {', '.join(classes)}")
+        raise ValueTableError(
+            f"{where}: the cell of column class must be a class of the campaign: {', '.join(classes)}"
+        )
     return classes.index(name)
 
 
 def _row(row: Sequence[str], domain: Domain, column: str, where: str) -> tuple[Answer, Fraction]:
     # A position is "latitude,longitude": quoted it is one field, unquoted it is two.
     if len(row) < 2:
-        raise SheetError(f"{where}: the row has a single cell; write a value and a {column}")
+        raise ValueTableError(f"{where}: the row has a single cell; write a value and a {column}")
     text = ",".join(row[:-1])
     try:
         answer = domain.parse(text)
         domain.index(answer, bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise SheetError(f"{where}: {not_a_value(domain, text, error)}") from None
+        raise ValueTableError(f"{where}: {not_a_value(domain, text, error)}") from None
     try:
         number = exact.rational(row[-1])
     except ValueError:
-        raise SheetError(f"{where}: a {column} must be a number, not {row[-1][:20]!r}") from None
+        raise ValueTableError(f"{where}: a {column} must be a number, not {row[-1][:20]!r}") from None
     if abs(number) > LARGEST:
-        raise SheetError(f"{where}: a {column} must be from -10^15 to 10^15, not {row[-1][:20]}")
+        raise ValueTableError(f"{where}: a {column} must be from -10^15 to 10^15, not {row[-1][:20]}")
     return answer, number

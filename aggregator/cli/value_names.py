@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aggregator.author.value_table import not_a_value, read_sheet
+from aggregator.author.value_table import not_a_value, read_value_table
 from aggregator.cli.shell import BAD_DATA, Failure
 from aggregator.estimate.resolutions import FINEST, Place, name_of
 from protocol.campaign import Campaign
@@ -53,7 +53,7 @@ def weights_of(path: Path, domain: Domain) -> Floats:
     """Return the weight of each value from a CSV file, (k,)."""
     import numpy as np
 
-    found = {_value(domain, answer): float(weight) for answer, weight, _ in read_sheet(path, domain, "weight")}
+    found = {_value(domain, answer): float(weight) for answer, weight, _ in read_value_table(path, domain, "weight")}
     size = domain.count if isinstance(domain, Items) else domain.size
     missing = next((x for x in range(size) if x not in found), None)
     if missing is not None:

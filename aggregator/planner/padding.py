@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aggregator.author.value_table import SheetError, not_a_persons_answer
+from aggregator.author.value_table import ValueTableError, not_a_persons_answer
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
 from aggregator.estimate.method import default_method
@@ -56,23 +56,23 @@ def read_sets(path: Path, domain: Items) -> list[tuple[int, ...]]:
     set. A set may be a person's, so no error quotes it.
 
     Raises:
-        SheetError: the file cannot be read, has no sets, or a line has an unknown item.
+        ValueTableError: the file cannot be read, has no sets, or a line has an unknown item.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise SheetError(f"cannot read {path.name}: {error.strerror}") from None
+        raise ValueTableError(f"cannot read {path.name}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise SheetError(f"{path.name} is not UTF-8 text: write one set per line") from None
+        raise ValueTableError(f"{path.name} is not UTF-8 text: write one set per line") from None
     found = []
     for number, line in enumerate(lines, 1):
         try:
             found.append(domain.members(domain.parse(line)))
         except NotInDomain as error:
             fault = not_a_persons_answer("the line", domain, error)
-            raise SheetError(f"{path.name}, line {number}: {fault}") from None
+            raise ValueTableError(f"{path.name}, line {number}: {fault}") from None
     if not found:
-        raise SheetError(f"{path.name} has no sets: write one set per line")
+        raise ValueTableError(f"{path.name} has no sets: write one set per line")
     return found
 
 

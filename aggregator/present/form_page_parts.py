@@ -30,7 +30,7 @@ def shade(share: float, low: float, top: float) -> str:
     return f"heat{max(1, round(SHADES * share / top))}" if low > 0 else "unsure"
 
 
-def scrolled(caption: str, heads: Sequence[str], rows: Sequence[Html], kind: str = "sheet") -> Html:
+def scrolled(caption: str, heads: Sequence[str], rows: Sequence[Html], kind: str = "words") -> Html:
     """Return a table that a narrow screen scrolls.
 
     Args:

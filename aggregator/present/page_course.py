@@ -12,7 +12,7 @@ from aggregator.estimate.trend import Trend
 from aggregator.present.markup import Html, tag
 from aggregator.present.ordered_course import SHARED, shift_texts, side_cells, statistic_name
 from aggregator.present.page_numbers import ROWS
-from aggregator.present.page_parts import picture_of, sheet
+from aggregator.present.page_parts import page_table, picture_of
 from aggregator.present.table import district_name, percent
 from aggregator.present.trends import basis, between, dates, ends, foremost, places_of, points
 from aggregator.present.trends import interval_name as interval_of_change
@@ -39,7 +39,7 @@ def course_section(trend: Trend) -> list[Html]:
             + ("" if campaign.transcript else ". A device repeats its output while its "
                "answer stays the same, so most of the noise cancels in the difference if few answers change")
             + ". So judge a change by its own interval, not by the intervals of the two shares."),
-        sheet("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
+        page_table("The periods", ("periods", "from, to (UTC)", "reports", ""), rows),
     ]  # fmt: skip
     if change is not None:
         count = len(change.significant)
@@ -49,7 +49,7 @@ def course_section(trend: Trend) -> list[Html]:
         parts[1:1] = [
             *(_changed_districts(trend, each) for each in change.coarser),
             tag("p", f"{words}, by the simultaneous intervals for all values."),
-            sheet(
+            page_table(
                 f"Changes in percentage points; {basis(change)}",
                 ("value", *change.names, "change", interval_of_change(change, len(shown)), ""),
                 [
@@ -83,7 +83,7 @@ def _changed_districts(trend: Trend, each: DistrictDifference) -> Html:
         for z in shown
     ]  # fmt: skip
     confidence = f"{100 * latest.confidence:.4g}% for all together"
-    return sheet(f"{words}. Changes in percentage points.", ("district", *names, "change", confidence), rows)
+    return page_table(f"{words}. Changes in percentage points.", ("district", *names, "change", confidence), rows)
 
 
 def ordered_course_section(course: OrderedCourse) -> list[Html]:
@@ -105,10 +105,12 @@ def ordered_course_section(course: OrderedCourse) -> list[Html]:
         rows.append((name, *(cells.get(side.name, {}).get(name, "too few") for side in course.sides)))
     each = "Each group of people" if course.by == "class" else "Each period"
     words = f"{each}{f', in {unit}' if unit else ''}; in brackets"
-    parts.append(sheet(f"{words} {confidence} intervals.", ("", *(side.name_in_text for side in course.sides)), rows))
+    parts.append(
+        page_table(f"{words} {confidence} intervals.", ("", *(side.name_in_text for side in course.sides)), rows)
+    )
     for one in numbers.differences:
         sides = f"{one.after.name_in_text} less {one.before.name_in_text}"
         words = f"Differences, {sides}. Shares in percentage points; {SHARED[course.by]}."
         shifts = [(statistic_name(shift.kind, shift.parameters), *shift_texts(shift, course)) for shift in one.shifts]
-        parts.append(sheet(words, ("", "difference", f"{confidence} interval"), shifts))
+        parts.append(page_table(words, ("", "difference", f"{confidence} interval"), shifts))
     return parts

@@ -8,7 +8,7 @@ from __future__ import annotations
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.weighting import Weighting
 from aggregator.present.markup import Html, tag
-from aggregator.present.page_parts import sheet
+from aggregator.present.page_parts import page_table
 from aggregator.present.table import percent, prior_comparison
 from aggregator.quantity import quantity
 from protocol.domain import Items
@@ -103,7 +103,7 @@ def _columns(found: Estimate, with_values: bool) -> dict[str, str]:
 def weights_tables(weighting: Weighting) -> list[Html]:
     """Return tables of the known shares to which the reports were weighted."""
     return [
-        sheet(
+        page_table(
             f"Known shares of the population by {margin.by}{f' ({margin.source})' if margin.source else ''}",
             ("group", "of the population", "of the reports"),
             [

@@ -13,7 +13,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.ordered import TrueOrdered, above_text, range_text, value_text
-from aggregator.present.page_parts import interval_text, picture_of, sheet
+from aggregator.present.page_parts import interval_text, page_table, picture_of
 from aggregator.present.table import (
     MAY_BE_ZERO,
     decimals,
@@ -88,7 +88,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
         estimate, _, low, high = query_texts(read.mean)
         truths = [true.mean(read.mean)] if true else []
         parts.append(
-            sheet(
+            page_table(
                 "The mean of all days." if isinstance(domain, Dates) else "The mean of all numbers.",
                 ("", "value", *names),
                 [("mean", estimate, *truths, f"{low} to {high}")],
@@ -103,7 +103,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
         name = "Deciles" if tuple(one.p for one in read.quantiles) == DECILES else "Quantiles"
         what, lower = ("day", "an earlier") if isinstance(domain, Dates) else ("value", "a lower")
         words = f"{name}{of_unit}. At least this share of the people have the {what} in the row, or {lower} one."
-        parts.append(sheet(words, ("people", "value", *names), quantiles))
+        parts.append(page_table(words, ("people", "value", *names), quantiles))
     ranges = [(range_text(one), one) for one in (*read.bins, *filter(None, [read.between]))]
     ranges += [(above_text(one), one) for one in filter(None, [read.above])]
     if ranges:
@@ -112,7 +112,7 @@ def numbers_section(read: Ordered, truth: Floats | None) -> list[Html]:
              interval_text(one.low, one.high, 1))
             for name, one in ranges
         ]  # fmt: skip
-        parts.append(sheet(f"Shares of ranges{of_unit}, including both ends.", ("range", "share", *names), shares))
+        parts.append(page_table(f"Shares of ranges{of_unit}, including both ends.", ("range", "share", *names), shares))
     return parts
 
 
@@ -169,7 +169,7 @@ def _districts(found: Estimate, each: Resolution, truth: Floats | None) -> Html:
         for z in shown
     ]  # fmt: skip
     more = f", the {len(shown)} largest" if len(shown) < int(each.above_zero.sum()) else ""
-    return sheet(
+    return page_table(
         f"{district_words(found, each)}{more}. {quantity(each.reports, 'report')} of this resolution.", names, rows
     )
 

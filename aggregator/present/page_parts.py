@@ -22,7 +22,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> Html:
     return tag("dl", *(part for name, text in rows for part in (tag("dt", name), tag("dd", text, dir="auto"))))
 
 
-def sheet(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
+def page_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
     """Return a table; the first cell of each row is its heading."""
     lines = [
         tag("tr", tag("th", label(first), scope="row", dir="auto"), *(tag("td", cell) for cell in rest))

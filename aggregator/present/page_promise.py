@@ -12,7 +12,7 @@ from aggregator.author.audit import Audit
 from aggregator.author.trade_off import NoTradeOff, trade_offs
 from aggregator.present.listing import levels_of
 from aggregator.present.markup import Html, tag
-from aggregator.present.page_parts import pairs, sheet
+from aggregator.present.page_parts import page_table, pairs
 from aggregator.present.trade_off_chart import trade_off_chart
 from aggregator.quantity import quantity
 from protocol import exact
@@ -124,7 +124,9 @@ def _tests(campaign: Campaign) -> list[Html]:
             ),
         ),
         tag("figure", trade_off_chart(found)),
-        sheet(f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "missed detections", "promised"), rows),
+        page_table(
+            f"The best test with {FALSE_ALARM:.0%} false alarms", ("answers", "missed detections", "promised"), rows
+        ),
     ]
 
 

@@ -13,7 +13,7 @@ from aggregator.estimate.result import Estimate
 from aggregator.present.items import numbering
 from aggregator.present.listing import ADVICE
 from aggregator.present.markup import Html, tag
-from aggregator.present.page_parts import pairs, sheet
+from aggregator.present.page_parts import page_table, pairs
 from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import MICRODEGREES, Dates, Domain, Form, Grid, Items, Line
@@ -52,7 +52,7 @@ def refused_section(rejected: Mapping[str, int]) -> list[Html]:
     ]
     return [
         tag("p", f"Refused: {sum(counted.values()):,}. Each is listed under the first check that it failed."),
-        sheet("Refused reports by reason", ("reason", "reports", "explanation"), rows),
+        page_table("Refused reports by reason", ("reason", "reports", "explanation"), rows),
     ]
 
 
@@ -68,7 +68,7 @@ def forged_section(found: Estimate) -> list[Html]:
     return [
         tag("p", "A forged report, from somebody with a valid key, changes the unbiased estimate of a value by up to "
         f"about {weight:,.1f} people."),
-        sheet("In the worst case",
+        page_table("In the worst case",
             ("forged reports", "change of a count, in people", "change of a share, in percentage points"), rows),
         tag("p", "If the counts are unlikely to come from honest devices alone, there is a warning at the top of "
         "this page. No report is removed for that reason."),

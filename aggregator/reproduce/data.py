@@ -27,7 +27,7 @@ from aggregator.reproduce.formats import (
     UnreadableData,
     check_ins,
     compact,
-    grid_sheet,
+    grid_check_ins,
     lists,
     rentals,
 )
@@ -221,7 +221,7 @@ class DataFolder:
             cell = row[inside] * GRID_COLUMNS + column[inside]
             counts = np.bincount(cell, minlength=GRID_ROWS * GRID_COLUMNS)
         else:
-            counts = grid_sheet(path, GRID_ROWS, GRID_COLUMNS)
+            counts = grid_check_ins(path, GRID_ROWS, GRID_COLUMNS)
         whole = int(counts.sum()) == SOURCES["gowalla-grid"].records
         return CheckIns(
             counts, f"{_part('Gowalla', whole)}, {int(counts.sum()):,} check-ins in the United States", whole

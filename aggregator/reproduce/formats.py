@@ -140,7 +140,7 @@ def _columns(rows: list[list[str]], path: Path, part: int) -> CheckInRows:
         ) from None
 
 
-def grid_sheet(path: Path, height: int, width: int) -> Integers:
+def grid_check_ins(path: Path, height: int, width: int) -> Integers:
     """Return the check-ins of each cell from a CSV file with the columns row, col, checkins and users, which omits
     empty cells."""
     counts = np.zeros(height * width, dtype=np.int64)

@@ -22,7 +22,7 @@ from aggregator.author.privacy_section import notion_of
 from aggregator.author.pufferfish_file import ScenarioError, read_scenarios
 from aggregator.author.toml_section import DraftError, Section
 from aggregator.author.trade_off import trade_offs
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from aggregator.cli.release import anonymity
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits.recipe import oue
@@ -216,7 +216,7 @@ def test_a_prior_file_has_a_count_above_zero_for_every_value(tmp_path):
         ("nobody,1\n", "'nobody' is not one of the question's 4 values: expected 'none'"),
     ):
         path.write_text("value,count\n" + text, encoding="utf-8")
-        with pytest.raises(SheetError, match=message):
+        with pytest.raises(ValueTableError, match=message):
             read_prior(path, LABELS)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from aggregator.estimate import interval
 from aggregator.estimate.classes import _levels_of, pooled
 from aggregator.estimate.estimator import estimate
@@ -339,7 +339,7 @@ def test_people_without_a_named_class_are_spread_evenly() -> None:
 def test_a_file_of_classes_is_read_strictly(tmp_path, row: str, message: str) -> None:
     """Unknown classes and values, negative counts, a missing cell and a file without people are refused."""
     (tmp_path / "truth.csv").write_text(f"value,count,class\n{row}\n")
-    with pytest.raises(SheetError, match=message):
+    with pytest.raises(ValueTableError, match=message):
         read_truth(tmp_path / "truth.csv", Values(LABELS), NAMES)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from aggregator.author.draft import campaign_of, read_form
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.classes import even_decoder, view_decoder, within
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.estimator import estimate
@@ -232,10 +232,10 @@ def test_a_file_of_people_may_name_their_class(tmp_path: Path) -> None:
         ("age,vote,class\n20,yes,guests\n", "optionally a column class"),
     ):
         file.write_text(text)
-        with pytest.raises(SheetError, match=message):
+        with pytest.raises(ValueTableError, match=message):
             read_truth(file, campaign.domain, campaign.classes)
     file.write_text("age,vote,home,class\n20,yes,a,guests\n")
-    with pytest.raises(SheetError, match="the campaign has no classes"):
+    with pytest.raises(ValueTableError, match="the campaign has no classes"):
         read_truth(file, campaign.domain)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from aggregator.author.draft import DraftError, read_bins, read_draft, read_form, read_question
 from aggregator.author.lint import lint
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.method import MethodRefused
 from aggregator.families.registry import decoder_of
 from aggregator.intake.ingest import ingest
@@ -286,5 +286,5 @@ def test_a_file_of_people_is_read_strictly(tmp_path: Path, text: str, message: s
     """A wrong header, row, answer or count, and a file without people, are refused with the place or the reason."""
     form = read_draft(drafted(tmp_path)).domain
     (tmp_path / "people.csv").write_text(text)
-    with pytest.raises(SheetError, match=message):
+    with pytest.raises(ValueTableError, match=message):
         read_truth(tmp_path / "people.csv", form)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from aggregator.estimate.figures import SHARE_COLUMNS
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import NotOfForm, estimate_form
@@ -140,7 +140,7 @@ def test_the_truth_of_a_rehearsal_is_of_the_people_who_answer(tmp_path) -> None:
     assert truth.among_answered(FORM, ["pet", "vote"]).tolist() == [0, 0.5, 0.5, 0]
     assert truth.among_answered(FORM, ["pet"]).tolist() == pytest.approx([5 / 13, 8 / 13])
     file.write_text("town,vote,pet\nnorth,,no\n")
-    with pytest.raises(SheetError, match="no people who answer vote"):
+    with pytest.raises(ValueTableError, match="no people who answer vote"):
         read_truth(file, FORM).among_answered(FORM, ["vote"])
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from aggregator import simulation
 from aggregator.author.draft import DraftError, campaign_of
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from aggregator.estimate import query
 from aggregator.estimate.estimator import estimate
 from aggregator.intake.ingest import ingest
@@ -144,7 +144,7 @@ def test_each_unreadable_sample_is_refused_with_its_reason(tmp_path) -> None:
     file, domain = tmp_path / "sets.txt", Items(2, ("bread", "wine"))
     with pytest.raises(DraftError, match=r"\[domain\] sample: there is no file sets\.txt"):
         drafted('"auto"\nsample = "sets.txt"', folder=tmp_path)
-    with pytest.raises(SheetError, match=r"^cannot read "):
+    with pytest.raises(ValueTableError, match=r"^cannot read "):
         read_sets(tmp_path, domain)
     for content, message in (
         (b"\xff", r"^sets\.txt is not UTF-8 text: write one set per line$"),
@@ -152,7 +152,7 @@ def test_each_unreadable_sample_is_refused_with_its_reason(tmp_path) -> None:
         (b"wine\nsecret;wine\n", r"^sets\.txt, line 2: the line is not a set .*: expected 'bread', 'wine'$"),
     ):
         file.write_bytes(content)
-        with pytest.raises(SheetError, match=message) as refused:
+        with pytest.raises(ValueTableError, match=message) as refused:
             read_sets(file, domain)
         assert "secret" not in str(refused.value)
 
@@ -170,8 +170,8 @@ def test_an_invalid_item_number_is_refused_with_the_range(tmp_path) -> None:
             domain.members((wrong, "3"))
         assert wrong not in str(error.value).replace("30", "")
         file.write_text(f"value,count\n1;2,5\n3;{wrong};4,5\n", encoding="utf-8")
-        with pytest.raises(SheetError, match=f"line 3: '{wrong}' is not an answer .* numbers 1 to 30"):
+        with pytest.raises(ValueTableError, match=f"line 3: '{wrong}' is not an answer .* numbers 1 to 30"):
             read_truth(file, domain)
         file.write_text(f"1;2\n3;{wrong};4\n", encoding="utf-8")
-        with pytest.raises(SheetError, match=r"line 2: the line is not an answer .* numbers 1 to 30$"):
+        with pytest.raises(ValueTableError, match=r"line 2: the line is not an answer .* numbers 1 to 30$"):
             read_sets(file, domain)

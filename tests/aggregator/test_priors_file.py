@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from aggregator.families.response.recipe import randomized_response
 from aggregator.priors_file import Declarers, read_priors, truth_of
 from aggregator.simulation import histories, shuffled
@@ -80,7 +80,7 @@ def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
 )
 def test_a_file_is_read_strictly(tmp_path, text: str, message: str) -> None:
     """An invalid header, weight, count, level or value is refused; the error of a row names its line."""
-    with pytest.raises(SheetError, match=message):
+    with pytest.raises(ValueTableError, match=message):
         read_priors(file_of(tmp_path, text), CAMPAIGN, most=10)
 
 
@@ -88,7 +88,7 @@ def test_a_file_of_priors_is_refused_for_other_campaigns(tmp_path) -> None:
     """A file of priors is refused for a campaign in which devices declare none."""
     ldp = Ldp(exact.NANONATS)
     plain = replace(CAMPAIGN, notion=ldp, views=plain_views(randomized_response(3, exact.NANONATS)))
-    with pytest.raises(SheetError, match="asks for no declared priors"):
+    with pytest.raises(ValueTableError, match="asks for no declared priors"):
         read_priors(file_of(tmp_path, "wheat,hay,flax\n1,2,3\n"), plain)
 
 

@@ -252,8 +252,8 @@ def test_compact_check_ins_equal_the_originals(gowalla, tmp_path):
         early_offsets=np.append(0, np.cumsum(np.bincount(last.owner))), early_count=last.count,
     )  # fmt: skip
     cells = np.flatnonzero(grid.counts)
-    sheet = "row,col,checkins,users\n" + "".join(f"{c // 350},{c % 350},{grid.counts[c]},1\n" for c in cells)
-    (compact / SOURCES["gowalla-grid"].compact).write_bytes(gzip.compress(sheet.encode()))
+    grid_csv = "row,col,checkins,users\n" + "".join(f"{c // 350},{c % 350},{grid.counts[c]},1\n" for c in cells)
+    (compact / SOURCES["gowalla-grid"].compact).write_bytes(gzip.compress(grid_csv.encode()))
     other = DataFolder(compact).last_check_ins()
     for name in ("last", "owner", "district", "count"):
         assert (getattr(other, name) == getattr(last, name)).all()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from aggregator import simulation
-from aggregator.author.value_table import SheetError
+from aggregator.author.value_table import ValueTableError
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import randomized_response
 from aggregator.simulation import population, simulate
@@ -113,15 +113,15 @@ def test_a_wrong_truth_file_is_named(tmp_path, text, named):
     """The error for an invalid file of true counts names the line, the header or the rule."""
     path = tmp_path / "t.csv"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(SheetError, match=named):
+    with pytest.raises(ValueTableError, match=named):
         read_truth(path, COLOURS)
 
 
 def test_a_truth_file_of_arbitrary_bytes_is_refused(tmp_path):
-    """A file of arbitrary bytes is refused with a ``SheetError``."""
+    """A file of arbitrary bytes is refused with a ``ValueTableError``."""
     path = tmp_path / "t.csv"
     path.write_bytes(b"value,count\n\xff\xfe\x00,1\n")
-    with pytest.raises(SheetError):
+    with pytest.raises(ValueTableError):
         read_truth(path, COLOURS)
 
 
@@ -192,9 +192,9 @@ def test_a_truth_by_class_is_cut_to_a_class(tmp_path):
     truth = read_truth(path, COLOURS, ("town", "village", "sea"))
     assert truth.within(0).shares(COLOURS).tolist() == [0.75, 0, 0.25]
     assert truth.within(1).shares(COLOURS).tolist() == [0, 0, 1]
-    with pytest.raises(SheetError, match="no people of this class"):
+    with pytest.raises(ValueTableError, match="no people of this class"):
         truth.within(2)
-    with pytest.raises(SheetError, match="no classes"):
+    with pytest.raises(ValueTableError, match="no classes"):
         read_truth(path, COLOURS)
     path.write_text("value,count\nred,3\n", encoding="utf-8")
     assert read_truth(path, COLOURS, ("town", "village")).within(1).people == 3
