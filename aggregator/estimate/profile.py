@@ -74,17 +74,15 @@ class Profile:
         self._weights = reports.counts / self._reports
         self._effect = effect
         rows = len(self._channel)
-        # ``_masses``: the known shares of the classes, or a single 1. ``_part``: the entry of ``_masses`` for each row.
-        # ``_class``: the class of each row.
-        self._masses = np.ones(1) if reports.weights is None else reports.weights
-        self._part = np.arange(rows) * len(self._masses) // rows
-        self._class = np.arange(rows) // reports.blocks
+        self._class_shares = np.ones(1) if reports.weights is None else reports.weights
+        self._share_index = np.arange(rows) * len(self._class_shares) // rows
+        self._class_of_row = np.arange(rows) // reports.blocks
 
     @cached_property
     def share(self) -> Floats:
         """Maximum-likelihood distribution, shape (C K,); mostly zeros if there are many blocks."""
         rows = len(self._channel)
-        even = self._masses[self._part] / np.bincount(self._part)[self._part]
+        even = self._class_shares[self._share_index] / np.bincount(self._share_index)[self._share_index]
         return self._best(even, np.ones(rows, dtype=np.bool_), 1.0)
 
     @cached_property
@@ -115,8 +113,8 @@ class Profile:
             (C K,) the distribution.
         """
         start, slope = np.zeros_like(self.share), self._slope(self.share)
-        sizes = np.bincount(self._class, self.share)
-        held = np.bincount(self._class, np.where(inside, self.share, 0))
+        sizes = np.bincount(self._class_of_row, self.share)
+        held = np.bincount(self._class_of_row, np.where(inside, self.share, 0))
         here = float(held.sum())
         # The rows that lose people are scaled, so that their share is exactly 0 if t is 0 or 1.
         if t < here:
@@ -127,7 +125,7 @@ class Profile:
             within = sizes - without
         for side, masses in ((inside, within), (~inside, without)):
             for number, wanted in enumerate(masses):
-                cell = side & (self._class == number)
+                cell = side & (self._class_of_row == number)
                 found = np.where(cell, self.share, 0)
                 if found.sum() < LEAST:
                     found = np.where(np.arange(len(slope)) == np.where(cell, slope, -1).argmax(), 1.0, 0.0)
@@ -205,15 +203,15 @@ class Profile:
         """
         best = []
         for side in (inside, ~inside):
-            found = np.full(len(self._masses), -np.inf)
-            np.maximum.at(found, self._part[side], slope[side])
+            found = np.full(len(self._class_shares), -np.inf)
+            np.maximum.at(found, self._share_index[side], slope[side])
             best.append(found)
         if not np.isfinite(best[1]).all():
-            return float(self._masses @ best[0])
+            return float(self._class_shares @ best[0])
         gains, left = best[0] - best[1], t
-        highest = float(self._masses @ best[1])
+        highest = float(self._class_shares @ best[1])
         for part in np.argsort(-gains, kind="stable"):
-            mass = min(float(self._masses[part]), left)
+            mass = min(float(self._class_shares[part]), left)
             highest, left = highest + mass * float(gains[part]), left - mass
         return highest
 
@@ -221,7 +219,7 @@ class Profile:
         """Return the maximum of the quadratic model of the log-likelihood at ``p`` on the extended support, (C K,)."""
         support = p > 0
         for side, number in product([side for side, mass in sides if mass], range(self._classes)):
-            places = (side & (self._class == number)).nonzero()[0]
+            places = (side & (self._class_of_row == number)).nonzero()[0]
             held = (p[places] > 0).nonzero()[0].tolist()
             for first, stop in zip([0, *held], [*held, len(places)], strict=True):
                 if stop > first:
@@ -230,8 +228,11 @@ class Profile:
         distribution, heavy = p @ self._channel, HEAVY
         rows = (self._channel[places] * (np.sqrt(self._weights) / distribution)).T
         kept = [(side[places] * heavy, mass * heavy) for side, mass in sides]
-        if len(self._masses) > 1:
-            kept += [((self._part[places] == part) * heavy, mass * heavy) for part, mass in enumerate(self._masses)]
+        if len(self._class_shares) > 1:
+            kept += [
+                ((self._share_index[places] == part) * heavy, mass * heavy)
+                for part, mass in enumerate(self._class_shares)
+            ]
         orthogonal, triangle = np.linalg.qr(np.vstack([rows, *(row for row, _ in kept)]))
         wanted = np.concatenate([2 * np.sqrt(self._weights), [mass for _, mass in kept]])
         found, _ = nnls(triangle, orthogonal.T @ wanted, maxiter=100 * len(places))
@@ -241,12 +242,12 @@ class Profile:
 
     def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
         """Return ``target`` raked to the shares that ``p`` has inside, outside, and in each class, shape (C K,)."""
-        parts = len(self._masses)
+        parts = len(self._class_shares)
         for _ in range(MOST_RAKES if parts > 1 else 1):
             if parts > 1:
-                held = np.bincount(self._part, target, parts)
-                factors = np.divide(self._masses, held, out=np.zeros(parts), where=held > 0)
-                target = np.where((held > 0)[self._part], target * factors[self._part], p)
+                held = np.bincount(self._share_index, target, parts)
+                factors = np.divide(self._class_shares, held, out=np.zeros(parts), where=held > 0)
+                target = np.where((held > 0)[self._share_index], target * factors[self._share_index], p)
             for side, mass in sides:
                 inside = target[side].sum()
                 target[side] = target[side] * (mass / inside) if inside > 0 else p[side]

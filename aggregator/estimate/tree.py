@@ -71,25 +71,25 @@ class Tree:
         """The number of districts of each resolution."""
         return [len(each) for each in self.parents]
 
-    def sums(self, level: int, numbers: Floats) -> Floats:
+    def sums(self, resolution: int, numbers: Floats) -> Floats:
         """Return for each district of the next coarser resolution the sum of its children's numbers.
 
         Args:
-            level: the index of the children's resolution.
-            numbers: (k_level,) a number for each child.
+            resolution: the index of the children's resolution.
+            numbers: (k_j,) a number for each child.
         """
-        parents = self.sizes[level - 1] if level else 1
-        return np.bincount(self.parents[level], numbers, parents).astype(np.float64)
+        parents = self.sizes[resolution - 1] if resolution else 1
+        return np.bincount(self.parents[resolution], numbers, parents).astype(np.float64)
 
-    def even(self, level: int, above: Floats) -> Floats:
+    def even(self, resolution: int, above: Floats) -> Floats:
         """Return the shares of a resolution's districts if people are spread evenly inside each parent.
 
         Args:
-            level: the index of the resolution.
+            resolution: the index of the resolution.
             above: the shares of the parents.
         """
-        values = self.values[level].astype(np.float64)
-        even: Floats = (above / self.sums(level, values))[self.parents[level]] * values
+        values = self.values[resolution].astype(np.float64)
+        even: Floats = (above / self.sums(resolution, values))[self.parents[resolution]] * values
         return even
 
 
@@ -199,8 +199,8 @@ class Passes:
         if estimates[-1] is None:
             raise ValueError("the finest resolution of a tree must have reports, and here it has none")
         weighing, own = [estimates[-1].weighing], [np.ones_like(estimates[-1].weighing)]
-        for level in range(len(estimates) - 2, -1, -1):
-            below, own_estimate = tree.sums(level + 1, weighing[0]), estimates[level]
+        for resolution in range(len(estimates) - 2, -1, -1):
+            below, own_estimate = tree.sums(resolution + 1, weighing[0]), estimates[resolution]
             w = np.zeros_like(below)
             if own_estimate is not None:
                 both = below + own_estimate.weighing
@@ -209,9 +209,9 @@ class Passes:
             weighing.insert(0, below)
             own.insert(0, w)
         part = []
-        for level, each in enumerate(weighing):
-            parent = tree.parents[level]
-            whole, count = (tree.sums(level, numbers)[parent] for numbers in (each, np.ones_like(each)))
+        for resolution, each in enumerate(weighing):
+            parent = tree.parents[resolution]
+            whole, count = (tree.sums(resolution, numbers)[parent] for numbers in (each, np.ones_like(each)))
             part.append(np.divide(each, whole, out=1 / count, where=whole > 0))
         return cls(tree, tuple(own), tuple(part), tuple(weighing))
 
@@ -223,51 +223,51 @@ class Passes:
 
     def _up(self, numbers: Sequence[Floats | None], power: int = 1) -> list[Floats]:
         found: list[Floats] = []
-        for level in range(len(numbers) - 1, -1, -1):
-            number, w = numbers[level], self.own[level]
-            z = (1 - w) ** power * self.tree.sums(level + 1, found[0]) if found else np.zeros_like(w)
+        for resolution in range(len(numbers) - 1, -1, -1):
+            number, w = numbers[resolution], self.own[resolution]
+            z = (1 - w) ** power * self.tree.sums(resolution + 1, found[0]) if found else np.zeros_like(w)
             found.insert(0, z if number is None else z + w**power * number)
         return found
 
-    def estimate(self, level: int, numbers: Sequence[Floats | None], whole: float) -> Floats:
+    def estimate(self, resolution: int, numbers: Sequence[Floats | None], whole: float) -> Floats:
         """Return the estimate of a resolution, which is linear in the estimates of the surveys.
 
         Args:
-            level: the index of the resolution.
+            resolution: the index of the resolution.
             numbers: for each resolution, (k_j,), its survey's estimate or an addend of that estimate; None without
                 reports.
             whole: the sum of all shares, or the addend's part of that sum.
         """
         above = np.array([whole])
-        for at, z in enumerate(self._up(numbers)[: level + 1]):
+        for at, z in enumerate(self._up(numbers)[: resolution + 1]):
             above = z + self.part[at] * (above - self.tree.sums(at, z))[self.tree.parents[at]]
         return above
 
-    def furthest(self, level: int, numbers: Sequence[Floats | None]) -> Floats:
-        """Return a bound on the absolute value of ``estimate`` with a sum of 0, shape (k_level,).
+    def furthest(self, resolution: int, numbers: Sequence[Floats | None]) -> Floats:
+        """Return a bound on the absolute value of ``estimate`` with a sum of 0, shape (k_j,).
 
         Args:
-            level: the index of the resolution.
+            resolution: the index of the resolution.
             numbers: for each resolution, (k_j,), bounds on the absolute values of the survey's estimates.
         """
         above = np.zeros(1)
-        for at, z in enumerate(self._up(numbers)[: level + 1]):
+        for at, z in enumerate(self._up(numbers)[: resolution + 1]):
             parent = self.tree.parents[at]
             above = z + self.part[at] * ((above + self.tree.sums(at, z))[parent] - 2 * z)
         return above
 
-    def adjoint(self, level: int, v: Floats) -> tuple[float, list[Floats]]:
+    def adjoint(self, resolution: int, v: Floats) -> tuple[float, list[Floats]]:
         """Return the coefficients of the surveys in the estimate of v . p.
 
         Args:
-            level: the index of the resolution of ``v``.
-            v: (k_level,) the weight of each district.
+            resolution: the index of the resolution of ``v``.
+            v: (k_j,) the weight of each district.
         Returns:
             a constant, and for each survey the coefficients of its estimates, (k_j,), zero without reports; v . est is
             the constant plus the scalar products of coefficients and estimates.
         """
         est, of_z = v, [np.zeros_like(w) for w in self.own]
-        for at in range(level, -1, -1):
+        for at in range(resolution, -1, -1):
             above = self.tree.sums(at, self.part[at] * est)
             of_z[at] = est - above[self.tree.parents[at]]
             est = above
@@ -295,18 +295,18 @@ def combine(tree: Tree, estimates: Sequence[ViewEstimate | None]) -> list[Combin
     passes = Passes.of(tree, estimates)
     found: list[Combined] = []
     above, outside, b, w, own_error = np.ones(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)
-    for level, (z, variances) in enumerate(passes.up(estimates)):
-        parent, g = tree.parents[level], passes.part[level]
+    for resolution, (z, variances) in enumerate(passes.up(estimates)):
+        parent, g = tree.parents[resolution], passes.part[resolution]
         u = b * (1 - w) - 1
         a = outside + (b * w) ** 2 * own_error
-        siblings = np.maximum(tree.sums(level, variances)[parent] - variances, 0)
-        above = z + g * (above - tree.sums(level, z))[parent]
+        siblings = np.maximum(tree.sums(resolution, variances)[parent] - variances, 0)
+        above = z + g * (above - tree.sums(resolution, z))[parent]
         outside = g**2 * (a[parent] + u[parent] ** 2 * siblings)
         b = 1 + g * u[parent]
-        weighing = passes.weighing[level]
+        weighing = passes.weighing[resolution]
         excess = float(variances.sum() / weighing.sum()) if weighing.any() else 1.0
         found.append(Combined(above, outside + b**2 * variances, weighing, excess))
-        own_estimate, w = estimates[level], passes.own[level]
+        own_estimate, w = estimates[resolution], passes.own[resolution]
         own_error = np.zeros_like(z) if own_estimate is None else own_estimate.variances
     return found
 
@@ -324,12 +324,12 @@ def consistent(tree: Tree, combined: Sequence[Combined]) -> list[Floats]:
     """
     shares: list[Floats] = []
     above, part = np.ones(1), 1.0
-    for level, each in enumerate(combined):
-        parent = tree.parents[level]
+    for resolution, each in enumerate(combined):
+        parent = tree.parents[resolution]
         found = project_inside(each.raw, each.weighing, parent, above)
-        if level:
+        if resolution:
             variances = each.weighing * each.excess
-            children = Children(each.raw, variances, parent, above, found, tree.even(level, above))
+            children = Children(each.raw, variances, parent, above, found, tree.even(resolution, above))
             found, part = children.mixed(part)
         shares.append(found)
         above = found

@@ -57,7 +57,10 @@ def decoder_of(channel: Channel, reference: Reference = None) -> Decoder:
     """
     make = DECODERS.get(channel.family)
     if make is None:
-        raise ValueError(f"there is no decoder for {channel.family} channels")
+        raise ValueError(
+            f"a channel of family {channel.family} has no decoder: decode the channel of blocks that contains it, or "
+            "add the family's decoder to DECODERS"
+        )
     return make(channel, reference)
 
 

@@ -42,7 +42,7 @@ class BalancedDecoder(BitsDecoder):
         super().__init__(channel)
         self._plain = BitsDecoder(channel)
         self._distribution: Floats = (
-            self._other + self._gap * reference
+            self._b + self._a_minus_b * reference
         )  # (k,) the expected share of reports with each bit set
         variances = self._plain.variances(self._distribution)
         with_sum = variances - reference * (1 - reference)  # C1 of the formula above
@@ -87,7 +87,7 @@ class BalancedDecoder(BitsDecoder):
     @cached_property
     def word_increments(self) -> WordIncrements:
         # A report adds most to raw'[x] if only bit x is set, and least if all other bits are set.
-        unset, set_ = self._other / self._gap, (1 - self._other) / self._gap
+        unset, set_ = self._b / self._a_minus_b, (1 - self._b) / self._a_minus_b
         most = (1 - self._part) * set_ + self._part * (unset.sum() - unset + 1)
         least = -(1 - self._part) * unset - self._part * (set_.sum() - set_ - 1)
         return WordIncrements(self._bearing(), least, most)
@@ -97,7 +97,7 @@ class BalancedDecoder(BitsDecoder):
         (k,). The other bits are assumed to be independent, with the probabilities of the reference."""
         others = self._moments(self._distribution)
         least = np.full(self.inputs, np.inf)
-        for second, third in (self._moments(self._other), self._moments(self._own)):
+        for second, third in (self._moments(self._b), self._moments(self._a)):
             spread = self._part**2 * (others[0].sum() - others[0]) + (1 - self._part) ** 2 * second
             skew = -(self._part**3) * (others[1].sum() - others[1]) + (1 - self._part) ** 3 * third
             ratio = np.divide(spread**3, skew**2, out=np.full(self.inputs, np.inf), where=skew != 0)
@@ -107,7 +107,7 @@ class BalancedDecoder(BitsDecoder):
     def _moments(self, distribution: Floats) -> tuple[Floats, Floats]:
         """Return the second and third central moments of each bit's contribution to its raw share, both (k,)."""
         of_bit = distribution * (1 - distribution)
-        return of_bit / self._gap**2, of_bit * (1 - 2 * distribution) / self._gap**3
+        return of_bit / self._a_minus_b**2, of_bit * (1 - 2 * distribution) / self._a_minus_b**3
 
     @property
     def people_per_report(self) -> float:

@@ -30,37 +30,36 @@ class BitsDecoder(Decoder):
     def __init__(self, channel: Bits) -> None:
         self.inputs = self.features = channel.inputs
         class_of = np.asarray(channel.class_of, dtype=np.int64)
-        # ``_own``, ``_other`` and ``_gap`` are a, b and a - b of the formulas above, for each input.
-        self._own: Floats = np.array([weight / S for weight in channel.own])[class_of]
-        self._other: Floats = np.array([weight / S for weight in channel.other])[class_of]
+        self._a: Floats = np.array([weight / S for weight in channel.own])[class_of]
+        self._b: Floats = np.array([weight / S for weight in channel.other])[class_of]
         # The weights are subtracted as integers, because the difference of two close floats loses digits.
         gaps = [(a - b) / S for a, b in zip(channel.own, channel.other, strict=True)]
-        self._gap: Floats = np.array(gaps)[class_of]
+        self._a_minus_b: Floats = np.array(gaps)[class_of]
 
     def forward(self, p: Floats) -> Floats:
-        features: Floats = self._other * p.sum() + self._gap * p
+        features: Floats = self._b * p.sum() + self._a_minus_b * p
         return features
 
     def forward_squares(self, p: Floats) -> Floats:
         raise ValueError("a report has several bits, so the mean of squared output probabilities is not defined")
 
     def backward(self, w: Floats) -> Floats:
-        mean: Floats = self._other @ w + self._gap * w
+        mean: Floats = self._b @ w + self._a_minus_b * w
         return mean
 
     def intercept(self, v: Floats) -> float:
-        return -float(v @ (self._other / self._gap))
+        return -float(v @ (self._b / self._a_minus_b))
 
     def invert(self, share: Floats) -> Floats:
-        raw: Floats = (share - self._other) / self._gap
+        raw: Floats = (share - self._b) / self._a_minus_b
         return raw
 
     def adjoint(self, v: Floats) -> Floats:
-        adds: Floats = v / self._gap
+        adds: Floats = v / self._a_minus_b
         return adds
 
     def variances(self, share: Floats) -> Floats:
-        of_bits: Floats = share * (1 - share) / self._gap**2
+        of_bits: Floats = share * (1 - share) / self._a_minus_b**2
         return of_bits
 
     def variance(self, v: Floats, share: Floats) -> float:
@@ -72,12 +71,12 @@ class BitsDecoder(Decoder):
 
     def binomial_steps(self, counts: Integers, reports: int) -> BinomialSteps:
         # The outputs S_x of the step are the words in which the bit of x is set, with p* = a and q* = b.
-        return BinomialSteps(-self._other / self._gap, 1 / self._gap[np.newaxis], counts[np.newaxis], reports)
+        return BinomialSteps(-self._b / self._a_minus_b, 1 / self._a_minus_b[np.newaxis], counts[np.newaxis], reports)
 
     @property
     def ceiling(self) -> Floats:
-        return self._own.copy()
+        return self._a.copy()
 
     @property
     def people_per_report(self) -> float:
-        return float((np.maximum(1 - self._other, self._other) / self._gap).max())
+        return float((np.maximum(1 - self._b, self._b) / self._a_minus_b).max())

@@ -89,7 +89,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "triples",
-        "three values, more often with the true value than with another",
+        "a triple of values from a public list; triples with the true value are more likely than the others",
         "Ye, Barg 2018, d = 3, on a Steiner triple system (Bose 1939)",
         TRIPLES,
         plain(triples, MAX_INPUTS, 4),

@@ -47,13 +47,13 @@ _LEAST_WEIGHT = 1e-12
 class Coordinates:
     """Variables of the linear program: n classes of inputs, and the range of their lifts.
 
-    A class of many small inputs is a *fluid*: each of its inputs has the lift a or b, and the mean of these lifts is
-    the variable l. Such a class adds (a + b) l - a b times the sum of squared probabilities.
+    In a class of many small inputs each input has the lift a or b, and the mean of these lifts is the variable l. Such
+    a class adds (a + b) l - a b, which is linear in l, times the sum of squared probabilities.
 
     Attributes:
         mass: (n,) the prior mass of each class.
         square: (n,) the part of the sum of P[x]^2 that is multiplied by the square of the class's mean lift.
-        fluid: (n,) the part of the sum of P[x]^2 that is multiplied by (a + b) l - a b.
+        linear: (n,) the part of the sum of P[x]^2 that is multiplied by (a + b) l - a b.
         low, high: a and b, the least and the largest lift.
         mean: the mean lift of every class over all outputs of the mixture.
         budget: the sum of mass times lift in every output.
@@ -61,7 +61,7 @@ class Coordinates:
 
     mass: Floats
     square: Floats
-    fluid: Floats
+    linear: Floats
     low: float
     high: float
     mean: float
@@ -70,7 +70,7 @@ class Coordinates:
     def squared_posterior(self, lifts: Floats) -> Floats:
         """Return the sum of squares of the posterior for each row of lifts: from (c, n) to (c,)."""
         a, b = self.low, self.high
-        total: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.fluid
+        total: Floats = lifts**2 @ self.square + ((a + b) * lifts - a * b) @ self.linear
         return total
 
     def listed(self) -> Floats | None:
@@ -128,7 +128,7 @@ def best_mixture(given: Coordinates) -> Mixture:
     draw = np.random.default_rng(n)
     # The floor is the objective of a channel that reveals nothing.
     floor = float(given.squared_posterior(start[:1])[0]) * given.mean * given.mass.sum() / given.budget
-    slope = (given.low + given.high) * (given.square + given.fluid)
+    slope = (given.low + given.high) * (given.square + given.linear)
     first = slope * (draw.random((8 * n, n)) < 0.5) + 1e-9 * given.mass
     pool = np.concatenate([start, given.along(first, 0 * given.mass)])
     history: list[float] = []

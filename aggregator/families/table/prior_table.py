@@ -46,7 +46,8 @@ LEAST_PART = 1e-4
 
 
 def optimal_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
-    """Return the LIP channel with the least expected squared error under ``prior``, a table with at most k outputs.
+    """Return a table with at most k outputs: the LIP channel with the least expected squared error under ``prior``
+    that column generation finds.
 
     For up to 14 inputs (10 with a radius) the table is the optimum of the linear program over all corners. For more
     inputs, where a channel attains the bound of MATH 2.2, the table has about 0.9999 of the gain over the prior that
@@ -99,14 +100,14 @@ def _mixture(mass: Floats, level: float, radius: float) -> Mixture:
 
 
 def estimable_table(prior: Sequence[int], level: int, radius: int = 0) -> Table:
-    """Return the best table for a prior, mixed with a small part of ``lip_response``, so that an unbiased estimate
-    exists.
+    """Return the ``optimal_table`` of a prior, mixed with a small part of ``lip_response``, so that an unbiased
+    estimate exists.
 
-    The best table often has fewer different outputs than inputs, or linearly dependent rows; then no unbiased estimate
-    and no interval exist. Each output of the mixture belongs to one of the two channels, so the level holds, and the
-    error is the weighted mean of both errors. The response is used with the smaller of two probabilities: the
-    probability at which the error is ``MOST_ERROR`` times the minimum, and the probability at which a part
-    ``MOST_LOST`` of the best table's gain is lost.
+    The optimal table often has fewer different outputs than inputs, or linearly dependent rows; then no unbiased
+    estimate and no interval exist. Each output of the mixture belongs to one of the two channels, so the level holds,
+    and the error is the weighted mean of both errors. The response is used with the smaller of two probabilities: the
+    probability at which the error is ``MOST_ERROR`` times that of the optimal table, and the probability at which a
+    part ``MOST_LOST`` of that table's gain is lost.
 
     Args, Raises: see ``optimal_table``.
     """

@@ -1,1 +1,1 @@
-"""The square wave: its recipe and its decoder."""
+"""The wave channel: its recipe and its decoder."""

@@ -14,7 +14,7 @@ from protocol.notions import Information
 
 
 def wave(size: int, level: int) -> Wave:
-    """Return the square wave on integers.
+    """Return the wave channel: the square wave of Li et al. 2020, on integers.
 
         Q(y|x) = e^eps / ((2 b + 1) e^eps + k - 1) for x <= y <= x + 2 b, 1 / ((2 b + 1) e^eps + k - 1) otherwise
 
@@ -70,7 +70,7 @@ def _on_numbers(question: Question) -> Recipe | str:
 MECHANISMS = (
     Mechanism(
         "wave",
-        "a number near the true one, for distribution and mean",
+        "a number that is more likely near the true one than far from it, for distribution and mean",
         "Li et al. 2020",
         "n + k per step",
         _on_numbers,

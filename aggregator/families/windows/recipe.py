@@ -2,9 +2,9 @@
 
 The recipe solves the linear program of ``table.column_generation`` with three kinds of inputs. An input whose prior
 mass is at least r = 1 / (e^eps + 1) has a separate output, by the published rule, which satisfies the level for such
-inputs. Each of the next few heaviest inputs is a class of the program. All other inputs together are one class, a
-fluid, whose lifts are a or b. Windows over a circle give these lifts, except for the arcs at the ends of a window (MATH
-2.5, 2.6). The design uses floats, at a slightly lower level; it is then rounded to integers and certified.
+inputs. Each of the next few heaviest inputs is a class of the program. All other inputs together are one class, and the
+lift of each of them is a or b. Windows over a circle give these lifts, except for the arcs at the ends of a window
+(MATH 2.5, 2.6). The design uses floats, at a slightly lower level; it is then rounded to integers and certified.
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class _Split:
         # Let an arc be the part p of the circle. At the ends of windows that cover phi, the arc's lift loses the part p
         # / (3 phi (1 - phi)) of its variance.
         ends = np.clip(1 - tail / tail.sum() / (3 * self.edge * (1 - self.edge)), 0, 1) if len(tail) > 1 else 0 * tail
-        fluid = float((tail**2 * ends).sum())
-        square = np.append(heavy**2, float((tail**2).sum()) - fluid)
-        return Coordinates(mass, square, np.append(0 * heavy, fluid), self.low, self.high, self.budget, self.budget)
+        linear = float((tail**2 * ends).sum())
+        square = np.append(heavy**2, float((tail**2).sum()) - linear)
+        return Coordinates(mass, square, np.append(0 * heavy, linear), self.low, self.high, self.budget, self.budget)
 
     @cached_property
     def mixture(self) -> Mixture:
