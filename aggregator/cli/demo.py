@@ -190,7 +190,10 @@ def _ask_a_number() -> None:
     asked = _run("--study", "lib", "estimate", "age", "--quantiles", ".1,.5,.9", "--mean", "--bins", "25,35,45,55,65")
     domain = found.campaign.domain
     if not isinstance(domain, Line):
-        raise TypeError("the campaign that asks for ages does not ask for numbers")
+        raise TypeError(
+            f"the demonstration's campaign of ages must have a domain of kind number, not {domain.kind}: "
+            "correct age_draft"
+        )
     truth = read_truth(Path("ages.csv"), domain).shares(domain)
     ages = [float(point) for point in domain.points]
     below = truth.cumsum()

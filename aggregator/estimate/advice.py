@@ -92,12 +92,12 @@ def _compared(domain: Domain, reported: Reported, whole: Floats, less: Floats) -
     moved = [f"{domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED]
     if not moved:
         return (
-            "a robust estimate (projected) is nearly the same: no output is much more frequent than the other outputs "
-            "explain"
+            "a robust estimate, in which no output counts for more than the other outputs explain, gives nearly the "
+            "same shares"
         )
     return (
-        "a robust estimate (projected), with each count limited to what the other outputs explain, gives "
-        f"{'; '.join(moved)}. The estimate above counts every report"
+        "a robust estimate, in which no output counts for more than the other outputs explain, gives "
+        f"{'; '.join(moved)} (both by projection, see docs/GLOSSARY.md). The estimate above counts every report"
     )
 
 

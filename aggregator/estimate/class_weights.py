@@ -2,8 +2,8 @@
 
 The class of a report travels in clear. So the share of each class among the reports is known, and the weights that
 reproduce the margins have no noise. If one margin has a group for each class, its shares are the weights of the
-classes. Otherwise iterative proportional fitting (raking) starts from the shares among the reports, and does not change
-what the margins do not determine.
+classes. Otherwise iterative proportional fitting (raking) starts from the shares among the reports. If two classes are
+in the same group of each margin, the ratio of their shares stays the same.
 
 ``reweighed`` contains the weighted decoder.
 """

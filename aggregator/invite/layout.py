@@ -253,8 +253,8 @@ def _wrapped(text: str, style: LetterStyle, wide: float) -> Iterator[str]:
 
 
 def _fitting(word: str, style: LetterStyle, wide: float) -> int:
-    """Return the number of characters of a word that fit on a line. If their second half has a / or #, return the
-    number up to the last such sign."""
+    """Return the number of characters of a word that fit on a line, at least 1. If the second half of these characters
+    contains a / or #, return the number of characters up to the last such sign."""
     fits = next(length for length in range(len(word), 0, -1) if length == 1 or style.width(word[:length]) <= wide)
     sign = max(word.rfind(sign, 0, fits) for sign in "/#") + 1
     return sign if 2 * sign >= fits else fits

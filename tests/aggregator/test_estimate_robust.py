@@ -134,4 +134,4 @@ def test_an_alarm_warns_if_the_robust_estimate_is_nearly_the_same():
     )  # fmt: skip
     found = estimate(campaign, Tally(np.array([9_000, 300, 400, 300]), 10_000, {}, 1))
     assert any("look forged" in warning for warning in found.warnings)
-    assert any(warning.startswith("a robust estimate (projected) is nearly the same") for warning in found.warnings)
+    assert any("a robust estimate" in warning and "nearly the same" in warning for warning in found.warnings)

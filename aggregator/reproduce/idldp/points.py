@@ -25,15 +25,16 @@ GRADED = "graded"
 
 LABEL = "graded, in few bits"
 
-DEALINGS = 40
+ASSIGNMENTS = 40
 """The number of random assignments of the budgets to items; the relative error depends on the budgets of frequent
 items."""
 
 
 @dataclass(frozen=True)
 class OfPoints(Exact):
-    """Expected errors of graded projective response. In ``deviation`` and ``parts``, ``DEALINGS`` random assignments of
-    the budgets, with equal weights, take the place of the classes of budgets.
+    """Expected errors of graded projective response. ``deviation`` has a row, and ``parts`` an entry, for each of
+    ``ASSIGNMENTS`` random assignments of the budgets to items, and not for each class of budgets. All entries of
+    ``parts`` are equal.
 
     Attributes:
         bits: the number of bits of a report.
@@ -50,13 +51,13 @@ def of_points(people: ItemHolders, eps: float, generator: np.random.Generator, p
     """
     channel = campaign(people.size, 0, eps, GRADED, parts).channel
     decoder = decoder_of(channel).plain
-    found = np.empty((DEALINGS, people.size))
+    found = np.empty((ASSIGNMENTS, people.size))
     for deviation in found:
         order = generator.permutation(people.size)
         p = people.counts[order] / len(people)
         variances = decoder.variances(decoder.forward(p)) + p**2 - p
         deviation[order] = np.sqrt(len(people) * np.maximum(variances, 0))
-    even = np.full(DEALINGS, 1 / DEALINGS)
+    even = np.full(ASSIGNMENTS, 1 / ASSIGNMENTS)
     return OfPoints(people.counts, np.zeros(people.size), found, even, len(people), channel.output_bits)
 
 

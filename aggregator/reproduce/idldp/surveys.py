@@ -177,7 +177,7 @@ class Exact:
         return float(np.sqrt(2 * (self.parts @ self.deviation**4).sum()) / self.people)
 
     def lost(self, most: int) -> float:
-        """Return the part of RE(k) that is due to bias, which is RE(k) without noise."""
+        """Return RE(k) of the expected estimates, which is the relative error from bias alone."""
         top = frequent(self.counts, most)
         return float((np.abs(self.bias[top]) / self.counts[top]).mean())
 

@@ -73,7 +73,7 @@ def best_for_sum(prior: Sequence[int], values: Sequence[float], level: int) -> T
         except Uncertified:
             continue
         return table
-    raise Uncertified(f"no rounding of the best table for a sum keeps {exact.nats(level):g} nats")
+    raise Uncertified(f"no rounding of the best table for a sum satisfies {exact.in_nats(level)}: use another level")
 
 
 def _mixture(distribution: Floats, f: Floats, level: float) -> tuple[Floats, Floats]:
