@@ -201,14 +201,14 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
         type=nats,
         metavar="NATS",
         help="let the device choose your class at random; the class nearest to your earlier answers is the most "
-        "likely; the choice costs NATS",
+        "likely; the choice costs NATS (units of the privacy level; see docs/GLOSSARY.md)",
     )
     named.add_argument(
         "--choose-prior",
         type=nats,
         metavar="NATS",
-        help="declare a prior (see docs/GLOSSARY.md) that the device chooses at random from a public list; the prior "
-        "nearest to your earlier answers is the most likely; the choice costs NATS",
+        help="declare a prior that the device chooses at random from a public list; the prior nearest to your earlier "
+        "answers is the most likely; the choice costs NATS (for prior and nats see docs/GLOSSARY.md)",
     )
     consent.add_argument(
         "--prior",

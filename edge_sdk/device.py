@@ -135,8 +135,8 @@ class Device(Membership, Disclosures):
         """Lower the owner's caps. Of two caps of the same kind, the lower one applies.
 
         The first lifetime cap replaces the default of 8 nats, even if it is higher. A cap below the amount already
-        spent or reserved takes effect at once: answers are refused until forgetting has released enough reserve. What
-        is spent is never released.
+        spent or reserved takes effect at once: answers are refused until forgetting has released enough reserve. The
+        amount spent is never released.
 
         Args:
             policy: the new caps, in nats; rounded down to nanonats.

@@ -103,7 +103,7 @@ class GivenAnswer:
 
     Attributes:
         label: the value, coarsened by this device's view; empty for an answer without an item.
-        times: number of reports of this value.
+        times: number of answers with this value.
         period, slot: the period and the slot of the latest report.
         report: the latest report, sealed in an envelope of its own.
         waits: whether this report is still in the outbox.
@@ -217,8 +217,8 @@ def can_choose_class(device: Device, campaign_id: bytes) -> bool:
 
 
 def answers_for_choice(device: Device, campaign_id: bytes) -> int:
-    """Return the number of earlier reports that ``Device.choose_class`` and ``Device.choose_prior`` use in a joined
-    campaign if they get no history."""
+    """Return the number of earlier answers, repetitions included, by which ``Device.choose_class`` and
+    ``Device.choose_prior`` choose in a joined campaign if no history is passed."""
     return sum(earlier_answers(device.records, device.records.campaigns.find(campaign_id)))
 
 

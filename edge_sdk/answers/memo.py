@@ -35,7 +35,7 @@ class Memo:
         return None if row is None else MemoRow(*row)
 
     def keep(self, number: int, x: int, kept: MemoRow) -> None:
-        """Store the output of ``x`` and the slot of its report, and add one to the number of reports of ``x``."""
+        """Store the output of ``x`` and the slot of its report, and add one to the number of answers with ``x``."""
         self.store.execute(
             "INSERT INTO memo VALUES (?, ?, ?, ?, ?, 1) ON CONFLICT DO UPDATE "
             "SET y = excluded.y, period = excluded.period, slot = excluded.slot, times = times + 1",
@@ -47,12 +47,12 @@ class Memo:
         )
 
     def entries(self, number: int) -> list[tuple[int, MemoRow, int]]:
-        """Return (input, row, number of reports) for each input that was given."""
+        """Return (input, row, number of answers) for each input that was given."""
         rows = self.store.rows("SELECT x, y, period, slot, times FROM memo WHERE campaign = ?", number)
         return [(int(x), MemoRow(bytes(packed), period, slot), int(times)) for x, packed, period, slot, times in rows]
 
     def counts(self, number: int) -> dict[int, int]:
-        """Return the number of reports of each input that was given."""
+        """Return the number of answers with each input that was given."""
         return dict(self.store.rows("SELECT x, times FROM memo WHERE campaign = ?", number))
 
     def forget(self, number: int) -> None:

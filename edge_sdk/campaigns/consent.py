@@ -191,7 +191,7 @@ def _require_enrolment_room(records: Records, joined: Joined, number: int) -> No
 
 
 def earlier_answers(records: Records, joined: Joined) -> list[int]:
-    """Return the number of reports of each value, over all campaigns of the device with the same domain and no
+    """Return the number of answers with each value, over all campaigns of the device with the same domain and no
     coarsening.
     """
     from protocol.views import Identity

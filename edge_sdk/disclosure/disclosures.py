@@ -68,7 +68,7 @@ class Disclosures(Session):
         return transcript(self.records, campaign_id)
 
     def history(self, campaign_id: bytes) -> dict[str, int]:
-        """Return the number of reports of each value: the person's history, which never leaves the device.
+        """Return the number of answers with each value: the person's history, which never leaves the device.
 
         If this device's view coarsens the answer, the history counts its groups or districts; finer values were never
         stored.
@@ -76,7 +76,7 @@ class Disclosures(Session):
         Args:
             campaign_id: id of a joined campaign, 16 bytes.
         Returns:
-            The number of reports by label; labels without a report are left out.
+            The number of answers by label; labels without an answer are left out.
         Raises:
             UnknownCampaign: this device has not joined it.
         """

@@ -45,7 +45,7 @@ def posterior_of(channel: Channel, level: int | None, counts: Mapping[int, int],
 
     Args:
         level: the channel's LDP level in nanonats; None if it is infinite.
-        counts: number of reports of each value so far.
+        counts: number of answers with each value so far.
         x: an input; None for all inputs. The highest prior and the highest posterior may be of different inputs.
     """
     weights = prior_of_counts(channel.inputs, counts)

@@ -78,7 +78,8 @@ class HostIdentity:
     def moved_to(self, now: HostIdentity) -> bool:
         """Return whether a store was moved or copied, if this is its recorded identity and ``now`` its current one.
 
-        A part that was unknown when it was recorded is not compared. A recorded part that is unknown now differs.
+        A part that was unknown when it was recorded is not compared. A recorded part whose
+        current value is unknown counts as different.
         """
         other_machine = self.identifies_machine and self.machine != now.machine
         return other_machine or (self.detects_copies and self.copy != now.copy)

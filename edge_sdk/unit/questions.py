@@ -119,10 +119,10 @@ def fit(configuration: Configuration, campaign: Campaign) -> UnitSchedule:
     timeout = sum(seconds[name] for name in longest)
     if timeout + SETTLE_SECONDS >= every:
         keys = " and ".join(f"{_table(name)} timeout" for name in longest)
-        must = "must be" if len(longest) == 1 else "must together be"
+        total = keys if len(longest) == 1 else f"the sum of {keys}"
         raise ConfigurationRefused(
-            f"{keys} {must} more than {in_seconds(SETTLE_SECONDS)} below the {in_seconds(every)} between two readings, "
-            f"so that there is time to store the reading; {timeout:g} is too long"
+            f"{total} must be below {in_seconds(every - SETTLE_SECONDS)}, not {timeout:g}: a reading begins every "
+            f"{in_seconds(every)}, and {in_seconds(SETTLE_SECONDS)} are reserved to store it"
         )
     return UnitSchedule(every, timeout, questions)
 

@@ -1,9 +1,10 @@
 """Read a source: the output of a program, the last line of a file, or the next line of standard input.
 
-Whether a unit reports must not depend on the reading. So reading a source raises no error that could reveal a reading:
-it returns a text or the reason of a failure. If the source is configured to clamp, ``answer_of`` moves a number, day or
-position outside the question's range to the nearest one inside. The standard error of a program is dropped, because it
-may repeat a reading.
+Neither an error nor the log may reveal a reading. So a failed source raises no error: ``Reader.read`` returns a text or
+the reason of the failure. The standard error of a program is dropped, because it may repeat a reading.
+
+If the source is configured to clamp, ``answer_of`` moves a number, day or position outside the question's range to the
+nearest one inside.
 
 The module agent schedules and uses readings, and config defines the keys of a source.
 """
@@ -118,8 +119,7 @@ class Reader:
         self._source = source
         self._stop = stop
         self._held = b""
-        # Whether the rest of a line that was too long is still to come.
-        self._drops = False
+        self._inside_long_line = False
         self.ended = False
         """True once standard input has ended."""
 
@@ -180,11 +180,11 @@ class Reader:
             chunk = os.read(STDIN, MOST_BYTES)
             self.ended = not chunk
             self._held += chunk
-            if self._drops:
+            if self._inside_long_line:
                 _, end, self._held = self._held.partition(b"\n")
-                self._drops = not end
+                self._inside_long_line = not end
             if len(self._held) > MOST_BYTES and b"\n" not in self._held:
-                self._held, self._drops = b"", True
+                self._held, self._inside_long_line = b"", True
                 return "", NOTHING
         line, _, self._held = self._held.partition(b"\n")
         return line.decode(errors="replace"), ""

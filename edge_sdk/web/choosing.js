@@ -85,8 +85,8 @@ export function choosePrior(device, id, level, history) {
 }
 
 /**
- * The person's history by input: as given, or the number of reports of each value over all campaigns of the device with
- * the same domain and no coarsening.
+ * The person's history by input: as given, or the number of answers with each value over all campaigns of the device
+ * with the same domain and no coarsening.
  * @param {Device} device @param {Decision} decision @param {Counts} [history] @returns {Promise<bigint[]>}
  */
 async function countsFor(device, { joined: { campaign }, state }, history) {

@@ -298,7 +298,8 @@ export class Device {
   /**
    * The possible disclosure of an answer by one report; nothing is drawn, charged or stored.
    * @param {Uint8Array} id
-   * @param {Answer} [value] the answer that the person considers; by default the one that a report reveals most
+   * @param {Answer} [value] the answer that the person considers; by default the answer about which a report
+   * reveals most
    */
   async reveals(id, value) {
     return revealsOf(...(await this.found(id)), this.now, value);
@@ -311,7 +312,7 @@ export class Device {
   }
 
   /**
-   * The number of reports of each value, by label: the person's history, which never leaves the device.
+   * The number of answers with each value, by label: the person's history, which never leaves the device.
    * @param {Uint8Array} id
    */
   async history(id) {

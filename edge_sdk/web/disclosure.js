@@ -40,8 +40,8 @@ function bounded({ n, d }, level) {
 /**
  * The possible disclosure by one report of a channel.
  * @param {Channel} channel @param {bigint | null} level its LDP level
- * @param {Map<number, number>} counts number of earlier reports of each input
- * @param {number | null} x the input of the answer; null for the answer that a report reveals most
+ * @param {Map<number, number>} counts number of earlier answers with each input
+ * @param {number | null} x the input of the answer; null for the answer about which a report reveals most
  * @returns {Revealed}
  */
 export function revealed(channel, level, counts, x) {

@@ -12,7 +12,10 @@
 /** The next free slot of a period; all lower slots are used. @param {Kept} kept @param {number} period */
 export const nextSlot = (kept, period) => kept.used.get(period) ?? 0;
 
-/** The number of used slots in the periods after one; by default in all. @param {Kept} kept @param {number} [after] */
+/**
+ * The number of used slots in the periods after period `after`; by default in all periods.
+ * @param {Kept} kept @param {number} [after]
+ */
 export const usedSlots = (kept, after = -1) =>
   [...kept.used].reduce((sum, [period, slots]) => (period > after ? sum + slots : sum), 0);
 
@@ -33,7 +36,7 @@ export function fill(kept, period, slot, x) {
 }
 
 /**
- * Store the output of an input and the slot of its report; add one to the number of reports of the input.
+ * Store the output of an input and the slot of its report; add one to the number of answers with the input.
  * @param {Kept} kept @param {number} x @param {number | bigint} output @param {number} period @param {number} slot
  */
 export function remember(kept, x, output, period, slot) {

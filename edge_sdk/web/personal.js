@@ -25,7 +25,8 @@ export const candidatePriors = (size) =>
 
 /**
  * The index of the prior nearest to the counts in total variation; the first one of several.
- * @param {bigint[]} counts all zero are equally near to every prior @param {number[][]} priors
+ * @param {bigint[]} counts numbers of answers by input; if all are zero, every prior is equally near
+ * @param {number[][]} priors
  * @returns {number}
  */
 export function nearestPrior(counts, priors) {

@@ -271,7 +271,7 @@ def test_a_check_shows_the_terms_and_does_not_join(tmp_path, capsys):
             'file = "reading"',
             f"stdin = true\ntimeout = {EVERY}",
             2,
-            f"0.25 seconds below the {EVERY} seconds",
+            f"must be below {EVERY - 0.25} seconds, not {EVERY}",
         ),
         ('campaign = "c.campaign"', 'campaign = "author.pub"', 65, "author.pub: this is not a campaign file"),
         ('campaign = "c.campaign"', 'campaign = "nowhere"', 1, "nowhere: No such file"),

@@ -144,7 +144,8 @@ def test_a_question_may_be_named_as_a_key_of_a_source(tmp_path):
         (
             tables(**FILES | dict.fromkeys(("vote", "age"), f'command = ["a"]\ntimeout = {EVERY // 2}')),
             form(),
-            f"[source.vote] timeout and [source.age] timeout must together be more than 0.25 seconds below the {EVERY}",
+            "the sum of [source.vote] timeout and [source.age] timeout must be below "
+            f"{EVERY - 0.25} seconds, not {EVERY}: a reading begins every {EVERY} seconds",
         ),
     ],
 )

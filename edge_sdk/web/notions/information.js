@@ -333,5 +333,5 @@ export class MutualInformation extends Notion {
   }
 }
 
-/** An upper bound of ln(n / d), nanonats, at most three too high. @param {bigint} n @param {bigint} d */
+/** An upper bound of ln(n / d) in nanonats, at most two too high. @param {bigint} n @param {bigint} d */
 const logAbove = (n, d) => (n >= d ? (levelOf(n, d) ?? 0n) : 2n - (levelOf(d, n) ?? 0n));
