@@ -201,7 +201,7 @@ def _require(data: bytes, at: int, length: int) -> None:
 
 
 def _number(data: bytes, at: int, form: tuple[int, int]) -> tuple[int, int]:
-    """Return the big-endian number at ``at``, which must need this form, and the offset after it."""
+    """Return the big-endian number at ``at``, and the offset after it; refuse a number that has a shorter form."""
     width, smallest = form
     _require(data, at, width)
     number = int.from_bytes(data[at : at + width], "big")

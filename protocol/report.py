@@ -105,7 +105,9 @@ class Report:
         channel = campaign.channel if view is None else campaign.views[view].channel
         outputs = unpack(self.packed, self.count, campaign.output_bits)
         if not all(map(channel.emits, outputs)):
-            raise ReportError("an output of the report does not occur in the channel of the device's view")
+            raise ReportError(
+                "each output must be an output of the channel of the device's view: draw it from that channel"
+            )
         return outputs
 
     def require_fit(self, campaign: Campaign, view: int | None = None) -> None:

@@ -50,7 +50,7 @@ function requireFit(campaign, { period, slot, outputs }, view) {
   integer(slot + outputs.length - 1, "the last slot of a report", ReportError, 0, campaign.slots(period) - 1);
   const { channel } = campaign.views[view];
   if (!outputs.every((y) => channel.emits(y)))
-    throw new ReportError("an output of the report does not occur in the channel of the device's view");
+    throw new ReportError("each output must be an output of the channel of the device's view");
 }
 
 /**

@@ -1,4 +1,4 @@
-"""Campaigns: what an author signs and devices answer (SPEC 7).
+"""Campaigns: signed questions with their schedule, channels and privacy notion (SPEC 7).
 
 ``campaign`` defines a campaign, ``wire`` encodes it, ``signed`` signs and verifies the file, and ``size`` limits its
 length.

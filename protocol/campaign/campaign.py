@@ -59,7 +59,7 @@ class Campaign:
         addresses: the study's addresses, tried in this order; empty if the device receives one when it joins.
         contact: how to reach the organisation; "" if not given.
         retention: how long reports and results are kept, in words; "" if not given.
-        notice: a link to the legal notice; "" for none.
+        notice: a link to the organisation's legal notice, which is not a closing notice; "" for none.
         language: tag of the language of these texts; "" if not given.
         translations: the texts in other languages, in order of their tags.
         goal: the goal of the estimate, one of ``GOALS``; "" if not given.

@@ -24,13 +24,13 @@ def day_of(text: str) -> int:
         raise ValueError("this is not a day: write it as YYYY-MM-DD")
     year, month, date = (int(part) for part in found.groups())
     if not (1 <= month <= 12 and 1 <= date <= 31):
-        raise ValueError("the calendar of the years 1 to 9999 has no such day")
+        raise ValueError("this day does not exist in the calendar of the years 1 to 9999: correct it")
     since = year - (month <= 2)
     century, of_century = divmod(since, 400)
     of_year = (153 * ((month - 3) % 12) + 2) // 5 + date - 1
     day = _FOUR_CENTURIES * century + 365 * of_century + of_century // 4 - of_century // 100 + of_year - _FROM_MARCH
     if not FIRST <= day <= LAST or text_of(day) != text:  # 30 February, for example, becomes another day
-        raise ValueError("the calendar of the years 1 to 9999 has no such day")
+        raise ValueError("this day does not exist in the calendar of the years 1 to 9999: correct it")
     return day
 
 

@@ -211,7 +211,10 @@ class Grid(Domain):
         numerator, denominator = number_of(degrees).as_integer_ratio()
         numerator *= MICRODEGREES
         if not low * denominator <= numerator <= high * denominator:
-            raise NotInDomain("the position lies outside the campaign's map")
+            raise NotInDomain(
+                f"the position lies outside the campaign's map, from latitude {_degrees(self.south)} to "
+                f"{_degrees(self.north)} and from longitude {_degrees(self.west)} to {_degrees(self.east)}"
+            )
         return min((numerator - low * denominator) // (self.step * denominator), (high - low) // self.step - 1)
 
     def label(self, x: int) -> str:

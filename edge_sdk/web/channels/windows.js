@@ -56,7 +56,7 @@ export class Windows extends Channel {
     const roles = arcs.map((arc) => (arc ? 1 : 0));
     for (const x of integers([...heavies, ...named], "a heavy input or a single", ChannelError, 0, k - 1)) roles[x]++;
     const wrong = roles.findIndex((count) => count !== 1);
-    if (wrong >= 0) throw new ChannelError(`each input must have an arc, be heavy or be a single; input ${wrong} is ${roles[wrong]} of these`);
+    if (wrong >= 0) throw new ChannelError(`each input must be exactly one of rare (with an arc), heavy and single; input ${wrong} is not`);
     if (types.length && !length) throw new ChannelError("a windows channel with types must have an input with an arc");
     if (!types.length && named.length < k)
       throw new ChannelError(`a windows channel without types must have a single for each of ${k} inputs, not ${named.length}`);

@@ -1,8 +1,9 @@
-"""Subset selection: the output is a set of d inputs; the best mechanism if k is small (SPEC 5.5).
+"""Subset selection: the output is a set of d inputs, with d at least 2 (SPEC 5.5).
 
 An output is a vector of k bits with exactly d ones, which represents a set of inputs. Every set that contains the true
-input is more likely than the other sets by the same factor. With the best d, no channel of the same level has a smaller
-error, but an output takes k bits (Ye, Barg 2018; Wang et al. 2016). With d = 1 it is randomised response, which has a
+input is more likely than the other sets by the same factor. If all values are equally frequent, no LDP channel of the
+same level has a smaller error than subset selection with the best d (Ye, Barg 2018; Wang et al. 2016), but an output
+takes k bits. The best d is near k / (e^level + 1). Subset selection with d = 1 is randomised response, which has a
 family of its own.
 
 Sets are numbered by the combinatorial number system, in the order of their vectors as integers. Two integer weights may

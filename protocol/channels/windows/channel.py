@@ -131,7 +131,10 @@ class Windows(Arrangement):
             if not 0 <= x < self.inputs:
                 raise ChannelError(f"a heavy input or a single must lie in 0 .. {self.inputs - 1}, not {x}")
             if (kinds := bool(self.arcs[x]) + counts[x]) != 1:
-                raise ChannelError(f"each input must have an arc, be heavy or be a single; {x} is {kinds} of these")
+                raise ChannelError(
+                    f"each input must be exactly one of rare (with an arc), heavy and single; input {x} is in {kinds} "
+                    "of these groups"
+                )
 
     @property
     def scale(self) -> int:
