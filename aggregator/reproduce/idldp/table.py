@@ -197,8 +197,8 @@ def theorem_4(setting: Setting) -> ExperimentResult:
         ),
         Finding(
             "the budget of a set is an arithmetic mean (eq. 15)",
-            f"the certificate uses the harmonic mean for the other set. Its level is up to {max(less):.0%} lower, and "
-            f"{sum(less) / len(less):.0%} lower on average, but "
+            f"the certificate uses the harmonic mean for the other set. Its level is up to {max(less):.0%} below the "
+            f"theorem's budget, and {sum(less) / len(less):.0%} below it on average, but "
             + ("never below the true level" if sharper < 1e-9 else f"below the true level by {sharper:.3g} nats"),
             "the harmonic mean follows from the proof of Theorem 4; the theorem states less than its proof shows",
         ),
@@ -210,8 +210,8 @@ def theorem_4(setting: Setting) -> ExperimentResult:
         ),
     )
     verdict = (
-        f"IDUE-PS satisfies Theorem 4 for all {len(tight)} pairs of subsets of 3 items, padded to 2; the level that "
-        f"halftruth certifies for a pair is up to {max(less):.0%} lower."
+        f"IDUE-PS satisfies Theorem 4 for all {len(tight)} pairs of subsets of 3 items, padded to 2; for a pair of "
+        f"sets, the level that halftruth certifies is up to {max(less):.0%} below the budget that the theorem states."
     )
     return ExperimentResult((), findings, verdict)
 
