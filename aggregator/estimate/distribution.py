@@ -29,7 +29,8 @@ def project(raw: Floats, reported: Reported | None = None, variances: Floats | N
             (docs/MECHANISMS.md has simulated errors).
     Returns:
         (k,) the distribution.
-    Source: Euclidean projection onto the simplex, Duchi et al. 2008, fig. 1; the "norm-sub" of Wang et al. 2020.
+    Source: for equal variances, the Euclidean projection onto the simplex of Duchi et al. 2008, fig. 1, which is the
+    "norm-sub" of Wang et al. 2020.
     """
     if reported is not None and reported.factor > 1:
         return _project_sets(raw, reported)
