@@ -68,7 +68,7 @@ class Model:
         """Open the device's store.
 
         Raises:
-            StoreRestored, StoreDamaged: ``adopt`` continues with the store.
+            StoreRestored, StoreDamaged: ``adopt`` continues with the store, if the amount spent is known.
             StoreError, KeyRefused
         """
         self.close()

@@ -21,8 +21,8 @@ class BudgetContent:
         spent, reserved, remaining: nats of the lifetime cap; spent and reserved may exceed a cap that was lowered
             later.
         per_campaign: the cap on one campaign; None for no cap.
-        windows: nats by seconds of each window with a cap, the shortest first. Of a window longer than a day, the whole
-            days: the cap holds for them too.
+        windows: the caps on windows in nats, by the length of the window in seconds, the shortest first. A length above
+            one day is rounded down to whole days, because the cap also holds for the shorter window.
     """
 
     cap: float

@@ -96,8 +96,9 @@ class ConsentView(PageView):
         if not (fitting.known and fitting.strengths):
             why = say("consent.fit_room" if fitting.known else "consent.fit_unknown")
             return card(title, words(why, colour="muted", name="unfitting"))
+        cost = "consent.fit_prior_cost" if prior else "consent.fit_cost"
         names = [
-            say("consent.fit_cost", level=one.level, share=round(100 * one.share), worst=above(one.worst_case))
+            say(cost, level=one.level, share=round(100 * one.share), worst=above(one.worst_case))
             for one in fitting.strengths
         ]
 

@@ -195,8 +195,8 @@ def _dot(side: int, inner: float, outer: float) -> Texture:
 
 
 class Chances(BoxLayout):
-    """The number of reports that fit the answer, among 100 people who give it and among 100 people who give another
-    answer.
+    """The expected number of reports that fit the answer, among 100 people who give it and among 100 people who give
+    another answer.
 
     Attributes:
         fits_true: the probability that a report fits the answer if the answer is true; its text is rounded up.

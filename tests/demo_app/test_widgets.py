@@ -318,8 +318,11 @@ def test_pictures_have_a_text_alternative(gallery: Screen) -> None:
         "Units left: 4.25 of 8",
     } <= set(texts)
     # The first number is rounded up from 62.1, and the second one down from 28.9.
-    assert "Of 100 people with this answer, up to 63 send a report that fits this answer." in texts
-    wrong = "Of 100 people with any other answer, at least 28 also send a report that fits this answer."
+    assert "Of 100 people with this answer, on average at most 63 send a report that fits this answer." in texts
+    wrong = (
+        "For every other answer: of 100 people with that answer, on average at least 28 also send a report that fits "
+        "this answer."
+    )
     assert gallery.read("chances:wrong", "text") == wrong
     assert gallery.read("posterior:before", "caption") == "25%"
     assert gallery.read("posterior:after", "caption") == "48%"
@@ -331,8 +334,8 @@ def test_a_small_probability_is_shown_as_fewer_than_one(gallery: Screen) -> None
     chances = "next(w for w in app.root.walk() if type(w).__name__ == 'Chances')"
     for truth, filled, words in (
         (0.001, 1, "on average fewer than 1"),
-        (0.999, 100, "up to 100 send"),
-        (1.0, 100, "up to 100 send"),
+        (0.999, 100, "on average at most 100 send"),
+        (1.0, 100, "on average at most 100 send"),
     ):
         gallery.call(f"setattr({chances}, 'fits_true', {truth})")
         assert gallery.read("chances", "filled") == filled
