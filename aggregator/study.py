@@ -255,7 +255,7 @@ def _enrolments(data: bytes) -> tuple[Chunk, Counter[tuple[str, Reject]]]:
     gathering = Gathering()
     gathering.add(data, frames(data, final=True))
     chunk = gathering.done()
-    strays = chunk.frames.shape[1] - len(chunk.of(Kind.ENROLMENT)) + chunk.garbage
+    strays = chunk.frames.shape[1] - len(chunk.of(Kind.ENROLMENT)) + chunk.malformed_items
     return chunk, Counter({("", Reject.MALFORMED): strays})
 
 

@@ -26,12 +26,12 @@ class Chunk:
     Attributes:
         data: the bytes that contain them; other bytes may lie between them.
         frames: (4, n): for each envelope the offsets of its first byte, its payload and its end, and its kind.
-        garbage: number of runs of bytes that are no envelope.
+        malformed_items: number of runs of bytes that are not an envelope (SPEC 3.3).
     """
 
     data: bytes
     frames: Integers
-    garbage: int
+    malformed_items: int
 
     @cached_property
     def octets(self) -> Bytes:
@@ -60,7 +60,7 @@ class Gathering:
     frames: list[Integers] = field(default_factory=list)
     size: int = 0
     envelopes: int = 0
-    garbage: int = 0
+    malformed_items: int = 0
 
     def add(self, data: bytes, found: Frames) -> None:
         """Add a piece and the envelopes found in it."""
@@ -71,13 +71,13 @@ class Gathering:
         self.frames.append(columns)
         self.size += len(data)
         self.envelopes += found.columns.shape[1]
-        self.garbage += found.garbage
+        self.malformed_items += found.malformed_items
 
     def done(self) -> Chunk:
         """Return the chunk of all pieces that were added."""
         frames = np.concatenate(self.frames, axis=1) if self.frames else np.zeros((4, 0), dtype=np.int64)
         data = self.parts[0] if len(self.parts) == 1 else b"".join(self.parts)
-        return Chunk(data, frames, self.garbage)
+        return Chunk(data, frames, self.malformed_items)
 
 
 def by_campaign(campaign: Integers, names: Sequence[str]) -> Integers:

@@ -1,4 +1,4 @@
-"""Decodes report and enrolment payloads, one column at a time.
+"""Decode report and enrolment payloads, one column at a time.
 
 Canonical msgpack has one form for each value, so the first byte of a field gives its width. This allows whole columns
 to be read with a few gather operations, for any mix of campaigns, periods and lengths. The results equal those of

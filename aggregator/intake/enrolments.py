@@ -1,4 +1,6 @@
-"""Registers device keys from enrolments, and revokes keys. An enrolment is signed with the key that it introduces.
+"""Registration of device keys from enrolments, and revocation of keys.
+
+An enrolment is signed with the key that it introduces.
 
 In each campaign, a key id belongs to the first public key that was registered with this id. Weak keys are refused here,
 so verification need not check keys again. Enrolments in uploads count only for campaigns with open enrolment.

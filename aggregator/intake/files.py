@@ -1,4 +1,4 @@
-"""Lists the files to read, and reads them in pieces of bounded size.
+"""List the files to read, and read them in pieces of bounded size.
 
 A missing path raises an error before anything is read. A file that cannot be read, or is empty, only causes a warning;
 the other files are read.

@@ -1,4 +1,4 @@
-"""Finds the envelopes in a stream of bytes.
+"""Find the envelopes in a stream of bytes.
 
 An envelope has exactly one encoding, so its head determines where it must end. The head and the end together decide
 whether the bytes are an envelope; payloads are not read. All offsets that look like an envelope are found at once, and
@@ -43,15 +43,15 @@ class Frames:
     Attributes:
         columns: (4, n): for each envelope the offsets of its first byte, its payload and its end in the piece, and its
             kind.
-        garbage: number of runs of bytes that are no envelope and began in this piece.
+        malformed_items: number of runs of bytes that are not an envelope (SPEC 3.3) and begin in this piece.
         rest: offset of the first byte that must be read again with the next piece.
-        inside_garbage: whether the last byte before ``rest`` was part of such a run.
+        inside_malformed: whether the last byte before ``rest`` was part of such a run.
     """
 
     columns: NDArray[np.int64]
-    garbage: int
+    malformed_items: int
     rest: int
-    inside_garbage: bool
+    inside_malformed: bool
 
     @property
     def begin(self) -> list[int]:
@@ -79,19 +79,19 @@ class Frames:
 
 
 def frames(
-    data: bytes, *, final: bool, inside_garbage: bool = False, stop: int | None = None, whole: bool = False
+    data: bytes, *, final: bool, inside_malformed: bool = False, stop: int | None = None, whole: bool = False
 ) -> Frames:
     """Find the envelopes in one piece of a stream.
 
     Args:
         data: the bytes of the previous piece from its ``rest`` on, and the new bytes.
         final: whether no bytes follow; then ``rest`` is the length of ``data``.
-        inside_garbage: the ``inside_garbage`` of the previous piece.
+        inside_malformed: the ``inside_malformed`` of the previous piece.
         stop: envelopes that begin at or after this offset are not returned; ``rest`` is then the offset at which the
             next envelope may begin.
-        whole: whether to stop at the first bytes that are no envelope; ``rest`` is then their offset.
+        whole: whether to stop at the first bytes that are not an envelope; ``rest`` is then their offset.
     """
-    at, size, garbage = 0, len(data), 0
+    at, size, malformed_items = 0, len(data), 0
     stop = size if stop is None else stop
     likely = _likely(data)
     begins, ends = likely[0], likely[2]
@@ -107,7 +107,7 @@ def frames(
         if upcoming == at:
             after = min(int(last_of_run[np.searchsorted(last_of_run, first)]) + 1, beyond)
             runs.append(likely[:, first:after])
-            inside_garbage = False
+            inside_malformed = False
             at = int(ends[after - 1])
             continue
         kind = _KINDS.get(data[at : at + KEY_AT], 0)
@@ -120,16 +120,16 @@ def frames(
             break
         if payload and end <= size and data[end - TRAILER : end - SIGNATURE_BYTES] == _SIGNATURE_HEAD:
             runs.append(np.array([[at], [payload], [end], [kind]], dtype=np.int64))
-            inside_garbage = False
+            inside_malformed = False
             at = end
             continue
-        if not inside_garbage:
-            garbage += 1
-            inside_garbage = True
+        if not inside_malformed:
+            malformed_items += 1
+            inside_malformed = True
         if whole:
             break
         at = _next_candidate(data, at + 1)
-    return Frames(np.concatenate(runs, axis=1), garbage, at, inside_garbage)
+    return Frames(np.concatenate(runs, axis=1), malformed_items, at, inside_malformed)
 
 
 def _likely(data: bytes) -> NDArray[np.int64]:

@@ -64,7 +64,7 @@ class IngestResult:
     """The result of an ingest.
 
     Attributes:
-        read: number of reports, runs of bytes that are no envelope, stray campaigns and closing notices, and refused
+        read: number of reports, malformed items, stray campaigns and closing notices, and refused
             enrolments; equals the sum of ``accepted`` and ``rejected``.
         accepted: number of counted reports.
         outputs: number of their outputs.
@@ -183,11 +183,11 @@ def _chunks(files: Sequence[Place], warnings: list[str], piece_bytes: int, chunk
         if alone and gathering.parts:
             yield gathering.done()
             gathering = Gathering()
-        rest, inside_garbage = b"", False
+        rest, inside_malformed = b"", False
         for piece, last in _with_last(path, read, warnings):
             data = rest + piece if rest else piece
-            found = frames(data, final=last, inside_garbage=inside_garbage)
-            rest, inside_garbage = data[found.rest :], found.inside_garbage
+            found = frames(data, final=last, inside_malformed=inside_malformed)
+            rest, inside_malformed = data[found.rest :], found.inside_malformed
             gathering.add(data[: found.rest] if rest else data, found)
             full = gathering.envelopes >= chunk_reports or gathering.size >= 2 * piece_bytes
             if full or (alone and last):
@@ -223,7 +223,7 @@ def _with_last(path: Place, read: Iterator[bytes], warnings: list[str]) -> Itera
 
 @dataclass
 class IngestTotals:
-    """Counts accepted and refused envelopes, and stores the refusals in the study."""
+    """The numbers of accepted and refused envelopes of an ingest; refusals are also stored in the study."""
 
     study: Study
     now: int

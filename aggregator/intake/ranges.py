@@ -1,11 +1,11 @@
-"""Divides large files at the ends of envelopes, with many parallel readers.
+"""Divide large files at the ends of envelopes, with many parallel readers.
 
-Framing is an automaton whose state is an offset and a flag: whether the bytes before the offset are garbage. A reader
-that starts in the middle of a file guesses this state. From the first envelope that it has in common with a reader of
-the whole file, both find the same envelopes; that is the first envelope it finds, unless a payload contains bytes that
-look like an envelope. If the guess was wrong, which only such payloads and malformed bytes can cause, the range is read
-again from its true beginning. Therefore the cuts and the runs of garbage equal those of a reader of the whole file, for
-any bytes.
+Framing is an automaton whose state is an offset and a flag: whether the bytes before the offset are malformed. The
+reader of a range that starts in the middle of a file guesses this state. From their first common envelope on, this
+reader and a reader of the whole file find the same envelopes. Their first common envelope is the first that the reader
+of the range finds, unless a payload contains bytes that look like an envelope. If the guess was wrong, which only such
+payloads and malformed bytes can cause, the range is read again from its true beginning. Therefore the cuts and the
+malformed items equal those of a reader of the whole file, for any bytes.
 
 ``framing`` finds the envelopes.
 """
@@ -37,13 +37,13 @@ class Range:
 
     Attributes:
         begin, stop: offsets into the file.
-        inside_garbage: whether the byte before ``begin`` was part of a run of garbage.
+        inside_malformed: whether the byte before ``begin`` was part of a malformed item.
     """
 
     path: Place
     begin: int
     stop: int
-    inside_garbage: bool = False
+    inside_malformed: bool = False
 
     @property
     def size(self) -> int:
@@ -58,7 +58,7 @@ class FramedRange:
     Attributes:
         begins: offsets of the range's first envelopes in the file.
         rest: offset in the file at which the next range begins.
-        inside_garbage: whether the byte before ``rest`` is part of a run of garbage.
+        inside_malformed: whether the byte before ``rest`` is part of a malformed item.
         enrolments: whether the range contains enrolments.
         ends: whether the file ends with the range, or cannot be read any further.
         reason: why reading stopped; None if it did not.
@@ -67,7 +67,7 @@ class FramedRange:
 
     begins: tuple[int, ...]
     rest: int
-    inside_garbage: bool
+    inside_malformed: bool
     enrolments: bool
     ends: bool
     reason: str | None
@@ -86,7 +86,7 @@ def read(where: Range) -> tuple[bytes, Frames, bool, OSError | None]:
     beyond = _LOOKAHEAD
     while True:
         data, ends, error = part(where.path, where.begin, where.size + beyond)
-        found = frames(data, final=ends, inside_garbage=where.inside_garbage, stop=min(where.size, len(data)))
+        found = frames(data, final=ends, inside_malformed=where.inside_malformed, stop=min(where.size, len(data)))
         if ends or found.rest >= where.size:
             return data, found, ends and found.rest >= len(data), error
         beyond = _LONGEST
@@ -105,7 +105,7 @@ def frame(where: Range) -> FramedRange:
     return FramedRange(
         tuple((where.begin + found.columns[0, :_WITNESSES]).tolist()),
         where.begin + found.rest,
-        found.inside_garbage,
+        found.inside_malformed,
         bool((found.columns[3] == Kind.ENROLMENT).any()),
         ends,
         None if error is None else error.strerror or str(error),
@@ -129,11 +129,11 @@ def stitched(
             path, at, inside, over = guess.path, 0, False, False
         if over or at >= guess.stop:
             continue
-        true = replace(guess, begin=at, inside_garbage=inside)
+        true = replace(guess, begin=at, inside_malformed=inside)
         if true.begin and true.begin not in found.begins:
             found = again(true)
         yield replace(true, stop=found.rest), found
-        at, inside, over = found.rest, found.inside_garbage, found.ends
+        at, inside, over = found.rest, found.inside_malformed, found.ends
 
 
 def grouped(ranges: Iterable[Range], size: int, most: int, alone: int) -> Iterator[tuple[Range, ...]]:

@@ -1,4 +1,4 @@
-"""Rebuilds a damaged study in a new folder.
+"""Rebuild a damaged study in a new folder.
 
 Readable rows of a table are copied, because only they record the counted reports, the times of revocations and the
 refusals. Unreadable rows are rebuilt from the sources: signed campaigns, enrolments and batches. The new study appears

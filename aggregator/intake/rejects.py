@@ -13,7 +13,7 @@ class Reject(StrEnum):
     """The reasons for which envelopes are refused, in the order of the checks."""
 
     MALFORMED = "malformed"
-    """The bytes are no envelope (a run of such bytes counts once). Or they are an envelope of a kind that does not
+    """The bytes are not an envelope (a run of such bytes counts once). Or they are an envelope of a kind that does not
     belong there, a malformed report or enrolment, or an enrolment whose declaration does not fit the campaign."""
     UNKNOWN_CAMPAIGN = "unknown-campaign"
     """The study has not imported the campaign."""

@@ -1,4 +1,4 @@
-"""Verifies Ed25519 signatures on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
+"""Verify Ed25519 signatures on threads, with the verdicts of ``protocol.keys.verify`` (SPEC 2).
 
 Signatures on which libraries disagree are refused by their bytes, in vectorised checks. libsodium verifies the others;
 it releases the interpreter's lock, so threads run in parallel.
@@ -127,8 +127,8 @@ class Verifier:
             publics: (n, 32) keys that ``protocol.keys.require_public`` accepts.
         """
         blocks = []
-        # Blocks are cut by offsets and not by numbers of reports. So if an earlier ingest refused a report before it
-        # verified the signature, and this ingest does not, only the digest of that report's block changes.
+        # Blocks are cut by offsets and not by numbers of reports. So if an earlier ingest refused a report without
+        # verifying its signature, and this ingest verifies it, only the digest of that report's block changes.
         cuts = np.flatnonzero(np.diff(sealed.begin // BLOCK_BYTES)) + 1
         bounds = [0, *cuts.tolist(), len(sealed)]
         for start, stop in pairwise(bounds):

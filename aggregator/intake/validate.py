@@ -1,4 +1,4 @@
-"""Validates the reports of a chunk, one column at a time, and commits those that pass.
+"""Validate the reports of a chunk, one column at a time, and commit those that pass.
 
 Every report gets one verdict, and a check gives verdicts only to reports that have none yet. So the first check that
 fails, in the order of the code, decides. All checks except the last are independent of the counted rows, so they can
@@ -47,7 +47,7 @@ class ValidationOutcome:
     """The result of validation: accepted and refused reports.
 
     Attributes:
-        read: number of reports, runs of garbage, stray campaigns and closing notices.
+        read: number of reports, malformed items, stray campaigns and closing notices.
         accepted, outputs: numbers of counted reports and of their outputs, by campaign.
         rejected: number of refusals by campaign ("" if it is unknown) and reason.
     """
@@ -112,9 +112,9 @@ def examine(
 
 
 def _outcome(verdicts: _Verdicts | None, chunk: Chunk) -> ValidationOutcome:
-    """Return the outcome of a chunk, including its envelopes that are no reports."""
+    """Return the outcome of a chunk, including its envelopes that are not reports."""
     outcome = ValidationOutcome() if verdicts is None else verdicts.outcome()
-    strays = chunk.garbage + len(chunk.of(Kind.CAMPAIGN)) + len(chunk.of(Kind.CLOSING))
+    strays = chunk.malformed_items + len(chunk.of(Kind.CAMPAIGN)) + len(chunk.of(Kind.CLOSING))
     outcome.rejected["", Reject.MALFORMED] += strays
     outcome.read = strays + len(chunk.of(Kind.REPORT))
     return outcome

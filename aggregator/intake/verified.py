@@ -1,4 +1,4 @@
-"""Stores digests of verified signatures, so that they are not verified again.
+"""A store of the digests of verified signatures, so that they are not verified again.
 
 Whether a signature verifies depends only on the bytes of the envelope and of the key. So the digest of the bytes of a
 block, stored after all its signatures have verified, remains valid after any enrolment, revocation or import. A stored

@@ -1,4 +1,4 @@
-"""Finds the view of each report, and unpacks its outputs by that view's channel.
+"""Find the view of each report, and unpack its outputs by that view's channel.
 
 A device does not send its view. The registered public key determines the view (SPEC 7.3), so the view is derived here
 for every report, and stored beside the report's outputs.

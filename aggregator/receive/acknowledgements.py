@@ -8,7 +8,7 @@ find out its reports.
 Verifying a signature takes a tenth of a millisecond. So uploads are only parsed here and verified at ingest. The
 reports of a query are verified immediately, so a query has at most ``MOST_ASKED`` reports.
 
-``inbox`` stores uploads, and ``view`` has the counted reports.
+``inbox`` stores uploads, and ``snapshot`` has the counted reports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from aggregator.intake.framing import TRAILER, frames
 from aggregator.intake.signatures import Sealed, Verifier
 from aggregator.intake.views import Unpacked, ViewChannels, unpack, views_of
 from aggregator.receive.fingerprints import fingerprints, numbers
-from aggregator.receive.view import CampaignSnapshot
+from aggregator.receive.snapshot import CampaignSnapshot
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
 from protocol.channels import Channel
 from protocol.envelope import Kind, decode_first
@@ -98,7 +98,7 @@ def parse_upload(body: bytes) -> ReceivedUpload:
         BadData: the upload is empty or contains other bytes; the error has the stage at which decoding failed.
     """
     found = frames(body, final=True, whole=True)
-    if found.garbage or not body:
+    if found.malformed_items or not body:
         decode_first(body, found.rest)
         raise EnvelopeError(
             "the upload contains bytes that are neither a report nor an enrolment: send only whole reports and "

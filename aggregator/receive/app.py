@@ -34,7 +34,7 @@ from aggregator.receive import acknowledgements, inbox, origins
 from aggregator.receive.codes import Codes
 from aggregator.receive.limits import Limits
 from aggregator.receive.pages import refusal_page
-from aggregator.receive.view import StudySnapshot
+from aggregator.receive.snapshot import StudySnapshot
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 from protocol.envelope import Envelope, Kind, read_batch
@@ -93,10 +93,10 @@ def application(
         NoInbox: the study is in a bucket.
         BundleError: the pages' script cannot be built.
     """
-    view = StudySnapshot(study)
-    service = _Service(study, view, max_bytes, patience)
+    snapshot = StudySnapshot(study)
+    service = _Service(study, snapshot, max_bytes, patience)
     made = Starlette(
-        lifespan=partial(_following, view),
+        lifespan=partial(_following, snapshot),
         routes=[
             Route("/health", service.health),
             Route("/v1/reports", service.reports, methods=["POST"]),
@@ -119,10 +119,10 @@ def application(
 
 
 @contextlib.asynccontextmanager
-async def _following(view: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
+async def _following(snapshot: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
     """Context manager: refresh the snapshot of the study while the application runs."""
     stop = threading.Event()
-    threading.Thread(target=view.follow, args=(stop,), name="follow", daemon=True).start()
+    threading.Thread(target=snapshot.follow, args=(stop,), name="follow", daemon=True).start()
     try:
         yield
     finally:
@@ -130,9 +130,9 @@ async def _following(view: StudySnapshot, _: Starlette) -> AsyncIterator[None]:
 
 
 class _Service:
-    def __init__(self, study: Study, view: StudySnapshot, max_bytes: int, patience: float) -> None:
+    def __init__(self, study: Study, snapshot: StudySnapshot, max_bytes: int, patience: float) -> None:
         self.study = study
-        self.view = view
+        self.snapshot = snapshot
         self.max_bytes = max_bytes
         self.patience = patience
         self.codes = Codes(study.path)
@@ -150,7 +150,7 @@ class _Service:
         If the request has a code, first admit the key that the upload introduces.
         """
         upload = await self._upload(request)
-        kept, acknowledgement = upload.divide(await self.view.own(upload.named, ANSWER_SECONDS))
+        kept, acknowledgement = upload.divide(await self.snapshot.campaign_ids(upload.named, ANSWER_SECONDS))
         code = request.headers.get(CODE)
         if kept and code is not None:
             await asyncio.to_thread(self._admit, kept, code)
@@ -170,7 +170,7 @@ class _Service:
             )
         try:
             enrolment = Enrolment.open(introduced[0])
-            campaign = self.view.campaigns[enrolment.campaign_id.hex()].campaign
+            campaign = self.snapshot.campaigns[enrolment.campaign_id.hex()].campaign
             enrolment.require_fit(campaign)
         except BadData as error:
             raise Refused(400, error.stage, str(error)) from None
@@ -193,7 +193,7 @@ class _Service:
         self.questions += 1
         try:
             question = await asyncio.to_thread(acknowledgements.CountedQuery.of, upload.body)
-            known = await self.view.snapshots(question.campaigns, ANSWER_SECONDS)
+            known = await self.snapshot.snapshots(question.campaigns, ANSWER_SECONDS)
             if known is None:
                 raise _busy("the counted reports are still being read", "ask again later")
             return _private({"counted": await asyncio.to_thread(question.counted, known, self.verifier)})
@@ -203,7 +203,7 @@ class _Service:
     async def campaigns(self, _: Request) -> Response:
         """Answer with the list of campaigns."""
         headers = {"cache-control": "public, max-age=60"}
-        return Response(self.view.listing, media_type="application/json", headers=headers)
+        return Response(self.snapshot.listing, media_type="application/json", headers=headers)
 
     async def campaign(self, request: Request) -> Response:
         """Answer with the signed bytes of a campaign; clients may cache them, because they never change."""
@@ -216,21 +216,21 @@ class _Service:
 
     async def closing(self, request: Request) -> Response:
         """Answer with the signed notice that closes a campaign early."""
-        notice = self.view.closings.get(request.path_params["id"])
+        notice = self.snapshot.closings.get(request.path_params["id"])
         if notice is None:
             raise Refused(404, "path", "the study has no notice that closes this campaign early")
         return Response(notice, media_type=BATCH, headers={"cache-control": "public, max-age=60"})
 
     async def page(self, request: Request) -> Response:
         """Answer with the page on which people answer a campaign."""
-        page = self.view.pages.get(request.path_params["id"])
+        page = self.snapshot.pages.get(request.path_params["id"])
         if page is None:
             raise Refused(404, "path", "the study has no page for this campaign id")
         return await asyncio.to_thread(page.answer, request.headers)
 
     def _campaign(self, request: Request) -> SignedCampaign:
         """Return the campaign that a request names."""
-        signed = self.view.campaigns.get(request.path_params["id"])
+        signed = self.snapshot.campaigns.get(request.path_params["id"])
         if signed is None:
             raise Refused(404, "path", "the study has no campaign with this id: GET /v1/campaigns lists its campaigns")
         return signed

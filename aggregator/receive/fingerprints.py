@@ -5,7 +5,7 @@ deleted, so each data file is read once. The fingerprints are kept as sorted run
 not much longer than the next. A fingerprint takes 8 bytes. Two different outputs have the same fingerprint with
 probability 2^-64.
 
-``acknowledgements`` answers queries of counted reports, and ``view`` reads new files.
+``acknowledgements`` answers queries of counted reports, and ``snapshot`` reads new files.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -
                 continue
             data = file.read_bytes()
             found = frames(data, final=True)
-            if found.garbage:
+            if found.malformed_items:
                 _archive_whole(study, file)
                 continue
             pile.update(data[begin:end] for begin, end in zip(found.begin, found.end, strict=True))

@@ -1,4 +1,4 @@
-"""Allows web pages of any origin to upload reports, to query whether reports were counted, and to read closing notices.
+"""Allow web pages of any origin to upload reports, to query whether reports were counted, and to read closing notices.
 
 A page saved as a file, or served by another host, uploads in the same way as an app. A browser permits this if the
 response has the CORS headers (https://fetch.spec.whatwg.org/#http-cors-protocol); before a request that no HTML form

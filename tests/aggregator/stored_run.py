@@ -1,4 +1,4 @@
-"""Reads the document of a run of `halftruth reproduce` from its JSON form."""
+"""Read the document of a run of `halftruth reproduce` from its JSON form."""
 
 from __future__ import annotations
 

@@ -338,14 +338,14 @@ def envelopes_of(chunk_data, found):
 
 
 def require_same_ranges(path, size):
-    """Assert that the ranges of a file are adjacent, and contain the envelopes and the garbage of the whole file."""
+    """Assert that the ranges of a file are adjacent and have the envelopes and malformed items of the whole file."""
     data = path.read_bytes()
     whole, found = frames(data, final=True), ranges_of(path, size)
     assert [one.begin for one in found[1:]] == [one.stop for one in found[:-1]]
     assert (found[0].begin, found[-1].stop) == (0, len(data))
     read = [ranges.read(where) for where in found]
     assert [one for some, there, *_ in read for one in envelopes_of(some, there)] == envelopes_of(data, whole)
-    assert sum(there.garbage for _, there, *_ in read) == whole.garbage
+    assert sum(there.malformed_items for _, there, *_ in read) == whole.malformed_items
     for one, (_, there, *_) in zip(found, read, strict=True):
         assert all(one.begin + begin < (one.begin // size + 1) * size for begin in there.begin)
 
@@ -358,7 +358,7 @@ def report_around(payload):
 @settings(max_examples=15)
 @given(st.integers(0, 2**32), st.integers(8, 700))
 def test_ranges_of_a_file_contain_the_same_envelopes_as_the_file(tmp_path_factory, seed, size):
-    """The ranges of a file, divided anywhere, contain the same envelopes and garbage as the whole file."""
+    """The ranges of a file, divided anywhere, contain the same envelopes and malformed items as the whole file."""
     rng = random.Random(seed)
     inner = report(1, PLAIN)
     parts = [report(n % 10, PLAIN) for n in range(12)]

@@ -75,7 +75,8 @@ FLOODS: dict[str, tuple[Callable[[random.Random, int], bytes], str]] = {
     "enrolments": (enrolments, "bad-signature"),
 }
 LONG = "scraps"
-"""The flood of the long test only; test_intake_framing has short tests of the time and memory that garbage takes."""
+"""The flood of the long test only; test_intake_framing has short tests of the time and memory that malformed bytes
+take."""
 
 
 def flooded(path: Path, data: bytes, first: bytes) -> tuple[IngestResult, int, float]:

@@ -85,7 +85,7 @@ def test_an_upload_is_in_the_study_before_it_leaves_the_inbox(tmp_path, disk, le
     inbox.prepare(study.path)
     for number in range(3):
         inbox.put(study.path, enrolment(number, OPEN) + report(number, OPEN))
-    (inbox.inbox_of(study.path) / "by-hand.htr").write_bytes(b"garbage" + enrolment(4, OPEN) + report(4, OPEN))
+    (inbox.inbox_of(study.path) / "by-hand.htr").write_bytes(b"noise" + enrolment(4, OPEN) + report(4, OPEN))
     removed = []
     unlink = Path.unlink
 

@@ -48,7 +48,7 @@ from aggregator.receive.server import (
     server,
     url,
 )
-from aggregator.receive.view import StudySnapshot
+from aggregator.receive.snapshot import StudySnapshot
 from aggregator.simulation import population
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS, snapshot
@@ -135,10 +135,10 @@ def raw(address, data):
 
 def counted(study, body):
     """Return, for each report of a batch, whether the study confirms that it was counted."""
-    question, view = CountedQuery.of(body), StudySnapshot(study)
-    view.request(view.campaigns)
-    view.refresh()
-    known = asyncio.run(view.snapshots(view.campaigns, 0))
+    question, snapshot = CountedQuery.of(body), StudySnapshot(study)
+    snapshot.request(snapshot.campaigns)
+    snapshot.refresh()
+    known = asyncio.run(snapshot.snapshots(snapshot.campaigns, 0))
     with verifier(1) as threads:
         return question.counted(known, threads)
 
@@ -186,14 +186,14 @@ def test_archived_uploads_do_not_show_which_envelopes_came_together(study):
         inbox.prepare(study.path)
         inbox.put(study.path, sent(number) + (report(number, PLAIN)))
     by_hand = inbox.inbox_of(study.path) / "by-hand.htr"
-    by_hand.write_bytes(b"garbage" + report(7, PLAIN))
+    by_hand.write_bytes(b"noise" + report(7, PLAIN))
     files = inbox.waiting(study.path)
     first = ingest(study, files, now=NOW, threads=1)
     inbox.archive(study.path, files, first.warnings)
     assert inbox.waiting(study.path) == []
     batches = sorted(inbox.done_of(study.path).iterdir())
     assert len(batches) == 2
-    [mixed] = [found.read_bytes() for found in batches if not found.read_bytes().startswith(b"garbage")]
+    [mixed] = [found.read_bytes() for found in batches if not found.read_bytes().startswith(b"noise")]
     envelopes = [found.encode() for found in read_batch(mixed)]
     assert envelopes == sorted({part.encode() for n in range(6) for part in read_batch(sent(n) + report(n, PLAIN))})
     again = fleet.study(study.path.parent / "again", OPEN)
@@ -588,7 +588,7 @@ def test_other_users_cannot_read_the_inbox(study):
             post(address, sent(1))
         files = inbox.waiting(study.path)
         by_hand = inbox.inbox_of(study.path) / "by-hand.htr"
-        by_hand.write_bytes(b"garbage")
+        by_hand.write_bytes(b"noise")
         ingest(study, [*files, by_hand], now=NOW)
         modes = [file.stat().st_mode & 0o777 for file in files]
         inbox.archive(study.path, [*files, by_hand])

@@ -34,7 +34,7 @@ from aggregator.intake.signatures import verifier
 from aggregator.present.listing import status_table
 from aggregator.present.tallies import tallies_table
 from aggregator.receive.acknowledgements import CountedQuery
-from aggregator.receive.view import StudySnapshot
+from aggregator.receive.snapshot import StudySnapshot
 from aggregator.simulation import population
 from aggregator.storage import tables
 from aggregator.storage.tables import REPORTS

@@ -45,20 +45,20 @@ def batch_target(data: bytes) -> None:
     """Check that the reader of batches, the scanner of streams, and the scanner of two pieces find the same
     envelopes."""
     slow: list[bytes] = []
-    garbage = 0
+    malformed_items = 0
     for item in envelope.read_batch(data):
         if isinstance(item, Envelope):
             slow.append(item.encode())
         else:
-            garbage += 1
+            malformed_items += 1
     whole = frames(data, final=True)
     assert [data[begin:end] for begin, end in zip(whole.begin, whole.end, strict=True)] == slow
-    assert (whole.garbage, whole.rest) == (garbage, len(data))
+    assert (whole.malformed_items, whole.rest) == (malformed_items, len(data))
     cut = len(data) // 2
     first = frames(data[:cut], final=False)
-    second = frames(data[first.rest :], final=True, inside_garbage=first.inside_garbage)
+    second = frames(data[first.rest :], final=True, inside_malformed=first.inside_malformed)
     assert first.begin + [first.rest + begin for begin in second.begin] == whole.begin
-    assert first.garbage + second.garbage == garbage
+    assert first.malformed_items + second.malformed_items == malformed_items
 
 
 def report_target(payload: bytes) -> None:

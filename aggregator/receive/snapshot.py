@@ -68,7 +68,7 @@ class StudySnapshot:
         self._study = study
         self._path = inbox_of(study.path).parent  # a local path: an inbox is never in a bucket
         self._stamp: Stamp = ()
-        self._asked: frozenset[str] = frozenset()
+        self._requested: frozenset[str] = frozenset()
         self._snapshots: Mapping[str, CampaignSnapshot] = MappingProxyType({})
         self._changed = threading.Event()
         self.campaigns: Mapping[str, SignedCampaign] = MappingProxyType({})
@@ -90,7 +90,7 @@ class StudySnapshot:
         """
         self._changed.clear()
         stamp = self._settled()
-        asked = self._asked
+        requested = self._requested
         if stamp[:1] != self._stamp[:1]:
             known = self._study.campaigns()
             self.campaigns = MappingProxyType({one.signed.id.hex(): one.signed for one in known})
@@ -98,7 +98,9 @@ class StudySnapshot:
             self.closings = MappingProxyType(closings)
             self.pages = MappingProxyType({one.signed.id.hex(): self._page(one) for one in known})
             self.listing = json.dumps({"campaigns": [_listed(one) for one in known]}).encode()
-        self._snapshots = MappingProxyType({campaign: self._following(campaign, stamp) for campaign in sorted(asked)})
+        self._snapshots = MappingProxyType(
+            {campaign: self._following(campaign, stamp) for campaign in sorted(requested)}
+        )
         self._stamp = stamp
 
     def follow(self, stop: threading.Event) -> None:
@@ -111,8 +113,8 @@ class StudySnapshot:
                 _log.error("the study cannot be read (%s); answering from the last snapshot", type(error).__name__)
             self._changed.wait(max(INTERVAL, 9 * (time.monotonic() - begun)))
 
-    async def own(self, named: Iterable[str], patience: float) -> Collection[str]:
-        """Return the ids in hex of the study's campaigns.
+    async def campaign_ids(self, named: Iterable[str], patience: float) -> Collection[str]:
+        """Return the ids of the study's campaigns, in hex.
 
         Args:
             named: ids in hex from a client's request, or "". If one is unknown and the study has changed, the study is
@@ -144,7 +146,7 @@ class StudySnapshot:
 
     def request(self, campaigns: Iterable[str]) -> None:
         """Request that the next refresh also reads the keys and counted outputs of the given campaigns."""
-        self._asked |= frozenset(campaigns)
+        self._requested |= frozenset(campaigns)
         self._changed.set()
 
     def _page(self, known: Known) -> CampaignPage:
