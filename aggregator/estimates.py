@@ -131,7 +131,7 @@ class Estimates(Holdings):
         from aggregator.estimate.estimator import estimate  # an ingest and a status need no estimators
         from aggregator.present.notebook import NotebookEstimate
 
-        signed, tally = self._asked(campaign, period, where)
+        signed, tally = self._campaign_and_tally(campaign, period, where)
         found = estimate(
             signed,
             tally,
@@ -215,7 +215,7 @@ class Estimates(Holdings):
         from aggregator.estimate.form_result import estimate_form
         from aggregator.present.form_notebook import NotebookForm
 
-        signed, tally = self._asked(campaign, period, where)
+        signed, tally = self._campaign_and_tally(campaign, period, where)
         known = _margins(signed.campaign, margins)
         found = estimate_form(signed, tally, names, confidence=confidence, margins=known, where=where)
         return NotebookForm(**vars(found))
@@ -263,7 +263,7 @@ class Estimates(Holdings):
         """
         from aggregator.estimate.ordered import ordered
 
-        signed, tally = self._asked(campaign, period, where)
+        signed, tally = self._campaign_and_tally(campaign, period, where)
         return ordered(
             signed,
             tally,
@@ -332,9 +332,9 @@ class Estimates(Holdings):
                 where=name,
             )
 
-        return by_class(*self._asked(campaign, period, None), ask)
+        return by_class(*self._campaign_and_tally(campaign, period, None), ask)
 
-    def _asked(self, campaign: str, period: int | None, where: str | None) -> tuple[SignedCampaign, Tally]:
+    def _campaign_and_tally(self, campaign: str, period: int | None, where: str | None) -> tuple[SignedCampaign, Tally]:
         """Return the campaign and the tally for an estimate, restricted to the class ``where`` if given."""
         from aggregator.estimate.classes import signed_within
 

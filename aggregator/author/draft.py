@@ -99,7 +99,7 @@ def read_form(path: Path) -> DraftForm | None:
         Section(name, top.take(name, dict, "a table", {})) for name in ("privacy", "analysis", "mechanism")
     )
     form, name = form_of(top), _name_of(mechanism)
-    question, classes = _asked(document, top, form, path.parent, privacy, Section("prior", {}))
+    question, classes = _question_and_classes(document, top, form, path.parent, privacy, Section("prior", {}))
     return form_draft(analysis, name, form, dataclasses.replace(question, reports=_reports(analysis)), classes)
 
 
@@ -149,7 +149,7 @@ def read_classes(path: Path) -> DraftClasses | None:
         for name in ("domain", "privacy", "prior", "analysis", "mechanism")
     )
     asked = domain_of(domain)
-    question, names = _asked(document, top, asked, path.parent, privacy, prior)
+    question, names = _question_and_classes(document, top, asked, path.parent, privacy, prior)
     question = _for_goal(question, _goal(analysis, asked), _reports(analysis))
     return DraftClasses.of(names, _by_value(question) if "views" in document else question, _name_of(mechanism))
 
@@ -169,7 +169,7 @@ def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View,
     domain, privacy, prior, mechanism = (
         Section(name, top.take(name, dict, "a table", {})) for name in ("domain", "privacy", "prior", "mechanism")
     )
-    question, names = _asked(document, top, domain_of(domain), path.parent, privacy, prior)
+    question, names = _question_and_classes(document, top, domain_of(domain), path.parent, privacy, prior)
     return question.domain, _views(top, mechanism, question, path.parent, expected)[1], len(names)
 
 
@@ -197,7 +197,7 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     form = form_of(top) if _is_form(document) else None
     domain = form or domain_of(sections["domain"])
     goal, reports = ("" if form else _goal(sections["analysis"], domain)), _reports(sections["analysis"])
-    question, names = _asked(document, top, domain, folder, sections.pop("privacy"), sections["prior"])
+    question, names = _question_and_classes(document, top, domain, folder, sections.pop("privacy"), sections["prior"])
     notion = question.notion
     if form:
         question = dataclasses.replace(question, reports=reports)
@@ -350,7 +350,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     return padded(choose_padding(baskets, domain.count, decoder, count(limits, "minimum_reports", 100)).length)
 
 
-def _asked(
+def _question_and_classes(
     document: dict[str, Any], top: Section, domain: Domain, folder: Path, privacy: Section, prior: Section
 ) -> tuple[Question, tuple[str, ...]]:
     """Return the question with its notion, and the names of the classes; these are empty without tables [classes.NAME].

@@ -101,7 +101,7 @@ def form_draft(
     Raises:
         DraftError, BadData: an entry is invalid. The text names it.
     """
-    asked = _asked(analysis, written)
+    asked = _questions_by_view(analysis, written)
     for place in {place for places in asked if len(places) > 1 for place in places}:
         _require_few(written.questions[place])
     notion = question.notion
@@ -143,7 +143,7 @@ def _question(table: dict[str, object]) -> FormQuestion:
     return found
 
 
-def _asked(analysis: Section, form: Form) -> list[tuple[int, ...]]:
+def _questions_by_view(analysis: Section, form: Form) -> list[tuple[int, ...]]:
     """Return the positions of the questions of each view, in order."""
     if "tables" in analysis and "outcome" in analysis:
         raise DraftError("[analysis] tables and outcome cannot be combined: leave out one of the two")

@@ -1,4 +1,4 @@
-"""Reads ``[views]``: devices are asked for different views of the answer, such as a map at several resolutions.
+"""Read ``[views]``: devices are asked for different views of the answer, such as a map at several resolutions.
 
     [views]
     resolutions = [[25, 0.2], [5, 0.3], [1, 0.5]]    # cells on a side of a square, and the share of the devices
@@ -76,7 +76,7 @@ def views_of(
             "[views] needs one of the notions ldp, pairwise, minid and avgid, in every class, not "
             f"{next(notion.name for notion in notions if not notion.carries_views)}: leave out the section"
         )
-    asked = sorted(_asked(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))
+    asked = sorted(_maps_and_shares(section, question.domain, folder), key=lambda one: one[0].inputs(question.domain))
     devices = count(section, "devices", expected)
     section.done()
     maps, shares = [map_ for map_, _ in asked], [share for _, share in asked]
@@ -137,7 +137,7 @@ def coarsened(question: Question, map_: Map) -> Question:
     return replace(question, domain=Values(tuple(str(number) for number in range(1, size + 1))), notion=notion)
 
 
-def _asked(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fraction | None]]:
+def _maps_and_shares(section: Section, domain: Domain, folder: Path) -> list[tuple[Map, Fraction | None]]:
     """Return the map of each view, and its share of the devices; None without a share."""
     asked: list[tuple[Map, Fraction | None]] = []
     if "districts" in section:

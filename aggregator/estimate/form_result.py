@@ -234,8 +234,8 @@ class _ReportedForm:
         self.views = weighted_views(views, margins) if self.by_class else views
         self.calibration = Calibration(AnsweredForm(views, form), margins) if margins and not self.by_class else None
 
-    def _asked(self, find: Callable[[Sequence[FormView]], Computed], places: Sequence[int]) -> Computed:
-        """Return what ``find`` computes from the views, for the questions ``places``.
+    def _estimate_from_views(self, find: Callable[[Sequence[FormView]], Computed], places: Sequence[int]) -> Computed:
+        """Return the estimate that ``find`` computes from ``views``, for the questions ``places``.
 
         Raises:
             NotAsked: no view asks the questions; or each view that asks them lacks reports of a class, which the
@@ -259,7 +259,7 @@ class _ReportedForm:
             found = weighted = weighted_question(self.calibration, place)
             weighting = weighted.weighting
         else:
-            found = self._asked(lambda views: margin(views, place), [place])
+            found = self._estimate_from_views(lambda views: margin(views, place), [place])
             if self.by_class:
                 weighting = class_weighting(self.everybody, self.margins, lambda views: margin(views, place))
         kept = answered(len(found.raw), skippable)
@@ -270,7 +270,7 @@ class _ReportedForm:
     def table(self, places: Sequence[int]) -> _Found:
         """Return the table of two questions; its rows are the values of the first of ``places``."""
         in_order = sorted(places)
-        table = self._asked(lambda views: cross(views, *in_order), places)
+        table = self._estimate_from_views(lambda views: cross(views, *in_order), places)
         skippable = self.form.questions[in_order[0]].skippable, self.form.questions[in_order[1]].skippable
         sizes = [self.form.questions[place].domain.size for place in places]
         order = np.arange(math.prod(sizes))

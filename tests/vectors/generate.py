@@ -852,7 +852,7 @@ def _shown(texts: Texts) -> list[Any]:
     ]  # fmt: skip
 
 
-def _asked(shown: Domain) -> list[Any]:
+def _translatable_texts(shown: Domain) -> list[Any]:
     """Return the texts to translate: for a form, each question and the names of its domain; otherwise the names."""
     if not isinstance(shown, Form):
         return list(shown.named)
@@ -874,7 +874,7 @@ def campaign_cases() -> Iterator[Case]:
             "classes": list(made.classes),
             "addresses": list(made.addresses),
             "shown": {language: _shown(made.texts(language)) for language in LANGUAGES},
-            "asked": {language: _asked(made.domain_in(language)) for language in LANGUAGES},
+            "asked": {language: _translatable_texts(made.domain_in(language)) for language in LANGUAGES},
             "costs": [made.cost_of(place) for place in range(max(1, len(made.classes)))],
             "worst_case": number(made.worst_case),
         }
