@@ -1,4 +1,4 @@
-"""Reads a study: its campaigns, their registered keys, and the refused envelopes.
+"""Read access to a study: its campaigns, their registered keys, and the refused envelopes.
 
 Modules that only need campaigns and keys use ``Holdings``. Its subclass ``study.Study`` adds methods for changes and
 estimates.

@@ -1,4 +1,4 @@
-"""Shows the content of a file: a campaign, a closing notice or a batch.
+"""The content of a file: a campaign, a closing notice or a batch.
 
 No signature is verified here, so every line is only a claim of the file. ``author.audit`` computes expected errors,
 which need the estimators.

@@ -1,4 +1,4 @@
-"""Reads files of declared priors, for rehearsals of campaigns in which people declare their own priors.
+"""Read files of declared priors, for rehearsals of campaigns in which people declare their own priors.
 
 The header of the CSV file names the campaign's values, in any order. Each row has the weights that a person declares.
 An optional last column ``count`` is the number of people who declare them:

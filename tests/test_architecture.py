@@ -162,18 +162,28 @@ def test_every_file_opens_with_its_purpose() -> None:
 
 
 QUESTION = re.compile(r'("""|/\*\*\s*(\*\s*)?)(What|How|Where|Which|Whether|Whatever|Who|Whose|That|Told|Said)\b')
+THIRD_PERSON = re.compile(
+    r"(Adds|Allows|Builds|Chooses|Collects|Combines|Computes|Contains|Converts|Creates|Decides|Decodes|Defines|Deletes|"
+    r"Describes|Divides|Encodes|Finds|Gives|Handles|Holds|Keeps|Loads|Makes|Opens|Parses|Prints|Provides|Reads|Rebuilds|"
+    r"Registers|Removes|Returns|Sends|Separates|Shortens|Shows|Simulates|Sorts|Splits|Tells|Unpacks|Uses|Validates|"
+    r"Verifies|Writes)\b"
+)
 
 
 def test_a_docstring_begins_with_its_subject() -> None:
-    """A docstring says what is returned or done: it begins with an imperative or a noun, not with a question word.
-
-    So does the first line of a comment for JSDoc in the modules of the browser.
+    """No docstring, and no comment for JSDoc in the modules of the browser, begins with a question word, or with That,
+    Told or Said; no docstring of a module or class begins with one of the verbs of ``THIRD_PERSON``, such as Reads.
     """
     scripts = (ROOT / "edge_sdk" / "web").rglob("*.js")
     folders = (*PACKAGES, "benchmarks", "tests")
     for path in (*scripts, *(path for folder in folders for path in sources(folder))):
         found = QUESTION.search(path.read_text(encoding="utf-8"))
         assert found is None, f"{path.relative_to(ROOT)}: {found and found[0]}"
+    for path in (path for folder in folders for path in sources(folder)):
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Module | ast.ClassDef):
+                found = THIRD_PERSON.match(ast.get_docstring(node) or "")
+                assert found is None, f"{path.relative_to(ROOT)}: {found and found[0]}"
 
 
 def test_every_class_name_is_unique() -> None:

@@ -1,4 +1,4 @@
-"""Reads ``[classes.NAME]``: classes of people, each with its own channel.
+"""Read ``[classes.NAME]``: classes of people, each with its own channel.
 
 A class is a draft within the draft. Its table overrides entries of ``[privacy]`` and has the entries of ``[prior]``.
 Each class gets a channel as if it were a campaign of its own; the campaign's channel has these channels as blocks.

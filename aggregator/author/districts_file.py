@@ -1,4 +1,4 @@
-"""Reads the districts of a grid from the polygons of a GeoJSON file (RFC 7946).
+"""Read the districts of a grid from the polygons of a GeoJSON file (RFC 7946).
 
 A cell belongs to the polygon that contains its centre; if several do, to the first in the file. A centre on a border
 belongs to the polygon east or north of it, so polygons that share a border share no cell. Cells outside every polygon

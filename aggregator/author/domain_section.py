@@ -1,4 +1,4 @@
-"""Reads the domain of a draft.
+"""Read the domain of a draft.
 
 The constructor of the domain validates it. This module only reads the entries and converts numbers to its units.
 """

@@ -1,11 +1,11 @@
-"""Chooses a longer step for numeric questions in the pairs of a form.
+"""The choice of a longer step for numeric questions in the pairs of a form.
 
-The table of another question and a numeric question with many values would be mostly noise. So a numeric question in a
-pair gets a longer step. The number of its values is the largest at which, with evenly spread people, the standard error
-of a cell is at most the share of a cell. If the question is in several pairs, the median of these limits decides. The
-limit is at least 4 and at most 16. A step that divides the range exactly may give fewer values than the limit; with
-another step, the highest value exceeds the highest answer by less than a step. The person may still give any number of
-the range; it counts as the nearest value.
+The table of another question and a numeric question with many values would be mostly noise. So a numeric question of
+more than 16 values gets a longer step if it is asked in a pair. The number of its values is the largest at which, with
+evenly spread people, the standard error of a cell is at most the share of a cell. If the question is in several pairs,
+the median of these limits decides. The limit is at least 4 and at most 16. A step that divides the range exactly may
+give fewer values than the limit; with another step, the highest value exceeds the highest answer by less than a step.
+The person may still give any number of the range; it counts as the nearest value.
 
 Authors can change the number of values with ``bins``, its maximum, or with a longer ``step``.
 """

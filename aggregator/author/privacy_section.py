@@ -1,4 +1,4 @@
-"""Reads the privacy notion of a draft, with its prior if it has one.
+"""Read the privacy notion of a draft, with its prior if it has one.
 
 An error names the entry and what is expected. The certificate of the campaign proves that its channel keeps the notion.
 """

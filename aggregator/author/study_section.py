@@ -1,4 +1,4 @@
-"""Reads the study's addresses and the translated texts of a draft.
+"""Read the study's addresses and the translated texts of a draft.
 
 The constructor of the campaign validates them. This module only reads the entries, and an error names the entry.
 """

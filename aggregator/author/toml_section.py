@@ -1,4 +1,4 @@
-"""Reads the TOML files that an analyst writes (drafts, known margins, coefficients), key by key.
+"""Read the TOML files that an analyst writes (drafts, known margins, coefficients), key by key.
 
 Every key is taken once; unknown keys are refused. Numbers stay decimals until they become integers. An error names
 the entry as its author wrote it.

@@ -1,4 +1,4 @@
-"""Reads CSV files with a number for each value of a campaign, such as true counts or weights.
+"""Read CSV files with a number for each value of a campaign, such as true counts or weights.
 
 Values are parsed by the campaign's domain, and an error names the line.
 """

@@ -56,7 +56,8 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
 @click.option(
     "--prior",
     type=shell.existing,
-    help="CSV value,count: the prior, for LIP. With --values, the values are 1, 2, 3 and so on.",
+    help="CSV value,count: the prior, for the notion LIP (see docs/GLOSSARY.md). With --values, the values are 1, 2, 3 "
+    "and so on.",
 )
 @click.option(
     "--radius",

@@ -1,4 +1,4 @@
-"""Checks that a tally comes from enough devices to be estimated.
+"""The check that a tally comes from enough devices to be estimated.
 
 A campaign promises that nothing is estimated from fewer than a minimum number of devices. So the keys of the devices
 are counted, not the reports: a unit with a thousand readings is one device. For a class whose devices have several

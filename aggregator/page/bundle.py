@@ -1,4 +1,4 @@
-"""Links JavaScript modules into one classic script, so that a page is one file and its script has one hash.
+"""Link JavaScript modules into one classic script, so that a page is one file and its script has one hash.
 
 The code of all modules is placed in one function, each module after the modules from which it imports. Comments, blank
 space and uncalled functions are left out, and names are shortened. Nothing else is changed, and the same modules give
@@ -133,7 +133,7 @@ def _read(path: Path) -> _Module:
 
 
 class _Statements:
-    """Separates the imports and exports of a module from its other tokens."""
+    """The parser that separates the imports and exports of a module from its other tokens."""
 
     def __init__(self, path: Path, found: Sequence[Token]) -> None:
         self.path = path

@@ -1,4 +1,4 @@
-"""Shortens the names that modules declare, so that a page is small and its modules can share one scope.
+"""Shorten the names that modules declare, so that a page is small and its modules can share one scope.
 
 A name at the top level of a module gets a new name that is unique in the whole bundle; a name inside a function gets a
 new name that is unique in that function. New names of the top level begin with a capital letter and the others do not,
@@ -212,7 +212,7 @@ def _kind_of(before: Token | None, inside: _Bracket) -> str:
 
 
 class _Declared:
-    """Finds the names that a module declares: variables, functions and parameters, in any scope."""
+    """The names that a module declares: variables, functions and parameters, in any scope."""
 
     def __init__(self, body: Sequence[Token], roles: Sequence[str]) -> None:
         self.body = body

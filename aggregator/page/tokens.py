@@ -1,6 +1,6 @@
-"""Splits a JavaScript module into its tokens, and writes tokens without comments and blank space.
+"""Split a JavaScript module into its tokens, and write tokens without comments and blank space.
 
-It distinguishes only what a linker needs: words, numbers, texts, regular expressions, brackets and other signs. A slash
+Only what a linker needs is distinguished: words, numbers, texts, regular expressions, brackets and other signs. A slash
 begins a regular expression at the start of the module, after ``${``, after a word of ``_BEFORE_VALUE``, and after a
 sign other than a closing bracket, ``++`` and ``--``; otherwise it means division. Therefore a statement that begins
 with a regular expression directly after ``if (...)`` or a block is misread; modules must avoid such statements.

@@ -100,7 +100,7 @@ def plan_classes(
 
 
 class _ClassPlanner:
-    """Computes the errors of one class, or of several classes of equal size together, with any number of people."""
+    """The expected errors of one class, or of several classes of equal size together, for any number of people."""
 
     def __init__(self, questions: Sequence[Question], choices: Sequence[Candidate]) -> None:
         self._question, self._choices = questions[0], choices

@@ -157,7 +157,7 @@ def goal_plans(
 
 
 class _GoalPlanner:
-    """Computes the errors of one choice with any number of people."""
+    """The expected errors of one choice of a mechanism, for any number of people."""
 
     def __init__(self, whole: Question, rounded: Question, choice: Candidate) -> None:
         self._rounded, self._choice = rounded, choice

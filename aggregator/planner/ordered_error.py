@@ -102,7 +102,7 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, surve
 
 
 class _Estimator:
-    """Computes the default estimate of ordered values from simulated reports.
+    """The default estimator of ordered values, applied to simulated reports.
 
     Raises:
         NotInvertible

@@ -1,4 +1,4 @@
-"""Computes the tables of docs/MECHANISMS.md: `make tables` writes them, and a test checks that they are current.
+"""The tables of docs/MECHANISMS.md: `make tables` writes them, and a test checks that they are current.
 
 A table lies between two comments that name it, and its text depends only on the library.
 """
