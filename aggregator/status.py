@@ -118,10 +118,10 @@ def _views(reports: DeltaTable, signed: SignedCampaign) -> tuple[tuple[ViewStatu
     campaign = signed.campaign
     if len(campaign.views) == 1:
         return (), ()
-    from aggregator.estimate.view_screen import screen_views  # a status of plain campaigns needs no estimators
+    from aggregator.estimate.view_balance import find_view_imbalance  # a status of plain campaigns needs no estimators
 
     devices = devices_by_view(reports, signed)
-    found = screen_views([view.weight for view in campaign.views], devices)
+    found = find_view_imbalance([view.weight for view in campaign.views], devices)
     total = sum(view.weight for view in campaign.views)
     named = zip(campaign.views, devices.tolist(), strict=True)
     views = tuple(ViewStatus(view_name(campaign.domain, view), view.weight / total, each) for view, each in named)

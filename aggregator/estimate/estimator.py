@@ -1,7 +1,7 @@
 """Estimate the shares of a campaign's values from a tally of its reports.
 
 The steps are: the decoder and the unbiased shares with their intervals (``linear``, ``interval``), the consistent
-distribution (``method``), the screens for forged reports (``screen``), and the warnings (``advice``).
+distribution (``method``), the tests for forged reports (``forgeries``), and the warnings (``advice``).
 
 ``result`` defines the parts of an estimate. ``query`` computes linear queries such as means.
 """
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from aggregator.estimate import advice, interval, likelihood
 from aggregator.estimate.class_weights import weigh
+from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.linear import solve
 from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
@@ -26,7 +27,6 @@ from aggregator.estimate.prior_test import prior_test
 from aggregator.estimate.reader import reader_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.result import Estimate, Influence
-from aggregator.estimate.screen import screen_tally
 from aggregator.estimate.shared import NotShared, shared
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
@@ -124,7 +124,7 @@ def estimate(
     intervals = Intervals.of(found.ends, confidence, reported.count)
     warnings += advice.noisy(found.se)
     warnings += () if weighting is None else weighting.warnings
-    if findings := screen_tally(decoder, tally):
+    if findings := find_forgeries_in_tally(decoder, tally):
         warnings += [*findings, *advice.beside_robust(unsigned.domain, decoder, tally, reported)]
     if method == "mmse" and tested is None:
         warnings += advice.outside(shares, intervals.simultaneous_low, intervals.simultaneous_high, confidence)

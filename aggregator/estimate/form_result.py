@@ -16,6 +16,7 @@ import numpy as np
 
 from aggregator.estimate.advice import ONE_DEVICE
 from aggregator.estimate.figures import Shares
+from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.form import NotAsked, SharesEstimate, answered, margin, part_of, question_shares, shares_of
 from aggregator.estimate.form_change import AnsweredShares
 from aggregator.estimate.form_classes import class_weighting, views_of, weighted_views
@@ -29,7 +30,6 @@ from aggregator.estimate.form_weights import (
     weighted_table,
 )
 from aggregator.estimate.minimum import require_enough
-from aggregator.estimate.screen import screen_tally
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting
 from aggregator.families.decoder import Floats
@@ -317,7 +317,7 @@ def _warnings(form: Form, views: Sequence[FormView]) -> tuple[str, ...]:
         f"{' and '.join(form.questions[place].name for place in view.questions)}: {finding}"
         for view in views
         for finding in (
-            *screen_tally(view.decoder, view.tally),
+            *find_forgeries_in_tally(view.decoder, view.tally),
             *([ONE_DEVICE] if math.isnan(view.reports) else []),
         )
     )

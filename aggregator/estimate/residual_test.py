@@ -11,7 +11,7 @@ statistics of all outputs. The solution takes one run of conjugate gradients. Ea
 its transpose, and the number of steps is the number of distinct singular values, which is small for designed channels.
 If the channel has no more outputs than inputs, no direction is orthogonal to all rows, and the test does not exist.
 
-``screen`` uses the test.
+``forgeries`` uses the test.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ far above the largest count that the fitted shares explain, the count is reduced
 are fitted again. Among honest counts, about one output in several hundred is reduced (Huber 1964, applied to
 residuals). The shares are fitted by maximum likelihood, so that no negative share explains a forgery.
 
-This estimate is shown beside the main estimate if the screen raises an alarm, and never replaces it. If every vector of
-counts could be honest, no count is reduced; then only the influence bounds the effect of forgeries.
+This estimate is shown beside the main estimate if a test for forged reports raises an alarm, and never replaces it. If
+every vector of counts could be honest, no count is reduced; then only the influence bounds the effect of forgeries.
 """
 
 from __future__ import annotations

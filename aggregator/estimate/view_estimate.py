@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from aggregator.estimate.advice import NOTHING_FINEST, ONE_DEVICE
+from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import devices_of, require_enough
 from aggregator.estimate.names import VIEW_METHODS
 from aggregator.estimate.resolutions import Views, resolutions
 from aggregator.estimate.result import Estimate, Influence
-from aggregator.estimate.screen import screen_tally
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.view_screen import screen_views
+from aggregator.estimate.view_balance import find_view_imbalance
 from aggregator.inspection import view_name
 from protocol.campaign import Campaign
 
@@ -49,11 +49,11 @@ def estimate_views(
             continue
         if one.linear.between is not None and not one.linear.between.freedom:
             warnings.append(f"{name}: {ONE_DEVICE}")
-        warnings.extend(f"{name}: {finding}" for finding in screen_tally(one.decoder, one.tally))
+        warnings.extend(f"{name}: {finding}" for finding in find_forgeries_in_tally(one.decoder, one.tally))
     # For a class whose devices have several reports each, only a lower bound on their number is known.
     known = not any(part.correlated is not None and part.correlated.part for part in tally.by_view)
     devices = np.array([devices_of(part) for part in tally.by_view])
-    if known and (chosen := screen_views([view.weight for view in campaign.views], devices)) is not None:
+    if known and (chosen := find_view_imbalance([view.weight for view in campaign.views], devices)) is not None:
         warnings.append(chosen)
     weight = max(
         one.decoder.people_per_report * tally.reports / one.tally.reports for one in views.counted if one.linear

@@ -217,7 +217,8 @@ def test_reports_of_one_device_have_no_error():
 
 
 def test_honest_devices_that_repeat_themselves_raise_no_alarm():
-    """The screen counts each device once: 100 surveys of 20 honest devices with up to 200 reports raise no alarm.
+    """The tests for forged reports count each device once: 100 surveys of 20 honest devices with up to 200 reports
+    raise no alarm.
 
     Correct code raises a false alarm in at most one survey in 5,000. A failure means that reports of one device are
     taken as independent, which raises many alarms.
@@ -230,18 +231,18 @@ def test_honest_devices_that_repeat_themselves_raise_no_alarm():
     assert false >= 5
 
 
-def test_a_flood_by_many_devices_still_raises_the_alarm():
-    """If all of 4,000 devices send one output twice, the screen raises an alarm; if they answer one value honestly, it
-    does not."""
+def test_an_output_that_all_devices_repeat_raises_an_alarm():
+    """If all of 4,000 devices send one output twice, a test for forged reports raises an alarm; if they answer one value
+    honestly, none does."""
     rng, campaign = np.random.default_rng(18), unsigned_campaign(CHANNELS["sharp"])
     table = memo(CHANNELS["sharp"], 4000, rng)
     device = np.repeat(np.arange(4000), 2)
     features = table[device, np.zeros(8000, dtype=int)]
     honest = counted(features, device, rng.integers(-(2**63), 2**63 - 1, 4000))
     features[:] = np.eye(4, dtype=np.int64)[0]
-    flood = counted(features, device, rng.integers(-(2**63), 2**63 - 1, 4000))
+    forged = counted(features, device, rng.integers(-(2**63), 2**63 - 1, 4000))
     assert not any("forged" in warning for warning in estimate(campaign, honest).warnings)
-    assert any("forged" in warning for warning in estimate(campaign, flood).warnings)
+    assert any("forged" in warning for warning in estimate(campaign, forged).warnings)
 
 
 def test_an_effect_is_never_below_one():

@@ -322,18 +322,18 @@ def test_forged_reports_move_a_share_by_no_more_than_stated(asked, rng):
         for report in np.eye(asked.channel.outputs, dtype=np.int64)
     ]
     assert 0.8 * found.influence.share_of(10) <= max(gains) <= found.influence.share_of(10)
-    floods = found.as_json()["influence"]["forged"]
-    assert [flood["reports"] for flood in floods] == [1, 2, 11]
-    assert floods[2]["people"] == pytest.approx(11 * decoder.people_per_report)
+    forged = found.as_json()["influence"]["forged"]
+    assert [entry["reports"] for entry in forged] == [1, 2, 11]
+    assert forged[2]["people"] == pytest.approx(11 * decoder.people_per_report)
 
 
 def test_the_influence_of_any_number_of_forged_reports_is_stated(rng):
     """The JSON has the influence of the requested number of forged reports after the usual numbers; more than all
     reports are refused."""
     counted = tally(rng, LDP.channel, [0.25] * 4, 1000)
-    floods = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
-    assert [flood["reports"] for flood in floods] == [1, 10, 37]
-    assert floods[2]["share"] == pytest.approx(37 * decoder_of(LDP.channel).people_per_report / 1000)
+    forged = estimate(LDP, counted, forged=37).as_json()["influence"]["forged"]
+    assert [entry["reports"] for entry in forged] == [1, 10, 37]
+    assert forged[2]["share"] == pytest.approx(37 * decoder_of(LDP.channel).people_per_report / 1000)
     with pytest.raises(ValueError, match="0 to 1000"):
         estimate(LDP, counted, forged=1001)
 

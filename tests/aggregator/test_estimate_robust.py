@@ -1,13 +1,13 @@
-"""Properties of the residual test and of the robust distribution: small floods are detected and change it little;
-honest counts pass."""
+"""Properties of the residual test and of the robust distribution: a small share of forged reports is detected and
+changes it little; honest counts pass."""
 
 import numpy as np
 import pytest
 
 from aggregator.estimate.distribution import project
 from aggregator.estimate.estimator import estimate
+from aggregator.estimate.forgeries import find_forgeries
 from aggregator.estimate.robust import robust
-from aggregator.estimate.screen import screen
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits import recipe as unary
 from aggregator.families.registry import decoder_of
@@ -21,7 +21,7 @@ from protocol.domain import Values
 from protocol.exact import NANONATS
 from protocol.notions import Ldp
 from protocol.views import plain_views
-from tests.aggregator.test_estimate_screen import CHANNELS, honest
+from tests.aggregator.test_estimate_forgeries import CHANNELS, honest
 
 N = 100_000
 TRIPLES = triples(40, NANONATS)
@@ -40,14 +40,14 @@ def attacked(channel, forged, rng, targets=10):
 
 
 @pytest.mark.parametrize(("channel", "forged", "detected"), [(TRIPLES, 200, 20), (GEOMETRY, 500, 10)])
-def test_the_residual_test_detects_floods_that_ceilings_seldom_do(channel, forged, detected):
-    """The residual test detects at least ``detected`` of 20 floods of 2 (triples) or 5 reports in 1,000; the ceiling at
-    most 5 of them."""
+def test_the_residual_test_detects_attacks_that_ceilings_seldom_do(channel, forged, detected):
+    """The residual test detects at least ``detected`` of 20 attacks by 2 (triples) or 5 of 1,000 reports; the ceiling
+    at most 5 of them."""
     rng = np.random.default_rng(21)
     findings = []
     for _ in range(20):
         decoder, counts, _ = attacked(channel, forged, rng)
-        findings += screen(decoder, counts, N)
+        findings += find_forgeries(decoder, counts, N)
     assert sum("the other outputs explain" in finding for finding in findings) >= detected
     assert sum("at the most" in finding for finding in findings) <= 5
 
@@ -65,13 +65,13 @@ def test_honest_reports_of_many_outputs_raise_no_alarm(n):
         decoder, k = decoder_of(channel), channel.inputs
         for p in (np.full(k, 1 / k), np.eye(k)[0], *rng.dirichlet(np.full(k, 0.2), 8)):
             for _ in range(5):
-                assert not screen(decoder, honest(channel, p, n, rng), n)
+                assert not find_forgeries(decoder, honest(channel, p, n, rng), n)
 
 
 @pytest.mark.parametrize("channel", [TRIPLES, GEOMETRY], ids=["triples", "projective"])
-def test_a_flood_of_one_percent_moves_the_robust_shares_little(channel):
-    """A flood of 1% increases the distance of the robust shares from the truth by less than 15%, and that of the
-    projection by more than 100%."""
+def test_an_attack_by_one_percent_moves_the_robust_shares_little(channel):
+    """An attack by 1% of the reports increases the distance of the robust shares from the truth by less than 15%,
+    and that of the projection by more than 100%."""
     rng = np.random.default_rng(23)
     far = {"honest": [], "projected": [], "robust": []}
     for _ in range(4):

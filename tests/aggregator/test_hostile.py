@@ -4,8 +4,8 @@ most its quota.
 A flood four times as long has the same peak memory and about four times the processor time. If anything were stored for
 each envelope, or compared with each earlier one, memory would be four times or time sixteen times as large.
 
-Other tests: test_intake_ingest and tests.fuzz send single forged envelopes, test_receive sends floods of requests, and
-test_estimate_screen has floods of valid reports.
+Other tests: test_intake_ingest and tests.fuzz send single forged envelopes, test_receive sends too many requests, and
+test_estimate_forgeries has counts with many forged reports.
 """
 
 from __future__ import annotations

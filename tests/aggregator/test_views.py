@@ -20,10 +20,10 @@ from aggregator.engines import tallies
 from aggregator.engines.steps import StudyVersion
 from aggregator.estimate.error import view_worths
 from aggregator.estimate.estimator import estimate
+from aggregator.estimate.forgeries import FALSE_ALARM
 from aggregator.estimate.minimum import NotEnough, devices_of, require_enough
-from aggregator.estimate.screen import FALSE_ALARM
 from aggregator.estimate.tally import Tally
-from aggregator.estimate.view_screen import screen_views
+from aggregator.estimate.view_balance import find_view_imbalance
 from aggregator.families.bits import recipe as unary
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import randomized_response
@@ -225,8 +225,8 @@ def test_outputs_of_few_bits_in_wide_reports_are_unpacked(bits, count, data):
 
 
 def test_simulated_devices_answer_as_their_view():
-    """Every simulated report has outputs of its key's view, all reports have one length, and the screen of views finds
-    nothing."""
+    """Every simulated report has outputs of its key's view, all reports have one length, and the test of views gives
+    no warning."""
     signed = campaign()
     truth = Truth(tuple((0.05 + x // 6 / 10, 0.05 + x % 6 / 10) for x in range(0, 36, 5)), (30,) * 8)
     batch = b"".join(sent.reports for sent in population(signed.campaign, signed.id, truth, 0, seed=1, processes=1))
@@ -239,7 +239,7 @@ def test_simulated_devices_answer_as_their_view():
         Report.decode(one.unverified).outputs(signed.campaign, view)
         views[view] += 1
     assert len({len(one.encode()) for one in envelopes}) == 1
-    assert screen_views(WEIGHTS, np.array([views[view] for view in range(3)])) is None
+    assert find_view_imbalance(WEIGHTS, np.array([views[view] for view in range(3)])) is None
 
 
 def test_the_study_confirms_only_counted_outputs_of_the_view(tmp_path):
@@ -297,7 +297,7 @@ def test_devices_of_all_views_of_a_figure_count_towards_the_minimum(tmp_path):
 
 
 @given(st.lists(st.integers(1, 50), min_size=2, max_size=6), st.data())
-def test_the_screen_of_views_is_exact(weights, data):
+def test_the_test_of_views_is_exact(weights, data):
     """A warning is given if and only if a binomial tail of a view is below its part of the false alarm rate."""
     devices = data.draw(st.lists(st.integers(0, 400), min_size=len(weights), max_size=len(weights)))
     total = sum(devices)
@@ -307,7 +307,7 @@ def test_the_screen_of_views_is_exact(weights, data):
     ]
     limit = FALSE_ALARM / (2 * len(weights))
     if abs(min(tails) / limit - 1) > 1e-6:
-        found = screen_views(weights, np.array(devices))
+        found = find_view_imbalance(weights, np.array(devices))
         assert (found is not None) == (total > 0 and min(tails) < limit)
 
 

@@ -1,4 +1,4 @@
-"""Screen of views: a test of whether the numbers of devices agree with the weights of the views.
+"""Test of views: whether the numbers of devices with each view agree with the weights of the views.
 
 A device's view follows from its public key. Honest keys are random, so the numbers of devices by view are multinomial
 with the weights, for any answers. An attacker who generates many keys and uses only keys with one view has more
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
-from aggregator.estimate.screen import FALSE_ALARM
+from aggregator.estimate.forgeries import FALSE_ALARM
 from aggregator.families.decoder import Integers
 
 
-def screen_views(weights: Sequence[int], devices: Integers) -> str | None:
+def find_view_imbalance(weights: Sequence[int], devices: Integers) -> str | None:
     """Return the problem found in the numbers of devices by view, as a sentence; None without a problem.
 
     The number of devices with one view is binomial, so the test is exact. It uses both tails for each view, with the

@@ -1,4 +1,4 @@
-"""Screen for forged reports: tests for counts that no population of honest devices could produce.
+"""Tests for forged reports: they detect counts that no population of honest devices could produce.
 
 All tests are valid for every distribution of true values, so an alarm never means "an unlikely population".
 
@@ -10,14 +10,14 @@ A device repeats its drawn output. So if devices have several reports, the tests
 reports, and assume that every device has the largest number of reports that any device has. This makes the tests less
 sensitive, but not invalid.
 
-The tests detect floods of few outputs and attacks that raise many values at once (maximal gain attack: Cao, Jia, Gong
-2021). The second test is the most sensitive. It needs a channel with more outputs than inputs and uses the most
-powerful direction for each output (``residual_test``). It is omitted if reports are counted bit by bit, if there are
-more than ``LARGEST`` outputs, or if classes or people have different channels. If reports are counted bit by bit, the
-first test is made for each bit instead of each output. The tests cannot detect forged reports that imitate honest
-people with one value, because such counts are possible, and they cannot detect forged words with a plausible number of
-ones. The influence of a forged report bounds the effect of such forgeries. The result of the screen is a warning; no
-report is dropped.
+The tests detect forged reports with only a few different outputs, and attacks that raise many values at once (maximal
+gain attack: Cao, Jia, Gong 2021). The second test is the most sensitive. It needs a channel with more outputs than
+inputs and uses the most powerful direction for each output (``residual_test``). It is omitted if reports are counted
+bit by bit, if there are more than ``LARGEST`` outputs, or if classes or people have different channels. If reports are
+counted bit by bit, the first test is made for each bit instead of each output. The tests cannot detect forged reports
+that imitate honest people with one value, because such counts are possible, and they cannot detect forged words with a
+plausible number of ones. The influence of a forged report bounds the effect of such forgeries. The result of the tests
+is a warning; no report is dropped.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LARGEST = 2**12
 detects a few hundred forged reports."""
 
 
-def screen(
+def find_forgeries(
     decoder: Decoder, counts: Integers, reports: int, devices: int | None = None, most: int = 1
 ) -> tuple[str, ...]:
     """Return the problems found in the counts, as sentences; empty without a problem.
@@ -75,10 +75,12 @@ def screen(
     return tuple(finding for finding in findings if finding)
 
 
-def screen_tally(decoder: Decoder, tally: Tally) -> tuple[str, ...]:
-    """Return the problems that ``screen`` finds in a tally."""
+def find_forgeries_in_tally(decoder: Decoder, tally: Tally) -> tuple[str, ...]:
+    """Return the problems that ``find_forgeries`` finds in a tally."""
     groups = tally.correlated
-    return screen(decoder, tally.counts, tally.reports, *(() if groups is None else (groups.devices, groups.most)))
+    return find_forgeries(
+        decoder, tally.counts, tally.reports, *(() if groups is None else (groups.devices, groups.most))
+    )
 
 
 def _repeated(decoder: Decoder, counts: Integers, n: int, devices: int, largest: int) -> str | None:

@@ -1,5 +1,5 @@
-"""Properties of the screen: honest reports pass for any population; floods are detected as often as ESTIMATES.md
-states."""
+"""Properties of the tests for forged reports: honest reports of any population raise almost no alarm, and attacks are
+detected as often as ESTIMATES.md states."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from aggregator.estimate.forgeries import find_forgeries
 from aggregator.estimate.residual_test import direction, scores
-from aggregator.estimate.screen import screen
 from aggregator.families.bits import recipe as unary
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
@@ -40,13 +40,13 @@ def test_honest_reports_raise_almost_no_alarm(channel, n):
     """At most 1 of 100 honest batches, uniform, skewed or all of one value, raises an alarm.
 
     Each test's alpha is 1e-4, so .03 alarms are expected, and more than 1 have probability below 5e-4. A failure means
-    that the screen rejects honest populations. If it rejected one batch in 16, this function would fail with
+    that the tests reject honest populations. If they rejected one batch in 16, this function would fail with
     probability 98.8%.
     """
     rng = np.random.default_rng(3)
     k, decoder = channel.inputs, decoder_of(channel)
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
-    alarms = sum(bool(screen(decoder, honest(channel, p, n, rng), n)) for p in populations for _ in range(10))
+    alarms = sum(bool(find_forgeries(decoder, honest(channel, p, n, rng), n)) for p in populations for _ in range(10))
     assert alarms <= 1
 
 
@@ -65,7 +65,7 @@ def test_a_maximal_gain_attack_of_one_percent_is_detected(k, n, targets):
     for _ in range(100):
         counts = honest(channel, p / p.sum(), n - n // 100, rng)
         counts[best] += n // 100
-        assert screen(decoder, counts, n)
+        assert find_forgeries(decoder, counts, n)
 
 
 def test_reports_that_add_many_people_unbalance_the_sum_of_the_shares():
@@ -74,7 +74,7 @@ def test_reports_that_add_many_people_unbalance_the_sum_of_the_shares():
     decoder = decoder_of(channel)
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
     counts[np.argsort(-decoder.adjoint(np.ones(200)))[:2]] += 500
-    assert any("sum to" in finding for finding in screen(decoder, counts, 100_000))
+    assert any("sum to" in finding for finding in find_forgeries(decoder, counts, 100_000))
 
 
 def test_a_repeated_output_is_detected_if_the_shares_stay_balanced():
@@ -85,17 +85,17 @@ def test_a_repeated_output_is_detected_if_the_shares_stay_balanced():
     counts = honest(channel, np.full(200, 1 / 200), 99_000, rng)
     neutral = int(np.argmin(np.abs(decoder.adjoint(np.ones(200)) - 1)))
     counts[neutral] += 1000
-    (finding,) = screen(decoder, counts, 100_000)
+    (finding,) = find_forgeries(decoder, counts, 100_000)
     assert f"output {neutral} occurs" in finding
 
 
 def test_forged_reports_with_an_honest_distribution_are_not_detected():
-    """Forged reports drawn like those of honest devices with one value pass the screen; only their influence is
+    """Forged reports drawn like those of honest devices with one value pass the tests; only their influence is
     bounded."""
     channel, rng = hadamard(50, NANONATS), np.random.default_rng(7)
     p = np.full(50, 1 / 50)
     counts = honest(channel, p, 99_000, rng) + honest(channel, np.eye(50)[7], 1000, rng)
-    assert not screen(decoder_of(channel), counts, 100_000)
+    assert not find_forgeries(decoder_of(channel), counts, 100_000)
 
 
 # Channels of bits
@@ -116,12 +116,12 @@ def test_honest_bits_raise_almost_no_alarm(channel, n):
     """At most 3 of 2,500 honest batches of bits, uniform, skewed or all of one value, raise an alarm.
 
     There are two tests of alpha 1e-4 each: at most 1/2 an alarm is expected, and more than 3 have probability 2e-3. If
-    the screen rejected one honest batch in 300, this function would fail with probability 96%.
+    the tests rejected one honest batch in 300, this function would fail with probability 96%.
     """
     rng, k, decoder = np.random.default_rng(13), channel.inputs, decoder_of(channel)
     populations = [np.full(k, 1 / k), np.eye(k)[0], np.eye(k)[k - 1], *rng.dirichlet(np.full(k, 0.2), 7)]
     alarms = sum(
-        bool(screen(decoder, counts, n)) for p in populations for counts in honest_bits(decoder, p, n, 250, rng)
+        bool(find_forgeries(decoder, counts, n)) for p in populations for counts in honest_bits(decoder, p, n, 250, rng)
     )
     assert alarms <= 3
 
@@ -137,7 +137,7 @@ def test_honest_subsets_raise_almost_no_alarm():
     distribution = np.array([[channel.weight(x, y) / (1 << channel.scale) for y in words] for x in (0, 8)])
     decoder = decoder_of(channel)
     batches = np.concatenate([rng.multinomial(n, row / row.sum(), 500) @ bits for row in distribution])
-    assert sum(bool(screen(decoder, counts, n)) for counts in batches) <= 3
+    assert sum(bool(find_forgeries(decoder, counts, n)) for counts in batches) <= 3
 
 
 @pytest.mark.parametrize("targets", [1, 15, 30])
@@ -151,25 +151,25 @@ def test_words_that_set_only_the_targets_are_detected(targets):
     p = 1 / np.arange(1, 31)
     forged = np.where(np.arange(30) < targets, n // 100, 0)
     for counts in honest_bits(decoder, p / p.sum(), n - n // 100, 100, rng):
-        assert screen(decoder, counts + forged, n)
+        assert find_forgeries(decoder, counts + forged, n)
 
 
 def test_words_forged_with_the_usual_number_of_ones_are_not_detected():
-    """Forged words with the usual number of bits keep the sum of the shares and pass the screen; only their influence
+    """Forged words with the usual number of bits keep the sum of the shares and pass the tests; only their influence
     is bounded."""
     decoder, rng, n = decoder_of(BITS["oue"]), np.random.default_rng(16), 100_000
     noise = rng.binomial(1000, decoder.forward(np.eye(30)[0]))
     noise[0] = 1000
     counts = honest_bits(decoder, np.full(30, 1 / 30), n - 1000, 1, rng)[0] + noise
-    assert not screen(decoder, counts, n)
+    assert not find_forgeries(decoder, counts, n)
 
 
 def test_a_channel_without_an_inverse_is_screened_by_its_ceilings():
     """If shares have no unbiased estimate, the ceilings still detect an output that is too frequent."""
     quarter = 2**60
     decoder = decoder_of(Table(((3 * quarter, quarter), (quarter, 3 * quarter), (quarter, 3 * quarter))))
-    assert not screen(decoder, np.array([700, 300]), 1000)
-    (finding,) = screen(decoder, np.array([100, 900]), 1000)
+    assert not find_forgeries(decoder, np.array([700, 300]), 1000)
+    (finding,) = find_forgeries(decoder, np.array([100, 900]), 1000)
     assert "output 1 occurs 900 times, but honest devices are expected to send it at most 750 times" in finding
 
 
@@ -220,7 +220,7 @@ def detection_rate(channel, attacked, targets, n, batches):
         else:
             counts = rng.binomial(rng.multinomial(n - forged, p)[:, None], chances).sum(axis=0)
             counts += chosen.astype(int) * forged
-        alarms += bool(screen(decoder, counts, n))
+        alarms += bool(find_forgeries(decoder, counts, n))
     return alarms / batches
 
 
@@ -241,7 +241,7 @@ def test_detection_rates_are_those_of_the_table(name):
     """The detection rate over 25 attacked batches of 100,000 reports is that of ESTIMATES.md.
 
     The tolerance is 4 standard deviations, and at least 6 batches in 100: the 26 cells fail by chance with probability
-    2e-3 at most. A failure means that the screen has changed since the table's rates were measured, with 150 batches.
+    2e-3 at most. A failure means that the tests have changed since the table's rates were measured, with 150 batches.
     """
     for targets in (1, 3):
         expected = stated()[name, targets][1]
@@ -298,4 +298,4 @@ def test_honest_devices_that_repeat_outputs_seldom_raise_an_alarm(name):
     channel, rng = CHANNELS[name], np.random.default_rng(12)
     decoder, k = decoder_of(channel), channel.inputs
     batches = [10 * honest(channel, p, 2000, rng) for p in rng.dirichlet(np.full(k, 0.2), 5) for _ in range(40)]
-    assert sum(bool(screen(decoder, counts, 20_000, 2000, 10)) for counts in batches) <= 2
+    assert sum(bool(find_forgeries(decoder, counts, 20_000, 2000, 10)) for counts in batches) <= 2
