@@ -101,8 +101,8 @@ def test_a_device_runs_on_the_wheel_and_its_two_dependencies(built: tuple[Path, 
     device = run("-c", DEVICE, tmp_path / "store")
     assert (device.stdout.strip(), device.stderr) == (str(site), "")
     assert run("-m", "edge_sdk", "--help").returncode == 0
-    desk = run("-c", "from aggregator.cli import main; main()")
-    assert (desk.returncode, desk.stderr) == (
+    analyst = run("-c", "from aggregator.cli import main; main()")
+    assert (analyst.returncode, analyst.stderr) == (
         1,
         "halftruth: the part for analysts (aggregator) is not installed: pip install 'halftruth[aggregator]'\n",
     )

@@ -139,7 +139,7 @@ def test_every_stated_bound_is_the_exact_one_rounded_up(kind: str) -> None:
             "open", names,
         )  # fmt: skip
         signed = SignedCampaign(campaign, bytes(16), bytes(32), b"")
-        desk = listing._promises(campaign)
+        listed = listing._promises(campaign)
         page = str("".join(promise_section(Audit(campaign, None, None, None, None))))
         for place, certificate in enumerate(campaign.certificates):
             inner = notion.notions[place] if isinstance(notion, notions.Classes) else notion
@@ -148,7 +148,7 @@ def test_every_stated_bound_is_the_exact_one_rounded_up(kind: str) -> None:
             require_true(terms.promise.text(), levels)
             for language in texts.LANGUAGES:
                 require_true(terms.promise.text(language), levels, language)
-            require_true(desk[place][1], levels)
+            require_true(listed[place][1], levels)
             assert terms.promise.text() in page
 
 

@@ -119,10 +119,10 @@ def study_of(path, *named):
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    """A study of two campaigns with the same question and of one with classes; people change from value 2 to 3 over
-    five periods."""
-    folder = tmp_path_factory.mktemp("desk")
+def survey_folder(tmp_path_factory):
+    """A folder with a study, ``lib``, of two campaigns with the same question and of one with classes; in the first
+    campaign people change from value 2 to 3 over five periods."""
+    folder = tmp_path_factory.mktemp("survey")
     plain, other, of_classes = campaign(), campaign(title="Education, again"), classes()
     study = study_of(folder / "lib", ("education", plain), ("again", other), ("classes", of_classes))
     fleet = Fleet(plain)
@@ -147,8 +147,8 @@ def desk(tmp_path_factory):
     return folder
 
 
-def in_study(desk, *words, code=0):
-    return run("--study", desk / "lib", *words, code=code)
+def in_study(folder, *words, code=0):
+    return run("--study", folder / "lib", *words, code=code)
 
 
 # Groups of devices, from the study
@@ -199,10 +199,10 @@ def test_a_tally_of_many_answers_is_by_groups_of_devices(kind, tmp_path):
     assert estimate(signed, tally).devices == 30
 
 
-def test_spans_take_the_latest_answer_in_them(desk):
+def test_spans_take_the_latest_answer_in_them(survey_folder):
     """A span counts the outputs of each device's latest period within it, in the same groups of devices as all other
     spans."""
-    study = Study.open(desk / "lib")
+    study = Study.open(survey_folder / "lib")
     signed = study.campaign("education")
     early, late, all_of_it, last = study.spans(signed, [(0, 2), (3, 4), (0, 5), (4, 5)])
     assert (early.reports, late.reports, all_of_it.reports, last.reports) == (150, 151, 151, 150)
@@ -237,14 +237,14 @@ def test_periods_of_transcripts_are_compared_device_by_device(tmp_path):
 # Trends
 
 
-def test_the_json_of_a_trend_has_the_documented_entries(desk):
+def test_the_json_of_a_trend_has_the_documented_entries(survey_folder):
     """Each span has the entries of its estimate; the change is from the first to the last span with enough reports."""
-    found = json.loads(in_study(desk, "estimate", "education", "--by", "period", "--json").stdout)
+    found = json.loads(in_study(survey_folder, "estimate", "education", "--by", "period", "--json").stdout)
     assert {"campaign", "confidence", "spans", "change", "rejected", "table_version"} <= found.keys()
     assert [row["periods"] for row in found["spans"]] == ["0", "1", "2", "3", "4"]
     assert [row["values"] is None for row in found["spans"]] == [False, False, False, True, False]
     assert found["spans"][1]["begins"] == OPENS + WEEK == found["spans"][0]["ends"]
-    one = json.loads(in_study(desk, "estimate", "education", "--period", "4", "--json").stdout)
+    one = json.loads(in_study(survey_folder, "estimate", "education", "--period", "4", "--json").stdout)
     assert found["spans"][4]["values"] == one["values"]
     change, first = found["change"], found["spans"][0]["values"]
     assert (change["from"], change["to"], change["paired"]) == ("period 0", "period 4", True)
@@ -253,44 +253,46 @@ def test_the_json_of_a_trend_has_the_documented_entries(desk):
         assert row["simultaneous_low"] <= row["low"] <= row["difference"] <= row["high"] <= row["simultaneous_high"]
 
 
-def test_a_period_with_too_few_reports_is_left_out_and_named(desk):
+def test_a_period_with_too_few_reports_is_left_out_and_named(survey_folder):
     """A period below the minimum has no shares in any output format, and a warning names it.
 
     If one period remains, only its estimate is printed; if no period remains, the command ends with exit code 75.
     """
     for form in ("table", "csv", "json"):
-        result = in_study(desk, "estimate", "education", "--by", "period", "--format", form)
+        result = in_study(survey_folder, "estimate", "education", "--by", "period", "--format", form)
         assert "each of these has fewer than 20 devices and is left out: period 3" in result.stderr
-    assert "too few" in in_study(desk, "estimate", "education", "--by", "period").stdout
+    assert "too few" in in_study(survey_folder, "estimate", "education", "--by", "period").stdout
     rows = list(
-        csv.DictReader(io.StringIO(in_study(desk, "estimate", "education", "--by", "period", "--format", "csv").stdout))
+        csv.DictReader(
+            io.StringIO(in_study(survey_folder, "estimate", "education", "--by", "period", "--format", "csv").stdout)
+        )
     )
     assert Counter(row["periods"] for row in rows) == {"0": 4, "1": 4, "2": 4, "4": 4}
-    single = in_study(desk, "estimate", "again", "--by", "period")
+    single = in_study(survey_folder, "estimate", "again", "--by", "period")
     assert "only period 0 is estimated" in single.stderr
     assert "95% interval" in single.stdout
-    few = in_study(desk, "estimate", "education", "--by", "period", "--periods", "3,5", code=75)
+    few = in_study(survey_folder, "estimate", "education", "--by", "period", "--periods", "3,5", code=75)
     assert "--periods" in few.stderr
 
 
-def test_spans_of_periods_are_compared(desk):
+def test_spans_of_periods_are_compared(survey_folder):
     """--periods groups periods into spans, and the table shows the change between them."""
-    result = in_study(desk, "estimate", "education", "--by", "period", "--periods", "0-1, 2-4")
+    result = in_study(survey_folder, "estimate", "education", "--by", "period", "--periods", "0-1, 2-4")
     assert "periods 0-1" in result.stdout
     found = json.loads(
-        in_study(desk, "estimate", "education", "--by", "period", "--periods", "0-1,2-4", "--json").stdout
+        in_study(survey_folder, "estimate", "education", "--by", "period", "--periods", "0-1,2-4", "--json").stdout
     )
     assert [row["reports"] for row in found["spans"]] == [150, 151]
     shown = points(found["change"]["values"][2]["difference"], 1)
     assert shown in result.stdout
 
 
-def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
+def test_a_trend_is_drawn_and_on_the_page(survey_folder, tmp_path):
     """The picture is a PNG; the page shows every change and the span with too few reports, and has the same bytes each
     time."""
     picture, report = tmp_path / "trend.png", tmp_path / "trend.html"
     words = ("estimate", "education", "--by", "period", "--plot", picture, "--report", report, "--json")
-    change = json.loads(in_study(desk, *words).stdout)["change"]
+    change = json.loads(in_study(survey_folder, *words).stdout)["change"]
     assert picture.read_bytes().startswith(PNG)
     text = report.read_text(encoding="utf-8")
     section = text.split('id="course"')[1].split("</section>")[0]
@@ -301,7 +303,7 @@ def test_a_trend_is_drawn_and_on_the_page(desk, tmp_path):
     assert "too few" in section
     assert "compared with themselves" in section
     again = tmp_path / "again.html"
-    in_study(desk, "estimate", "education", "--by", "period", "--report", again)
+    in_study(survey_folder, "estimate", "education", "--by", "period", "--report", again)
     assert again.read_bytes() == report.read_bytes()
 
 
@@ -334,19 +336,19 @@ def test_every_kind_of_domain_has_a_trend(domain, tmp_path):
     run("--study", tmp_path / "lib", "compare", "it", "other", "--plot", tmp_path / "c.png")
 
 
-def course_of(desk, *words):
-    return json.loads(in_study(desk, "estimate", "education", "--by", "period", *words, "--json").stdout)
+def course_of(folder, *words):
+    return json.loads(in_study(folder, "estimate", "education", "--by", "period", *words, "--json").stdout)
 
 
-def test_any_two_periods_are_compared_and_each_with_the_next(desk):
+def test_any_two_periods_are_compared_and_each_with_the_next(survey_folder):
     """--ends sets the two periods of the change; --steps gives the change from each period with enough devices to
     the next.
 
     The simultaneous intervals of --steps are for all values and all steps together.
     """
-    whole = course_of(desk)
+    whole = course_of(survey_folder)
     assert whole["steps"] == []
-    found = course_of(desk, "--ends", "1,2", "--steps")
+    found = course_of(survey_folder, "--ends", "1,2", "--steps")
     assert (found["change"]["from"], found["change"]["to"]) == ("period 1", "period 2")
     pairs = [(step["from"], step["to"]) for step in found["steps"]]
     assert pairs == [("period 0", "period 1"), ("period 1", "period 2"), ("period 2", "period 4")]
@@ -363,18 +365,20 @@ def test_any_two_periods_are_compared_and_each_with_the_next(desk):
     for step in (whole["change"], *found["steps"]):
         for row in step["values"]:
             assert row["difference"] == pytest.approx(row["to"] - row["from"])
-    text = in_study(desk, "estimate", "education", "--by", "period", "--ends", "4,0", "--steps").stdout
+    text = in_study(survey_folder, "estimate", "education", "--by", "period", "--ends", "4,0", "--steps").stdout
     assert re.search(r"significant\s+changes\s+between\s+spans", text)
-    assert "only" not in in_study(desk, "estimate", "education", "--by", "period", "--ends", "0,3", code=75).stderr
+    few = in_study(survey_folder, "estimate", "education", "--by", "period", "--ends", "0,3", code=75)
+    assert "only" not in few.stderr
 
 
-def test_the_trend_of_one_value_has_its_intervals_and_changes(desk, tmp_path):
+def test_the_trend_of_one_value_has_its_intervals_and_changes(survey_folder, tmp_path):
     """--value with --by period gives the share of one value in each period with its interval, and its change.
 
     The simultaneous interval of the change is then the interval of one value; all other figures are the same as without
     --value.
     """
-    whole, one = course_of(desk), course_of(desk, "--value", "secondary", "--plot", tmp_path / "one.png")
+    whole = course_of(survey_folder)
+    one = course_of(survey_folder, "--value", "secondary", "--plot", tmp_path / "one.png")
     x = LABELS.index("secondary")
     for row, its in zip(whole["spans"], one["spans"], strict=True):
         assert its["values"] == (row["values"] and [row["values"][x]])
@@ -383,14 +387,14 @@ def test_the_trend_of_one_value_has_its_intervals_and_changes(desk, tmp_path):
     assert (change["simultaneous_low"], change["simultaneous_high"]) == (change["low"], change["high"])
     assert (tmp_path / "one.png").read_bytes().startswith(PNG)
     words = ("estimate", "education", "--by", "period", "--value", "secondary")
-    text = in_study(desk, *words).stdout
+    text = in_study(survey_folder, *words).stdout
     assert "too few" in text
     assert f"{points(change['difference'], 1)[:4]}" in text
-    rows = list(csv.DictReader(io.StringIO(in_study(desk, *words, "--format", "csv").stdout)))
+    rows = list(csv.DictReader(io.StringIO(in_study(survey_folder, *words, "--format", "csv").stdout)))
     assert [(row["periods"], row["value"]) for row in rows] == [(period, "secondary") for period in "0124"]
 
 
-def test_a_trend_shows_the_true_shares_of_a_rehearsal(desk, tmp_path):
+def test_a_trend_shows_the_true_shares_of_a_rehearsal(survey_folder, tmp_path):
     """--truth with --by period takes one file for all periods, or one for each.
 
     JSON, CSV and the table show the true shares, and the table the true change.
@@ -402,18 +406,20 @@ def test_a_trend_shows_the_true_shares_of_a_rehearsal(desk, tmp_path):
         lines = [f"{label},{count}" for label, count in zip(LABELS, counts, strict=True)]
         files[-1].write_text("\n".join(["value,count", *lines]), encoding="utf-8")
     each = [word for file in files for word in ("--truth", file)]
-    found = course_of(desk, *each)
+    found = course_of(survey_folder, *each)
     assert [row["values"] and row["values"][3]["truth"] for row in found["spans"]] == pytest.approx(
         [36 / 150, 41 / 150, 46 / 150, None, 56 / 150]
     )
-    text = in_study(desk, "estimate", "education", "--by", "period", *each, "--plot", tmp_path / "t.png").stdout
+    text = in_study(
+        survey_folder, "estimate", "education", "--by", "period", *each, "--plot", tmp_path / "t.png"
+    ).stdout
     assert points(20 / 150, 1) in text
     assert "total variation" in text
-    alike = course_of(desk, "--truth", files[0])
+    alike = course_of(survey_folder, "--truth", files[0])
     assert {row["values"][3]["truth"] for row in alike["spans"] if row["values"]} == {36 / 150}
-    rows = in_study(desk, "estimate", "education", "--by", "period", *each, "--format", "csv").stdout
+    rows = in_study(survey_folder, "estimate", "education", "--by", "period", *each, "--format", "csv").stdout
     assert float(list(csv.DictReader(io.StringIO(rows)))[-1]["truth"]) == pytest.approx(56 / 150)
-    beside = in_study(desk, "estimate", "education", "--by", "period", "--value", "bachelor", *each).stdout
+    beside = in_study(survey_folder, "estimate", "education", "--by", "period", "--value", "bachelor", *each).stdout
     assert "37.3%" in beside
 
 
@@ -438,60 +444,64 @@ def test_percentage_points_have_a_sign_unless_they_are_zero():
 # Comparisons
 
 
-def test_campaigns_are_compared(desk, tmp_path):
+def test_campaigns_are_compared(survey_folder, tmp_path):
     """The difference of two campaigns is that of their estimates, and JSON and CSV contain both estimates."""
-    found = json.loads(in_study(desk, "compare", "education", "again", "--json").stdout)
+    found = json.loads(in_study(survey_folder, "compare", "education", "again", "--json").stdout)
     assert (found["from"], found["to"], found["paired"]) == ("education", "again", False)
     for name, side in zip(("education", "again"), found["sides"], strict=True):
-        assert side == json.loads(in_study(desk, "estimate", name, "--json").stdout)
+        assert side == json.loads(in_study(survey_folder, "estimate", name, "--json").stdout)
     before, after = found["sides"]
     for row, a, b in zip(found["values"], before["values"], after["values"], strict=True):
         assert row["difference"] == pytest.approx(b["raw"] - a["raw"])
         assert row["se"] == pytest.approx(np.hypot(a["se"], b["se"]))
-    rows = list(csv.DictReader(io.StringIO(in_study(desk, "compare", "education", "again", "--format", "csv").stdout)))
+    rows = list(
+        csv.DictReader(io.StringIO(in_study(survey_folder, "compare", "education", "again", "--format", "csv").stdout))
+    )
     assert [float(row["difference"]) for row in rows] == [row["difference"] for row in found["values"]]
     assert [float(row["from_raw"]) for row in rows] == [row["raw"] for row in before["values"]]
-    text = in_study(desk, "compare", "education", "again", "--plot", tmp_path / "c.png").stdout
+    text = in_study(survey_folder, "compare", "education", "again", "--plot", tmp_path / "c.png").stdout
     assert "independent" in text
     assert (tmp_path / "c.png").read_bytes().startswith(PNG)
 
 
-def test_classes_are_estimated_separately_and_compared(desk):
+def test_classes_are_estimated_separately_and_compared(survey_folder):
     """A class is decoded by its own channel, compare gives the difference of two classes, and a class name may contain
     a comma."""
-    study = Study.open(desk / "lib")
+    study = Study.open(survey_folder / "lib")
     signed = study.campaign("classes")
     tally = study.tally(signed)
     alone = {}
     for name in signed.campaign.classes:
         campaign, part = within(signed.campaign, tally, name)
-        found = json.loads(in_study(desk, "estimate", "classes", "--where", f"class={name}", "--json").stdout)
+        found = json.loads(in_study(survey_folder, "estimate", "classes", "--where", f"class={name}", "--json").stdout)
         assert found["class"] == name
         assert found["reports"] == part.reports
         np.testing.assert_allclose([row["raw"] for row in found["values"]], estimate(campaign, part).raw)
         alone[name] = np.array([row["raw"] for row in found["values"]]) * part.reports / tally.reports
     np.testing.assert_allclose(sum(alone.values()), estimate(signed, tally).raw)
-    found = json.loads(in_study(desk, "compare", "classes", "--classes", "town, north,village", "--json").stdout)
+    found = json.loads(
+        in_study(survey_folder, "compare", "classes", "--classes", "town, north,village", "--json").stdout
+    )
     raws = [np.array([row["raw"] for row in side["values"]]) for side in found["sides"]]
     np.testing.assert_allclose([row["difference"] for row in found["values"]], raws[1] - raws[0])
     assert [side["class"] for side in found["sides"]] == ["town, north", "village"]
-    text = in_study(desk, "estimate", "classes", "--where", "class=village", "--by", "period").stdout
+    text = in_study(survey_folder, "estimate", "classes", "--where", "class=village", "--by", "period").stdout
     assert "class village" in text
 
 
-def test_sums_are_weighted_by_class(desk, tmp_path):
+def test_sums_are_weighted_by_class(survey_folder, tmp_path):
     """--coefficients gives the weighted sum over people, with a weight and an offset for each class.
 
     It needs a value or weights, and is refused for other queries and for a campaign without classes.
     """
     file, values = tmp_path / "people.toml", tmp_path / "values.csv"
     file.write_text('["town, north"]\nweight = 2\noffset = 1\n\n[village]\nweight = 0.5\npeople = 1000\n')
-    study = Study.open(desk / "lib")
+    study = Study.open(survey_folder / "lib")
     signed = study.campaign("classes")
     tally = study.tally(signed)
     first = signed.campaign.domain.label(0)
     words = ("estimate", "classes", "--coefficients", file)
-    found = json.loads(in_study(desk, *words, "--value", first, "--json").stdout)
+    found = json.loads(in_study(survey_folder, *words, "--value", first, "--json").stdout)
     town, village = (within(signed.campaign, tally, name) for name in signed.campaign.classes)
     means = [weighted(*each, np.eye(4)[0]).raw for each in (town, village)]
     expected = town[1].reports * (2 * means[0] + 1) + 500 * means[1]
@@ -501,26 +511,26 @@ def test_sums_are_weighted_by_class(desk, tmp_path):
         "value,weight\n"
         + "".join(f"{signed.campaign.domain.label(x)},{int(x == 0)}\n" for x in range(signed.campaign.domain.size))
     )
-    assert json.loads(in_study(desk, *words, "--weights", values, "--json").stdout) == found
+    assert json.loads(in_study(survey_folder, *words, "--weights", values, "--json").stdout) == found
     value = ("--value", first)
     for others in ((), ("--mean",), (*value, "--where", "class=village"), (*value, "--by", "period")):
-        in_study(desk, *words, *others, code=2)
-    in_study(desk, *words, *value, "--population", 9, code=2)
+        in_study(survey_folder, *words, *others, code=2)
+    in_study(survey_folder, *words, *value, "--population", 9, code=2)
     assert (
         "has no classes, and coefficients"
-        in in_study(desk, "estimate", "education", "--value", first, "--coefficients", file, code=65).stderr
+        in in_study(survey_folder, "estimate", "education", "--value", first, "--coefficients", file, code=65).stderr
     )
 
 
-def test_classes_are_weighted_to_known_shares(desk, tmp_path):
+def test_classes_are_weighted_to_known_shares(survey_folder, tmp_path):
     """Every output format of a weighted result names the weights; commands that do not use weights refuse them."""
     file = tmp_path / "population.toml"
     file.write_text(
         '[[margin]]\nby = "class"\nshares = { "town, north" = 0.9, village = 0.1 }\nsource = "Census 2021"\n'
     )
     words = ("estimate", "classes", "--margins", file)
-    found = json.loads(in_study(desk, *words, "--json").stdout)
-    study = Study.open(desk / "lib")
+    found = json.loads(in_study(survey_folder, *words, "--json").stdout)
+    study = Study.open(survey_folder / "lib")
     signed, raw = study.campaign("classes"), 0.0
     for name, share in zip(signed.campaign.classes, (0.9, 0.1), strict=True):
         raw = raw + share * estimate(*within(signed.campaign, study.tally(signed), name)).raw
@@ -528,20 +538,22 @@ def test_classes_are_weighted_to_known_shares(desk, tmp_path):
     (margin,) = found["weights"]["margins"]
     assert (margin["by"], margin["source"]) == ("class", "Census 2021")
     assert found["influence"]["people_per_report"] == found["weights"]["people_per_report"]
-    assert "weighted to known shares of the population by class" in in_study(desk, *words).stdout.replace("\n", " ")
-    rows = csv.DictReader(io.StringIO(in_study(desk, *words, "--format", "csv").stdout))
+    assert "weighted to known shares of the population by class" in in_study(survey_folder, *words).stdout.replace(
+        "\n", " "
+    )
+    rows = csv.DictReader(io.StringIO(in_study(survey_folder, *words, "--format", "csv").stdout))
     assert {row["method"] for row in rows} == {"projection, weighted by class"}
-    in_study(desk, *words, "--report", tmp_path / "page.html")
+    in_study(survey_folder, *words, "--report", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Known shares of the population by class (Census 2021)" in page
     assert "weighted to known shares" in page
     assert "intervals · weighted by class</p>" in page, "the picture must state the same weights as the page"
-    assert "have no mean" in in_study(desk, *words, "--mean", code=1).stderr
+    assert "have no mean" in in_study(survey_folder, *words, "--mean", code=1).stderr
     for others in (["--by", "period"], ["--value", "none"], ["--where", "class=village"]):
-        in_study(desk, *words, *others, code=2)
-    assert "weight classes by their sizes" in in_study(desk, *words, "--pool", "precision", code=65).stderr
+        in_study(survey_folder, *words, *others, code=2)
+    assert "weight classes by their sizes" in in_study(survey_folder, *words, "--pool", "precision", code=65).stderr
     file.write_text('[[margin]]\nby = "class"\nshares = { "town, north" = 0.9, village = 0.2 }\n')
-    assert "must sum to 1, but sum to 1.1" in in_study(desk, *words, code=65).stderr
+    assert "must sum to 1, but sum to 1.1" in in_study(survey_folder, *words, code=65).stderr
 
 
 def test_a_panel_by_class_is_rehearsed_from_file_to_estimate(tmp_path):
@@ -598,13 +610,13 @@ def test_errors_of_devices_that_answer_often_are_computed_between_devices(tmp_pa
     run("--study", tmp_path / "lib", "compare", "it", "--classes", "village,town, north")
 
 
-def test_the_page_of_a_class_names_the_class(desk, tmp_path):
+def test_the_page_of_a_class_names_the_class(survey_folder, tmp_path):
     """The page of a class names the class and has another digest than those of other classes and of all people."""
     digests = set()
     for number, name in enumerate((None, "village", "town, north")):
         out = tmp_path / f"{number}.html"
         where = () if name is None else ("--where", f"class={name}")
-        in_study(desk, "estimate", "classes", *where, "--report", out)
+        in_study(survey_folder, "estimate", "classes", *where, "--report", out)
         text = out.read_text(encoding="utf-8")
         assert (name is None) or f"Only people of the group {name}." in text
         digests.add(re.search(r"inputs, SHA-256</dt><dd[^>]*><code>(\w+)", text).group(1))
@@ -661,18 +673,18 @@ def sha256_of_json(value: object) -> str:
 # Exports
 
 
-def test_exports_contain_every_output_once(desk, tmp_path):
+def test_exports_contain_every_output_once(survey_folder, tmp_path):
     """Parquet and CSV have the same rows of period, output, count and the period's reports; small periods are
     omitted."""
     for name in ("t.parquet", "t.csv"):
-        summary = json.loads(in_study(desk, "export", "education", "--out", tmp_path / name, "--json").stdout)
+        summary = json.loads(in_study(survey_folder, "export", "education", "--out", tmp_path / name, "--json").stdout)
         assert (summary["reports"], summary["withheld"], summary["periods"]) == (600, 1, 4)
     table = pq.read_table(tmp_path / "t.parquet")
     assert table.column_names == ["period", "output", "count", "reports"]
     rows = table.to_pylist()
     with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
         assert [{name: int(cell) for name, cell in row.items()} for row in csv.DictReader(file)] == rows
-    study = Study.open(desk / "lib")
+    study = Study.open(survey_folder / "lib")
     signed = study.campaign("education")
     by_period = defaultdict(lambda: np.zeros(4, dtype=int))
     for row in rows:
@@ -685,13 +697,13 @@ def test_exports_contain_every_output_once(desk, tmp_path):
     assert about["campaign_id"] == signed.id.hex()
 
 
-def test_exports_have_a_column_for_classes_and_count_bits(desk, tmp_path):
+def test_exports_have_a_column_for_classes_and_count_bits(survey_folder, tmp_path):
     """Exports of classes have a column for the class and outputs of its channel; bit vectors are counted bit by
     bit."""
-    in_study(desk, "export", "classes", "--out", tmp_path / "c.parquet")
+    in_study(survey_folder, "export", "classes", "--out", tmp_path / "c.parquet")
     table = pq.read_table(tmp_path / "c.parquet")
     assert table.column_names == ["period", "class", "output", "count", "reports"]
-    study = Study.open(desk / "lib")
+    study = Study.open(survey_folder / "lib")
     signed = study.campaign("classes")
     for name in signed.campaign.classes:
         for period in (0, 1):
@@ -714,43 +726,43 @@ def test_exports_have_a_column_for_classes_and_count_bits(desk, tmp_path):
     assert {row["reports"] for row in rows} == {25}
 
 
-def test_estimates_are_exported_by_period_and_class(desk, tmp_path):
+def test_estimates_are_exported_by_period_and_class(survey_folder, tmp_path):
     """Rows of the exported estimates equal those of `estimate --period` and --where, in Parquet and CSV.
 
     They have columns for campaign, period and class, even if the export goes to stdout.
     """
     summary = json.loads(
-        in_study(desk, "export", "education", "--estimates", "--out", tmp_path / "e.parquet", "--json").stdout
+        in_study(survey_folder, "export", "education", "--estimates", "--out", tmp_path / "e.parquet", "--json").stdout
     )
     assert (summary["reports"], summary["withheld"], summary["periods"], summary["rows"]) == (600, 1, 4, 16)
     rows = pq.read_table(tmp_path / "e.parquet").to_pylist()
     for period in (0, 1, 2, 4):
-        found = json.loads(in_study(desk, "estimate", "education", "--period", period, "--json").stdout)
+        found = json.loads(in_study(survey_folder, "estimate", "education", "--period", period, "--json").stdout)
         chosen = [row for row in rows if row["period"] == str(period)]
         assert {(row["campaign"], row["campaign_id"]) for row in chosen} == {("Education", found["campaign_id"])}
         for row, value in zip(chosen, found["values"], strict=True):
             assert {name: row[name] for name in value} == value
-    in_study(desk, "export", "classes", "--estimates", "--out", tmp_path / "c.csv")
+    in_study(survey_folder, "export", "classes", "--estimates", "--out", tmp_path / "c.csv")
     with (tmp_path / "c.csv").open(newline="", encoding="utf-8") as file:
         of_classes = list(csv.DictReader(file))
     assert {row["class"] for row in of_classes} == {"", "town, north", "village"}
     found = json.loads(
-        in_study(desk, "estimate", "classes", "--where", "class=village", "--period", 1, "--json").stdout
+        in_study(survey_folder, "estimate", "classes", "--where", "class=village", "--period", 1, "--json").stdout
     )
     chosen = [row for row in of_classes if (row["class"], row["period"]) == ("village", "1")]
     assert [float(row["raw"]) for row in chosen] == [value["raw"] for value in found["values"]]
     words = ("estimate", "classes", "--where", "class=village", "--format")
-    table = pq.read_table(io.BytesIO(in_study(desk, *words, "parquet").stdout_bytes))
+    table = pq.read_table(io.BytesIO(in_study(survey_folder, *words, "parquet").stdout_bytes))
     assert json.loads(table.schema.metadata[b"halftruth"])["class"] == "village"
     assert {(row["period"], row["class"]) for row in table.to_pylist()} == {("latest", "village")}
-    printed = list(csv.DictReader(io.StringIO(in_study(desk, *words, "csv").stdout)))
+    printed = list(csv.DictReader(io.StringIO(in_study(survey_folder, *words, "csv").stdout)))
     assert {(row["campaign"], row["period"], row["class"]) for row in printed} == {("Education", "latest", "village")}
     assert [float(row["raw"]) for row in printed] == [row["raw"] for row in table.to_pylist()]
     for wrong in (("--mean",), ("--by", "period"), ("--value", "none")):
-        in_study(desk, "estimate", "education", "--format", "parquet", *wrong, code=2)
+        in_study(survey_folder, "estimate", "education", "--format", "parquet", *wrong, code=2)
 
 
-def test_maps_are_geojson(desk, tmp_path):
+def test_maps_are_geojson(survey_folder, tmp_path):
     """Each cell is a closed counterclockwise square around its centre, with its estimate; only grids have a map."""
     grid = Grid(-1_000_000, 1_000_000, 10_000_000, 13_000_000, 1_000_000)
     signed = campaign(domain=grid, channel=randomized_response(6, NANONATS))
@@ -773,13 +785,13 @@ def test_maps_are_geojson(desk, tmp_path):
         assert {name: feature["properties"][name] for name in value} == value
     run(*words, "export", "map", "--estimates", "--out", tmp_path / "map.geojson")
     assert json.loads((tmp_path / "map.geojson").read_text()) == printed
-    in_study(desk, "estimate", "education", "--format", "geojson", code=1)
-    in_study(desk, "export", "education", "--estimates", "--out", tmp_path / "no.geojson", code=1)
-    in_study(desk, "export", "education", "--out", tmp_path / "no.geojson", code=65)
+    in_study(survey_folder, "estimate", "education", "--format", "geojson", code=1)
+    in_study(survey_folder, "export", "education", "--estimates", "--out", tmp_path / "no.geojson", code=1)
+    in_study(survey_folder, "export", "education", "--out", tmp_path / "no.geojson", code=65)
     assert not (tmp_path / "no.geojson").exists()
 
 
-def test_no_column_of_an_export_identifies_a_device(desk, tmp_path):
+def test_no_column_of_an_export_identifies_a_device(survey_folder, tmp_path):
     """An export contains no key, and the same answers under other keys give the same rows."""
     exports = []
     for shift in (0, 10_000):
@@ -878,11 +890,11 @@ def scheduler():
 
 
 COUNTED = [
-    ("desk", "estimate", "education", "--by", "period"),
-    ("desk", "estimate", "education", "--by", "period", "--periods", "0-1,2-4"),
-    ("desk", "estimate", "classes", "--where", "class=village"),
-    ("desk", "compare", "education", "again"),
-    ("desk", "compare", "classes", "--classes", "town, north,village"),
+    ("survey_folder", "estimate", "education", "--by", "period"),
+    ("survey_folder", "estimate", "education", "--by", "period", "--periods", "0-1,2-4"),
+    ("survey_folder", "estimate", "classes", "--where", "class=village"),
+    ("survey_folder", "compare", "education", "again"),
+    ("survey_folder", "compare", "classes", "--classes", "town, north,village"),
     ("units", "estimate", "units"),
     ("units", "estimate", "units", "--by", "period", "--where", "class=town, north"),
 ]
@@ -909,12 +921,12 @@ def complete(words, incomplete):
     return {one.value: one.help for one in found}
 
 
-def test_campaigns_are_completed_with_their_titles(desk, tmp_path, monkeypatch):
+def test_campaigns_are_completed_with_their_titles(survey_folder, tmp_path, monkeypatch):
     """After --study, campaigns are completed by name and shown with their titles; HALFTRUTH_STUDY does the same.
 
     Without either, no campaign is offered. Options and commands are completed too.
     """
-    study = ["--study", str(desk / "lib")]
+    study = ["--study", str(survey_folder / "lib")]
     for command in ("estimate", "compare", "export"):
         assert complete([*study, command], "") == {
             "again": "Education, again",
@@ -924,7 +936,7 @@ def test_campaigns_are_completed_with_their_titles(desk, tmp_path, monkeypatch):
     assert list(complete([*study, "compare", "education"], "a")) == ["again"]
     assert list(complete(["--study", str(tmp_path), "estimate"], "")) == []
     assert complete(["estimate"], "") == {}
-    monkeypatch.setenv("HALFTRUTH_STUDY", str(desk / "lib"))
+    monkeypatch.setenv("HALFTRUTH_STUDY", str(survey_folder / "lib"))
     assert "education" in complete(["estimate"], "ed")
     assert "--by" in complete([*study, "estimate", "education"], "--")
     assert "estimate" in complete([], "es")
@@ -938,10 +950,10 @@ def test_each_shell_has_a_script(name):
     assert f"{name}_complete" in script
 
 
-def test_bash_completion_prints_kinds_and_values(desk):
+def test_bash_completion_prints_kinds_and_values(survey_folder):
     """Called as bash calls it, halftruth prints the matching kinds and values, and nothing else."""
     command = [sys.executable, "-c", "from aggregator.cli import main; main()"]
-    words = {"COMP_WORDS": f"halftruth --study {desk / 'lib'} estimate e", "COMP_CWORD": "4"}
+    words = {"COMP_WORDS": f"halftruth --study {survey_folder / 'lib'} estimate e", "COMP_CWORD": "4"}
     environment = {VARIABLE: "bash_complete", "PYTHONPATH": ":".join(sys.path), **words}
     found = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert found.stdout.split() == ["plain,education"]
@@ -1013,16 +1025,16 @@ def test_short_commands_print_their_facts_as_json(tmp_path):
 
 
 @pytest.mark.parametrize(("words", "code"), invalid_command_lines("desk"))
-def test_invalid_input_causes_a_short_message(desk, tmp_path, words, code):
+def test_invalid_input_causes_a_short_message(survey_folder, tmp_path, words, code):
     """Invalid input to an analyst's command ends with its exit code and a short error, and writes no file."""
-    study = Study.open(desk / "lib")
+    study = Study.open(survey_folder / "lib")
     if "unanswered" in words:
         study.import_campaign(campaign(title="Not yet").data, [AUTHOR.public], "unanswered")
     if "other" in words:
         other = campaign(domain=Values(("p", "q", "r", "s")), title="Other", minimum_reports=1)
         study.import_campaign(other.data, [AUTHOR.public], "other")
     (tmp_path / "there.csv").write_bytes(b"")
-    places = {"lib": desk / "lib", "new": tmp_path / "new", "there": tmp_path / "there.csv"}
+    places = {"lib": survey_folder / "lib", "new": tmp_path / "new", "there": tmp_path / "there.csv"}
     require_one_clear_line(["--study", "{lib}", *words], code, places, tmp_path, longest=300)
 
 

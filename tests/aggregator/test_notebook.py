@@ -24,7 +24,7 @@ SIGNED = campaign(4, title="Education <b>& more</b>")
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """The folder of a study with 60 reports, and their estimate."""
-    folder = tmp_path_factory.mktemp("desk")
+    folder = tmp_path_factory.mktemp("survey")
     made = study(folder / "lib", SIGNED, range(60))
     (folder / "batch.htr").write_bytes(b"".join(report(n, SIGNED, n % 3) for n in range(60)))
     assert ingest(made, [folder / "batch.htr"], now=NOW).accepted == 60

@@ -24,9 +24,9 @@ SIGNED = campaign()
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory):
+def prepared_folder(tmp_path_factory):
     """A folder with a campaign, a batch of one report, and a study that has the campaign and two keys."""
-    folder = tmp_path_factory.mktemp("desk")
+    folder = tmp_path_factory.mktemp("prepared")
     (folder / "education.campaign").write_bytes(SIGNED.data)
     (folder / "batch.htr").write_bytes(report(0, SIGNED, 3))
     study(folder / "lib", SIGNED, range(2))
@@ -48,29 +48,29 @@ def loaded(folder, *words, **environment):
     "words",
     ["--help", "keygen --help", "keygen analyst", "completion bash", "inspect education.campaign", "inspect batch.htr"],
 )
-def test_help_and_inspect_load_no_heavy_library(desk, words):
+def test_help_and_inspect_load_no_heavy_library(prepared_folder, words):
     """Help, keygen, completion and inspect import none of the heavy libraries."""
-    assert loaded(desk, *words.split()) == set()
+    assert loaded(prepared_folder, *words.split()) == set()
 
 
-def test_completing_a_command_loads_no_heavy_library(desk):
+def test_completing_a_command_loads_no_heavy_library(prepared_folder):
     """Completing the first letters of a command's name imports none of the heavy libraries."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth es", "COMP_CWORD": "1"}
-    assert loaded(desk, **words) == set()
+    assert loaded(prepared_folder, **words) == set()
 
 
-def test_completing_an_option_loads_no_heavy_library(desk):
+def test_completing_an_option_loads_no_heavy_library(prepared_folder):
     """Completing ``estimate --per`` imports none of the heavy libraries."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate --per", "COMP_CWORD": "2"}
-    assert loaded(desk, **words) == set()
+    assert loaded(prepared_folder, **words) == set()
 
 
-def test_completing_a_campaign_loads_only_the_table_libraries(desk):
+def test_completing_a_campaign_loads_only_the_table_libraries(prepared_folder):
     """Completing ``estimate edu`` imports the libraries that read tables, and none that estimates, serves or draws."""
     words = {"_HALFTRUTH_COMPLETE": "bash_complete", "COMP_WORDS": "halftruth estimate edu", "COMP_CWORD": "2"}
-    assert loaded(desk, HALFTRUTH_STUDY="lib", **words) <= {"numpy", "pyarrow", "deltalake", "nacl"}
+    assert loaded(prepared_folder, HALFTRUTH_STUDY="lib", **words) <= {"numpy", "pyarrow", "deltalake", "nacl"}
 
 
-def test_a_status_loads_the_tables_and_no_estimator(desk):
+def test_a_status_loads_the_tables_and_no_estimator(prepared_folder):
     """status imports the libraries that read tables, and none that estimates, serves or draws."""
-    assert loaded(desk, "--study", "lib", "status") <= {"numpy", "pyarrow", "deltalake", "nacl"}
+    assert loaded(prepared_folder, "--study", "lib", "status") <= {"numpy", "pyarrow", "deltalake", "nacl"}

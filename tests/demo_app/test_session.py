@@ -43,7 +43,7 @@ minimum_reports = 100
 COMMAND = [sys.executable, "-c", "import sys; from aggregator.cli import main; sys.exit(main())"]
 
 
-def run_desk(*arguments: object) -> str:
+def run_halftruth(*arguments: object) -> str:
     """Run a `halftruth` command in the test's current folder; return its output."""
     done = CliRunner().invoke(halftruth, ["--study", "lib", *map(str, arguments)])
     assert done.exit_code == 0, done.output
@@ -67,15 +67,15 @@ def received(folder: Path):
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch):
+def author_folder(tmp_path, monkeypatch):
     """Return a folder with an author's keys, a signed campaign and a study of it; it is the test's current folder."""
     monkeypatch.chdir(tmp_path)
     today = datetime.datetime.now(datetime.UTC).date()
     days = [today + datetime.timedelta(days=shift) for shift in (-1, 59)]
     (tmp_path / "education.toml").write_text(DRAFT.format(opens=days[0], closes=days[1]), encoding="utf-8")
-    run_desk("keygen", "analyst")
-    run_desk("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
-    run_desk("import", "education.campaign", "--trust", "analyst.pub")
+    run_halftruth("keygen", "analyst")
+    run_halftruth("campaign", "education.toml", "--key", "analyst.key", "--out", "education.campaign")
+    run_halftruth("import", "education.campaign", "--trust", "analyst.pub")
     return tmp_path
 
 
@@ -91,16 +91,18 @@ def tap(screen: Screen, name: str) -> None:
     settle(screen)
 
 
-def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
+def test_a_session_ends_in_an_estimate_that_counts_the_person(author_folder):
     """A person pastes a link, and joins, agrees, answers, views, sends, checks and forgets by touch; the estimate has
     one report more."""
     with (
         display() as number,
-        received(desk) as url,
-        Screen(number, "demo_app", "--store", desk / "phone", "--page", url, size=PHONE, shots=SHOTS) as screen,
+        received(author_folder) as url,
+        Screen(
+            number, "demo_app", "--store", author_folder / "phone", "--page", url, size=PHONE, shots=SHOTS
+        ) as screen,
     ):
         shot = iter(range(1, 100))
-        closes = json.loads(run_desk("inspect", "education.campaign", "--json"))["closes"]
+        closes = json.loads(run_halftruth("inspect", "education.campaign", "--json"))["closes"]
         last = (datetime.datetime.fromisoformat(closes) - datetime.timedelta(seconds=1)).astimezone()
 
         def keep(name: str) -> None:
@@ -116,7 +118,7 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         screen.wait("question")
         keep("unknown-author")
         tap(screen, "refuse")
-        link = json.loads(run_desk("invite", "education", "--address", url, "--json"))
+        link = json.loads(run_halftruth("invite", "education", "--address", url, "--json"))
         screen.fill("link", link["link"])
         keep("link")
         tap(screen, "follow")
@@ -169,18 +171,18 @@ def test_a_session_ends_in_an_estimate_that_counts_the_person(desk):
         assert screen.close() == 0
 
     assert [len(bytes.fromhex("".join(strip(text)))) for text in (shown, introduced)] == [106, 134]
-    with (desk / "counts.csv").open("w", newline="", encoding="utf-8") as file:
+    with (author_folder / "counts.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("value", "count"), *PEOPLE.items()])
-    run_desk("simulate", "education.campaign", "--truth", "counts.csv", "--seed", 1, "--out", "batch.htr")
-    assert json.loads(run_desk("ingest", "batch.htr", "--json"))["accepted"] == sum(PEOPLE.values())
-    estimate = json.loads(run_desk("estimate", "education", "--json"))
+    run_halftruth("simulate", "education.campaign", "--truth", "counts.csv", "--seed", 1, "--out", "batch.htr")
+    assert json.loads(run_halftruth("ingest", "batch.htr", "--json"))["accepted"] == sum(PEOPLE.values())
+    estimate = json.loads(run_halftruth("estimate", "education", "--json"))
     assert estimate["reports"] == sum(PEOPLE.values()) + 1
     assert sum(value["estimate"] for value in estimate["values"]) == pytest.approx(1)
 
 
 def counts() -> int:
     """Ingest the uploads; return the number of accepted reports."""
-    done = json.loads(run_desk("ingest", "--json"))
+    done = json.loads(run_halftruth("ingest", "--json"))
     assert done["read"] == done["accepted"]
     return done["accepted"]
 
