@@ -97,7 +97,7 @@ SHORT = {("response", 0.0), ("hadamard", 0.3), ("bits", 0.0), ("sharp", 0.3)}
     ],
 )
 def test_intervals_cover_if_devices_send_several_reports(name, restless):
-    """95% intervals cover if devices send several reports; intervals for independent reports would not.
+    """95% intervals have their coverage if devices send several reports; intervals for independent reports would not.
 
     The short test has each channel with one kind of people, and each kind of people with two channels. S = 60 surveys
     of 500 devices with 1 to 12 reports each; the seed is fixed. The coverage of single values is above 92%, and that of
@@ -232,8 +232,8 @@ def test_honest_devices_that_repeat_themselves_raise_no_alarm():
 
 
 def test_an_output_that_all_devices_repeat_raises_an_alarm():
-    """If all of 4,000 devices send one output twice, a test for forged reports raises an alarm; if they answer one value
-    honestly, none does."""
+    """If all of 4,000 devices send one output twice, a test for forged reports raises an alarm; if they answer one
+    value honestly, none does."""
     rng, campaign = np.random.default_rng(18), unsigned_campaign(CHANNELS["sharp"])
     table = memo(CHANNELS["sharp"], 4000, rng)
     device = np.repeat(np.arange(4000), 2)

@@ -1,5 +1,5 @@
-"""Properties of maximum likelihood: it finds a maximum, states its gap correctly, and its intervals cover where they
-exist."""
+"""Properties of maximum likelihood: it finds a maximum, states its gap correctly, and its intervals, where they
+exist, have their coverage."""
 
 from fractions import Fraction
 

@@ -332,11 +332,11 @@ def panel(campaign, rng, devices, moves, both=0.8):
 
 @pytest.mark.parametrize("moves", [0.01, 0.3])
 def test_intervals_of_a_change_have_their_coverage(moves):
-    """95% intervals of the change of each cell and of each square cover, separately and simultaneously.
+    """95% intervals of the change of each cell and of each square have their coverage, separately and simultaneously.
 
-    S = 12 panels of 1,500 devices. Correct simultaneous intervals of all cells cover in fewer than 8 panels once in
-    5,000 such tests; the coverage may be higher if very few devices have changed. The seed is fixed. A failure means
-    that the errors of a change are too small.
+    S = 12 panels of 1,500 devices. Correct simultaneous intervals of all cells contain all true changes in fewer than
+    8 panels once in 5,000 such tests; the coverage may be higher if very few devices have changed. The seed is fixed. A
+    failure means that the errors of a change are too small.
     """
     campaign, rng = block(), np.random.default_rng(41)
     alone, together = [], []

@@ -379,13 +379,13 @@ def test_a_difference_of_classes_has_the_error_of_both(names: tuple[str, ...]) -
     ("surveys", "least", "most"), [(40, 34, 7), pytest.param(400, 372, 30, marks=pytest.mark.long)]
 )
 def test_equal_classes_seldom_have_a_significant_difference(surveys: int, least: int, most: int) -> None:
-    """If classes are alike and questions independent, intervals and differences cover in at least ``least`` of the
-    surveys.
+    """If classes are alike and questions independent, each kind of interval contains all true values in at least
+    ``least`` surveys.
 
-    The intervals are the simultaneous 95% intervals of each class, and those of the difference of classes. Each survey
-    has one test of association in each class; in each class at most ``most`` of these tests reject. With 40 surveys and
-    correct intervals, the test fails for one kind of interval with alpha = 0.004; the seed is fixed. A failure means
-    that an interval is too narrow, or that the test of association rejects too often.
+    The kinds are the simultaneous 95% intervals of the shares of each class, and those of the difference of classes.
+    Each survey has one test of association in each class; in each class at most ``most`` of these tests reject. With 40
+    surveys and correct intervals, the test fails for one kind of interval with alpha = 0.004; the seed is fixed. A
+    failure means that an interval is too narrow, or that the test of association rejects too often.
     """
     made, rng = read(FORM + CLASSES), np.random.default_rng(10)
     signed = SignedCampaign(made, bytes(16), bytes(32), b"")
@@ -461,8 +461,8 @@ def twice(
 def test_a_change_between_periods_has_the_error_of_the_devices_that_changed(
     names: tuple[str, ...], surveys: int, near: float, least: float
 ) -> None:
-    """The 95% intervals of a change cover in ``least`` to 99% of cases, if a fifth of the devices draw new outputs and
-    the truth is constant.
+    """If a fifth of the devices draw new outputs and the truth is constant, the coverage of the 95% intervals of a
+    change is ``least`` to 99%.
 
     Coverage is pooled over values and surveys. The root mean square of the standard errors is within the fraction
     ``near`` of that of the estimated changes, and each is below 0.65 times that of two surveys without a common device.

@@ -191,11 +191,11 @@ def test_a_question_in_no_pair_keeps_all_its_numbers(tmp_path: Path) -> None:
 def test_a_number_in_a_pair_gets_a_longer_step(
     tmp_path: Path, entry: str, reports: int, epsilon: str, high: int, step: int
 ) -> None:
-    """A number in a pair keeps so few of its values that the standard error of a cell is at most 1 / number of cells,
-    but four values if there is no such number.
+    """A numeric question in a pair gets a step at which the standard error of a cell is at most the share of a cell;
+    it keeps at least four values, even if their standard error is larger.
 
-    The author may set the number of values instead. The highest answer stays a value, and the campaign reports the
-    choice.
+    A question of at most 16 values keeps its step. The author may set the number of values instead (``bins``). The
+    highest answer stays a value, and the notes of the draft state a step that the author did not choose.
     """
     draft = drafted(
         tmp_path,

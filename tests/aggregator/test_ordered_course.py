@@ -96,8 +96,8 @@ def test_intervals_of_changes_have_their_coverage():
 
 @pytest.mark.long
 def test_intervals_of_changes_have_their_coverage_long():
-    """In 300 surveys for each of 3 fractions of repeated outputs, the 90% intervals of each figure cover in at least
-    90%.
+    """In 300 surveys for each of 3 fractions of repeated outputs, the coverage of the 90% intervals of each figure is
+    at least 90%.
 
     The intervals are conservative, and the seed is fixed. A failure means that the intervals are too narrow.
     """
@@ -118,7 +118,7 @@ def test_intervals_between_classes_have_their_coverage():
 
 @pytest.mark.long
 def test_intervals_between_classes_have_their_coverage_long():
-    """In 300 surveys the 90% intervals of each figure cover in at least 87%.
+    """In 300 surveys the coverage of the 90% intervals of each figure is at least 87%.
 
     With a coverage of exactly 90% the test fails with alpha = 0.04 for each figure; the seed is fixed. A failure means
     that the intervals are too narrow.

@@ -730,8 +730,8 @@ def test_the_study_confirms_a_report_of_bits(tmp_path):
 
 
 def test_each_client_has_a_token_bucket():
-    """A token bucket has room for per_minute requests and fills evenly; each client has a separate bucket, and a /64
-    has one."""
+    """A token bucket has room for per_minute requests and fills evenly; each client has a separate bucket, and all
+    addresses of an IPv6 /64 network share one."""
     limits = Limits(3)
     assert [limits.wait("10.0.0.1", 0, 0) for _ in range(4)] == [0, 0, 0, 20]
     assert limits.wait("10.0.0.2", 0, 0) == 0

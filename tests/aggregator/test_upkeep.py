@@ -371,15 +371,15 @@ def killed(study, folder, moments):
 
 
 def test_a_killed_compaction_leaves_the_study_as_it_was(study, tmp_path):
-    """kill -9 at 3 moments of a compaction changes no tally, and after the next compaction status and files are in
-    order."""
+    """kill -9 at 3 moments of a compaction changes no tally; after the next compaction the status and the refusals
+    are unchanged, too, and only files in use are left."""
     killed(study, tmp_path, 3)
 
 
 @pytest.mark.long
 def test_a_compaction_killed_anywhere_leaves_the_study_as_it_was(study, tmp_path):
-    """kill -9 at 60 moments of a compaction changes no tally, and after the next compaction status and files are in
-    order."""
+    """kill -9 at 60 moments of a compaction changes no tally; after the next compaction the status and the refusals
+    are unchanged, too, and only files in use are left."""
     # Usually most kills come before the compaction has ended. If the machine was busy only during the first, measured
     # run, far fewer do; so the limit is low.
     assert killed(study, tmp_path, 60) >= 10

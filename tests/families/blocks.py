@@ -87,10 +87,10 @@ def _refused() -> dict[str, Any]:
 
 
 def _rands(channel: Blocks, x: int) -> list[bytes]:
-    """Return random bytes for an input.
+    """Return byte strings for draws of ``x``.
 
-    For an open input the first 16 bytes are on both sides of the thresholds of the cover. For another input they have
-    their largest value, and the draws of its inner channel follow.
+    For an open input, the number in the first 16 bytes is 0, the maximum, and each threshold and the number before it.
+    For another input it is the maximum, and the byte strings of its inner channel follow.
     """
     block = channel.block_of[x]
     edges = {0, channel.cover - 1, channel.cover, channel.hidden - 1, channel.hidden, WIDE - 1}

@@ -17,8 +17,8 @@ def truth_of(level: int) -> int:
 
 
 def _rands(channel: Hadamard, x: int) -> list[bytes]:
-    """Return random bytes with three uniform parts, and the first number at both ends and on both sides of its
-    threshold."""
+    """Return byte strings for draws of ``x``: the first number is 0, the maximum, the threshold and the number before
+    it, each with three values of the uniform part."""
     width = channel.rand_bytes - 8
     tails = [bytes(width), bytes([0xA5] * width), bytes([0xFF] * width)]
     return [head.to_bytes(8, "big") + tail for head in (0, channel.truth - 1, channel.truth, ONE - 1) for tail in tails]

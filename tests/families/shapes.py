@@ -43,7 +43,8 @@ class Shapes:
     """The test material of a family.
 
     Attributes:
-        rands: random bytes at the ends and on both sides of every threshold of a channel at an input.
+        rands: a function of a channel and an input that returns byte strings for draws: the ends of the range, and the
+            two numbers at each threshold.
         second_decoder: computes the channel that the fields of a wire form describe, without ``protocol``.
         small: channels whose vectors list every weight.
         large: channels whose vectors list only the weights of the given cells.

@@ -209,7 +209,7 @@ def campaigns(draw: st.DrawFn) -> tuple[Notion, Channel]:
 @settings(max_examples=400)
 def test_no_shape_takes_more_than_its_steps(asked: tuple[Notion, Channel]) -> None:
     """For every family and notion, an audit runs at most ``OPCODES`` instructions for each step; the random search is
-    directed to the largest ratios."""
+    directed to campaigns with many instructions for each step."""
     notion, channel = asked
     steps = notion.steps(channel)
     assume(steps < 10**5)

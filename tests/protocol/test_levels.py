@@ -489,10 +489,11 @@ def test_the_levels_over_balls_equal_those_of_the_example() -> None:
     a, b = math.exp(-1), math.exp(1)
     cells = 10**6
     first = round((1 - a) / (b - a) * cells)
-    # ``seen`` is P(y).
-    share, low, seen = Fraction(first, cells), Fraction(a), Fraction(1, 10)
+    share, low, output_mass = Fraction(first, cells), Fraction(a), Fraction(1, 10)
     high = (1 - (1 - share) * low) / share
-    structure = structure_of(table([seen * high, 1 - seen * high], [seen * low, 1 - seen * low]))
+    structure = structure_of(
+        table([output_mass * high, 1 - output_mass * high], [output_mass * low, 1 - output_mass * low])
+    )
     prior = [first, cells - first]
     for radius, expected in (("0.01", 1.024), ("0.05", 1.125), ("0.2", 1.635)):
         found = levels.information_in_ball(structure, prior, Fraction(radius))

@@ -177,7 +177,7 @@ def _findings_by_length(which: ItemSetData, people: ItemHolders, found: _ErrorsB
     most, least, plan = which.most, found.best, found.plan
     average, upper = people.sizes.mean(), np.percentile(people.sizes, 90)
     chosen = {eps: found.error(eps, length) for eps, length in plan["IDUE"].items()}
-    cut = exactly(people, which.small, LEVELS[-1], "IDUE").lost(most)
+    cut = exactly(people, which.small, LEVELS[-1], "IDUE").relative_bias(most)
 
     def words(errors: Mapping[float, float]) -> str:
         return by_level((f"{error:.2f}" for error in errors.values()), errors)

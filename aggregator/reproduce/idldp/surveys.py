@@ -176,7 +176,7 @@ class Exact:
         """
         return float(np.sqrt(2 * (self.parts @ self.deviation**4).sum()) / self.people)
 
-    def lost(self, most: int) -> float:
+    def relative_bias(self, most: int) -> float:
         """Return RE(k) of the expected estimates, which is the relative error from bias alone."""
         top = frequent(self.counts, most)
         return float((np.abs(self.bias[top]) / self.counts[top]).mean())
