@@ -80,15 +80,16 @@ def prior_test(decoder: Decoder, prior: Floats, counts: Integers, reports: int, 
     distribution = decoder.predicted if isinstance(decoder, Pooled) else decoder.forward(prior)
     expected = distribution * (reports / most)
     least = max(LEAST_EXPECTED, float(expected.sum()) / (CELLS * decoder.inputs))
-    # A cell ends at the output where the cumulative expected count reaches the next multiple of ``least``.
-    cell = np.floor((np.cumsum(expected) - expected) / least).astype(np.int64)
-    _, cell = np.unique(cell, return_inverse=True)
+    cell, collected, last = np.zeros(len(expected), dtype=np.int64), 0.0, 0
+    for output, count in enumerate(expected.tolist()):
+        cell[output] = last
+        collected += count
+        if collected >= least:
+            collected, last = 0.0, last + 1
+    # The outputs after the last full cell belong to it.
+    cell = np.minimum(cell, max(last - 1, 0))
     awaited = np.bincount(cell, weights=expected)
     found = np.bincount(cell, weights=counts / most)
-    if awaited[-1] < least and len(awaited) > 1:  # the incomplete last cell is merged with the one before it
-        awaited[-2:-1] += awaited[-1:]
-        found[-2:-1] += found[-1:]
-        awaited, found = awaited[:-1], found[:-1]
     if len(awaited) < 2:
         return None
     statistic = float(((found - awaited) ** 2 / awaited).sum())

@@ -3,6 +3,7 @@ the added error."""
 
 import json
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -67,6 +68,14 @@ def test_the_statistic_without_rare_outputs_is_that_of_pearson():
     assert prior_test(decoder, prior, counts, 1000, 4).statistic == pytest.approx(found.statistic / 4)
     assert found.rejected == (expected.pvalue < ALPHA)
     assert prior_test(decoder, prior, np.array([3, 1, 1, 0]), 5) is None
+
+
+def test_an_output_with_a_small_expected_count_is_never_a_cell_alone():
+    """An output with an expected count of 0.2 after one of 9.9 is joined with its neighbour: 2 cells of 3 outputs."""
+    decoder = SimpleNamespace(one_hot=True, inputs=3, forward=lambda prior: prior)
+    found = prior_test(decoder, np.array([9.9, 0.2, 9.9]) / 20, np.array([9, 1, 10]), 20)
+    assert found.freedom == 1
+    assert found.statistic == pytest.approx(0.9**2 / 9.9 + 0.9**2 / 10.1)
 
 
 def test_the_default_recovers_from_a_wrong_prior(wrong):
