@@ -22,18 +22,18 @@ from kivy.clock import Clock
 from kivy.core.window import Window
 
 from demo_app import theme
-from demo_app.error_messages import DETAILED, detail_after, notice_of
+from demo_app.error_messages import DETAILED, detail_after, message_of
 from demo_app.idle_gc import IdleCollector
 from demo_app.model import Model
 from demo_app.settings import Settings
 from demo_app.shell import PLACES, Screens, Shell
+from demo_app.system.dark_mode import is_dark
 from demo_app.system.insets import insets
 from demo_app.system.lock import has_lock, unlock
-from demo_app.system.look import is_dark
 from demo_app.system.opened_link import watch
 from demo_app.texts import say, spaced, use_language
 from demo_app.widgets.dialogs import ask, close_dialogs, show_notice
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 from demo_app.worker import Worker
 
 if TYPE_CHECKING:  # imported at run time only when something is sent
@@ -228,8 +228,8 @@ class HalftruthApp(App):
     @property
     def idle(self) -> bool:
         """True if no task runs and the screen is complete."""
-        view = self.root.ids.screens.current_screen if self.root else None
-        return not (self._running or self._fetching) and getattr(view, "filled", True)
+        screen = self.root.ids.screens.current_screen if self.root else None
+        return not (self._running or self._fetching) and getattr(screen, "filled", True)
 
     def _made(self) -> Model:
         return Model(self._folder, self._bundled)
@@ -245,7 +245,7 @@ class HalftruthApp(App):
 
     def _trouble(self, error: Exception) -> None:
         self._path = []
-        self.go("trouble", notice_of(error))
+        self.go("trouble", message_of(error))
 
     # Tasks
 
@@ -255,7 +255,7 @@ class HalftruthApp(App):
         done: Callable[[T], object],
         failed: Callable[[Exception], object] | None = None,
     ) -> None:
-        """Run a task on the device; ``done`` shows its result, ``failed`` or a notice shows its error."""
+        """Run a task on the device; ``done`` shows its result, ``failed`` or an error message shows its error."""
 
         def over(show: Callable[[Any], object], what: Any) -> None:
             self._running -= 1
@@ -321,16 +321,16 @@ class HalftruthApp(App):
 
     def notify(self, error: Exception) -> None:
         """Show an error, and offer its remedy if there is one."""
-        notice = notice_of(error)
-        title, body = say(f"notice.{notice.key}.title"), say(f"notice.{notice.key}.body")
-        if notice.remedy == "adopt":
+        message = message_of(error)
+        title, body = say(f"notice.{message.key}.title"), say(f"notice.{message.key}.body")
+        if message.remedy == "adopt":
             self._trouble(error)
-        elif notice.remedy:
-            open_screen = self.visit if notice.remedy in PLACES else self.go
-            whole = f"{body}\n\n{detail_after(body, notice.detail)}".rstrip()
-            ask(title, whole, say(f"remedy.{notice.remedy}"), lambda: open_screen(notice.remedy), say("remedy.close"))
+        elif message.remedy:
+            open_screen = self.visit if message.remedy in PLACES else self.go
+            whole = f"{body}\n\n{detail_after(body, message.detail)}".rstrip()
+            ask(title, whole, say(f"remedy.{message.remedy}"), lambda: open_screen(message.remedy), say("remedy.close"))
         else:
-            detail = notice.detail if notice.key in DETAILED else ""
+            detail = message.detail if message.key in DETAILED else ""
             show_notice(f"{title} {body} {detail}".strip(), "alert")
 
     def _show_activity(self) -> None:
@@ -349,7 +349,7 @@ class HalftruthApp(App):
             Window.remove_widget(self.root)
             self.root = Shell(app=self)
             Window.add_widget(self.root)
-            self._collector.replaced()
+            self._collector.request_full_collection()
             self._show()
 
     def _keep(self, settings: Settings) -> None:
@@ -401,19 +401,19 @@ class HalftruthApp(App):
             return
         name, arguments = ("locked", ()) if self._locked else self._path[-1]
         ids = self.root.ids
-        view = self._view(ids.screens, name)
+        screen = self._screen(ids.screens, name)
         ids.screens.current = name
-        ids.top.title = view.title
+        ids.top.title = screen.title
         ids.top.back = len(self._path) > 1 and not self._locked
-        ids.places.chosen = f"place:{view.place}"
+        ids.places.chosen = f"place:{screen.place}"
         ids.places.disabled = name in ("trouble", "locked")
-        view.reopen(*arguments) if back else view.open(*arguments)
+        screen.reopen(*arguments) if back else screen.open(*arguments)
 
-    def _view(self, screens: Screens, name: str) -> Any:
-        """Return the view ``name``, which is made at the first visit, so that the first screen appears quickly."""
+    def _screen(self, screens: Screens, name: str) -> Any:
+        """Return the screen ``name``, which is made at the first visit, so that the first screen appears quickly."""
         if not screens.has_screen(name):
             module = importlib.import_module(f"demo_app.screens.{name}")
-            screens.add_widget(getattr(module, f"{name.capitalize()}View")(self, name=name))
+            screens.add_widget(getattr(module, f"{name.capitalize()}Screen")(self, name=name))
         return screens.get_screen(name)
 
     def _key(self, _window: object, key: int, *_: object) -> bool:

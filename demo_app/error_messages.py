@@ -1,10 +1,10 @@
-"""Notices: the texts for the person after a refusal or an error.
+"""Error messages: the texts for the person after a refusal or an error.
 
-The class of an error decides the text and the offered remedy. A notice with a remedy, and one of ``DETAILED``, also
+The class of an error decides the text and the offered remedy. A message with a remedy, and one of ``DETAILED``, also
 shows the error's English text, for people who are asked for help. That text never contains a person's value, prior or
 key.
 
-The module app and the screen trouble show notices. ``edge_sdk.errors`` and the stages of SPEC define the errors.
+The module app and the screen trouble show the messages. ``edge_sdk.errors`` and the stages of SPEC define the errors.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ KEYS = {
     "NotAFile": "file",
     "BadData": "data",
 }
-"""The notice of an error, by the name of its class or of the nearest base class."""
+"""The message for an error, by the name of its class or of the nearest base class."""
 
 UNEXPECTED = "unexpected"
-"""The notice of any other error: a mistake in the program."""
+"""The message for any other error: a mistake in the program."""
 
 DETAILED = {"address", "data", "store", UNEXPECTED}
-"""The notices without a remedy that also show the error's own text, because their causes differ."""
+"""The messages without a remedy that also show the error's own text, because their causes differ."""
 
 REMEDIES = {"restored": "adopt", "damaged": "adopt", "full": "outbox", "budget": "budget", "trust": "authors"}
-"""The remedy that the dialog of a notice offers, by the key of the notice."""
+"""The remedy that the dialog of a message offers, by the key of the message."""
 
 
 class NotAFile(Exception):
@@ -60,7 +60,7 @@ class NotTrusted(Exception):
 
 
 @dataclass(frozen=True)
-class Notice:
+class ErrorMessage:
     """A text for the person after a refusal or an error.
 
     Attributes:
@@ -74,11 +74,11 @@ class Notice:
     remedy: str = ""
 
 
-def notice_of(error: BaseException) -> Notice:
-    """Return the notice for an error."""
+def message_of(error: BaseException) -> ErrorMessage:
+    """Return the message for an error."""
     key = next((KEYS[kind.__name__] for kind in type(error).__mro__ if kind.__name__ in KEYS), UNEXPECTED)
     detail = _place(error) if key == UNEXPECTED else str(error)
-    return Notice(key, detail, REMEDIES.get(key, ""))
+    return ErrorMessage(key, detail, REMEDIES.get(key, ""))
 
 
 def detail_after(body: str, detail: str) -> str:

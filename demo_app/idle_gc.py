@@ -30,21 +30,21 @@ class IdleCollector:
 
     def __init__(self, is_idle: Callable[[], bool]) -> None:
         self._is_idle = is_idle
-        self._replaced = False
+        self._full = False
         self._due = Clock.create_trigger(self._collect, REST_SECONDS)
         gc.set_threshold(YOUNG, MIDDLE, OLD)
 
     def collect_and_freeze(self) -> None:
         """Collect once, including objects excluded earlier; then exclude all live objects from later collections."""
-        self._replaced = False
+        self._full = False
         gc.unfreeze()
         gc.collect()
         gc.freeze()
 
-    def replaced(self) -> None:
-        """Collect all objects after the next pause and exclude the live ones again; otherwise replaced objects are
-        never freed."""
-        self._replaced = True
+    def request_full_collection(self) -> None:
+        """Request a collection of all objects, excluded ones too, at the next pause; call it when all screens were
+        replaced. The replaced widgets may be excluded, and would never be freed."""
+        self._full = True
         self.postpone()
 
     def postpone(self, *_: object) -> None:
@@ -55,7 +55,7 @@ class IdleCollector:
     def _collect(self, _: float) -> None:
         if not self._is_idle():
             self._due()
-        elif self._replaced:
+        elif self._full:
             self.collect_and_freeze()
         else:
             gc.collect()

@@ -342,7 +342,7 @@ class Model:
 
     # The budget
 
-    def gauge(self) -> BudgetContent:
+    def budget(self) -> BudgetContent:
         """Return the current budget."""
         return BudgetContent.of(self._device)
 
@@ -358,7 +358,7 @@ class Model:
             ValueError: a cap is not valid.
         """
         self._device.lower_caps(BudgetPolicy(lifetime, per_campaign, window))
-        return self.gauge()
+        return self.budget()
 
     # History, exposure and outbox
 

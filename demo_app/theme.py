@@ -3,7 +3,7 @@
 A widget names a role ("text on a card"), never a colour. This module lists the pairs of roles that meet on the screen,
 and a test computes the contrast of each pair, light and dark.
 
-This module does not import Kivy; widgets.look contains the current palette.
+This module does not import Kivy; widgets.palette contains the current palette.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The content of the screens, read from the device.
 
     authors  the trusted authors, and the content of a link
-    budget   the gauge
+    budget   the privacy budget
     campaign a campaign in a list, its terms, its question; a class or statement that the device can choose
     declaration  the public statement on how likely each answer is for the person
     answer   the envelopes for an answer, the earlier answers, and the ledger

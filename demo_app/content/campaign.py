@@ -120,7 +120,7 @@ class Overview:
     """The first screen: joined campaigns, the budget, and the number of waiting envelopes."""
 
     cards: tuple[CampaignCard, ...]
-    gauge: BudgetContent
+    budget: BudgetContent
     waiting: int
 
     @classmethod
@@ -201,7 +201,7 @@ class Agreement:
         each_costs: True if every report is charged, even with the same answer as before.
         author: the fingerprint of the key that signed the campaign.
         trusted: True if the person accepts all campaigns of this author.
-        gauge: the current budget.
+        budget: the current budget.
         fits: True if the worst case fits into the remaining budget.
         fitting: the random choice that the device can make of a class or statement; None if there is nothing to choose.
         statement: the public statement on how likely each answer is; None if the campaign does not ask for it.
@@ -215,7 +215,7 @@ class Agreement:
     each_costs: bool
     author: str
     trusted: bool
-    gauge: BudgetContent
+    budget: BudgetContent
     fits: bool
     fitting: Fitting | None
     statement: Statement | None
@@ -225,7 +225,7 @@ class Agreement:
         """Return the terms of a joined campaign."""
         from edge_sdk.presentation import fingerprint_of, questions
 
-        terms, gauge = device.terms(campaign_id, language()), BudgetContent.of(device)
+        terms, budget = device.terms(campaign_id, language()), BudgetContent.of(device)
         periods = -(-(terms.closes - terms.opens) // terms.period_seconds)
         return cls(
             CampaignCard.of(device, campaign_id, now),
@@ -236,8 +236,8 @@ class Agreement:
             device.campaign(campaign_id).transcript is not None,
             fingerprint_of(terms.author),
             terms.author in {author.public for author in device.trusted},
-            gauge,
-            terms.worst_case <= gauge.remaining,
+            budget,
+            terms.worst_case <= budget.remaining,
             Fitting.of(device, campaign_id),
             Statement.of(device, campaign_id) if terms.declares_prior else None,
         )

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Any
 from kivy.uix.widget import Widget
 
 from demo_app.content.campaign import Agreement
-from demo_app.screens.view import PageView, action, card, entry, words
+from demo_app.screens.screen import PageScreen, action, card, entry, words
 from demo_app.texts import day, say
 from demo_app.widgets.boxes import Column
 from demo_app.widgets.field import Field
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 from edge_sdk.transport.download import Offer
 
 if TYPE_CHECKING:
     from demo_app.app import HalftruthApp
 
 
-class AddView(PageView):
+class AddScreen(PageScreen):
     """The screen for adding a campaign."""
 
     def __init__(self, app: HalftruthApp, **properties: Any) -> None:

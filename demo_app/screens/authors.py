@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from kivy.uix.widget import Widget
 
 from demo_app.content.authors import Author
-from demo_app.screens.view import PageView, action, card, words
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import say, spaced
 from demo_app.widgets.dialogs import ask
 from demo_app.widgets.field import Field
 from demo_app.widgets.words import Mono
 
 
-class AuthorsView(PageView):
+class AuthorsScreen(PageScreen):
     """The screen with the authors' keys, and a field for another key."""
 
     place = "settings"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from kivy.uix.widget import Widget
 
 from demo_app.content.budget import DAY_SECONDS, BudgetContent
-from demo_app.screens.view import PageView, action, card, words
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import number, say, span, times
 from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
@@ -22,25 +22,25 @@ ROUNDED = 1e-8
 """Nats; more than a cap can lose when it is rounded down to nanonats."""
 
 
-class BudgetView(PageView):
+class BudgetScreen(PageScreen):
     """The screen with the gauge and the caps."""
 
     place = "budget"
 
     def open(self) -> None:
-        self.app.do(lambda model: model.gauge(), self.show)
+        self.app.do(lambda model: model.budget(), self.show)
 
-    def show(self, gauge: BudgetContent) -> None:
+    def show(self, budget: BudgetContent) -> None:
         """Fill the screen with the budget and the fields for caps."""
-        self._lifetime = Field(name="lifetime", label=say("budget.lifetime", cap=gauge.cap), number=True)
-        campaign = say("budget.none") if gauge.per_campaign is None else number(gauge.per_campaign)
+        self._lifetime = Field(name="lifetime", label=say("budget.lifetime", cap=budget.cap), number=True)
+        campaign = say("budget.none") if budget.per_campaign is None else number(budget.per_campaign)
         self._campaign = Field(name="campaign", label=say("budget.campaign", cap=campaign), number=True)
         self._days = Field(name="days", label=say("budget.days"), number=True)
-        self._window = Field(name="window", label=say("budget.window", cap=self._windowed(gauge)), number=True)
-        self.fill(self._parts(gauge))
+        self._window = Field(name="window", label=say("budget.window", cap=self._windowed(budget)), number=True)
+        self.fill(self._parts(budget))
 
-    def _parts(self, gauge: BudgetContent) -> Iterator[Widget]:
-        yield card(Gauge(spent=gauge.spent, reserved=gauge.reserved, cap=gauge.cap))
+    def _parts(self, budget: BudgetContent) -> Iterator[Widget]:
+        yield card(Gauge(spent=budget.spent, reserved=budget.reserved, cap=budget.cap))
         yield card(
             words(say("budget.what"), "title"),
             words(say("budget.nat", one=times(1), two=times(2), eight=times(8)), colour="muted"),
@@ -55,8 +55,8 @@ class BudgetView(PageView):
             action("lower", say("budget.lower_do"), self._lower, "outlined"),
         )
 
-    def _windowed(self, gauge: BudgetContent) -> str:
-        caps = (say("budget.windowed", nats=nats, length=span(seconds)) for seconds, nats in gauge.windows.items())
+    def _windowed(self, budget: BudgetContent) -> str:
+        caps = (say("budget.windowed", nats=nats, length=span(seconds)) for seconds, nats in budget.windows.items())
         return "; ".join(caps) or say("budget.none")
 
     def _lower(self) -> None:
@@ -76,18 +76,18 @@ class BudgetView(PageView):
             say("budget.lower_do"),
             lambda: self.app.do(
                 lambda model: model.lower_caps(lifetime, campaign, window),
-                lambda gauge: self._lowered(gauge, lifetime, campaign, window),
+                lambda budget: self._lowered(budget, lifetime, campaign, window),
             ),
         )
 
     def _lowered(
-        self, gauge: BudgetContent, lifetime: float | None, campaign: float | None, window: tuple[int, float] | None
+        self, budget: BudgetContent, lifetime: float | None, campaign: float | None, window: tuple[int, float] | None
     ) -> None:
         """Show the caps in force, and at its field each typed cap that changes nothing because a lower one was set."""
-        self.show(gauge)
+        self.show(budget)
         seconds, nats = window or (0, None)
-        window_cap = gauge.windows.get(seconds)
-        typed = (self._lifetime, lifetime, gauge.cap), (self._campaign, campaign, gauge.per_campaign)
+        window_cap = budget.windows.get(seconds)
+        typed = (self._lifetime, lifetime, budget.cap), (self._campaign, campaign, budget.per_campaign)
         for field, wanted, cap in (*typed, (self._window, nats, window_cap)):
             if wanted is not None and cap is not None and wanted - cap > ROUNDED:
                 field.error = say("budget.kept", cap=cap)

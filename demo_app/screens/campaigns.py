@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from kivy.uix.widget import Widget
 
 from demo_app.content.campaign import ANSWERED, NEW, OPEN, OVER, CampaignCard, Overview
-from demo_app.screens.view import PageView, action, card, entry, words
+from demo_app.screens.screen import PageScreen, action, card, entry, words
 from demo_app.texts import below, day, say
 
 
-class CampaignsView(PageView):
+class CampaignsScreen(PageScreen):
     """The first screen, with the joined campaigns."""
 
     def open(self) -> None:
@@ -36,8 +36,8 @@ class CampaignsView(PageView):
             yield self._entry(one)
         kind = "outlined" if overview.cards else "filled"
         yield action("add", say("campaigns.add"), lambda: self.app.go("add"), kind)
-        left = say("campaigns.budget_below", remaining=below(overview.gauge.remaining), cap=overview.gauge.cap)
-        yield entry("gauge", say("campaigns.budget"), left, lambda: self.app.visit("budget"))
+        left = say("campaigns.budget_below", remaining=below(overview.budget.remaining), cap=overview.budget.cap)
+        yield entry("budget", say("campaigns.budget"), left, lambda: self.app.visit("budget"))
 
     def _entry(self, one: CampaignCard) -> Widget:
         leads = answering(one) if one.state == OPEN else "terms"

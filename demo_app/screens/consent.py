@@ -16,8 +16,8 @@ from kivy.uix.widget import Widget
 from demo_app.content.campaign import OPEN, Agreement, Fitting, QuestionContent
 from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering
+from demo_app.screens.screen import Choice, PageScreen, action, card, words
 from demo_app.screens.terms import stated
-from demo_app.screens.view import Choice, PageView, action, card, words
 from demo_app.texts import above, below, day, say
 from demo_app.widgets.dialogs import show_notice
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from edge_sdk.campaigns.terms import Terms
 
 
-class ConsentView(PageView):
+class ConsentScreen(PageScreen):
     """The screen of consent."""
 
     def open(self, agreement: Agreement) -> None:
@@ -43,7 +43,7 @@ class ConsentView(PageView):
         yield words(terms.title, "headline")
         yield card(
             words(say("consent.answers", count=agreement.answers, day=day(terms.closes - 1))),
-            words(say("consent.reserve", worst=above(worst), remaining=below(agreement.gauge.remaining))),
+            words(say("consent.reserve", worst=above(worst), remaining=below(agreement.budget.remaining))),
             words(say("consent.form"), name="form") if terms.questions else None,
             words(say("consent.leave")),
             words(say("consent.irreversible")),

@@ -13,7 +13,7 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.campaign import Agreement
 from demo_app.content.declaration import Statement, TypedShares, shares_of, weights_of
-from demo_app.screens.view import Choice, PageView, action, card, words
+from demo_app.screens.screen import Choice, PageScreen, action, card, words
 from demo_app.texts import say, times, written
 from demo_app.widgets.field import Field
 
@@ -21,7 +21,7 @@ STRICTER = (2, 4)
 """Personal levels to choose from, as parts of the campaign's level."""
 
 
-class DeclarationView(PageView):
+class DeclarationScreen(PageScreen):
     """The screen with a field for each answer, and the sum of the shares."""
 
     def open(self, agreement: Agreement) -> None:

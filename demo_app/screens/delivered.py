@@ -10,13 +10,13 @@ from kivy.metrics import dp
 
 from demo_app.content.post import Delivery
 from demo_app.error_messages import detail_after
-from demo_app.screens.view import PageView, action, card, words
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.actions import Sign
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 
 
-class DeliveredView(PageView):
+class DeliveredScreen(PageScreen):
     """The screen with the result of one attempt to send."""
 
     place = "outbox"

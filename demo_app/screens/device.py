@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from kivy.uix.widget import Widget
 
-from demo_app.screens.view import PageView, card, words
+from demo_app.screens.screen import PageScreen, card, words
 from demo_app.texts import number, say
 
 
-class DeviceView(PageView):
+class DeviceScreen(PageScreen):
     """The screen of technical information."""
 
     place = "settings"

@@ -11,13 +11,13 @@ from fractions import Fraction
 from kivy.uix.widget import Widget
 
 from demo_app.content.exposure import Drawn, ExposureSummary
-from demo_app.screens.view import PageView, card, words
+from demo_app.screens.screen import PageScreen, card, words
 from demo_app.texts import above, say, times
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import Portion
 
 
-class ExposureView(PageView):
+class ExposureScreen(PageScreen):
     """The screen with the bound, and the campaigns whose bounds are added."""
 
     place = "history"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from kivy.uix.widget import Widget
 
 from demo_app.content.answer import CampaignAnswers, History, LedgerRow
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.screens.spelling import answered
-from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import above, day, say
 from demo_app.widgets.boxes import Card, Rule
 from demo_app.widgets.dialogs import ask
@@ -25,7 +25,7 @@ MOST_VALUES = 8
 """Maximum number of displayed values of one campaign, the latest first."""
 
 
-class HistoryView(PageView):
+class HistoryScreen(PageScreen):
     """The history screen."""
 
     place = "history"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from demo_app.screens.view import PageView, action, card, words
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import say
 
 
-class LockedView(PageView):
+class LockedScreen(PageScreen):
     """The app while it is locked."""
 
     def open(self) -> None:

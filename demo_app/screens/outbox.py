@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from kivy.uix.widget import Widget
 
 from demo_app.content.post import OutboxContent, WaitingUpload
-from demo_app.screens.view import PageView, action, card, words
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import clock, day, say
 from demo_app.widgets.boxes import Card
 from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 
 
-class OutboxView(PageView):
+class OutboxScreen(PageScreen):
     """The outbox screen."""
 
     place = "outbox"

@@ -17,8 +17,8 @@ from kivy.uix.scrollview import ScrollView
 from kivy.uix.widget import Widget
 
 from demo_app.content.campaign import QuestionContent
+from demo_app.screens.screen import AppScreen, action, words
 from demo_app.screens.spelling import ITEMS_BETWEEN, SKIPPED, form_text
-from demo_app.screens.view import ScreenView, action, words
 from demo_app.texts import say
 from demo_app.theme import READABLE
 from demo_app.widgets.boxes import Column
@@ -34,7 +34,7 @@ SHORT = 40
 """A question with more characters is shown in a smaller size, to leave room for the answer."""
 
 
-class QuestionView(ScreenView):
+class QuestionScreen(AppScreen):
     """The screen that shows the questions of a campaign one by one.
 
     Attributes:

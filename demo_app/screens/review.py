@@ -15,12 +15,12 @@ from kivy.uix.widget import Widget
 
 from demo_app.content.answer import Review
 from demo_app.content.campaign import CampaignCard
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.screens.spelling import answered
-from demo_app.screens.view import PageView, action, card, words
 from demo_app.texts import above, language, say
 from demo_app.widgets.boxes import Rule
 from demo_app.widgets.chances import BeforeAfter, Chances
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 from demo_app.widgets.words import Mono
 
 if TYPE_CHECKING:  # imported at run time only with the first campaign
@@ -36,7 +36,7 @@ PARTS = ("output", "place", "public", "declared", "campaign", "key", "signature"
 """The parts of an envelope, in the order in which they are shown."""
 
 
-class ReviewView(PageView):
+class ReviewScreen(PageScreen):
     """The screen of one answer, before and after its report is made."""
 
     def open(self, review: Review) -> None:

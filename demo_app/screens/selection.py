@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from kivy.uix.widget import Widget
 
 from demo_app.content.campaign import QuestionContent
-from demo_app.screens.view import PageView, action, card, words
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import say
 from demo_app.widgets.boxes import Rule
 
 
-class SelectionView(PageView):
+class SelectionScreen(PageScreen):
     """The screen with the selected questions, before the first one."""
 
     def open(self, campaign_id: bytes) -> None:

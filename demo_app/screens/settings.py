@@ -11,14 +11,14 @@ from dataclasses import replace
 
 from kivy.uix.widget import Widget
 
-from demo_app.screens.view import Choice, PageView, action, card, entry, words
+from demo_app.screens.screen import Choice, PageScreen, action, card, entry, words
 from demo_app.settings import LOCKS, LOOKS
 from demo_app.system.lock import has_lock
 from demo_app.texts import LANGUAGES, language, say
 from demo_app.widgets.dialogs import ask, show_notice
 
 
-class SettingsView(PageView):
+class SettingsScreen(PageScreen):
     """The settings screen."""
 
     place = "settings"

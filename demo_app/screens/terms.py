@@ -16,7 +16,7 @@ from kivy.uix.widget import Widget
 from demo_app.content.campaign import ANSWERED, NEW, OPEN, Agreement
 from demo_app.content.declaration import Statement
 from demo_app.screens.campaigns import answering, state
-from demo_app.screens.view import PageView, action, card, words
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.system.reminder import remind
 from demo_app.texts import above, below, date_of, day, language, say, spaced, span, times, written
 from demo_app.widgets.boxes import Rule
@@ -35,7 +35,7 @@ MOST_NAMED, FEW_NAMED = 24, 8
 question's page lists all."""
 
 
-class TermsView(PageView):
+class TermsScreen(PageScreen):
     """The screen with the terms of one campaign."""
 
     def open(self, campaign_id: bytes) -> None:
@@ -92,7 +92,7 @@ class TermsView(PageView):
             words(say("terms.price"), "title"),
             words(say("terms.cost_each" if agreement.each_costs else "terms.cost", cost=above(terms.cost))),
             words(
-                say("terms.worst", worst=above(terms.worst_case), remaining=below(agreement.gauge.remaining)),
+                say("terms.worst", worst=above(terms.worst_case), remaining=below(agreement.budget.remaining)),
                 name="worst",
             ),
             None if agreement.fits or one.state != NEW else words(say("terms.unfit"), colour="alert", name="unfit"),

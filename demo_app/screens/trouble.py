@@ -7,31 +7,31 @@ from __future__ import annotations
 
 from kivy.metrics import dp
 
-from demo_app.error_messages import Notice, detail_after
-from demo_app.screens.view import PageView, action, card, words
+from demo_app.error_messages import ErrorMessage, detail_after
+from demo_app.screens.screen import PageScreen, action, card, words
 from demo_app.texts import say
 from demo_app.widgets.actions import Sign
 from demo_app.widgets.dialogs import ask
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 
 
-class TroubleView(PageView):
+class TroubleScreen(PageScreen):
     """The screen of an unusable store."""
 
-    def open(self, notice: Notice) -> None:
-        body = say(f"notice.{notice.key}.body")
-        detail = detail_after(body, notice.detail)
+    def open(self, message: ErrorMessage) -> None:
+        body = say(f"notice.{message.key}.body")
+        detail = detail_after(body, message.detail)
         sign = Sign(sign="warning", ink=look.alert, size_hint=(1, None), height=dp(40))
         self.fill(
             (
                 card(
                     sign,
-                    words(say(f"notice.{notice.key}.title"), "title", name=f"trouble:{notice.key}"),
+                    words(say(f"notice.{message.key}.title"), "title", name=f"trouble:{message.key}"),
                     words(body),
                     words(detail, "small", "muted") if detail else None,
                     tone="alert_tint",
                 ),
-                action("adopt", say("trouble.adopt"), self._adopt) if notice.remedy == "adopt" else None,
+                action("adopt", say("trouble.adopt"), self._adopt) if message.remedy == "adopt" else None,
                 action("retry", say("trouble.retry"), self.app.begin, "outlined"),
             )
         )

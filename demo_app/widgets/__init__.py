@@ -4,7 +4,7 @@ A widget takes plain data and reports an action of the person by an event; no wi
 screen. Every control is at least 48 dp wide and high, can be reached with Tab and pressed with Enter or the space bar,
 and has a ``name`` by which tests find it. After the import of a module, kv can use its classes by name.
 
-    look       look                  the current colours; look.use(theme.DARK); in kv: look.accent, look.space
+    palette    look                  the current colours; look.use(theme.DARK); in kv: look.accent, look.space
     words      Words                 a text that wraps: text, role (display headline title body small), colour
                Mono                  bytes and codes, in a fixed width
     boxes      Page                  scrolls; its children are in one column, at most READABLE wide

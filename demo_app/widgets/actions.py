@@ -21,7 +21,7 @@ from demo_app.widgets.boxes import Card
 from demo_app.widgets.signs import SIGNS, draw
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 
 <Action>:

@@ -13,10 +13,10 @@ from kivy.properties import BooleanProperty, ListProperty, NumericProperty, Stri
 from kivy.uix.boxlayout import BoxLayout
 
 from demo_app.widgets.actions import Pressed
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 

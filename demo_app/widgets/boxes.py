@@ -19,7 +19,7 @@ from kivy.uix.widget import Widget
 from demo_app.theme import READABLE
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 
 <Page>:

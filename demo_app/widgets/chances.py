@@ -26,12 +26,12 @@ from kivy.uix.widget import Widget
 
 from demo_app.texts import say
 from demo_app.widgets import boxes, words
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 
 __all__ = ["BeforeAfter", "Chances", "Dots", "boxes", "words"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 

@@ -28,7 +28,7 @@ from kivy.uix.widget import Widget
 from demo_app.texts import say
 from demo_app.widgets.actions import Pressed
 from demo_app.widgets.field import Field
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 
 SEARCHED = 12
 """Lists longer than this have a search field."""
@@ -38,7 +38,7 @@ FIRST = 3
 of the screen."""
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 

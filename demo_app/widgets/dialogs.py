@@ -22,7 +22,7 @@ from demo_app.widgets.actions import Action
 from demo_app.widgets.boxes import Card
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 
 <AskDialog>:

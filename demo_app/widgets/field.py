@@ -19,7 +19,7 @@ from demo_app.widgets import boxes, words
 __all__ = ["Field", "Typed", "TypedAnswer", "boxes", "words"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 
 <Typed>:

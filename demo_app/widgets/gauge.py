@@ -19,12 +19,12 @@ from kivy.uix.widget import Widget
 
 from demo_app.texts import above, below, say, times
 from demo_app.widgets import boxes, words
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 
 __all__ = ["Bar", "Gauge", "boxes", "words"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 
 <Legend@Row>:

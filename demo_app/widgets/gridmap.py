@@ -25,7 +25,7 @@ POSITION = re.compile(r"(-?\d{1,3}(?:[.,]\d{0,9})?)(?:\s*;\s*|\s*,\s+|\s+|,(?=-?
 """Two decimal numbers, separated by a comma, a semicolon or a blank; the decimal mark is a comma or a point."""
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 

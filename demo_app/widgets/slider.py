@@ -25,7 +25,7 @@ from demo_app.widgets.field import NotAnAnswer, TypedAnswer
 __all__ = ["NumberSlider", "Track"]
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 #:import dp kivy.metrics.dp
 #:import say demo_app.texts.say
 

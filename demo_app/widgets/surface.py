@@ -22,7 +22,7 @@ from kivy.uix.behaviors import FocusBehavior
 from kivy.uix.stencilview import StencilView
 
 from demo_app.widgets.coast import coast
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 
 MICRO = 10**6
 SLACK = 10

@@ -12,7 +12,7 @@ from kivy.uix.label import Label
 from demo_app.theme import TEXT_SIZES
 
 Builder.load_string("""
-#:import look demo_app.widgets.look.look
+#:import look demo_app.widgets.palette.look
 
 <Words>:
     size_hint_y: None

@@ -26,7 +26,7 @@ from demo_app.widgets.dialogs import ask, show_notice
 from demo_app.widgets.field import Field
 from demo_app.widgets.gauge import Gauge
 from demo_app.widgets.gridmap import GridMap
-from demo_app.widgets.look import look
+from demo_app.widgets.palette import look
 from demo_app.widgets.slider import NumberSlider
 from demo_app.widgets.words import Mono, Words
 from edge_sdk.presentation import AnswerChoices

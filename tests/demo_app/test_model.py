@@ -21,7 +21,7 @@ from demo_app import error_messages, texts
 from demo_app.content.answer import Review
 from demo_app.content.campaign import ANSWERED, LEVELS, NEW, OPEN, OVER, UPCOMING
 from demo_app.content.declaration import MOST_TYPED, shares_of, weights_of
-from demo_app.error_messages import KEYS, NotAFile, NotTrusted, detail_after, notice_of
+from demo_app.error_messages import KEYS, NotAFile, NotTrusted, detail_after, message_of
 from demo_app.model import Model
 from demo_app.screens.spelling import answered, form_text, spelled
 from demo_app.settings import FILE, Settings
@@ -140,7 +140,7 @@ def of(terms):
 
 def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
     """A closing notice that arrives while sending is shown at once. From its time on the campaign is over, and an
-    answer is refused with a notice."""
+    answer is refused with an error message."""
     terms = model.join(model.fetch(URL, model.offers(URL)[0].campaign_id), URL)
     model.consent(of(terms))
     assert model.send().sent == 1
@@ -154,7 +154,7 @@ def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
     assert (card.state, card.closes, card.next_period) == (OVER, OPENS + 60, None)
     with pytest.raises(ClosedEarly) as refused:
         model.answer(of(terms), "none")
-    assert notice_of(refused.value).key == "schedule"
+    assert message_of(refused.value).key == "schedule"
 
 
 def test_an_offer_ends_when_its_campaign_closes_early(model, monkeypatch):
@@ -257,7 +257,7 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     assert (asked.card.state, asked.asked[0].kind) == (OPEN, "values")
     before = model.review(of(terms), "bachelor")
     assert (before.report, before.envelopes) == (None, ())
-    assert model.gauge().spent == 0
+    assert model.budget().spent == 0
     made = model.answer(of(terms), "bachelor")
     assert (made.fits_true, made.before, made.after, made.cost) == (
         before.fits_true,
@@ -270,7 +270,7 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     assert made.report == made.envelopes[1].data
     shown = [b"".join(part.data for part in one.parts) for one in made.envelopes]
     assert sum(map(len, shown)) == made.total <= before.total
-    assert model.gauge().spent == pytest.approx(made.cost) == pytest.approx(made.after_cost)
+    assert model.budget().spent == pytest.approx(made.cost) == pytest.approx(made.after_cost)
     assert (model.overview().waiting, model.queue().envelopes) == (2, 2)
     delivery = model.send()
     assert (delivery.sent, delivery.left, delivery.reason) == (2, 0, "")
@@ -278,9 +278,9 @@ def test_every_step_of_a_session_shows_the_state_of_the_device(model, study):
     [answers] = model.history().answers
     assert ([one.label for one in answers.given], answers.counted) == (["bachelor"], None)
     assert model.counted(answers).counted == (True,)
-    spent = model.gauge().spent
+    spent = model.budget().spent
     overview = model.forget(of(terms))
-    assert (overview.cards, overview.gauge.spent, overview.gauge.reserved) == ((), spent, 0)
+    assert (overview.cards, overview.budget.spent, overview.budget.reserved) == ((), spent, 0)
     assert model.history().answers == ()
     assert {row.title for row in model.history().rows} == {""}
 
@@ -371,7 +371,7 @@ def test_a_form_is_answered_question_by_question(tmp_path, view):
         for ask in (model.review, model.answer):
             with pytest.raises(NotInDomain):
                 ask(of(terms), wrong)
-    assert (model.gauge().spent, model.overview().waiting) == (0, 1)
+    assert (model.budget().spent, model.overview().waiting) == (0, 1)
     made = model.answer(of(terms), value)
     assert (made.fits_true, made.after, made.total) == (before.fits_true, before.after, before.total)
     shown = {"vote": "yes", "age": "Left out", "home": "0.5° north, 1.5° east"}
@@ -399,7 +399,7 @@ def test_a_form_with_classes_is_answered_as_a_class(tmp_path, view):
     assert tuple(one.name for one in content.asked) == FORM_NAMES[view]
     typed = {"vote": "yes", "age": "skipped", "home": "0.5,1.5"}
     made = model.answer(of(terms), form_text({one.name: typed[one.name] for one in content.asked}))
-    assert 0.49 < model.gauge().spent <= 0.5
+    assert 0.49 < model.budget().spent <= 0.5
     [history] = model.history().answers
     assert history.given[0].label == made.value
     model.close()
@@ -424,15 +424,15 @@ def test_the_bytes_sent_for_a_form_do_not_depend_on_the_answer(tmp_path):
 
 
 def test_a_value_outside_the_domain_is_not_charged(model, tmp_path):
-    """A value outside the domain is refused without a charge, and the notice does not repeat it."""
+    """A value outside the domain is refused without a charge, and the error message does not repeat it."""
     terms = joined(model, tmp_path)
     model.consent(of(terms))
     for ask in (model.review, model.answer):
         with pytest.raises(NotInDomain) as refused:
             ask(of(terms), "nonsense")
-        assert notice_of(refused.value).key == "domain"
-        assert "nonsense" not in notice_of(refused.value).detail
-    assert model.gauge().spent == 0
+        assert message_of(refused.value).key == "domain"
+        assert "nonsense" not in message_of(refused.value).detail
+    assert model.budget().spent == 0
 
 
 def test_a_campaign_shows_its_state(model, tmp_path, clock):
@@ -508,9 +508,9 @@ def test_a_declaration_is_previewed_and_survives_forgetting(model, tmp_path):
     assert (stricter.level, stricter.own) == (0.25, True)
     assert stricter.worst_case < statement.worst_case
     assert statement.worst_case != terms.statement.worst_case
-    assert model.gauge().reserved == 0
+    assert model.budget().reserved == 0
     model.consent(of(terms), prior=statement.prior)
-    assert model.gauge().reserved == pytest.approx(statement.worst_case)
+    assert model.budget().reserved == pytest.approx(statement.worst_case)
     model.forget(of(terms))
     again = joined(model, tmp_path, of_own())
     assert again.statement.holds
@@ -526,13 +526,13 @@ def test_the_choice_of_a_prior_shows_the_earlier_answers_it_uses(model, tmp_path
     other = of(joined(model, tmp_path, campaign("The same, asked by others")))
     model.consent(other)
     model.answer(other, "none")
-    terms, spent = joined(model, tmp_path, of_own()), model.gauge().spent
+    terms, spent = joined(model, tmp_path, of_own()), model.budget().spent
     assert terms.fitting.known == 1
     for one in terms.fitting.strengths:
         assert one.share == pytest.approx(1 / (1 + 6 * 2.718281828**-one.level))
     level = terms.fitting.strengths[0].level
     assert model.choose(of(terms), level).member_of is None
-    assert model.gauge().spent == pytest.approx(spent + level)
+    assert model.budget().spent == pytest.approx(spent + level)
     assert model.agreement(of(terms)).statement.holds
 
 
@@ -590,7 +590,7 @@ def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path
         other = of(joined(model, tmp_path, data))
         model.consent(other)
         model.answer(other, "none")
-    spent = model.gauge().spent
+    spent = model.budget().spent
     fitting = model.agreement(of(terms)).fitting
     assert fitting.known == 1
     assert [one.level for one in fitting.strengths] == list(LEVELS)
@@ -600,7 +600,7 @@ def test_the_choice_of_a_class_shows_the_earlier_answers_it_uses(model, tmp_path
     asked = model.choose(of(terms), fitting.strengths[1].level)
     assert asked.member_of in NAMES
     assert asked.card.state == OPEN
-    assert model.gauge().spent == pytest.approx(spent + LEVELS[1])
+    assert model.budget().spent == pytest.approx(spent + LEVELS[1])
     assert model.agreement(of(terms)).terms.member_of == asked.member_of
 
 
@@ -611,7 +611,7 @@ def test_only_choices_under_the_caps_are_offered(model, tmp_path):
     assert [one.level for one in model.agreement(of(terms)).fitting.strengths] == [0.5, 1.0]
     model.lower_caps(lifetime=0.1)
     assert model.agreement(of(terms)).fitting.strengths == ()
-    assert model.gauge().spent == 0
+    assert model.budget().spent == 0
 
 
 @pytest.mark.parametrize("data", [DATA, of_levels()])
@@ -620,7 +620,7 @@ def test_no_class_is_chosen_without_priors(model, tmp_path, data):
     costs nothing."""
     terms = joined(model, tmp_path, data)
     assert terms.fitting is None
-    assert (terms.card.state, model.gauge().spent, model.gauge().reserved) == (NEW, 0, 0)
+    assert (terms.card.state, model.budget().spent, model.budget().reserved) == (NEW, 0, 0)
 
 
 @pytest.mark.parametrize(("data", "each"), [(DATA, False), (of_transcripts(), True)], ids=["memo", "transcript"])
@@ -675,10 +675,10 @@ def test_a_cap_is_lowered_and_never_raised(model):
     """A lower cap is accepted and a higher one is not; the gauge shows the lowest cap of each kind."""
     assert model.lower_caps(lifetime=6.0).cap == 6
     assert model.lower_caps(lifetime=7.0).cap == 6
-    gauge = model.lower_caps(per_campaign=2.5, window=(7 * 86_400, 1.5))
-    assert (gauge.cap, gauge.per_campaign, gauge.windows) == (6, 2.5, {7 * 86_400: 1.5})
-    gauge = model.lower_caps(window=(30 * 86_400, 4.0))
-    assert list(gauge.windows.items()) == [(7 * 86_400, 1.5), (30 * 86_400, 4)]
+    budget = model.lower_caps(per_campaign=2.5, window=(7 * 86_400, 1.5))
+    assert (budget.cap, budget.per_campaign, budget.windows) == (6, 2.5, {7 * 86_400: 1.5})
+    budget = model.lower_caps(window=(30 * 86_400, 4.0))
+    assert list(budget.windows.items()) == [(7 * 86_400, 1.5), (30 * 86_400, 4)]
     assert model.lower_caps(window=(30 * 86_400 + 9, 3.0)).windows == {7 * 86_400: 1.5, 30 * 86_400: 3}
     with pytest.raises(ValueError, match="cap"):
         model.lower_caps(lifetime=-1)
@@ -690,8 +690,8 @@ def test_a_cap_is_lowered_and_never_raised(model):
 )
 def test_the_window_of_a_cap_is_never_shown_longer_than_it_is(model, seconds, words):
     """A cap holds for every time within its window, so the shown time is the window or a shorter one."""
-    gauge = model.lower_caps(window=(seconds, 1.5))
-    [shown] = gauge.windows
+    budget = model.lower_caps(window=(seconds, 1.5))
+    [shown] = budget.windows
     assert shown <= seconds
     assert texts.span(shown) == words
 
@@ -798,7 +798,7 @@ def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):
     model.open()
     with pytest.raises(NotTrusted, match=texts.spaced(fingerprint_text(AUTHOR.id)[:10])) as refused:
         model.join(model.fetch(URL, campaign_id(DATA)))
-    assert notice_of(refused.value).remedy == "authors"
+    assert message_of(refused.value).remedy == "authors"
     other = public_line(SigningKey(bytes(32)).public)
     stranger = SigningKey(bytes(32)).public
     assert [(author.public, author.name) for author in model.trust(other)] == [(stranger, "")]
@@ -812,7 +812,7 @@ def test_only_campaigns_of_added_authors_can_be_joined(tmp_path, clock, study):
     assert model.agreement(of(terms)).card.state == NEW
     with pytest.raises(BadData) as wrong:
         model.trust("no key")
-    assert notice_of(wrong.value).key == "key"
+    assert message_of(wrong.value).key == "key"
     model.close()
 
 
@@ -845,19 +845,19 @@ def test_a_link_leads_to_the_terms_of_its_campaign(tmp_path, clock, study):
         ({"down": True}, "answer"),
     ],
 )
-def test_a_link_that_cannot_be_followed_is_a_notice(tmp_path, clock, study, spoil, key):
+def test_a_link_that_cannot_be_followed_is_an_error_message(tmp_path, clock, study, spoil, key):
     """A link with another key, to a campaign that the study does not have, or to a study that fails, leads to its own
-    notice, and nothing is stored."""
+    message, and nothing is stored."""
     for name, value in spoil.items():
         setattr(study, name, value)
     with contextlib.closing(Model(tmp_path / "store", clock=clock, opener=study)) as model:
         model.open()
         with pytest.raises(HalftruthError) as refused:
             model.follow(str(Link(URL, campaign_id(DATA), fingerprint(AUTHOR.public))))
-        assert notice_of(refused.value).key == key
+        assert message_of(refused.value).key == key
         with pytest.raises(HalftruthError) as refused:
             model.link("https://study.example")
-        assert notice_of(refused.value).key == "link"
+        assert message_of(refused.value).key == "link"
         assert model.overview().cards == ()
 
 
@@ -874,10 +874,10 @@ def test_the_key_in_the_app_is_trusted_and_cannot_be_removed(tmp_path, clock):
 
 @pytest.mark.parametrize("name", ["", "missing.campaign", "a\0b", "."])
 def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
-    """If a path does not lead to a readable file, the person gets a notice."""
+    """If a path does not lead to a readable file, the person gets an error message."""
     with pytest.raises(NotAFile) as refused:
         model.read(tmp_path / name)
-    assert notice_of(refused.value).key == "file"
+    assert message_of(refused.value).key == "file"
 
 
 def test_a_file_that_is_not_a_campaign_is_refused(model, tmp_path):
@@ -885,12 +885,12 @@ def test_a_file_that_is_not_a_campaign_is_refused(model, tmp_path):
     for data in (b"", b"hello", DATA[:-1] + bytes([DATA[-1] ^ 1])):
         with pytest.raises(BadData) as refused:
             joined(model, tmp_path, data)
-        assert notice_of(refused.value).key in ("data", "signature")
+        assert message_of(refused.value).key in ("data", "signature")
     assert model.overview().cards == ()
 
 
 def test_every_error_of_the_sdk_has_a_notice():
-    """Each class of error of the SDK, the protocol and the app leads to a notice other than the unexpected one."""
+    """Each class of error of the SDK, the protocol and the app leads to a message other than the unexpected one."""
     known = {
         kind
         for module in (edge_sdk.errors, edge_sdk.transport.download, protocol.errors, error_messages)
@@ -900,7 +900,7 @@ def test_every_error_of_the_sdk_has_a_notice():
     abstract = {"HalftruthError", "NotYet"}
     for kind in known:
         if kind.__name__ not in abstract:
-            assert notice_of(kind("why")).key != error_messages.UNEXPECTED, kind
+            assert message_of(kind("why")).key != error_messages.UNEXPECTED, kind
     named = {kind.__name__ for kind in known}
     assert set(KEYS) <= named
 
@@ -910,9 +910,9 @@ def test_an_unexpected_error_shows_only_its_class_and_line():
     try:
         int("a person's answer")
     except ValueError as error:
-        notice = notice_of(error)
-    assert (notice.key, notice.remedy) == (error_messages.UNEXPECTED, "")
-    assert re.fullmatch(r"ValueError, test_model\.py \d+", notice.detail)
+        message = message_of(error)
+    assert (message.key, message.remedy) == (error_messages.UNEXPECTED, "")
+    assert re.fullmatch(r"ValueError, test_model\.py \d+", message.detail)
 
 
 def test_no_repr_of_a_screen_contains_an_answer(model, tmp_path):
@@ -943,17 +943,17 @@ def test_a_store_that_was_copied_back_is_adopted_or_not_used(tmp_path, clock, st
     shutil.copytree(place, copy)
     model.open()
     model.answer(of(terms), "none")
-    reserved = model.gauge().reserved + model.gauge().spent
+    reserved = model.budget().reserved + model.budget().spent
     model.close()
     shutil.rmtree(place)
     copy.rename(place)
     with pytest.raises(StoreRestored) as refused:
         model.open()
-    assert (notice_of(refused.value).key, notice_of(refused.value).remedy) == ("restored", "adopt")
+    assert (message_of(refused.value).key, message_of(refused.value).remedy) == ("restored", "adopt")
     assert not model.is_open
     model.adopt()
-    gauge = model.gauge()
-    assert (model.overview().cards, gauge.spent, gauge.reserved) == ((), pytest.approx(reserved), 0)
+    budget = model.budget()
+    assert (model.overview().cards, budget.spent, budget.reserved) == ((), pytest.approx(reserved), 0)
     model.close()
 
 
@@ -967,9 +967,9 @@ def test_a_store_that_is_damaged_is_adopted_or_not_used(tmp_path, clock):
     (tmp_path / "store" / DATABASE_FILE).write_bytes(b"not a database" * 1000)
     with pytest.raises(StoreDamaged) as refused:
         model.open()
-    assert notice_of(refused.value).remedy == "adopt"
+    assert message_of(refused.value).remedy == "adopt"
     model.adopt()
-    assert (model.overview().cards, model.gauge().spent) == ((), 0)
+    assert (model.overview().cards, model.budget().spent) == ((), 0)
     model.close()
 
 

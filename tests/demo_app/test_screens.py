@@ -494,12 +494,12 @@ def test_language_and_look_change_at_once_and_are_kept(number, folder):
         tap(screen, "language:1")
         tap(screen, "look:2")
         assert "Verlauf" in screen.texts()
-        assert screen.call("__import__('demo_app.widgets.look').widgets.look.look.dark")
+        assert screen.call("__import__('demo_app.widgets.palette').widgets.palette.look.dark")
         assert screen.close() == 0
     with Screen(number, "demo_app", "--store", folder) as screen:
         screen.wait("campaigns:page")
         assert "Verlauf" in screen.texts()
-        assert screen.call("__import__('demo_app.widgets.look').widgets.look.look.dark")
+        assert screen.call("__import__('demo_app.widgets.palette').widgets.palette.look.dark")
 
 
 def test_settings_that_cannot_be_saved_are_a_notice(number, folder):
@@ -606,7 +606,7 @@ def test_a_damaged_store_is_replaced_only_after_confirmation(number, folder):
         assert screen.small() == []
         # The names of the screens cannot be touched, but must be readable: they have the app's muted colour and not
         # Kivy's pale grey.
-        muted = screen.call("__import__('demo_app.widgets.look').widgets.look.look.muted")
+        muted = screen.call("__import__('demo_app.widgets.palette').widgets.palette.look.muted")
         assert screen.read("History", "disabled")
         assert screen.read("History", "disabled_color") == muted
         screen.shot("trouble")

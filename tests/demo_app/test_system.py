@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from demo_app.system.dark_mode import is_dark
 from demo_app.system.insets import insets
 from demo_app.system.lock import REQUEST, has_lock, unlock
-from demo_app.system.look import is_dark
 from demo_app.system.opened_link import watch
 from demo_app.system.reminder import entry, remind
 

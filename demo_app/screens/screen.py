@@ -1,9 +1,9 @@
-"""A view: the widgets of one screen, its title, and the loading of its content at a visit.
+"""The base classes of screens: the widgets of a screen, its title, and the loading of its content at a visit.
 
-A view that is opened is emptied and filled again. Going back to a view does the same, unless the view keeps what the
-person typed or chose.
+A screen that is opened is emptied and filled again. Going back to a screen does the same, unless the screen keeps the
+person's input.
 
-The module app lists the views and navigates between them.
+The module app lists the screens and navigates between them.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ FRAME_SECONDS = 0.008
 """Seconds for which a page makes widgets before it lets a frame be drawn."""
 
 
-class ScreenView(Screen):
+class AppScreen(Screen):
     """One screen.
 
     Attributes:
         app: the app, which runs the screen's tasks.
         place: the name of the screen's destination in the bar.
-        open: method of each subclass that loads and shows the content; called with the subject of the view when the
+        open: method of each subclass that loads and shows the content; called with the subject of the screen when the
             person opens it.
     """
 
@@ -58,8 +58,8 @@ class ScreenView(Screen):
         self.open(*arguments)
 
 
-class PageView(ScreenView):
-    """A view that is one scrolling page.
+class PageScreen(AppScreen):
+    """A screen that is one scrolling page.
 
     Attributes:
         filled: True once all widgets of the page exist.
@@ -81,7 +81,7 @@ class PageView(ScreenView):
         self.page.scroll_y = 1
         self._coming = iter(widgets)
         self.filled = False
-        # Filling begins in the next frame, because opening the view took the time of this one.
+        # Filling begins in the next frame, because opening the screen took the time of this one.
         self._more()
 
     def _continue(self, *_: object) -> None:

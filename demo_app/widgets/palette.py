@@ -2,7 +2,7 @@
 
 ``look.accent`` in a kv rule is bound like any property, so a change of the palette redraws everything at once.
 
-    #:import look demo_app.widgets.look.look
+    #:import look demo_app.widgets.palette.look
 
 The module theme defines the colours.
 """
