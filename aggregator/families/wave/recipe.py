@@ -70,7 +70,7 @@ def _on_numbers(question: Question) -> Recipe | str:
 MECHANISMS = (
     Mechanism(
         "wave",
-        "a number that is more likely near the true one than far from it, for distribution and mean",
+        "a random number; the numbers near the true one are the most likely; for distribution and mean",
         "Li et al. 2020",
         "n + k per step",
         _on_numbers,
