@@ -1,7 +1,7 @@
 """Tallies and estimates of the counted reports of a study.
 
-``counting`` computes tallies from rows, and ``estimate`` computes an estimate from a tally. ``study`` has the imports
-into a study.
+``counting`` computes tallies from rows, and ``estimate`` computes an estimate from a tally. ``study`` adds campaigns
+and keys to a study.
 """
 
 from __future__ import annotations

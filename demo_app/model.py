@@ -1,7 +1,7 @@
 """The model: it carries out the person's actions, and returns the content of the screens.
 
 Every method is one call from a worker's thread. Most methods return a frozen dataclass for one screen, with numbers and
-keys of texts, never sentences. So the whole app can be tested without a window, and shown in any language.
+keys of texts; its only sentences come from the campaign or the SDK. So the whole app can be tested without a window.
 
 The device decides about answers, draws and costs; the model repeats none of these decisions. The package content
 defines the content of a screen, screens its look, and the module error_messages the texts after a refusal.

@@ -59,5 +59,5 @@ class StoreRestored(StoreError):
 
 
 class StoreDamaged(StoreError):
-    """The store's database is damaged or missing. ``Device.adopt`` continues without it, if a checkpoint records the
-    spending."""
+    """The store's database is damaged, or only the store's secret is left. ``Device.adopt`` continues without the
+    database if a checkpoint records the spending."""

@@ -93,8 +93,10 @@ def views_of(
 
 
 def named_once(names: Iterable[str]) -> str:
-    """Return the names of mechanisms without repetitions; the name of a view with classes may list several
-    mechanisms."""
+    """Return the mechanisms' names without repetitions, as one text.
+
+    An element may list several names, one for each class.
+    """
     return ", ".join(dict.fromkeys(one for name in names for one in name.split(", ")))
 
 

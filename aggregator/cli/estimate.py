@@ -147,8 +147,8 @@ def estimate(
 ) -> Estimate | Trend | query.QueryResult | Ordered | OrderedCourse | FormEstimate | FormCourse | FormClasses | None:
     """Estimate the distribution of answers from the reports of CAMPAIGN (its name in the study, or its id).
 
-    Each share has a confidence interval, and a simultaneous interval for all values together. --value, --mean, --sum
-    and --weights print one number instead.
+    If the channel has an unbiased estimate, each share has a confidence interval, and a simultaneous interval for all
+    values together. --value, --mean, --sum and --weights print one number instead.
 
     For numbers, dates and ordered values, --quantiles, --cdf, --bins, --above and --between print quantiles and shares
     of ranges. They can be combined with --mean, and with --plot, which draws the distribution function. With --by

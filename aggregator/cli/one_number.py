@@ -1,4 +1,4 @@
-"""Estimates and prints one number, for `estimate` with --value, --mean, --sum or --weights."""
+"""Estimate and print one number, for `estimate` with --value, --mean, --sum or --weights."""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ from protocol.errors import OutsideSchedule
 @click.option("--keys", "enrolments_file", type=shell.writable, help="File to write the enrolments to.")
 @click.option("--seed", type=WholeNumber(min=0), help="Seed for repeatable random numbers; for experiments only.")
 @click.option(
-    "--period", type=WholeNumber(min=0), help="The period in which the devices answer. [default: the current one]"
+    "--period",
+    type=WholeNumber(min=0),
+    help="The period in which the devices answer. [default: the current one, or the nearest]",
 )
 @click.option("--panel", is_flag=True, help="Let the same devices answer in several periods.")
 @click.option(

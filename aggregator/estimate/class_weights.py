@@ -1,6 +1,6 @@
 """Weights of classes from known shares of the population: post-stratification, and raking over groups of classes.
 
-The class of a report travels in clear. So the share of each class among the reports is known, and the weights that
+A report states its class, which is public. So the share of each class among the reports is known, and the weights that
 reproduce the margins have no noise. If one margin has a group for each class, its shares are the weights of the
 classes. Otherwise iterative proportional fitting (raking) starts from the shares among the reports. If two classes are
 in the same group of each margin, the ratio of their shares stays the same.

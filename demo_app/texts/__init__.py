@@ -1,4 +1,4 @@
-"""The texts: every word of the app, by key, in the language of the person.
+"""The app's own texts, by key, in the person's language.
 
 A key names a place ("consent.agree"). Each language has TOML files, sorted by screen: edge_sdk/texts contains the texts
 that the app shares with the browser page, and this package the others. A missing key, or a placeholder without a value,

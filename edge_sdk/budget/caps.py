@@ -1,9 +1,9 @@
 """The owner's caps in one store, and the check that a campaign fits under them.
 
-A cap can only be lowered; only the default lifetime cap may be replaced by a higher one. A cap is compared with amounts
-in the ledger and the consents that do not depend on the answers.
+A cap that the owner set can only be lowered. The default lifetime cap can also be replaced by a higher one. A cap is
+compared with amounts in the ledger and the consents that do not depend on the answers.
 
-The module policy compares, and ledger records the spending.
+The module policy compares amounts with caps, and ledger records the spending.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 /**
- * Turns a value into a charge, an output and a report.
+ * Turn a value into a charge, an output and a report.
  *
  * A device's traffic does not depend on the answers: the worst case is reserved at consent, the random bytes are drawn
  * before the value is read, and the length of a report depends on its period and slot only. Every answer except a retry

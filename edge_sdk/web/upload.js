@@ -1,5 +1,5 @@
 /**
- * Uploads each campaign's envelopes to its own study: the same bytes until an acknowledgement has their digest
+ * Upload each campaign's envelopes to its own study. The same bytes are sent until an acknowledgement has their digest
  * (SPEC 9.1).
  *
  * Time and size of an upload depend on the number of waiting reports, on the network and on chance, never on an answer.

@@ -293,7 +293,7 @@ def test_invalid_input_causes_a_short_message(session, tmp_path, words, code):
 
 
 def test_an_unreadable_batch_is_named(session, tmp_path):
-    """An empty file in a folder is named in a warning; a truncated batch has one malformed envelope."""
+    """An empty file in a folder is named in a warning; a truncated batch has one malformed item."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
     (inbox / "a.htr").write_bytes(b"")
@@ -323,7 +323,7 @@ def test_files_that_are_not_batches_are_named(session, tmp_path):
 
 
 def test_a_campaign_among_the_batches_is_named(session):
-    """ingest refuses a campaign's file as one malformed envelope, and a warning names the command that imports it."""
+    """ingest refuses a campaign's file as one malformed item, and a warning names the command that imports it."""
     name = next(session.glob("*.campaign"))
     done = run("--study", session / "lib", "ingest", "--json", name)
     assert json.loads(done.stdout)["rejected"] == {"malformed": 1}
