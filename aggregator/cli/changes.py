@@ -22,7 +22,7 @@ from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.ordered import has_summary
 from aggregator.estimate.ordered_course import OrderedCourse
-from aggregator.estimate.resolutions import Place
+from aggregator.estimate.resolutions import Region
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import Trend, trend
@@ -65,7 +65,7 @@ class Course:
     spans: list[Span] | None = None
     ends: list[Span] | None = None
     steps: bool = False
-    only: Place | None = None
+    only: Region | None = None
     truths: Sequence[Floats] = ()
 
 

@@ -232,7 +232,7 @@ def _of_form(
 def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: SignedCampaign) -> Trend | OrderedCourse:
     """Print the estimates of each period or class, and their differences, and return them."""
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
-    from aggregator.cli.value_names import place_of
+    from aggregator.cli.value_names import region_of
     from aggregator.estimate.ordered import has_summary
 
     campaign, name, ranges = signed.campaign, chosen.class_name, chosen.ranges
@@ -256,7 +256,7 @@ def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: Signe
             "give --where class=NAME, for the differences of two classes `compare --classes`"
         )
     truths = [_true_shares(file, campaign.domain, campaign.classes, name) for file in chosen.truth_files]
-    one = None if chosen.value is None else place_of(campaign, chosen.value)
+    one = None if chosen.value is None else region_of(campaign, chosen.value)
     parts, output = (
         Course(chosen.periods, chosen.ends, chosen.steps, one, truths),
         ChangeOutput(chosen.output_format, chosen.plot),

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from aggregator.cli import shell
-from aggregator.cli.value_names import place_of, weights_of
+from aggregator.cli.value_names import region_of, weights_of
 from aggregator.coefficients_file import read_coefficients
 from aggregator.estimate import query
 from aggregator.estimate.coefficients import sum_by_class
@@ -60,8 +60,8 @@ def one_number(
         each = read_coefficients(request.coefficients, campaign)
         return sum_by_class(campaign, tally, _numbers(request, campaign), each, confidence=confidence)
     if request.value is not None:
-        place = place_of(campaign, request.value)
-        answer = query.value_share(campaign, tally, place.number, resolution=place.resolution, confidence=confidence)
+        region = region_of(campaign, request.value)
+        answer = query.value_share(campaign, tally, region.number, resolution=region.resolution, confidence=confidence)
         if request.population is None:
             return answer
         return answer.times(request.population, answer.query.replace("share of", "people with", 1))
@@ -84,7 +84,7 @@ def _numbers(request: NumberRequest, campaign: Campaign) -> Floats:
         _require_sum(campaign)
         return np.array(query.points_of(campaign))
     size = campaign.domain.count if isinstance(campaign.domain, Items) else campaign.domain.size
-    one: Floats = np.eye(size)[place_of(campaign, request.value).number]
+    one: Floats = np.eye(size)[region_of(campaign, request.value).number]
     return one
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from aggregator.author.value_table import not_a_value, read_value_table
 from aggregator.cli.shell import BAD_DATA, Failure
-from aggregator.estimate.resolutions import FINEST, Place, name_of
+from aggregator.estimate.resolutions import FINEST, Region, name_of
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items, Line
 from protocol.errors import NotInDomain
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aggregator.families.decoder import Floats
 
 
-def place_of(campaign: Campaign, text: str) -> Place:
+def region_of(campaign: Campaign, text: str) -> Region:
     """Return the value that ``text`` names, or the district of a coarser resolution with this label.
 
     Raises:
@@ -24,12 +24,12 @@ def place_of(campaign: Campaign, text: str) -> Place:
     """
     domain = campaign.domain
     try:
-        return Place(FINEST, _value(domain, domain.parse(text)))
+        return Region(FINEST, _value(domain, domain.parse(text)))
     except NotInDomain as error:
         for view in campaign.views:
             for z in range(view.map.inputs(domain)):
                 if view.map.label(domain, z) == text:
-                    return Place(name_of(view.map), z)
+                    return Region(name_of(view.map), z)
         also = ", and no district has this name" if len(campaign.views) > 1 else ""
         raise Failure(f"--value: {not_a_value(domain, text, error)}{also}", BAD_DATA) from None
 

@@ -29,7 +29,7 @@ from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.reader import reader_of
 from aggregator.estimate.reported import Reported
-from aggregator.estimate.resolutions import FINEST, Place, TreeShares, name_of
+from aggregator.estimate.resolutions import FINEST, Region, TreeShares, name_of
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats
@@ -96,7 +96,7 @@ class DistrictDifference(DifferenceFigures):
         """The districts that differ significantly, the largest difference first."""
         return sorted(super().significant, key=lambda z: -abs(self.raw[z]))
 
-    def as_json(self, only: Place | None = None) -> dict[str, Any]:
+    def as_json(self, only: Region | None = None) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys. For ``only`` see
         ``Difference.as_json``."""
         return {"resolution": self.resolution} | _rows(self, self.labels, (self.before, self.after), only)
@@ -146,7 +146,7 @@ class Difference(DifferenceFigures):
                 return each
         raise NotComparable(f"a side has no view of the resolution {resolution}: compare another resolution")
 
-    def as_json(self, only: Place | None = None) -> dict[str, Any]:
+    def as_json(self, only: Region | None = None) -> dict[str, Any]:
         """Return the machine-readable form; scripts depend on the names of its keys.
 
         Args:
@@ -163,11 +163,11 @@ class Difference(DifferenceFigures):
 
 
 def _rows(
-    found: DifferenceFigures, labels: Sequence[str], sides: tuple[Floats, Floats], only: Place | None
+    found: DifferenceFigures, labels: Sequence[str], sides: tuple[Floats, Floats], only: Region | None
 ) -> dict[str, Any]:
     """Return a row for each value or district, and the labels of the values or districts that differ significantly."""
     resolution = found.resolution if isinstance(found, DistrictDifference) else FINEST
-    shown = [x for x in range(len(labels)) if only in (None, Place(resolution, x))]
+    shown = [x for x in range(len(labels)) if only in (None, Region(resolution, x))]
     rows = found.numbers(*sides)
     return {
         "values": [{"value": labels[x]} | rows[x] for x in shown],

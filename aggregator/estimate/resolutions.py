@@ -38,7 +38,7 @@ FINEST = "1"
 """The name of the finest resolution, that of the single values."""
 
 
-class Place(NamedTuple):
+class Region(NamedTuple):
     """A value, or a district of a coarser resolution.
 
     Attributes:

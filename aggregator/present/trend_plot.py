@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from aggregator.estimate.change import Difference
-from aggregator.estimate.resolutions import FINEST, Place
+from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
@@ -23,11 +23,11 @@ from aggregator.present.table import level_text, listed, significant_districts
 from aggregator.present.trends import (
     between,
     entitled,
-    foremost_places,
+    foremost_regions,
     heading,
     places_of,
     points,
-    selection_of_places,
+    selection_of_regions,
 )
 from aggregator.quantity import quantity
 
@@ -50,17 +50,17 @@ def trend_figure(trend: Trend) -> Figure:
     if trend.only is not None:
         shown = [trend.only]
     elif trend.change is not None:
-        shown = foremost_places(trend.change, PANELS)
+        shown = foremost_regions(trend.change, PANELS)
     else:
-        districts = [Place(each.name, z) for each in latest.resolutions[:-1] for z in significant_districts(each)]
-        shown = districts[:PANELS] or [Place(FINEST, x) for x in listed(latest, PANELS)]
+        districts = [Region(each.name, z) for each in latest.resolutions[:-1] for z in significant_districts(each)]
+        shown = districts[:PANELS] or [Region(FINEST, x) for x in listed(latest, PANELS)]
     across = min(ACROSS, len(shown))
     down = -(-len(shown) // across)
     figure = Figure(figsize=(max(3.1 * across, 6.5), 1.3 + 2.0 * down), dpi=DOTS_PER_INCH, layout="constrained")
     panels = figure.subplots(down, across, squeeze=False).ravel()
     own = trend.only is not None or (not latest.resolutions and len(shown) == latest.size)
-    for axes, place in zip(panels, shown, strict=False):
-        _course(axes, trend, place, own)
+    for axes, region in zip(panels, shown, strict=False):
+        _course(axes, trend, region, own)
     for axes in panels[len(shown) :]:
         axes.set_visible(False)
     parts = [f"unbiased shares, {100 * latest.confidence:.4g}% intervals of each period"]
@@ -72,26 +72,26 @@ def trend_figure(trend: Trend) -> Figure:
             f"{'' if own else 'simultaneous '}{100 * latest.confidence:.4g}% intervals"
         )
     if trend.only is None and trend.change is not None:
-        parts.append(selection_of_places(trend.change, len(shown)))
+        parts.append(selection_of_regions(trend.change, len(shown)))
     figure.supxlabel("period", size=9, color=INK)
     _entitle(figure, entitled(latest), level_text(latest), *parts)
     return figure
 
 
-def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
+def _course(axes: Axes, trend: Trend, region: Region, own: bool) -> None:
     """Draw the shares of one value or district over the periods in a panel, with their change.
 
     Args:
         own: whether the change is drawn with its pointwise interval; if not, with its simultaneous interval.
     """
-    known, x = trend.known, place.number
+    known, x = trend.known, region.number
     at = np.array([(span.first + span.last) / 2 for span, _ in known])
-    sides = [one.at(place.resolution) for _, one in known]
+    sides = [one.at(region.resolution) for _, one in known]
     share = np.array([one.unbiased()[x] for one in sides])
     raw, low, high = (np.array([getattr(one, name)[x] for one in sides]) for name in ("raw", "low", "high"))
     axes.plot(at, share, color=SHARE, lw=2, label="share")
     true = np.array([
-        np.nan if point.truth is None else true_shares(point.estimate, place.resolution, point.truth)[x]
+        np.nan if point.truth is None else true_shares(point.estimate, region.resolution, point.truth)[x]
         for point in trend.points
         if point.estimate is not None
     ])  # fmt: skip
@@ -105,9 +105,9 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
     axes.set_ylim(least - room if least < 0 else 0.0, top + room)
     for number, (span, _) in enumerate(known):
         axes.hlines(share[number], span.first, span.last, color=SHARE, lw=2)
-    axes.set_title(plain(trend.latest.at(place.resolution).label(x), LABEL), size=9.5, loc="left", color=INK, pad=16)
+    axes.set_title(plain(trend.latest.at(region.resolution).label(x), LABEL), size=9.5, loc="left", color=INK, pad=16)
     if trend.change is not None:
-        change = trend.change.at(place.resolution)
+        change = trend.change.at(region.resolution)
         places = places_of(change, [x] if trend.change.coarser else range(len(change.raw)))
         near, far = (change.low, change.high) if own else (change.simultaneous_low, change.simultaneous_high)
         words = f"{points(change.raw[x], places)}  ({between(near[x], far[x], places)})"
@@ -130,9 +130,9 @@ def _course(axes: Axes, trend: Trend, place: Place, own: bool) -> None:
 
 def draw_difference(found: Difference, path: Path) -> None:
     """Draw the shares of two sides, and their differences, to a PNG file."""
-    shown = foremost_places(found, BARS)
+    shown = foremost_regions(found, BARS)
     own = not found.coarser and len(shown) == len(found.raw)
-    cells = [(found.at(place.resolution), place.number) for place in shown]
+    cells = [(found.at(region.resolution), region.number) for region in shown]
     places = np.arange(len(shown))
     figure = Figure(figsize=(10.0, 2.1 + 0.34 * len(shown)), dpi=DOTS_PER_INCH, layout="constrained")
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(1, 1.05))
@@ -141,7 +141,7 @@ def draw_difference(found: Difference, path: Path) -> None:
         (-0.2, found.before, found.names[0], SHARE),
         (0.2, found.after, found.names[1], LATER),
     ):
-        of_side = [(side.at(place.resolution), place.number) for place in shown]
+        of_side = [(side.at(region.resolution), region.number) for region in shown]
         lengths = [float(one.unbiased()[x]) for one, x in of_side]
         left.barh(places + shift, lengths, height=0.36, color=colour, label=plain(name, LABEL))
         low, high = (np.array([getattr(one, end)[x] for one, x in of_side]) for end in names)
@@ -184,7 +184,7 @@ def draw_difference(found: Difference, path: Path) -> None:
     parts = [
         f"{'' if own else 'simultaneous '}{100 * found.confidence:.4g}% intervals; orange: significant differences"
     ]
-    parts.append(selection_of_places(found, len(shown)))
+    parts.append(selection_of_regions(found, len(shown)))
     _entitle(figure, heading(found), f"{found.before.reports:,} and {quantity(found.after.reports, 'report')}", *parts)
     save(figure, path)
 

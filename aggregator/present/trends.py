@@ -20,7 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from aggregator.estimate.change import Difference, DistrictDifference
-from aggregator.estimate.resolutions import FINEST, Place
+from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
 from aggregator.estimate.trend import Trend, true_shares
@@ -133,21 +133,23 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table | Text:
     """Return a table of the significant changes from each span to the next: the value or district, and the change; a
     sentence if no change is significant."""
     confidence = f"{100 * trend.latest.confidence:.4g}%"
-    found = [(step, place) for step in trend.steps for place in significant_places(step) if trend.only in (None, place)]
+    found = [
+        (step, region) for step in trend.steps for region in significant_regions(step) if trend.only in (None, region)
+    ]
     if not found:
         return Text(
             f"No change from one span to the next is significant, by {confidence} intervals for all steps together."
         )
     found.sort(key=lambda one: -float(one[0].at(one[1].resolution).evidence[one[1].number]))
-    kept = {(id(step), place) for step, place in found[:rows]}
+    kept = {(id(step), region) for step, region in found[:rows]}
     table = new_table(entitled(trend.latest))
     for name in ("from", "to", "value", "before", "after", "change", "simultaneous interval"):
         table.add_column(name, justify="right" if name in ("before", "after", "change") else "left", max_width=36)
     for step in trend.steps:
-        for place in significant_places(step):
-            if (id(step), place) not in kept:
+        for region in significant_regions(step):
+            if (id(step), region) not in kept:
                 continue
-            each, z = step.at(place.resolution), place.number
+            each, z = step.at(region.resolution), region.number
             places = places_of(each, [z])
             cells = [
                 *step.names,
@@ -168,29 +170,29 @@ def steps_table(trend: Trend, rows: int = ROWS) -> Table | Text:
     return table
 
 
-def value_table(trend: Trend, place: Place) -> Table:
+def value_table(trend: Trend, region: Region) -> Table:
     """Return a table with a row for each span: the unbiased share of one value or district, and its interval."""
-    latest, x = trend.latest, place.number
-    table = new_table(f"{entitled(latest)}: {latest.at(place.resolution).label(x)}")
+    latest, x = trend.latest, region.number
+    table = new_table(f"{entitled(latest)}: {latest.at(region.resolution).label(x)}")
     rehearsal = any(point.truth is not None for point in trend.points)
     names = ["periods", "from", "to", "reports", "share", f"{100 * latest.confidence:.4g}% interval"]
     for name in names + (["truth"] if rehearsal else []):
         table.add_column(name, justify="right" if name in ("reports", "share", "truth") else "left")
-    places = max(decimals(known.at(place.resolution), [x]) for _, known in trend.known)
+    places = max(decimals(known.at(region.resolution), [x]) for _, known in trend.known)
     for point in trend.points:
         cells = [point.span.name, *dates(latest.campaign, point.span), f"{point.reports:,}"]
         if point.estimate is None:
             cells += ["too few", "-"]
         else:
-            known = point.estimate.at(place.resolution)
+            known = point.estimate.at(region.resolution)
             ends = f"{percent(known.low[x], places)} to {percent(known.high[x], places)}"
             cells += [percent(known.unbiased()[x], places), "-" if math.isnan(known.low[x]) else ends]
         if point.truth is not None:
-            cells.append(percent(float(true_shares(latest, place.resolution, point.truth)[x]), places))
+            cells.append(percent(float(true_shares(latest, region.resolution, point.truth)[x]), places))
         table.add_row(*cells)
     lines = ["the unbiased share; each interval is valid by itself"]
     if trend.change is not None:
-        change = trend.change.at(place.resolution)
+        change = trend.change.at(region.resolution)
         lines.append(
             f"change from {trend.change.names[0]} to {trend.change.names[1]}: {points(change.raw[x], places)} "
             f"percentage points ({between(change.low[x], change.high[x], places)}); {basis(trend.change)}"
@@ -280,34 +282,34 @@ def foremost(found: Difference, rows: int) -> list[int]:
     return [int(x) for x in order[: min(rows, max(FEW, len(found.significant)))]]
 
 
-def significant_places(found: Difference) -> list[Place]:
+def significant_regions(found: Difference) -> list[Region]:
     """Return the districts and values that differ significantly at their resolution, the coarsest first."""
-    return [Place(each.resolution, z) for each in found.resolutions for z in each.significant]
+    return [Region(each.resolution, z) for each in found.resolutions for z in each.significant]
 
 
-def foremost_places(found: Difference, rows: int) -> list[Place]:
+def foremost_regions(found: Difference, rows: int) -> list[Region]:
     """Return the values to draw; with views, the districts and values that differ significantly.
 
     At most ``rows`` are returned: the most significant ones, in order from the coarsest resolution. If none differs
     significantly, the most significant ones of the coarsest resolution are returned. Without views, see ``foremost``.
     """
     if not found.coarser:
-        return [Place(FINEST, x) for x in foremost(found, rows)]
-    significant = significant_places(found)
+        return [Region(FINEST, x) for x in foremost(found, rows)]
+    significant = significant_regions(found)
     if not significant:
         coarsest = found.coarser[0]
         order = np.argsort(-coarsest.evidence, kind="stable")[: min(FEW, rows)]
-        return [Place(coarsest.resolution, int(z)) for z in order]
-    strength = np.array([found.at(place.resolution).evidence[place.number] for place in significant])
+        return [Region(coarsest.resolution, int(z)) for z in order]
+    strength = np.array([found.at(region.resolution).evidence[region.number] for region in significant])
     kept = np.argsort(-strength, kind="stable")[:rows]
     return [significant[at] for at in sorted(kept.tolist())]
 
 
-def selection_of_places(found: Difference, shown: int) -> str:
-    """Return a description of the selection of ``foremost_places``."""
+def selection_of_regions(found: Difference, shown: int) -> str:
+    """Return a description of the selection of ``foremost_regions``."""
     if not found.coarser:
         return selection(found, shown) if shown < len(found.raw) else ""
-    count, what = len(significant_places(found)), "changes" if found.paired else "differences"
+    count, what = len(significant_regions(found)), "changes" if found.paired else "differences"
     if not count:
         return (
             f"no {what[:-1]} is significant at any resolution; the picture shows the {shown} districts of the coarsest "

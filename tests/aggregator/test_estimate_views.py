@@ -12,14 +12,14 @@ from rich.console import Console
 
 from aggregator.author.audit import audit
 from aggregator.cli.shell import Failure
-from aggregator.cli.value_names import place_of
+from aggregator.cli.value_names import region_of
 from aggregator.estimate.change import Side, difference
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import GROUPS, Groups
 from aggregator.estimate.method import MethodRefused
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.query import value_share, weighted
-from aggregator.estimate.resolutions import Place, TreeShares, Views
+from aggregator.estimate.resolutions import Region, TreeShares, Views
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.estimate.trend import trend
@@ -33,7 +33,7 @@ from aggregator.present.trend_plot import draw_difference, draw_trend
 from aggregator.present.trends import (
     change_csv,
     change_table,
-    foremost_places,
+    foremost_regions,
     points,
     steps_table,
     trend_csv,
@@ -391,7 +391,7 @@ def test_csv_steps_and_pictures_have_the_districts_that_changed(tmp_path):
     found = trend(signed, SPANS, tallies, steps=True, truths=[LIVED, LIVED + change])
     squares = found.change.at("3")
     last = campaign.views[0].map.label(campaign.domain, 3)
-    assert Place("3", 3) in foremost_places(found.change, 40)
+    assert Region("3", 3) in foremost_regions(found.change, 40)
     console = Console(width=160, record=True, file=io.StringIO())
     console.print(steps_table(found))
     assert last in console.export_text()
@@ -420,12 +420,12 @@ def test_the_course_of_a_named_district_has_its_rows_only():
     tallies, _ = panel(campaign, rng, 1500, 0.3)
     signed = SignedCampaign(campaign, b"", b"", b"")
     name = campaign.views[0].map.label(campaign.domain, 3)
-    place = place_of(campaign, name)
-    assert place == Place("3", 3)
-    assert place_of(campaign, campaign.domain.label(5)) == Place("1", 5)
+    region = region_of(campaign, name)
+    assert region == Region("3", 3)
+    assert region_of(campaign, campaign.domain.label(5)) == Region("1", 5)
     with pytest.raises(Failure, match=r"not an answer .*, and no district has this name"):
-        place_of(campaign, "nowhere")
-    one, every = (trend(signed, SPANS, tallies, only=only) for only in (place, None))
+        region_of(campaign, "nowhere")
+    one, every = (trend(signed, SPANS, tallies, only=only) for only in (region, None))
     alone, among = (each.change.at("3") for each in (one, every))
     assert alone.simultaneous_low.tolist() == alone.low.tolist() == among.low.tolist()
     assert among.simultaneous_low[3] < among.low[3]
@@ -434,7 +434,7 @@ def test_the_course_of_a_named_district_has_its_rows_only():
     assert document["change"]["values"] == document["spans"][0]["values"] == []
     assert [row["value"] for row in document["spans"][0]["resolutions"][0]["values"]] == [name]
     console = Console(width=160, record=True, file=io.StringIO())
-    console.print(value_table(one, place))
+    console.print(value_table(one, region))
     text = console.export_text()
     assert name in text
     assert points(float(alone.raw[3]), 1)[:4] in text

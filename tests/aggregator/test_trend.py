@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from aggregator.estimate.change import Side, difference
-from aggregator.estimate.resolutions import FINEST, Place
+from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.span import Span
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.trend import trend
@@ -113,7 +113,7 @@ def test_steps_and_ends_are_differences():
     back = difference(sides[3], sides[1], paired=True)
     np.testing.assert_array_equal(found.change.raw, back.raw)
     np.testing.assert_array_equal(found.change.simultaneous_low, back.simultaneous_low)
-    one = trend(SIGNED, SPANS, tallies, only=Place(FINEST, 2))
+    one = trend(SIGNED, SPANS, tallies, only=Region(FINEST, 2))
     np.testing.assert_array_equal(one.change.simultaneous_low, one.change.low)
     assert len(one.as_json()["change"]["values"]) == 1
     with pytest.raises(ValueError, match="a change needs two different spans"):
