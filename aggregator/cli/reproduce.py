@@ -80,12 +80,12 @@ def reproduce(
 
     with shell.progress(paper, STEPS * len(only or names)) as advance:
         document = run(paper, DataFolder(data), seed, quick=quick, only=only, begun=begun, advance=advance)
-    if document.found:
+    if document.runs:
         (out / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
         (out / f"{paper}.md").write_text(part(document, ".") + "\n", encoding="utf-8")
-        for found in document.found:
-            if found.figure:
-                draw(found, out / f"{paper}-{found.name}.png")
+        for experiment in document.runs:
+            if experiment.figure:
+                draw(experiment, out / f"{paper}-{experiment.name}.png")
     if as_json:
         shell.print_json(document.as_json())
     else:
@@ -102,7 +102,7 @@ def _table(document: Document) -> Table:
     table.add_column("experiment", no_wrap=True)
     for name in ("the paper says", "we get", "why they differ"):
         table.add_column(name, ratio=1)
-    for found in document.found:
-        for place, each in enumerate(found.outcome.findings):
-            table.add_row(*map(Text, (found.name if not place else "", each.paper, each.ours, each.why)))
+    for experiment in document.runs:
+        for place, each in enumerate(experiment.outcome.findings):
+            table.add_row(*map(Text, (experiment.name if not place else "", each.paper, each.ours, each.why)))
     return table

@@ -203,7 +203,7 @@ def estimate_form(
 
 
 @dataclass(frozen=True)
-class _Found:
+class _FormShares:
     """Shares and the views from which they are computed; for the other attributes see ``FormEstimate``."""
 
     shares: Shares
@@ -251,7 +251,7 @@ class _ReportedForm:
                 "leave out --margins"
             ) from None
 
-    def question(self, place: int) -> _Found:
+    def question(self, place: int) -> _FormShares:
         skippable = self.form.questions[place].skippable
         weighting = None
         found: SharesEstimate
@@ -265,9 +265,9 @@ class _ReportedForm:
         kept = answered(len(found.raw), skippable)
         order = np.arange(int(kept.sum()))
         shares = question_shares(found, skippable=skippable, confidence=self.confidence)
-        return _Found(shares, AnsweredShares(found, kept, order), found.views, weighting=weighting)
+        return _FormShares(shares, AnsweredShares(found, kept, order), found.views, weighting=weighting)
 
-    def table(self, places: Sequence[int]) -> _Found:
+    def table(self, places: Sequence[int]) -> _FormShares:
         """Return the table of two questions; its rows are the values of the first of ``places``."""
         in_order = sorted(places)
         table = self._estimate_from_views(lambda views: cross(views, *in_order), places)
@@ -292,7 +292,9 @@ class _ReportedForm:
             weighting = weighted.weighting
         found = table.in_rows if weighted is None else weighted
         association = (cross(self.everybody, *in_order) if self.by_class else table).association
-        return _Found(cells.of(order), AnsweredShares(found, kept, order), found.views, association, within, weighting)
+        return _FormShares(
+            cells.of(order), AnsweredShares(found, kept, order), found.views, association, within, weighting
+        )
 
 
 def _among(weighted: WeightedShares, kept: Floats, confidence: float) -> Shares:

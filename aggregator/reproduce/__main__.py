@@ -35,11 +35,11 @@ def main() -> None:
             if document.missing:
                 sys.exit("\n".join(document.missing.values()))
             (figures / f"{paper}.json").write_text(document.as_text(), encoding="utf-8")
-            for found in document.found:
+            for found in document.runs:
                 if found.figure:
                     draw(found, figures / f"{paper}-{found.name}.png")
             page.write_text(written(page.read_text(encoding="utf-8"), document, figures.name), encoding="utf-8")
-            print(f"{paper}: {len(document.found)} experiments, {time.monotonic() - start:.0f} s", flush=True)
+            print(f"{paper}: {len(document.runs)} experiments, {time.monotonic() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

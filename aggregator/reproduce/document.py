@@ -20,7 +20,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True)
-class Found:
+class ExperimentRun:
     """One experiment of a document.
 
     Attributes:
@@ -49,14 +49,14 @@ class Document:
         paper: the name of the paper's module.
         quick: whether it was a quick run.
         seed: the seed of all random draws.
-        found: the experiments that were run.
+        runs: the experiments that were run.
         missing: for each experiment that was not run, by name, the reason.
     """
 
     paper: str
     quick: bool
     seed: int
-    found: tuple[Found, ...]
+    runs: tuple[ExperimentRun, ...]
     missing: dict[str, str]
 
     def as_json(self) -> dict[str, Any]:
@@ -65,14 +65,14 @@ class Document:
             "paper": self.paper,
             "quick": self.quick,
             "seed": self.seed,
-            "experiments": [_plain(asdict(each)) for each in self.found],
+            "experiments": [_plain(asdict(each)) for each in self.runs],
             "missing": dict(self.missing),
         }
 
     def as_text(self) -> str:
         """Return the machine-readable form as text, with one line for each experiment."""
         head = {key: value for key, value in self.as_json().items() if key != "experiments"}
-        lines = ",\n".join(json.dumps(_plain(asdict(each)), ensure_ascii=False) for each in self.found)
+        lines = ",\n".join(json.dumps(_plain(asdict(each)), ensure_ascii=False) for each in self.runs)
         return f'{json.dumps(head)[:-1]}, "experiments": [\n{lines}\n]}}\n'
 
 
@@ -104,7 +104,7 @@ def run(
         raise ValueError(
             f"{paper} has no experiment {unknown[0]!r}: expected {', '.join(each.name for each in offered)}"
         )
-    found, missing = [], {}
+    runs, missing = [], {}
     for each in offered:
         if only and each.name not in only:
             continue
@@ -116,8 +116,10 @@ def run(
             continue
         begun(each)
         outcome = each.outcome(data, seed, quick=quick, advance=advance)
-        found.append(Found(each.name, each.row, each.title, each.quick_repeats if quick else each.repeats, outcome))
-    return Document(paper, quick, seed, tuple(found), missing)
+        runs.append(
+            ExperimentRun(each.name, each.row, each.title, each.quick_repeats if quick else each.repeats, outcome)
+        )
+    return Document(paper, quick, seed, tuple(runs), missing)
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from PIL import Image
 
 from aggregator.present.plot import FAINT, INK
-from aggregator.reproduce.document import Found
+from aggregator.reproduce.document import ExperimentRun
 from aggregator.reproduce.experiment import Curve, Panel
 
 DOTS_PER_INCH = 100
@@ -52,7 +52,7 @@ COLOURS = 255
 MARKS = ("o", "s", "^", "D", "v")
 
 
-def draw(found: Found, path: Path) -> None:
+def draw(found: ExperimentRun, path: Path) -> None:
     """Plot the figure of an experiment to a PNG file."""
     panels = found.outcome.panels
     columns = 2 if len(panels) == 4 else min(len(panels), 3)

@@ -17,7 +17,7 @@ import numpy as np
 
 from aggregator.reproduce.data import DataFolder
 
-Part = TypeVar("Part")
+Item = TypeVar("Item")
 Key = TypeVar("Key")
 Number = TypeVar("Number", bound=float)
 
@@ -125,7 +125,7 @@ class Setting:
     quick: bool
     advance: Callable[[int], None]
 
-    def track(self, parts: Iterable[Part]) -> Iterator[Part]:
+    def track(self, parts: Iterable[Item]) -> Iterator[Item]:
         """Yield the parts of the work, and advance the progress bar after each part."""
         whole = list(parts)
         for place, part in enumerate(whole):

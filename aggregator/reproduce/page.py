@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from aggregator.reproduce import PAPERS
-from aggregator.reproduce.document import Document, Found
+from aggregator.reproduce.document import Document, ExperimentRun
 
 
 def part(document: Document, figures: str) -> str:
@@ -25,15 +25,15 @@ def part(document: Document, figures: str) -> str:
         + f"{'A quick run' if document.quick else 'A full run'}: `{command}`, "
         + "with `--data DIR` for the experiments that name data.",
         "",
-        *(f"- **{found.title}.** {found.outcome.verdict}" for found in document.found),
+        *(f"- **{found.title}.** {found.outcome.verdict}" for found in document.runs),
     ]
-    for found in document.found:
+    for found in document.runs:
         lines += ["", f"### {document.paper} {found.name}: {found.title}", "", *_section(document, found, figures)]
     lines += [f"\nNot run: `{name}`. {reason[0].upper()}{reason[1:]}." for name, reason in document.missing.items()]
     return "\n".join(lines)
 
 
-def _section(document: Document, found: Found, figures: str) -> Iterable[str]:
+def _section(document: Document, found: ExperimentRun, figures: str) -> Iterable[str]:
     if found.figure:
         yield f"![{found.title}]({figures}/{document.paper}-{found.name}.png)"
         yield ""

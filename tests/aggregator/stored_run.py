@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from aggregator.reproduce.document import Document, Found
+from aggregator.reproduce.document import Document, ExperimentRun
 from aggregator.reproduce.experiment import Curve, ExperimentResult, Finding, Panel
 
 
 def document_of(value):
     """Return the document whose ``as_json`` is ``value``; gaps in curves are NaN."""
-    found = tuple(
-        Found(each["name"], each["row"], each["title"], each["repeats"], _outcome(each["outcome"]))
+    runs = tuple(
+        ExperimentRun(each["name"], each["row"], each["title"], each["repeats"], _outcome(each["outcome"]))
         for each in value["experiments"]
     )
-    return Document(value["paper"], value["quick"], value["seed"], found, value["missing"])
+    return Document(value["paper"], value["quick"], value["seed"], runs, value["missing"])
 
 
 def _outcome(value):

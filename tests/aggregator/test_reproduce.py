@@ -360,11 +360,11 @@ def test_the_seed_determines_the_document(made):
     whole = document.run("made", DataFolder(None), 1, quick=True)
     alone = document.run("made", DataFolder(None), 1, quick=True, only=["second"])
     assert whole.as_json() == document.run("made", DataFolder(None), 1, quick=True).as_json()
-    assert alone.found[0].outcome.verdict == whole.found[1].outcome.verdict != whole.found[0].outcome.verdict
+    assert alone.runs[0].outcome.verdict == whole.runs[1].outcome.verdict != whole.runs[0].outcome.verdict
     assert (
-        document.run("made", DataFolder(None), 2, quick=True).found[0].outcome.verdict != whole.found[0].outcome.verdict
+        document.run("made", DataFolder(None), 2, quick=True).runs[0].outcome.verdict != whole.runs[0].outcome.verdict
     )
-    assert (whole.found[0].repeats, document.run("made", DataFolder(None), 1, quick=False).found[0].repeats) == (2, 7)
+    assert (whole.runs[0].repeats, document.run("made", DataFolder(None), 1, quick=False).runs[0].repeats) == (2, 7)
 
 
 def test_an_experiment_without_data_is_left_out_and_named(made):
@@ -373,7 +373,7 @@ def test_an_experiment_without_data_is_left_out_and_named(made):
     An unknown experiment is a ValueError.
     """
     found = document.run("made", DataFolder(None), 1, quick=True)
-    assert [each.name for each in found.found] == ["first", "second"]
+    assert [each.name for each in found.runs] == ["first", "second"]
     assert "Kosarak" in found.missing["third"]
     with pytest.raises(ValueError, match="no experiment 'fourth'"):
         document.run("made", DataFolder(None), 1, quick=True, only=["fourth"])
@@ -385,7 +385,7 @@ def test_a_document_is_unchanged_after_json(made):
     kept = json.loads(json.dumps(found.as_json(), allow_nan=False))
     again = document_of(kept)
     assert again.as_json() == kept == json.loads(found.as_text())
-    assert math.isnan(again.found[0].outcome.panels[0].curves[-1].y[1])
+    assert math.isnan(again.runs[0].outcome.panels[0].curves[-1].y[1])
 
 
 def test_a_page_is_rewritten_between_its_comments(made):
@@ -397,7 +397,7 @@ def test_a_page_is_rewritten_between_its_comments(made):
     assert written.startswith("before\n")
     assert written.endswith("<!-- computed: lip -->\nother\n<!-- end -->\n")
     assert "stale" not in written
-    assert f"| they \\| say | {found.found[0].outcome.findings[0].ours} | because |" in written
+    assert f"| they \\| say | {found.runs[0].outcome.findings[0].ours} | because |" in written
     assert "![The first](results/made-first.png)" in written
     assert "Row A9; `halftruth reproduce made --only first`" in written
     assert "Rows A9 and B1; `halftruth reproduce made --only second`" in written
@@ -409,9 +409,9 @@ def test_a_page_is_rewritten_between_its_comments(made):
 
 def test_a_figure_is_a_small_picture(made, tmp_path):
     """The figure of an experiment with several panels is a PNG of less than 60 KB."""
-    found = document.run("made", DataFolder(None), 1, quick=True).found[0]
+    found = document.run("made", DataFolder(None), 1, quick=True).runs[0]
     panels = found.outcome.panels * 5
-    wide = document.Found("wide", "A9", "Wide", 1, ExperimentResult(panels, found.outcome.findings, "", None))
+    wide = document.ExperimentRun("wide", "A9", "Wide", 1, ExperimentResult(panels, found.outcome.findings, "", None))
     for each in (found, wide):
         draw(each, tmp_path / f"{each.name}.png")
         data = (tmp_path / f"{each.name}.png").read_bytes()
@@ -421,10 +421,10 @@ def test_a_figure_is_a_small_picture(made, tmp_path):
 
 def test_four_panels_are_drawn_as_a_square(made, tmp_path):
     """Four panels are drawn as two rows of two."""
-    found = document.run("made", DataFolder(None), 1, quick=True).found[0]
+    found = document.run("made", DataFolder(None), 1, quick=True).runs[0]
     four = (found.outcome.panels * 4)[:4]
     draw(
-        document.Found("four", "A9", "Four", 1, ExperimentResult(four, found.outcome.findings, "", None)),
+        document.ExperimentRun("four", "A9", "Four", 1, ExperimentResult(four, found.outcome.findings, "", None)),
         tmp_path / "4.png",
     )
     with Image.open(tmp_path / "4.png") as drawn:

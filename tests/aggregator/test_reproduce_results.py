@@ -30,14 +30,14 @@ def test_the_page_has_the_text_of_the_stored_run(paper):
     document = document_of(kept(paper))
     assert document.quick
     assert not document.missing
-    assert [found.name for found in document.found] == [each.name for each in experiments(paper)]
+    assert [found.name for found in document.runs] == [each.name for each in experiments(paper)]
     assert written(page, document, "results") == page
 
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_every_experiment_has_a_small_figure(paper):
     """Every experiment with panels has a figure of less than 60 KB in the page's folder, which has no other figures."""
-    names = {f"{paper}-{found.name}.png" for found in document_of(kept(paper)).found if found.figure}
+    names = {f"{paper}-{found.name}.png" for found in document_of(kept(paper)).runs if found.figure}
     assert {path.name for path in (DOCS / "results").glob(f"{paper}-*.png")} == names
     for name in names:
         assert (DOCS / "results" / name).stat().st_size < 60_000, name

@@ -24,7 +24,7 @@ CAPS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4)
 
 
 @dataclass(frozen=True)
-class _Point:
+class _MeasuredCampaign:
     """A campaign: its level in nats, a person's squared error, and its mutual information in nats."""
 
     level: float
@@ -40,7 +40,7 @@ def utility(setting: Setting) -> ExperimentResult:
         "LIP, best": (lambda eps: Information(level(eps), PRIOR), "lip-table", "optimum"),
         "mutual information": (lambda eps: MutualInformation(level(eps), PRIOR), "mutual-information", "ours"),
     }
-    found: dict[str, list[_Point]] = {}
+    found: dict[str, list[_MeasuredCampaign]] = {}
     for name, (notion, mechanism, _) in setting.track(notion_of.items()):
         found[name] = []
         for eps in CAPS if name == "mutual information" else LEVELS:
@@ -50,11 +50,11 @@ def utility(setting: Setting) -> ExperimentResult:
                 continue
             structure = levels.structure_of(campaign.channel, MOST_STEPS)
             leak = levels.mutual_information(structure, PRIOR).nats or 0.0
-            found[name].append(_Point(eps, lip_mse(joint(campaign.channel), PRIOR), leak, campaign.channel))
+            found[name].append(_MeasuredCampaign(eps, lip_mse(joint(campaign.channel), PRIOR), leak, campaign.channel))
     alone = prior_mse(PRIOR)
     roles = {name: role for name, (_, _, role) in notion_of.items()}
 
-    def lines(x_of: Callable[[_Point], float]) -> tuple[Curve, ...]:
+    def lines(x_of: Callable[[_MeasuredCampaign], float]) -> tuple[Curve, ...]:
         curves = [
             Curve(name, tuple(map(x_of, points)), tuple(point.error for point in points), roles[name])
             for name, points in found.items()
@@ -78,7 +78,7 @@ def utility(setting: Setting) -> ExperimentResult:
     return ExperimentResult(panels, _findings(found, half, alone), verdict)
 
 
-def _findings(found: dict[str, list[_Point]], half: _Point, alone: float) -> tuple[Finding, ...]:
+def _findings(found: dict[str, list[_MeasuredCampaign]], half: _MeasuredCampaign, alone: float) -> tuple[Finding, ...]:
     """Return the findings at the campaign ``half`` of mutual information."""
     structure = levels.structure_of(half.channel, MOST_STEPS)
     kept, lip = levels.ldp(structure).nats, levels.information(structure, PRIOR).nats
@@ -140,6 +140,6 @@ def _never(channel: Channel) -> int:
     return sum(not any(channel.weight(x, y) for x in range(channel.inputs)) for y in range(channel.outputs))
 
 
-def _between(points: Sequence[_Point], leak: float) -> float:
+def _between(points: Sequence[_MeasuredCampaign], leak: float) -> float:
     """Return the error at the mutual information ``leak``, interpolated between points."""
     return float(np.interp(leak, [point.leak for point in points], [point.error for point in points]))
