@@ -123,12 +123,12 @@ def decode_first(data: bytes, start: int) -> tuple[Envelope, int]:
         Truncated: more bytes could complete it.
         CodecError, EnvelopeError: no further bytes could complete it.
     """
-    place = _locate(data, start)
-    return place.read(data), place.after
+    offsets = _locate(data, start)
+    return offsets.read(data), offsets.after
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Offsets:
     """The offsets of an envelope's parts, so that a search for envelopes in damaged data copies nothing."""
 
     kind: Kind
@@ -144,7 +144,7 @@ class _Place:
         return Envelope(self.kind, key_id, payload, data[self.signature_at : self.after])
 
 
-def _locate(data: bytes, start: int) -> _Place:
+def _locate(data: bytes, start: int) -> _Offsets:
     """Return the offsets of the envelope that begins at ``start``; raises as ``decode_first`` does."""
     at = _expect(
         data, start, _PREFIX, ("the bytes do not begin as an envelope does, with an array of five fields and version 1")
@@ -164,7 +164,7 @@ def _locate(data: bytes, start: int) -> _Place:
     after = signature_at + keys.SIGNATURE_BYTES
     if after > len(data):
         raise Truncated("the bytes end inside the envelope's signature")
-    return _Place(kind, key_at, payload_at, payload_end, signature_at, after)
+    return _Offsets(kind, key_at, payload_at, payload_end, signature_at, after)
 
 
 def _expect(data: bytes, at: int, expected: bytes, rule: str) -> int:

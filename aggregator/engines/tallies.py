@@ -30,7 +30,7 @@ from protocol import codec
 from protocol.campaign import SignedCampaign
 
 
-class _Part(Study):
+class _StudyShard(Study):
     """A study that is limited to the reports of one shard of the keys."""
 
     def __init__(self, whole: Pinned, reports: Slice) -> None:
@@ -73,7 +73,9 @@ def part(
     Raises:
         StudyError
     """
-    study = _Part(pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, number)))
+    study = _StudyShard(
+        pinned(study_version), Slice(study_version.path / REPORTS, table_version, condition(shard, number))
+    )
     signed = study.known(campaign).signed
     found = next(study.spans(signed, [chosen])) if isinstance(chosen, tuple) else study.tally(signed, chosen)
     return replace(found, rejected={})

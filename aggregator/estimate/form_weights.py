@@ -76,7 +76,7 @@ class AnsweredForm:
 
     def __init__(self, views: Sequence[FormView], form: Form) -> None:
         self.views, self.form = views, form
-        self._margins: dict[int, Margin] = {}
+        self._by_margin: dict[int, Margin] = {}
         self._tables: dict[tuple[int, ...], CrossTable] = {}
 
     def margin(self, place: int) -> Margin:
@@ -85,9 +85,9 @@ class AnsweredForm:
         Raises:
             NotAsked
         """
-        if place not in self._margins:
-            self._margins[place] = margin(self.views, place)
-        return self._margins[place]
+        if place not in self._by_margin:
+            self._by_margin[place] = margin(self.views, place)
+        return self._by_margin[place]
 
     def table(self, places: tuple[int, ...]) -> CrossTable:
         """Return the table of two questions.
@@ -152,7 +152,7 @@ class AnsweredForm:
 
 
 @dataclass(frozen=True)
-class _Groups:
+class _MarginIndicators:
     """A known margin, as indicator functions of its question.
 
     Attributes:
@@ -170,7 +170,7 @@ class _Groups:
     answered: Floats
 
     @classmethod
-    def of(cls, known: KnownMargin, form: Form) -> _Groups:
+    def of(cls, known: KnownMargin, form: Form) -> _MarginIndicators:
         if known.question is None:
             raise MarginRefused(f"margins of a form's answers must be by one of its questions, not by {known.by!r}")
         question = form.questions[known.question]
@@ -202,17 +202,17 @@ class Calibration:
     def __init__(self, survey: AnsweredForm, margins: Sequence[KnownMargin]) -> None:
         require_distinct(margins)
         self.survey, self.margins = survey, tuple(margins)
-        self._groups = [_Groups.of(known, survey.form) for known in margins]
-        self.reported = tuple(map(self._reported, self._groups))
+        self._by_margin = [_MarginIndicators.of(known, survey.form) for known in margins]
+        self.reported = tuple(map(self._reported, self._by_margin))
         self._indicators: list[Function] = [((), np.array(1.0))]
-        for group in self._groups:
-            self._indicators += [((group.place,), row) for row in group.indicators]
-        cuts = np.cumsum([1, *(len(group.targets) for group in self._groups)])
+        for each in self._by_margin:
+            self._indicators += [((each.place,), row) for row in each.indicators]
+        cuts = np.cumsum([1, *(len(each.targets) for each in self._by_margin)])
         self._parts = [slice(first, past) for first, past in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)]
 
-    def _reported(self, group: _Groups) -> Floats:
+    def _reported(self, each: _MarginIndicators) -> Floats:
         """Return the shares of the groups among the people who answered the question, shape (G,)."""
-        known, pooled = group.known, self.survey.margin(group.place)
+        known, pooled = each.known, self.survey.margin(each.place)
         found = np.zeros(len(known.names))
         for place, name in enumerate(known.names):
             of_group = np.zeros(len(pooled.raw))
@@ -232,11 +232,11 @@ class Calibration:
         z = self._indicators
         second = np.array([[moment(_times(one, other)) for other in z] for one in z])
         short = [0.0]
-        for group in self._groups:
-            whole = moment(((group.place,), group.answered))
+        for each in self._by_margin:
+            whole = moment(((each.place,), each.answered))
             short += [
-                target * whole - moment(((group.place,), row))
-                for target, row in zip(group.targets.tolist(), group.indicators, strict=True)
+                target * whole - moment(((each.place,), row))
+                for target, row in zip(each.targets.tolist(), each.indicators, strict=True)
             ]
         try:
             return np.linalg.solve(second, np.array(short)), second
@@ -253,15 +253,15 @@ class Calibration:
 
     def _functions(self, numbers: Floats) -> list[Function]:
         """Return a linear combination of the indicators as functions: a constant, and one function for each margin."""
-        parts = [group.function(numbers[part]) for group, part in zip(self._groups, self._parts, strict=True)]
+        parts = [each.function(numbers[part]) for each, part in zip(self._by_margin, self._parts, strict=True)]
         return [((), np.array(numbers[0])), *parts]
 
     @property
     def range(self) -> tuple[float, float]:
         """The smallest and the largest possible weight of a person."""
         constant, *parts = self._functions(self._consistent)
-        values = [numbers[group.answered > 0] if group.answered.all() else numbers for group, (_, numbers) in
-                  zip(self._groups, parts, strict=True)]  # fmt: skip
+        values = [numbers[each.answered > 0] if each.answered.all() else numbers for each, (_, numbers) in
+                  zip(self._by_margin, parts, strict=True)]  # fmt: skip
         mean = 1 + float(constant[1])
         return mean + sum(float(one.min()) for one in values), mean + sum(float(one.max()) for one in values)
 
@@ -288,8 +288,8 @@ class Calibration:
         b = np.linalg.solve(second, held)
         weights, slopes = self._functions(g), self._functions(b)
         found = [function, *(_times(one, function) for one in weights)]
-        for group, part, (places, slope) in zip(self._groups, self._parts, slopes[1:], strict=True):
-            found.append((places, group.answered * float(b[part] @ group.targets) - slope))
+        for each, part, (places, slope) in zip(self._by_margin, self._parts, slopes[1:], strict=True):
+            found.append((places, each.answered * float(b[part] @ each.targets) - slope))
         found += [_times((places, -slope), weight) for places, slope in slopes for weight in weights]
         return self.survey.queries(found)
 

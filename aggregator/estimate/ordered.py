@@ -101,7 +101,7 @@ class RangeShare:
 
 
 @dataclass(frozen=True)
-class Point:
+class CdfPoint:
     """The share of people at or below a value, with its intervals.
 
     Attributes:
@@ -159,7 +159,7 @@ class Ordered:
 
     found: Estimate
     quantiles: tuple[Quantile, ...]
-    cdf: tuple[Point, ...]
+    cdf: tuple[CdfPoint, ...]
     bins: tuple[RangeShare, ...]
     above: RangeShare | None
     between: RangeShare | None
@@ -444,7 +444,7 @@ class _Reading:
         """Return the signed root of the statistic that tests whether the share up to and including a block is ``p``."""
         return self._profile.root(self._places <= block, p)
 
-    def cdf(self, confidence: float) -> tuple[Point, ...]:
+    def cdf(self, confidence: float) -> tuple[CdfPoint, ...]:
         """Return the distribution function at the last inputs of evenly spaced blocks."""
         blocks = np.unique(np.linspace(0, self._merged.blocks - 2, POINTS).round().astype(int)).tolist()
         alone, together = interval.quantile(1 - confidence), interval.quantile((1 - confidence) / len(blocks))
@@ -455,5 +455,5 @@ class _Reading:
             low, high = self._profile.interval(self._places <= block, alone)
             least, most = self._profile.interval(self._places <= block, together)
             ends = (min(low, share), max(high, share), min(least, share), max(most, share))
-            points.append(Point(self.value(past - 1), share, *ends))
+            points.append(CdfPoint(self.value(past - 1), share, *ends))
         return tuple(points)

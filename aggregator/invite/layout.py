@@ -109,7 +109,7 @@ class PosterPage:
 
 
 @dataclass(frozen=True)
-class _Section:
+class _PosterSection:
     """A section of the page: its lines and boxes with positions relative to its top, and its height."""
 
     high: float
@@ -137,7 +137,7 @@ def page_of(content: PosterContent) -> PosterPage:
     )
 
 
-def _together(head: _Section, parts: list[_Section], foot: _Section, gap: float) -> PosterPage:
+def _together(head: _PosterSection, parts: list[_PosterSection], foot: _PosterSection, gap: float) -> PosterPage:
     placed, y = [(0.0, head)], head.high + gap
     for part in parts:
         placed.append((y, part))
@@ -149,16 +149,16 @@ def _together(head: _Section, parts: list[_Section], foot: _Section, gap: float)
     return PosterPage(lines, boxes, codes[0])
 
 
-def _head(content: PosterContent, scale: float) -> _Section:
+def _head(content: PosterContent, scale: float) -> _PosterSection:
     if not content.head:
-        return _Section(9.0, boxes=(DrawnBox(0, 0, WIDE, 9.0, ACCENT),))
+        return _PosterSection(9.0, boxes=(DrawnBox(0, 0, WIDE, 9.0, ACCENT),))
     style = LetterStyle(17 * scale, "bold", PAPER)
     lines, high = block(content.head, style, EDGE, COLUMN, 9.0)
     high += 7.0
-    return _Section(high, lines, (DrawnBox(0, 0, WIDE, high, ACCENT),))
+    return _PosterSection(high, lines, (DrawnBox(0, 0, WIDE, high, ACCENT),))
 
 
-def _parts(content: PosterContent, scale: float) -> Iterator[_Section]:
+def _parts(content: PosterContent, scale: float) -> Iterator[_PosterSection]:
     yield _texts(
         (content.title, LetterStyle(27 * scale, "bold", leading=1.2), 3.5 * scale),
         (content.question, LetterStyle(16 * scale, colour=ACCENT), 3.5 * scale),
@@ -168,7 +168,7 @@ def _parts(content: PosterContent, scale: float) -> Iterator[_Section]:
     yield _promise(content, scale)
 
 
-def _texts(*texts: tuple[str, LetterStyle, float]) -> _Section:
+def _texts(*texts: tuple[str, LetterStyle, float]) -> _PosterSection:
     """Place texts below each other, each with its style and the space below it."""
     lines: list[DrawnLine] = []
     high = 0.0
@@ -177,10 +177,10 @@ def _texts(*texts: tuple[str, LetterStyle, float]) -> _Section:
             made, high = block(text, style, EDGE, COLUMN, high)
             lines += made
             high += below
-    return _Section(high, tuple(lines))
+    return _PosterSection(high, tuple(lines))
 
 
-def _code(content: PosterContent, scale: float) -> _Section:
+def _code(content: PosterContent, scale: float) -> _PosterSection:
     """Place the code, the steps beside it, and the link below."""
     side = min(94.0, 88.0 * max(scale, 0.7))
     quiet = QUIET * side / len(modules_of(content.link))
@@ -206,17 +206,17 @@ def _code(content: PosterContent, scale: float) -> _Section:
     link, high = block(
         content.link, LetterStyle(10 * min(scale, 1.0), mono=True), EDGE, COLUMN, high, leads=content.link
     )
-    return _Section(high, (*lines, *link), tuple(boxes), (EDGE, above, side))
+    return _PosterSection(high, (*lines, *link), tuple(boxes), (EDGE, above, side))
 
 
-def _promise(content: PosterContent, scale: float) -> _Section:
+def _promise(content: PosterContent, scale: float) -> _PosterSection:
     inside = 5.5
     lines, high = block(content.promised, LetterStyle(12.5 * scale, "bold"), EDGE + inside, COLUMN - 2 * inside, inside)
     text, high = block(content.promise, LetterStyle(11 * scale), EDGE + inside, COLUMN - 2 * inside, high + 1.8 * scale)
-    return _Section(high + inside, (*lines, *text), (DrawnBox(EDGE, 0.0, COLUMN, high + inside, TINT, 3.0),))
+    return _PosterSection(high + inside, (*lines, *text), (DrawnBox(EDGE, 0.0, COLUMN, high + inside, TINT, 3.0),))
 
 
-def _foot(content: PosterContent, scale: float) -> _Section:
+def _foot(content: PosterContent, scale: float) -> _PosterSection:
     part = _texts(*((text, LetterStyle(9.5 * min(scale, 1.0), colour=MUTED), 0.8) for text in content.foot))
     return replace(part, high=part.high + EDGE * 0.75)
 

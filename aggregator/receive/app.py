@@ -71,7 +71,7 @@ _UNROUTED = {
 _log = logging.getLogger("halftruth.receive")
 
 
-class Refused(HTTPException):
+class RequestRefused(HTTPException):
     """A request that is answered with an error."""
 
     def __init__(self, status: int, stage: str, text: str, headers: dict[str, str] | None = None) -> None:
@@ -163,7 +163,7 @@ class _Service:
         sealed = (one for one in read_batch(kept) if isinstance(one, Envelope))
         introduced = [one for one in sealed if one.kind is Kind.ENROLMENT]
         if len(introduced) != 1:
-            raise Refused(
+            raise RequestRefused(
                 400,
                 "report",
                 f"a code admits one key, but this upload introduces {len(introduced)}: send one enrolment",
@@ -173,11 +173,11 @@ class _Service:
             campaign = self.snapshot.campaigns[enrolment.campaign_id.hex()].campaign
             enrolment.require_fit(campaign)
         except BadData as error:
-            raise Refused(400, error.stage, str(error)) from None
+            raise RequestRefused(400, error.stage, str(error)) from None
         if campaign.enrolment != "enrolled":
-            raise Refused(400, "code", "this campaign needs no code: send the reports without it")
+            raise RequestRefused(400, "code", "this campaign needs no code: send the reports without it")
         if not self.codes.redeem(enrolment.campaign_id, code, enrolment.public):
-            raise Refused(
+            raise RequestRefused(
                 403, "code", "the code is not valid for this campaign, or was used by another device: check it"
             )
         inbox.admit(self.study.path, introduced[0].encode())
@@ -187,7 +187,9 @@ class _Service:
         upload = await self._upload(request)
         if upload.reports > acknowledgements.MOST_ASKED:
             most = acknowledgements.MOST_ASKED
-            raise Refused(413, "size", f"the query has {upload.reports} reports: send at most {most} in one request")
+            raise RequestRefused(
+                413, "size", f"the query has {upload.reports} reports: send at most {most} in one request"
+            )
         if self.questions >= QUESTIONS:
             raise _busy("too many queries of counted reports at once", "ask again later")
         self.questions += 1
@@ -218,39 +220,41 @@ class _Service:
         """Answer with the signed notice that closes a campaign early."""
         notice = self.snapshot.closings.get(request.path_params["id"])
         if notice is None:
-            raise Refused(404, "path", "the study has no notice that closes this campaign early")
+            raise RequestRefused(404, "path", "the study has no notice that closes this campaign early")
         return Response(notice, media_type=BATCH, headers={"cache-control": "public, max-age=60"})
 
     async def page(self, request: Request) -> Response:
         """Answer with the page on which people answer a campaign."""
         page = self.snapshot.pages.get(request.path_params["id"])
         if page is None:
-            raise Refused(404, "path", "the study has no page for this campaign id")
+            raise RequestRefused(404, "path", "the study has no page for this campaign id")
         return await asyncio.to_thread(page.answer, request.headers)
 
     def _campaign(self, request: Request) -> SignedCampaign:
         """Return the campaign that a request names."""
         signed = self.snapshot.campaigns.get(request.path_params["id"])
         if signed is None:
-            raise Refused(404, "path", "the study has no campaign with this id: GET /v1/campaigns lists its campaigns")
+            raise RequestRefused(
+                404, "path", "the study has no campaign with this id: GET /v1/campaigns lists its campaigns"
+            )
         return signed
 
     async def _upload(self, request: Request) -> acknowledgements.ReceivedUpload:
         """Return the batch in a request's body, parsed."""
         kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
         if kind != BATCH:
-            raise Refused(415, "type", f"the content type of the body must be {BATCH}: send it with this type")
+            raise RequestRefused(415, "type", f"the content type of the body must be {BATCH}: send it with this type")
         if request.headers.get("content-encoding", "identity") != "identity":
-            raise Refused(415, "type", "the body has a content encoding: send it without compression")
+            raise RequestRefused(415, "type", "the body has a content encoding: send it without compression")
         body = await self._body(request)
         try:
             return await asyncio.to_thread(acknowledgements.parse_upload, body)
         except BadData as error:
-            raise Refused(400, error.stage, str(error)) from None
+            raise RequestRefused(400, error.stage, str(error)) from None
 
     async def _body(self, request: Request) -> bytes:
         """Read the body; stop as soon as it is too long or too slow."""
-        too_long = Refused(
+        too_long = RequestRefused(
             413, "size", f"the upload is larger than {self.max_bytes} bytes: send fewer reports at a time"
         )
         if int(request.headers.get("content-length", "0")) > self.max_bytes:
@@ -265,9 +269,11 @@ class _Service:
                     body += part
                     deadline.reschedule(begun + self.patience + len(body) / PACE)
         except TimeoutError:
-            raise Refused(408, "pace", "the upload arrived too slowly: send it again") from None
+            raise RequestRefused(408, "pace", "the upload arrived too slowly: send it again") from None
         except ClientDisconnect:
-            raise Refused(400, "size", "the connection ended before the whole upload arrived: send it again") from None
+            raise RequestRefused(
+                400, "size", "the connection ended before the whole upload arrived: send it again"
+            ) from None
         return bytes(body)
 
 
@@ -298,17 +304,17 @@ class _Gate:
                 await self._drain(receive)
                 seconds = math.ceil(wait)
                 text = f"too many requests: send this request again in {seconds} s"
-                refused = Refused(429, "limit", text, {"retry-after": str(seconds)})
+                refused = RequestRefused(429, "limit", text, {"retry-after": str(seconds)})
                 await _refusal(scope, refused)(scope, receive, watched)
             else:
                 await self.app(scope, receive, watched)
         except inbox.InboxFull:
-            full = Refused(507, "storage", "no room on the server: keep the reports and send them later")
+            full = RequestRefused(507, "storage", "no room on the server: keep the reports and send them later")
             await _refusal(scope, full)(scope, receive, watched)
         except Exception as error:  # the error's text may quote the upload or name the study's folder
             _log.error("a request failed with %s", type(error).__name__)
             if not begun:
-                failed = Refused(500, "service", "the server failed: keep the reports and send them later")
+                failed = RequestRefused(500, "service", "the server failed: keep the reports and send them later")
                 await _refusal(scope, failed)(scope, receive, watched)
         except asyncio.CancelledError:  # the server is stopping
             if not begun:
@@ -336,8 +342,8 @@ class _Gate:
             return
 
 
-def _busy(text: str, action: str = "keep the reports and send them later") -> Refused:
-    return Refused(503, "load", f"{text}: {action}", {"retry-after": "5"})
+def _busy(text: str, action: str = "keep the reports and send them later") -> RequestRefused:
+    return RequestRefused(503, "load", f"{text}: {action}", {"retry-after": "5"})
 
 
 def _answer_refusal(request: Request, error: Exception) -> Response:
@@ -351,7 +357,7 @@ def _refusal(scope: Scope, error: HTTPException) -> Response:
     if scope.get("path", "").startswith(PAGES):
         return refusal_page(error.status_code, error.headers)
     stage, text = _UNROUTED.get(error.status_code, ("service", error.detail))
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         stage, text = error.stage, error.detail
     return JSONResponse({"error": text, "stage": stage}, error.status_code, error.headers)
 

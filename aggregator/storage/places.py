@@ -153,7 +153,7 @@ class Remote:
         """
         if mode != "rb":
             raise ValueError(f"an object must be opened with mode 'rb', not {mode!r}")
-        return _Reader(self, size_of(self))
+        return _RemoteFile(self, size_of(self))
 
     def read_bytes(self) -> bytes:
         """Return the bytes of the object.
@@ -362,7 +362,7 @@ def answer_of(error: BaseException) -> str | None:
     return f"the object store answers {status[1]}" + (f" ({code[1]})" if code else "")
 
 
-class _Reader(io.RawIOBase):
+class _RemoteFile(io.RawIOBase):
     """An object of a known size, read like a file."""
 
     def __init__(self, remote: Remote, size: int) -> None:

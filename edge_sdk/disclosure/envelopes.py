@@ -26,7 +26,7 @@ _SIGNATURE_HEAD = bytes([0xC4, SIGNATURE_BYTES])
 
 
 @dataclass(frozen=True)
-class Part:
+class EnvelopePart:
     """A range of an envelope's bytes.
 
     Attributes:
@@ -73,7 +73,7 @@ class WaitingEnvelope:
     campaign_id: bytes
     kind: str
     data: bytes
-    parts: tuple[Part, ...]
+    parts: tuple[EnvelopePart, ...]
 
 
 def waiting_envelopes(device: Device, campaign_id: bytes | None = None) -> tuple[WaitingEnvelope, ...]:
@@ -100,7 +100,7 @@ def waiting_envelopes(device: Device, campaign_id: bytes | None = None) -> tuple
     )
 
 
-def parts(data: bytes) -> tuple[Part, ...]:
+def parts(data: bytes) -> tuple[EnvelopePart, ...]:
     """Return the bytes of a sealed report or enrolment in order, split by meaning (SPEC 3.1, 8.1)."""
     sealed = decode(data)
     signature = len(data) - SIGNATURE_BYTES
@@ -121,7 +121,7 @@ def parts(data: bytes) -> tuple[Part, ...]:
             marks.append(("declared", begin + len(one.public)))
     marks += [("form", after), ("signature", signature)]
     ends = [start for _, start in marks[1:]] + [len(data)]
-    return tuple(Part(name, data[start:end]) for (name, start), end in zip(marks, ends, strict=True))
+    return tuple(EnvelopePart(name, data[start:end]) for (name, start), end in zip(marks, ends, strict=True))
 
 
 def output_meanings(device: Device, envelope: WaitingEnvelope) -> tuple[OutputMeaning, ...]:

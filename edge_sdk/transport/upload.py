@@ -112,7 +112,7 @@ class _Failed(Exception):
         self.wait = wait
 
 
-class _Refused(Exception):
+class _UploadRefused(Exception):
     """The same upload would fail in every attempt at this address; ``trouble`` says why."""
 
     def __init__(self, reason: str, trouble: Trouble = Trouble.REFUSED) -> None:
@@ -182,7 +182,7 @@ def _try_addresses(
     for where in to:
         try:
             not_accepted = _exchange(where, left, opener, now)
-        except _Refused as error:
+        except _UploadRefused as error:
             said.append(str(error))
             # An address that refused only the code may accept the bytes with another code.
             if error.trouble is Trouble.CODE_REFUSED:
@@ -264,7 +264,7 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
     Returns:
         The positions of the envelopes that the study did not accept because it does not have their campaign.
     Raises:
-        _Failed, _Refused
+        _Failed, _UploadRefused
     """
     headers = {"Content-Type": BATCH} | ({CODE: upload.code} if upload.code else {})
     try:
@@ -279,9 +279,9 @@ def _exchange(to: Address, upload: Upload, opener: Opener, now: float) -> tuple[
             raise _Failed(f"{to.host} did not acknowledge this upload")
         return not_accepted
     if status == http.client.BAD_REQUEST and stated.get("stage") in PERMANENT_STAGES:
-        raise _Refused(f"{to.host} responded that these bytes are not reports or enrolments")
+        raise _UploadRefused(f"{to.host} responded that these bytes are not reports or enrolments")
     if status == http.client.FORBIDDEN and stated.get("stage") == "code" and upload.code:
-        raise _Refused(f"{to.host} {_CODE_REFUSED}", Trouble.CODE_REFUSED)
+        raise _UploadRefused(f"{to.host} {_CODE_REFUSED}", Trouble.CODE_REFUSED)
     raise _Failed(f"{to.host} responded with status {status}", retry_after(response.getheader("Retry-After"), now))
 
 

@@ -142,12 +142,12 @@ def load(path: str | os.PathLike[str]) -> Configuration:
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationRefused(f"{file} is not TOML: {error}") from None
     try:
-        return _configuration(file, _Table("", found))
+        return _configuration(file, _ConfigTable("", found))
     except ConfigurationRefused as error:
         raise ConfigurationRefused(f"{file}: {error}") from None
 
 
-class _Table:
+class _ConfigTable:
     """The keys of one table. Each key is read once, and ``close`` refuses the keys that were not read.
 
     A method with an argument ``expected`` refuses any other value, and repeats the argument in the error. If the key is
@@ -208,16 +208,16 @@ class _Table:
         """Return the value of a key without checks, for a caller that checks it."""
         return self._keys.pop(key, None)
 
-    def table(self, key: str) -> _Table:
+    def table(self, key: str) -> _ConfigTable:
         value = self._keys.pop(key, {})
         if not isinstance(value, dict):
             raise self.wrong(key, f"must be a table, [{key}]", value)
-        return _Table(key, value)
+        return _ConfigTable(key, value)
 
-    def tables(self) -> list[tuple[str, _Table]]:
+    def tables(self) -> list[tuple[str, _ConfigTable]]:
         """Return (key, table) for each key whose value is a table."""
         names = [key for key, value in self._keys.items() if isinstance(value, dict)]
-        return [(name, _Table(f"{self.name}.{name}", self._keys.pop(name))) for name in names]  # type: ignore[arg-type]
+        return [(name, _ConfigTable(f"{self.name}.{name}", self._keys.pop(name))) for name in names]  # type: ignore[arg-type]
 
     def close(self, known: str) -> None:
         for key in self._keys:
@@ -235,7 +235,7 @@ def _described(value: object) -> str:
     return kinds.get(type(value), "a time") if value else "empty"
 
 
-def _configuration(file: Path, top: _Table) -> Configuration:
+def _configuration(file: Path, top: _ConfigTable) -> Configuration:
     folder = file.absolute().parent
     store = top.text("store", "must be the folder of the device, a path")
     trust = top.texts("trust", "must be a list of public key files, such as the analyst's")
@@ -278,7 +278,7 @@ def _configuration(file: Path, top: _Table) -> Configuration:
     )
 
 
-def _send(table: _Table) -> tuple[str | None, str | None, int]:
+def _send(table: _ConfigTable) -> tuple[str | None, str | None, int]:
     """Return (url, export, send_every) of a ``Configuration``, with the folder as text."""
     url = table.text("url", "must be the study's address, for a campaign that does not name one: https://HOST")
     export = table.text("export", "must be the folder that files for the study are written to, a path")
@@ -289,7 +289,7 @@ def _send(table: _Table) -> tuple[str | None, str | None, int]:
     return url, export, DEFAULT_SEND if every is None else every
 
 
-def _budget(table: _Table) -> BudgetPolicy:
+def _budget(table: _ConfigTable) -> BudgetPolicy:
     lifetime = table.number("lifetime", "must be a cap in nats, a number")
     per_campaign = table.number("per_campaign", "must be a cap in nats, a number")
     window, expected = table.pick("window"), "must be [seconds, nats], two numbers"
@@ -313,7 +313,7 @@ def _budget(table: _Table) -> BudgetPolicy:
     return BudgetPolicy(lifetime, per_campaign, stretch)
 
 
-def _sources(table: _Table, folder: Path) -> dict[str, Source]:
+def _sources(table: _ConfigTable, folder: Path) -> dict[str, Source]:
     """Return the source of each question of a form, by its name, or the only source with the name ""."""
     parts = table.tables()
     if not parts:
@@ -332,7 +332,7 @@ def _sources(table: _Table, folder: Path) -> dict[str, Source]:
     return sources
 
 
-def _source(table: _Table, folder: Path) -> Source:
+def _source(table: _ConfigTable, folder: Path) -> Source:
     command = table.texts("command", "must be a list of texts: a program, then its arguments")
     file = table.text("file", "must be the file whose last line is read, a path")
     stdin = table.boolean("stdin", "must be true or false")

@@ -36,7 +36,7 @@ SINGULAR = 1e-12
 
 
 @dataclass(frozen=True)
-class _Circle:
+class _Arcs:
     """Arcs of the rare inputs on the circle, in one order.
 
     Attributes:
@@ -52,7 +52,7 @@ class _Circle:
     first: Integers
 
     @classmethod
-    def of(cls, channel: Windows, order: int) -> _Circle:
+    def of(cls, channel: Windows, order: int) -> _Arcs:
         layout = channel.circle.layout(order)
         cut = np.asarray(layout.cut, dtype=np.int64)
         before = np.array([part / ONE for part in layout.before])
@@ -105,8 +105,8 @@ class WindowsDecoder(Decoder):
             self._rest[x] = channel.rest(x) / ONE
 
     @cached_property
-    def _circles(self) -> list[_Circle]:
-        return [_Circle.of(self._channel, order) for order in range(self._orders)]
+    def _arcs(self) -> list[_Arcs]:
+        return [_Arcs.of(self._channel, order) for order in range(self._orders)]
 
     @property
     def _orders(self) -> int:
@@ -123,7 +123,7 @@ class WindowsDecoder(Decoder):
     def forward(self, p: Floats) -> Floats:
         """Return the distribution of the outputs, shape (..., m), for each distribution of inputs, (..., k)."""
         distribution = self._flat(p, 1)
-        masses = [circle.masses(p[..., circle.sequence]) for circle in self._circles]
+        masses = [arcs.masses(p[..., arcs.sequence]) for arcs in self._arcs]
         cells = self._channel.cells
         for number, order, outputs in self._blocks():
             each = self._channel.types[number]
@@ -134,8 +134,8 @@ class WindowsDecoder(Decoder):
 
     def forward_squares(self, p: Floats) -> Floats:
         distribution = self._flat(p, 2)
-        rare = [p[circle.sequence] for circle in self._circles]
-        masses = [circle.masses(numbers) for circle, numbers in zip(self._circles, rare, strict=True)]
+        rare = [p[arcs.sequence] for arcs in self._arcs]
+        masses = [arcs.masses(numbers) for arcs, numbers in zip(self._arcs, rare, strict=True)]
         cells = self._channel.cells
         for number, order, outputs in self._blocks():
             each = self._channel.types[number]
@@ -144,7 +144,7 @@ class WindowsDecoder(Decoder):
             # (o + s c)^2 = o^2 + (i^2 - o^2) c - s^2 c (1 - c) with s = i - o, and c (1 - c) is 0 except for arcs at an
             # end of the window.
             distribution[outputs] += (inside**2 - outside**2) * covered
-            distribution[outputs] -= (inside - outside) ** 2 * self._circles[order].mixed(rare[order], each.span)
+            distribution[outputs] -= (inside - outside) ** 2 * self._arcs[order].mixed(rare[order], each.span)
         return distribution
 
     def _flat(self, p: Floats, power: int) -> Floats:
@@ -186,8 +186,8 @@ class WindowsDecoder(Decoder):
             mean[..., self._rare] += each.outside / ONE * total
             inside = running[..., cells + 1 :] - running[..., cells + 1 - each.span : 2 * cells + 1 - each.span]
             seen[order] += (each.inside - each.outside) / ONE * inside
-        for circle, numbers in zip(self._circles, seen, strict=True):
-            mean[..., circle.sequence] += circle.means(numbers)
+        for arcs, numbers in zip(self._arcs, seen, strict=True):
+            mean[..., arcs.sequence] += arcs.means(numbers)
         return mean
 
     def _chunks(self) -> Iterator[slice]:

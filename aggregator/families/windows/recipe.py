@@ -99,7 +99,7 @@ class _Split:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _Design:
     """A design in floats, before rounding: the split, the mixture, the number of cells, and the span and two lifts of
     each type."""
 
@@ -152,7 +152,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
         sizes.add(len(split.heavies))
         for cells in _cells(split):
             part = _part(split, cells, prior)
-            made = _rounded(_planned(split, cells, part), prior, orders=1)
+            made = _rounded(_designed(split, cells, part), prior, orders=1)
             if radius and found and not _affordable(made, notion):
                 # The audit of a ball visits all windows, and only designs with few heavy inputs keep it fast enough.
                 continue
@@ -166,7 +166,7 @@ def windows(prior: Sequence[int], level: int, radius: int = 0) -> Windows:
     _, _, heavies, cells, part = min((each for each in found if each[0] <= least), key=lambda each: each[1])
     for attempt in range(ATTEMPTS):
         split = _split(distribution, notion, SHRINK * 4**attempt, heavies)
-        made = _rounded(_planned(split, cells, part), prior, orders=1)
+        made = _rounded(_designed(split, cells, part), prior, orders=1)
         made = replace(made, orders=_orders(made, notion))
         try:
             certify(made, notion)
@@ -239,7 +239,7 @@ def _shape(mean: float, cells: int, a: float, b: float) -> tuple[int, float, flo
     return max(shapes, key=lambda shape: (shape[1] - mean) * (mean - shape[2]))
 
 
-def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
+def _designed(split: _Split, cells: int, part: float = 0) -> _Design:
     """Return the design of the best mixture, mixed with probability ``part`` with a mixture that distinguishes all
     inputs."""
     mixture = split.mixture
@@ -250,7 +250,7 @@ def _planned(split: _Split, cells: int, part: float = 0) -> _Plan:
             np.concatenate([mixture.weights * (1 - part), other.weights * part]),
         )
     shapes = [_shape(float(mean), cells, split.low, split.high) for mean in mixture.lifts[:, -1]]
-    return _Plan(split, mixture, cells, shapes)
+    return _Design(split, mixture, cells, shapes)
 
 
 def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
@@ -260,20 +260,20 @@ def _part(split: _Split, cells: int, prior: Sequence[int]) -> float:
     The part is also 0 if no unbiased estimate would be computed. It increases the error by at most as much as in
     ``estimable_table``.
     """
-    best = _planned(split, cells)
+    best = _designed(split, cells)
     if best.estimable or not split.heavies or len(prior) > MOST_INPUTS:
         return 0.0
     distribution = split.distribution
-    least, other = (_error(_rounded(plan, prior, 1), distribution) for plan in (best, _planned(split, cells, 1)))
+    least, other = (_error(_rounded(design, prior, 1), distribution) for design in (best, _designed(split, cells, 1)))
     gained = 1 - float((distribution**2).sum()) - least
     more = min((MOST_ERROR - 1) * least, MOST_LOST * gained) / max(other - least, 1e-12)
     return min(max(more, LEAST_PART), 0.5)
 
 
-def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
+def _rounded(design: _Design, prior: Sequence[int], orders: int) -> Windows:
     """Return the channel of a design in integers. Every weight is rounded to the nearest integer, and the uninformative
     output gets the remainder."""
-    split, cells = plan.split, plan.cells
+    split, cells = design.split, design.cells
     whole = ONE * (1 - _SPARE)
     named = {*split.singles, *split.heavies}
     singles = []
@@ -282,7 +282,9 @@ def _rounded(plan: _Plan, prior: Sequence[int], orders: int) -> Windows:
         own = 1 - split.low * (1 - p)  # Q(x|x) of the published rule (Jiang, Li, Tandon 2020, Theorem 3)
         singles.append(Single(x, round(whole * own), round(whole * p * split.low)))
     types = []
-    for lifts, weight, (span, high, low) in zip(plan.mixture.lifts, plan.mixture.weights, plan.shapes, strict=True):
+    for lifts, weight, (span, high, low) in zip(
+        design.mixture.lifts, design.mixture.weights, design.shapes, strict=True
+    ):
         each = whole * float(weight) / cells
         inside, outside = round(each * high), round(each * low)
         types.append(
