@@ -33,7 +33,7 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
     """
     whole = found.found
     points = f" · the distribution function at {quantity(len(found.cdf), 'value')}" if found.cdf else ""
-    table = new_table(heading(whole.campaign), f"{quantity(whole.reports, 'report')}{points}")
+    table = new_table(heading(whole.campaign), Text(f"{subtitle(whole, whole.size)}{points}"))
     table.add_column("")
     table.add_column("estimate", justify="right")
     table.add_column(f"{100 * whole.confidence:.4g}% interval")
@@ -114,9 +114,7 @@ def summary_table(found: Ordered, truth: Floats | None = None) -> Table:
     more = "the campaign is made for the mean only"
     if found.bins:
         more = "--quantiles, --bins, --cdf, --above and --between select other statistics"
-    table.caption = Text(
-        f"{subtitle(found.found, found.found.size)}\n{more}; --format csv has the shares of single values"
-    )
+    table.caption = Text(f"{table.caption}\n{more}; --format csv has the shares of single values")
     return table
 
 

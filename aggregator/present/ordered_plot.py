@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from aggregator.estimate.ordered import Ordered, Value
+from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
-from aggregator.quantity import quantity
+from aggregator.present.table import subtitle
 from protocol.domain import Dates, Line, NumberRange
 
 INK, SHARE, FAINT = "#1f2933", "#8fb8de", "#d9dee4"
@@ -57,7 +58,7 @@ def histogram_figure(found: Ordered, truth: Floats | None = None) -> Figure:
     shares.set_ylim(0, None)
     shares.yaxis.set_major_formatter(PercentFormatter(1))
     shares.set_ylabel("share of people")
-    shares.set_title(f"{plain(whole.campaign.title, 80)}: {quantity(whole.reports, 'report')}", loc="left")
+    shares.set_title(_title(whole), loc="left", size=11, color=INK)
     shares.legend(frameon=False, fontsize="small")
     deciles.set_ylim(0, 1)
     deciles.set_yticks(np.arange(1, 10) / 10)
@@ -107,6 +108,10 @@ def ordered_figure(found: Ordered) -> Figure:
     axes.yaxis.set_major_formatter(PercentFormatter(1))
     axes.grid(visible=True, alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(plain(whole.campaign.title, 80), loc="left")
+    axes.set_title(_title(whole), loc="left", size=11, color=INK)
     axes.legend(frameon=False, fontsize="small", loc="lower right")
     return figure
+
+
+def _title(found: Estimate) -> str:
+    return f"{plain(found.campaign.title, 80)}\n{subtitle(found, found.size)}"

@@ -19,7 +19,7 @@ from aggregator.estimate.tally import Tally
 from aggregator.families.registry import decoder_of
 from aggregator.families.wave.recipe import wave
 from aggregator.present.ordered_plot import histogram_figure, ordered_figure
-from aggregator.present.table import query_texts
+from aggregator.present.table import query_texts, subtitle
 from protocol import SigningKey, open_campaign, seal_campaign
 from protocol.campaign import Campaign
 from protocol.domain import Dates, NumberRange, OrderedValues
@@ -105,6 +105,9 @@ def test_every_format_has_the_same_numbers(lib, tmp_path):
     found = Study.open(lib).ordered("way", quantiles=(0.5,), cdf=True)
     (axes,) = ordered_figure(found).axes
     np.testing.assert_allclose(axes.lines[0].get_ydata(), [point.estimate for point in found.cdf])
+    caption = subtitle(found.found, found.found.size)
+    assert caption in " ".join(table.split())
+    assert axes.get_title("left").endswith(caption)
 
 
 def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
@@ -132,6 +135,7 @@ def test_a_wave_is_drawn_and_printed_as_bins_and_deciles(lib, tmp_path):
     shares, deciles = histogram_figure(read, np.full(24, 1 / 24)).axes
     np.testing.assert_allclose([bar.get_height() for bar in shares.patches], [one.estimate for one in read.bins])
     assert deciles.get_xlabel() == "km"
+    assert shares.get_title("left").endswith(subtitle(found, found.size))
     run(lib, "--plot", tmp_path / "bins.png", "--report", tmp_path / "way.html")
     assert (tmp_path / "bins.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "way.html").read_text(encoding="utf-8")
