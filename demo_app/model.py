@@ -433,16 +433,9 @@ class Model:
             UnknownCampaign, ConsentMissing
             StoreError: the file exists or cannot be written.
         """
-        from edge_sdk.errors import StoreError
+        from edge_sdk.store.files import write_new
 
-        data, target = self._device.enrolment(campaign_id), Path(path).expanduser()
-        try:
-            with target.open("xb") as file:
-                file.write(data)
-        except FileExistsError:
-            raise StoreError(f"{target} exists and is not overwritten: name another file") from None
-        except OSError as error:
-            raise StoreError(f"cannot write {target}: {error.strerror or error}") from None
+        write_new(Path(path).expanduser(), self._device.enrolment(campaign_id))
 
     def doctor(self) -> dict[str, str | int | float]:
         """Return technical information about the store."""

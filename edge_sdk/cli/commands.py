@@ -19,6 +19,7 @@ from edge_sdk.cli.exit_codes import FAILED, NOT_YET
 from edge_sdk.cli.joining import campaign_file, find, naming
 from edge_sdk.cli.output import Incomplete, Printed, Usage
 from edge_sdk.device import Device
+from edge_sdk.store.files import write_new
 from edge_sdk.timestamps import moment
 from protocol import exact
 from protocol.campaign import unverified_campaign
@@ -395,13 +396,7 @@ def enrolment(options: argparse.Namespace) -> Printed:
     """``enrolment ID FILE``: write the enrolment; return the name and length of the file."""
     with Device.open(options.store) as device:
         data = device.enrolment(find(device, options.id))
-    try:
-        with options.file.open("xb") as file:
-            file.write(data)
-    except FileExistsError as error:
-        raise FileExistsError(
-            error.errno, "the file exists and is not overwritten: name another file", error.filename
-        ) from None
+    write_new(options.file, data)
     return {"file": str(options.file), "bytes": len(data)}
 
 

@@ -1,9 +1,11 @@
-"""Write files atomically and durably."""
+"""Write files: durably in place of an earlier one, or as a new one."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+
+from edge_sdk.errors import StoreError
 
 
 def write_durably(path: Path, data: bytes) -> None:
@@ -24,6 +26,21 @@ def write_durably(path: Path, data: bytes) -> None:
     finally:
         part.unlink(missing_ok=True)
     sync(path.parent)
+
+
+def write_new(path: Path, data: bytes) -> None:
+    """Write a new file.
+
+    Raises:
+        StoreError: the file exists or cannot be written.
+    """
+    try:
+        with path.open("xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise StoreError(f"{path} exists and is not overwritten: name another file") from None
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror or error}") from None
 
 
 def sync(folder: Path) -> None:
