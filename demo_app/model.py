@@ -155,8 +155,7 @@ class Model:
     def offers(self, url: str) -> tuple[Offer, ...]:
         """Return the campaigns that the study at an address offers, except those that are over or already joined.
 
-        If a campaign closes early, ``closes`` of its offer is this time. The list is not signed and does not affect the
-        destination of reports.
+        The list is not signed and does not affect the destination of reports.
 
         Raises:
             AddressRefused, NoResponse
@@ -165,8 +164,7 @@ class Model:
 
         joined, now = set(self._device.campaigns), self._clock()
         offered = download.fetch_offers(url, self._opener)
-        ending = (replace(offer, closes=_end_of(offer)) for offer in offered)
-        return tuple(offer for offer in ending if now < offer.closes and offer.campaign_id not in joined)
+        return tuple(offer for offer in offered if now < offer.ends and offer.campaign_id not in joined)
 
     def fetch(self, url: str, campaign_id: bytes) -> bytes:
         """Return the signed bytes of a campaign that the study at an address offers. This method uses only the network.
@@ -440,7 +438,3 @@ class Model:
     def doctor(self) -> dict[str, str | int | float]:
         """Return technical information about the store."""
         return self._device.doctor()
-
-
-def _end_of(offer: Offer) -> int:
-    return offer.closes if offer.closed_early is None else min(offer.closes, offer.closed_early)

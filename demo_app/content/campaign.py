@@ -77,7 +77,7 @@ class CampaignCard:
         from edge_sdk.presentation import answers_left, label_translations, unit_of
 
         terms = device.terms(campaign_id, language())
-        closes = terms.closes if terms.closed_early is None else min(terms.closes, terms.closed_early)
+        closes = terms.ends
         period = max(0, now - terms.opens) // terms.period_seconds
         next_period = terms.opens + (period + (now >= terms.opens)) * terms.period_seconds
         free = answers_left(device, campaign_id, period) if terms.opens <= now < closes else 0

@@ -103,7 +103,7 @@ def _successor_at(url: str, device: Device, before: Joined, now: float, opener: 
     for offer in download.fetch_offers(url, opener):
         # A campaign that was joined without consent is tried again: its consent may have been refused before.
         agreed = offer.campaign_id in device.campaigns and device.consented(offer.campaign_id)
-        if offer.closes <= now or agreed:
+        if offer.ends <= now or agreed:
             continue
         data = download.fetch_campaign(url, offer.campaign_id, opener)
         try:

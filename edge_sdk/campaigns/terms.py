@@ -152,6 +152,11 @@ class Terms:
     coded: bool = False
 
     @property
+    def ends(self) -> int:
+        """The time from which no answer is taken, UTC seconds: the early closing, or else ``closes``."""
+        return self.closes if self.closed_early is None else self.closed_early
+
+    @property
     def hosts(self) -> tuple[str, ...]:
         """The hosts of ``addresses``, in order; the device connects to these only."""
         return tuple(host_of(address) for address in self.addresses)

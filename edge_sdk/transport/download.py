@@ -71,6 +71,11 @@ class Offer:
     enrolment: str
     closed_early: int | None = None
 
+    @property
+    def ends(self) -> int:
+        """The time from which no answer is taken, UTC seconds: the early closing, or else ``closes``."""
+        return self.closes if self.closed_early is None else self.closed_early
+
 
 def fetch_offers(url: str, opener: Opener | None = None) -> list[Offer]:
     """Return a study's list of campaigns.

@@ -265,7 +265,7 @@ class Unit:
     def _closes(self, campaign: Campaign) -> int:
         """Return the time at which the campaign closes, in UTC seconds: its end, or the time of its early closing."""
         early = self._device.records.campaigns.closed_early(self.campaign_id)
-        return campaign.closes if early is None else min(early, campaign.closes)
+        return campaign.closes if early is None else early
 
     def _place(self, campaign: Campaign) -> tuple[int, int] | None:
         """Return the (period, slot) that is due; None after the last slot of a period or the end of the campaign."""

@@ -157,12 +157,14 @@ def test_a_campaign_that_its_author_closed_is_over(model, study, clock):
     assert message_of(refused.value).key == "schedule"
 
 
-def test_an_offer_ends_when_its_campaign_closes_early(model, monkeypatch):
-    """An offer is shown with the time at which its campaign closes early, if that is before the planned end."""
+def test_an_offer_ends_when_its_campaign_closes_early(model, clock, monkeypatch):
+    """An offer ends when its campaign closes early, and is not shown from then on."""
     [offer] = model.offers(URL)
-    early = replace(offer, closed_early=offer.closes - 60)
+    early = replace(offer, closed_early=OPENS + 60)
     monkeypatch.setattr(edge_sdk.transport.download, "fetch_offers", lambda *_: [early])
-    assert [one.closes for one in model.offers(URL)] == [offer.closes - 60]
+    assert (offer.ends, [one.ends for one in model.offers(URL)]) == (offer.closes, [OPENS + 60])
+    clock.now = OPENS + 60
+    assert model.offers(URL) == ()
 
 
 def test_a_campaign_is_shown_in_the_persons_language_if_it_is_translated(model, tmp_path):
@@ -787,7 +789,9 @@ def test_an_enrolment_is_saved_as_a_new_file(model, tmp_path, clock):
     for place, why in (("device.enrolment", "is not overwritten"), ("missing/device.enrolment", "cannot write")):
         with pytest.raises(StoreError, match=why):
             model.save_enrolment(tmp_path / place, members)
-    clock.now = OPENS + 10 * WEEK
+    model._device.close_early(seal_closing(model._device.records.campaigns.find(members).signed, OPENS + 60, AUTHOR))
+    assert model.queue().enrolments == ((members, "Members"),)
+    clock.now = OPENS + 60
     assert model.queue().enrolments == ()
 
 

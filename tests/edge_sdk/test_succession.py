@@ -30,9 +30,10 @@ URL = "https://study.example"
 class Offering(FakeConnection):
     """A replacement for the network: a study that offers the given campaigns."""
 
-    def __init__(self, *campaigns: bytes, unreachable: str = "") -> None:
+    def __init__(self, *campaigns: bytes, unreachable: str = "", closed_early: int | None = None) -> None:
         self.campaigns = {campaign_id(data).hex(): data for data in campaigns}
         self.unreachable = unreachable
+        self.schedule = {"opens": OPENS, "closes": OPENS + 100 * WEEK, "closed_early": closed_early}
 
     def __call__(self, to: Address) -> Offering:
         if to.host == self.unreachable:
@@ -41,10 +42,7 @@ class Offering(FakeConnection):
 
     def request(self, method: str, path: str, *rest: object) -> None:
         name = path.rpartition("/")[2]
-        listed = [
-            {"id": one, "title": "Next", "opens": OPENS, "closes": OPENS + 100 * WEEK, "enrolment": "open"}
-            for one in self.campaigns
-        ]
+        listed = [{"id": one, "title": "Next", "enrolment": "open"} | self.schedule for one in self.campaigns]
         self.response = self.campaigns.get(name) or json.dumps({"campaigns": listed}).encode()
 
 
@@ -85,6 +83,16 @@ def test_a_next_campaign_without_room_in_the_queue_is_followed_later(open_device
             follow(device, first, clock.now, Offering(following))
     assert follow(device, first, clock.now, Offering(following)) == campaign_id(following)
     assert device.consented(campaign_id(following))
+
+
+def test_a_campaign_that_was_closed_early_is_not_followed(open_device):
+    """A next campaign that takes no more answers is neither joined nor agreed to, so nothing is reserved for it."""
+    device, now = open_device(), OPENS + 10 * WEEK
+    first = agreed(device, campaign(), URL)
+    following = campaign(title="Next", opens=now)
+    assert follow(device, first, now, Offering(following, closed_early=now)) is None
+    assert device.campaigns == [first]
+    assert follow(device, first, now, Offering(following, closed_early=now + 1)) == campaign_id(following)
 
 
 def test_every_address_of_the_study_is_tried(open_device):
