@@ -29,8 +29,8 @@ class WaitingUpload:
         kinds: (kind, number, bytes) of the enrolments and of the reports.
         next_attempt: time of the next attempt, in UTC seconds; None if an attempt is possible now.
         refused: True if the study refused these bytes or the person's code, and would refuse them again.
+        code_refused: True if it refused the code, so that another code may help.
         unknown_campaign: True if the study does not have this campaign; the study may import the campaign later.
-        coded: True if the person's code waits with them; if ``refused``, the code may be the reason.
     """
 
     campaign_id: bytes
@@ -42,8 +42,8 @@ class WaitingUpload:
     kinds: tuple[tuple[str, int, int], ...]
     next_attempt: int | None
     refused: bool
+    code_refused: bool
     unknown_campaign: bool
-    coded: bool
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class OutboxContent:
     uploads: tuple[WaitingUpload, ...]
     envelopes: int
     size: int
-    enrolments: tuple[tuple[bytes, str], ...] = ()
+    enrolments: tuple[tuple[bytes, str], ...]
 
     @classmethod
     def of(cls, device: Device, now: float) -> OutboxContent:
@@ -79,8 +79,8 @@ class OutboxContent:
                 _kinds([envelope for envelope in waits if envelope.campaign_id == one.campaign_id]),
                 one.next_attempt if one.next_attempt > now else None,
                 one.refused,
+                one.code_refused,
                 one.unknown_campaign,
-                device.terms(one.campaign_id).coded,
             )
             for one in waiting(device.outbox)
         )

@@ -90,7 +90,7 @@ class OutboxScreen(PageScreen):
         yield words(say("outbox.to", address="\n".join(upload.addresses)), "small", "muted")
         if upload.refused:
             yield words(say("outbox.refused"), colour="alert")
-            if upload.coded:
+            if upload.code_refused:
                 yield words(say("outbox.code"), colour="alert", name="code")
             return
         if upload.unknown_campaign:

@@ -770,6 +770,22 @@ def test_the_outbox_shows_why_envelopes_stay(model, tmp_path, study, clock):
     assert model.export(tmp_path / "out.htr", of(second)) == 1
 
 
+@pytest.mark.parametrize(("status", "stage", "of_code"), [(400, "envelope", False), (403, "code", True)])
+def test_the_outbox_names_the_code_only_if_the_study_refused_it(model, tmp_path, status, stage, of_code):
+    """If the study refused the envelopes, the outbox says whether it refused them or the person's code."""
+    campaign_id = of(joined(model, tmp_path, campaign(enrolment="enrolled")))
+    model._device.present_code(campaign_id, "x7Kq")
+    model.consent(campaign_id)
+
+    class Refusing(FakeConnection):
+        def request(self, *_: object) -> None:
+            self.status, self.response = status, json.dumps({"error": "no", "stage": stage}).encode()
+
+    model._device.outbox.send(opener=Refusing())
+    [upload] = model.queue().uploads
+    assert (upload.refused, upload.code_refused) == (True, of_code)
+
+
 def test_an_enrolment_is_saved_as_a_new_file(model, tmp_path, clock):
     """The outbox offers the enrolment of every campaign for enrolled devices, from consent until its end and unless a
     code waits to be redeemed. The file contains the enrolment, and no existing file is overwritten."""
@@ -780,8 +796,6 @@ def test_an_enrolment_is_saved_as_a_new_file(model, tmp_path, clock):
     for one in (of(joined(model, tmp_path)), members, coded):
         model.consent(one)
     assert model.queue().enrolments == ((members, "Members"),)
-    model.answer(coded, "none")
-    assert [one.coded for one in model.queue().uploads if one.campaign_id == coded] == [True]
     model.save_enrolment(tmp_path / "device.enrolment", members)
     [enrolment] = read_batch((tmp_path / "device.enrolment").read_bytes())
     assert enrolment.kind is Kind.ENROLMENT
