@@ -16,7 +16,7 @@ from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
 Deliver: TypeAlias = Callable[[Callable[[], None]], object]
-"""Calls a function in the caller's thread, soon."""
+"""A function that soon calls the given function in the caller's thread."""
 
 PATIENCE_SECONDS = 5.0
 """Seconds that ``end`` waits for work in progress: longer than a transaction, shorter than an upload on a dead

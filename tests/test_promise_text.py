@@ -33,10 +33,7 @@ LEVELS = sorted({10**6 + step * (20 * NAT - 10**6) // 49 for step in range(50)} 
 """99 levels of 0.001 to 20 nats, half of them evenly spread, half evenly by their logarithms."""
 
 WIDE = Context(prec=80)
-BOUND = re.compile(
-    r"(?:at most|at least|up to|höchstens|mindestens|bis zu) (?:1/)?"
-    r"([0-9][0-9.,^]*[0-9]|[0-9])(?![0-9.,]| (?:of|von) 100)"
-)
+BOUND = re.compile(r"(?:at most|up to|höchstens|bis zu) ([0-9][0-9.,^]*[0-9]|[0-9])(?![0-9]|[.,][0-9]| (?:of|von) 100)")
 
 
 def response(level: int) -> RandomizedResponse:

@@ -101,8 +101,8 @@ def plan(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare all mechanisms for a question: expected error, bits, people needed, and which one is chosen. Errors are
-    exact, except those of deciles, distributions and ranges, which are simulated.
+    """Compare all mechanisms for a question by their expected error, the bits of a report and the people needed, and
+    list the chosen one first. Errors are exact, except those of deciles, distributions and ranges, which are simulated.
 
     Describe the question by a DRAFT, or by --values or --number together with --epsilon and at most one of
     --sensitive-values, --block-size and --prior. The chosen mechanism is the one that `name = "auto"` takes. The

@@ -26,6 +26,10 @@ almost no information about the value."""
 WITHOUT_INTERVALS = "shares without intervals"
 """Start of the warning about shares without standard errors."""
 
+EXPLAINED = "docs/ESTIMATES.md explains the methods"
+
+ROBUST = "a robust estimate, which counts an output at most as often as the counts of the other outputs can explain,"
+
 ONE_DEVICE = (
     "all reports come from one device, or from very few: they do not show how much people differ, so there are no "
     "standard errors and no intervals"
@@ -66,9 +70,9 @@ def outside(shares: Floats, low: Floats, high: Floats, confidence: float) -> lis
     if not beyond:
         return []
     return [
-        f"the prior looks wrong: at {beyond} of {len(shares)} values the MMSE estimate, which depends on "
-        f"it, lies outside the simultaneous {confidence:.0%} intervals, which do not depend on it. More reports do "
-        "not correct this; use method 'map' or 'projection'"
+        f"the prior looks wrong: at {beyond} of {len(shares)} values the estimate, which depends on the prior "
+        f"(method 'mmse'), lies outside the simultaneous {confidence:.0%} intervals, which do not depend on it. More "
+        f"reports do not correct this; use method 'map' or 'projection' ({EXPLAINED})"
     ]
 
 
@@ -91,13 +95,10 @@ def _compared(domain: Domain, reported: Reported, whole: Floats, less: Floats) -
     most = np.argsort(-np.abs(whole - less), kind="stable")[:3].tolist()
     moved = [f"{domain.label(x)}: {less[x]:.2%}, not {whole[x]:.2%}" for x in most if abs(whole[x] - less[x]) >= MOVED]
     if not moved:
-        return (
-            "a robust estimate, in which no output counts for more than the other outputs explain, gives nearly the "
-            "same shares"
-        )
+        return f"{ROBUST} gives nearly the same shares"
     return (
-        "a robust estimate, in which no output counts for more than the other outputs explain, gives "
-        f"{'; '.join(moved)} (both by projection, see docs/GLOSSARY.md). The estimate above counts every report"
+        f"{ROBUST} gives {'; '.join(moved)} (both by method 'projection'; {EXPLAINED}). The estimate above counts "
+        "every report"
     )
 
 
@@ -110,7 +111,7 @@ def contradicted(tested: PriorTest, method: str, decoder: Decoder) -> str:
     if method == "mmse":
         return (
             f"{found}. The estimate depends on the prior, and more reports do not correct this; use method "
-            f"{_recovers(decoder)}"
+            f"{_recovers(decoder)} ({EXPLAINED})"
         )
     if method == "map":
         return f"{found}. The estimate departs from the prior where the reports contradict it"

@@ -1,8 +1,8 @@
 """Weighted sums over people with coefficients by class: S = sum over people i of a_i X_i + b_i.
 
-The class of a report travels in clear, so the coefficients are known. The sum is then a weighted sum of independent
+A report states the class in plain text, so the coefficients are known. The sum is then a weighted sum of independent
 means, one for each class, decoded by the channel of the class. A value that only the device has cannot be a
-coefficient, since the study would learn it.
+coefficient, because the study would learn it.
 
 Source: Jiang, Li, Tandon 2018, weighted summation; their examples are employers and employees, adults and children.
 """

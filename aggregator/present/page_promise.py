@@ -65,8 +65,8 @@ def promise_section(audit: Audit) -> list[Html]:
     if isinstance(notion, OwnPrior):
         parts.append(
             tag("p", "Each device computes its channel, the probabilities of its reports for each answer, from its "
-            "declared prior, and certifies it. If the campaign's channel gives better estimates, the device uses "
-            "that. The levels below are those of the campaign's channel.")
+            "declared prior, and certifies it. If the campaign's own channel gives better estimates, the device uses "
+            "the campaign's channel instead. The levels below are those of the campaign's channel.")
         )  # fmt: skip
     elif isinstance(notion, TranscriptPrior):
         parts.append(

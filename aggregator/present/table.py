@@ -127,7 +127,7 @@ def district_name(domain: Domain, resolution: str, number: int) -> str:
     if not resolution.isdecimal():
         return f"{resolution.removesuffix('s')}{s}"
     if isinstance(domain, Grid):
-        return f"cell{s}" if resolution == FINEST else f"square{s} of {resolution}x{resolution}"
+        return f"cell{s}" if resolution == FINEST else f"square{s} of {resolution} x {resolution}"
     return f"value{s}" if resolution == FINEST else f"group{s} of {resolution} values"
 
 

@@ -146,7 +146,7 @@ def known_past(records: Records, campaign_id: bytes) -> int:
 def set_clock(records: Records, now: int) -> list[bytes]:
     """Implement ``Device.set_clock``."""
     with records.store.transaction():
-        ahead, late = 0, []
+        later_cost, late = 0, []
         for campaign_id in records.campaigns.ids():
             number = records.campaigns.number(campaign_id)
             consent = records.consents.find(number)
@@ -155,11 +155,11 @@ def set_clock(records: Records, now: int) -> list[bytes]:
             campaign = records.campaigns.find(campaign_id).campaign
             period = (now - campaign.opens) // campaign.period_seconds
             cost = consent.commitment
-            ahead += cost.cost * min(cost.draws, records.readings.used(number, after=period))
+            later_cost += cost.cost * min(cost.draws, records.readings.used(number, after=period))
             if consent.floor > now:
                 late.append(campaign_id)
         if late:
-            records.caps.require_windows(now, ahead)
+            records.caps.require_windows(now, later_cost)
         for campaign_id in late:
             records.consents.set_clock(records.campaigns.number(campaign_id), now)
     return late

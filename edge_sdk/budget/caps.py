@@ -79,20 +79,20 @@ class Caps:
         for one in worst_cases:
             require_room(self.in_force(), existing, self._ledger.carried(), one, now)
 
-    def require_windows(self, now: int, ahead: int) -> None:
+    def require_windows(self, now: int, later_cost: int) -> None:
         """Refuse if a window cap may be exceeded from ``now`` on.
 
-        Each window cap is compared with the worst case of all consents, plus ``ahead`` and the carry entries within
-        the window.
+        Each window cap is compared with the worst case of all consents, plus ``later_cost`` and the carry entries
+        within the window.
 
         Args:
             now: UTC seconds.
-            ahead: nanonats that answers with dates after ``now`` may have cost.
+            later_cost: nanonats that answers with dates after ``now`` may have cost.
         Raises:
             BudgetRefused
         """
         existing = Commitments(0, 0, self._consents.commitments())
-        require_windows(self.in_force(), existing, self._ledger.carried(), ahead, now)
+        require_windows(self.in_force(), existing, self._ledger.carried(), later_cost, now)
 
     def require_kept(self, number: int) -> None:
         """Refuse an answer if a cap was lowered below the amount spent or reserved.

@@ -180,21 +180,21 @@ def require_room(
 
 
 def require_windows(
-    caps: Iterable[Cap], existing: Commitments, carried: Sequence[tuple[int, int]], ahead: int, now: int
+    caps: Iterable[Cap], existing: Commitments, carried: Sequence[tuple[int, int]], later_cost: int, now: int
 ) -> None:
     """Refuse the current time if the cap of a window may be exceeded from ``now`` on.
 
     Args:
         carried: (time, nanonats) of the carry entries.
-        ahead: nanonats that answers with dates after ``now`` may have cost.
+        later_cost: nanonats that answers with dates after ``now`` may have cost.
     Raises:
         BudgetRefused
     """
     for cap in caps:
         left = cap.nanonats - _counted(cap, existing, carried, now)
-        if cap.kind == WINDOW and ahead > left:
+        if cap.kind == WINDOW and later_cost > left:
             raise BudgetRefused(
-                f"answers dated after the current time may have cost {exact.in_nats(ahead)}, but "
+                f"answers dated after the current time may have cost {exact.in_nats(later_cost)}, but "
                 f"{_left_of(cap, left)}: wait, or forget a campaign"
             )
 

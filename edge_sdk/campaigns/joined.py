@@ -204,7 +204,9 @@ class Joined:
         """
         notion = self.campaign.notion
         if not isinstance(notion, OwnPrior):
-            raise CampaignError(f"{self.campaign.title!r} asks for no prior, so a prior cannot change its cost")
+            raise CampaignError(
+                f"{self.campaign.title!r} asks for no prior, so a prior cannot change its cost: declare none"
+            )
         return self._commitment(notion.most_cost(priors, self.campaign.channel), self.view)
 
     def _commitment(self, cost: int, view: int) -> Commitment:

@@ -274,7 +274,9 @@ class Store:
             self._connection.execute("VACUUM")
             [[busy, *_]] = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         if busy:
-            raise StoreError("another process is reading, so old bytes may still be in the store's log")
+            raise StoreError(
+                "another process is reading the store, so old bytes may still be in its log: end that process"
+            )
 
     def doctor(self) -> dict[str, str | int]:
         """Return facts about the database, and how old states and copies of it are detected.

@@ -205,7 +205,7 @@ class _ConfigTable:
         return value
 
     def pick(self, key: str) -> object:
-        """Return the value of a key without checks, for a caller that checks it."""
+        """Remove a key and return its value, which the caller checks; None if the key is missing."""
         return self._keys.pop(key, None)
 
     def table(self, key: str) -> _ConfigTable:

@@ -221,6 +221,9 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
         instead = SourcedQuestion(name, domain, skippable, Source(outside="skip"), 0).answer(source.instead)
         if instead is None:
             owner = "the question" if name else "the campaign's question"
-            raise ConfigurationRefused(f"{_table(name)} instead is not an answer that {owner} allows")
+            raise ConfigurationRefused(
+                f"{_table(name)} instead is not an answer that {owner} allows: give one that it allows, or leave "
+                "instead out"
+            )
     timeout = share if source.timeout is None else source.timeout
     return SourcedQuestion(name, domain, skippable, source, 0 if source.file else timeout, instead)

@@ -105,8 +105,8 @@ function requireUnder(cap, held, wanted, may) {
  * Refuse a campaign that does not fit under every cap, in addition to all commitments.
  *
  * In a window, the spending of forgotten campaigns counts as if all of it had happened when they were forgotten, so a
- * window never counts too little. A draw is never made before its consent. So spending that is older than a whole window
- * at the consent shares no window with a draw.
+ * window never counts too little. A draw is never made before its consent. So spending that lies a window's length or
+ * more before the consent shares no window with a draw.
  * @param {State} state @param {Kept} kept the campaign @param {Commitment[]} asked its commitment in each of its views
  * @param {number} now @param {bigint} [choice] additional cost of the choice of a class or prior
  * @throws {BudgetRefused}
@@ -123,14 +123,14 @@ export function requireRoom(state, kept, asked, now, choice = 0n) {
 
 /**
  * Refuse if a window's cap could be broken from `now` on by the worst case of all consents, the spending of forgotten
- * campaigns, and `ahead`.
- * @param {State} state @param {number} now @param {bigint} ahead nanonats that answers with later dates may have cost
+ * campaigns, and `later`.
+ * @param {State} state @param {number} now @param {bigint} later nanonats that answers with later dates may have cost
  * @throws {BudgetRefused}
  */
-export function requireWindows(state, now, ahead) {
+export function requireWindows(state, now, later) {
   for (const cap of state.caps)
     if (cap.kind === "window")
-      requireUnder(cap, carriedAfter(state, now - cap.seconds) + within(consented(state), cap.seconds), ahead, "answers with later dates may have cost");
+      requireUnder(cap, carriedAfter(state, now - cap.seconds) + within(consented(state), cap.seconds), later, "answers with later dates may have cost");
 }
 
 /**

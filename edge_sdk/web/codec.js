@@ -148,7 +148,7 @@ export function decode(data, limit = 2 ** 20) {
   return value;
 }
 
-/** Reads canonical values from bytes, one after another; every claimed length is compared with the remaining bytes. */
+/** A reader of canonical values in bytes, one after another; it compares every claimed length with the remaining bytes. */
 export class Reader {
   /** @param {Uint8Array} data */
   constructor(data) {

@@ -1,11 +1,12 @@
 /**
- * The ledger: append-only entries of amounts reserved, charged, released and carried.
+ * The ledger: the entries of the amounts that a campaign reserves, charges, releases and carries.
  *
  *     committed = sum of reserve - sum of release
  *     spent     = sum of charge + sum of carry
  *
- * Forgetting is the one exception. The times of a campaign's charges show when an answer changed. So its charges are
- * replaced by one `carry` entry, with the cost that its answers have if all of them differ.
+ * Entries are only added. There is one exception: when a campaign is forgotten, one `carry` entry replaces its charges,
+ * because their times show when an answer changed. This entry has the cost that the campaign's answers have if all of
+ * them differ.
  *
  * caps.js compares the sums with the caps. Levels are nanonats.
  */

@@ -126,5 +126,5 @@ class Metric:
             if best is not None and best[2] == self.least**2:
                 break
         if best is None:
-            raise ValueError("the inputs must include two different ones, because an input has no distance from itself")
+            raise ValueError("first and second must contain two different inputs, not only one input")
         return best[0], best[1], best[2] * self.unit**2

@@ -1,8 +1,8 @@
 """The sentences of privacy promises, in every language; no other module contains such texts.
 
 A key is a notion's name, that name with a suffix for a further sentence ("geo.less"), or the name of a further sentence
-("class", "ball", "everybody"). A bound is stated with "at most", "at least" or "up to", and "as likely as". A pair of
-texts is the singular and the plural; ``count`` chooses.
+("class", "ball", "everybody"). A bound is stated with "at most" or "up to", and "as likely as". A pair of texts is the
+singular and the plural; ``count`` chooses.
 
 The module promise chooses the sentences and their numbers.
 """
@@ -54,15 +54,16 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "pair, a report is at most {least} times as likely with one answer as with the other; for the least protected "
         "pair, at most {factor} times. A pair has the mean of the protection of its two answers.",
         "lip": "To an observer who expects you to answer like the people in this survey, a report makes any answer at "
-        "most {factor} times as likely as before, and at least 1/{factor} times.",
+        "most {factor} times as likely as before, or divides its probability by at most {factor}.",
         "ball": "To an observer whose expectation is wrong for up to {people} of 100 people, a report makes any answer "
-        "at most {ball} times as likely as before, and at least 1/{ball} times.",
+        "at most {ball} times as likely as before, or divides its probability by at most {ball}.",
         "own-lip": "You state publicly how likely each answer is for you. To an observer who believes your statement, "
-        "a report makes any answer at most {factor} times as likely as before, and at least 1/{factor} times.",
+        "a report makes any answer at most {factor} times as likely as before, or divides its probability by at most "
+        "{factor}.",
         "transcript-lip": "Each report takes your earlier reports in this survey into account. To an observer who "
         "expected you to answer like the people in this survey, each report makes any answer at most {factor} times as "
-        "likely as just before, and at least 1/{factor} times. An observer of another such survey with the same "
-        "question may learn more.",
+        "likely as just before, or divides its probability by at most {factor}. An observer of another such survey "
+        "with the same question may learn more.",
         "everybody": "Whatever an observer expects, a report is at most {overall} times as likely with one answer as "
         "with another.",
         "mutual-information": "On average over all people and reports, a report makes the true answer at most {factor} "
@@ -114,16 +115,18 @@ SENTENCES: dict[str, dict[str, str | tuple[str, str]]] = {
         "Paar ist ein Bericht mit einer Antwort höchstens {least}-mal so wahrscheinlich wie mit der anderen; beim am "
         "schwächsten geschützten höchstens {factor}-mal. Für ein Paar gilt das Mittel aus dem Schutz beider Antworten.",
         "lip": "Für jemanden, der erwartet, dass Sie antworten wie die Befragten, macht ein Bericht jede Antwort "
-        "höchstens {factor}-mal so wahrscheinlich wie zuvor, und mindestens 1/{factor}-mal.",
+        "höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er teilt ihre Wahrscheinlichkeit durch höchstens "
+        "{factor}.",
         "ball": "Für jemanden, der sich bei bis zu {people} von 100 Menschen in seiner Erwartung irrt, macht ein "
-        "Bericht jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, und mindestens 1/{ball}-mal.",
+        "Bericht jede Antwort höchstens {ball}-mal so wahrscheinlich wie zuvor, oder er teilt ihre Wahrscheinlichkeit "
+        "durch höchstens {ball}.",
         "own-lip": "Sie geben öffentlich an, wie wahrscheinlich jede Antwort für Sie ist. Für jemanden, der Ihrer "
-        "Angabe glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, und "
-        "mindestens 1/{factor}-mal.",
+        "Angabe glaubt, macht ein Bericht jede Antwort höchstens {factor}-mal so wahrscheinlich wie zuvor, oder er "
+        "teilt ihre Wahrscheinlichkeit durch höchstens {factor}.",
         "transcript-lip": "Jeder Bericht berücksichtigt Ihre früheren Berichte in dieser Umfrage. Für jemanden, der "
         "anfangs erwartete, dass Sie antworten wie die Befragten, macht jeder Bericht eine Antwort höchstens "
-        "{factor}-mal so wahrscheinlich wie gerade zuvor, und mindestens 1/{factor}-mal. Wer eine andere Umfrage "
-        "dieser Art mit derselben Frage beobachtet, kann mehr erfahren.",
+        "{factor}-mal so wahrscheinlich wie gerade zuvor, oder er teilt ihre Wahrscheinlichkeit durch höchstens "
+        "{factor}. Wer eine andere Umfrage dieser Art mit derselben Frage beobachtet, kann mehr erfahren.",
         "everybody": "Was auch immer jemand erwartet: Ein Bericht ist mit einer Antwort höchstens {overall}-mal so "
         "wahrscheinlich wie mit einer anderen.",
         "mutual-information": "Im Mittel über alle Menschen und Berichte macht ein Bericht die wahre Antwort höchstens "

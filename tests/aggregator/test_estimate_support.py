@@ -1,5 +1,5 @@
-"""Projective response, subset selection and triples: decoders against dense matrices, recipes against all
-others."""
+"""For projective response, subset selection and triples, the decoders equal computations with dense matrices, and no
+other channel of the family has less error than the recipe's."""
 
 import functools
 import math

@@ -334,9 +334,9 @@ def panel(campaign, rng, devices, moves, both=0.8):
 def test_intervals_of_a_change_have_their_coverage(moves):
     """95% intervals of the change of each cell and of each square have their coverage, separately and simultaneously.
 
-    S = 12 panels of 1,500 devices. Correct simultaneous intervals of all cells contain all true changes in fewer than
-    8 panels once in 5,000 such tests; the coverage may be higher if very few devices have changed. The seed is fixed. A
-    failure means that the errors of a change are too small.
+    There are 12 panels of 1,500 devices. If the simultaneous intervals have their coverage, they contain all true
+    changes in fewer than 8 panels with probability 2e-4. If very few devices have changed, the coverage may be above
+    95%. The seed is fixed. A failure means that the errors of a change are too small.
     """
     campaign, rng = block(), np.random.default_rng(41)
     alone, together = [], []
@@ -371,7 +371,7 @@ def test_a_change_of_a_square_is_significant_at_its_resolution():
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(change_table(found))
     text = console.export_text()
-    assert f"4 squares of 3x3: {len(squares.significant)} differ" in text
+    assert f"4 squares of 3 x 3: {len(squares.significant)} differ" in text
     assert last in text
     narrow = Console(width=72, record=True, file=io.StringIO())
     narrow.print(change_table(found))

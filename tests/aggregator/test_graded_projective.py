@@ -1,5 +1,5 @@
-"""Graded projective response: its decoder against matrices, its design against a search, and a survey from its
-draft."""
+"""Graded projective response: its decoder equals matrices, no design of a search is better, and a survey is run from
+its draft."""
 
 import tomllib
 from decimal import Decimal

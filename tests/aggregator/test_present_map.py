@@ -158,7 +158,11 @@ def test_a_district_of_several_parts_has_them_all():
 
 def test_a_single_district_is_named_in_the_singular():
     """The name of the districts of a resolution agrees with their number."""
-    names = {"1": ("cell", "cells"), "4": ("square of 4x4", "squares of 4x4"), "districts": ("district", "districts")}
+    names = {
+        "1": ("cell", "cells"),
+        "4": ("square of 4 x 4", "squares of 4 x 4"),
+        "districts": ("district", "districts"),
+    }
     for resolution, (one, several) in names.items():
         assert (district_name(GRID, resolution, 1), district_name(GRID, resolution, 2)) == (one, several)
     assert district_name(NUMBERS, "3", 1) == "group of 3 values"
@@ -172,7 +176,7 @@ def test_tables_show_the_significant_districts():
     console = Console(width=140, record=True, file=io.StringIO())
     console.print(estimate_table(one, SHARP))
     text = console.export_text()
-    for each, words in zip(one.resolutions, ("squares of 4x4", "squares of 2x2", "cells"), strict=True):
+    for each, words in zip(one.resolutions, ("squares of 4 x 4", "squares of 2 x 2", "cells"), strict=True):
         assert f"{each.size} {words}: {int(each.above_zero.sum())} above zero" in text
     for each in one.resolutions[:-1]:
         for z in np.flatnonzero(each.above_zero).tolist():

@@ -48,7 +48,7 @@ export class Visit {
     /** True once the report of the current answer was made, or an upload began. */
     this.made = false;
     this.consented = false;
-    /** Shows the current screen; called again after a change of the language. */
+    /** The function that shows the current screen; called again after a change of the language. */
     this.screen = () => this.start();
     this.leave = new AbortController();
   }
