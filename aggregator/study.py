@@ -27,7 +27,8 @@ from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import verifier
 from aggregator.status import CampaignStatus, campaign_status
 from aggregator.storage import tables
-from aggregator.storage.places import Place, Remote, place, sync
+from aggregator.storage.places import Place, place, sync
+from aggregator.storage.remote import Remote
 from aggregator.storage.tables import CAMPAIGNS, SCHEMAS, StudyError
 from protocol.campaign import SignedCampaign, open_campaign
 from protocol.closing import open_closing, unverified_closing

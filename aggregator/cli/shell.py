@@ -17,7 +17,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from aggregator.cli.commands import COMMANDS
-from aggregator.storage.places import Place, PlaceError, Remote, is_remote, place
+from aggregator.storage.places import Place, is_remote, place
+from aggregator.storage.remote import PlaceError, Remote
 from protocol import keys
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 from protocol.spelling import suggestion

@@ -13,7 +13,8 @@ from contextlib import suppress
 from itertools import repeat
 
 from aggregator.storage import places
-from aggregator.storage.places import Place, Remote
+from aggregator.storage.places import Place
+from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
 UNFINISHED = ".part"

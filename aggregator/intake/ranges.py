@@ -19,7 +19,8 @@ from aggregator.intake import signatures
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.files import part
 from aggregator.intake.framing import Frames, frames
-from aggregator.storage.places import Place, Remote, Result, ahead
+from aggregator.storage.places import Place, Result, ahead
+from aggregator.storage.remote import Remote
 from protocol.envelope import MAX_PAYLOAD, Kind
 
 _LOOKAHEAD = 2**16 + 2**8

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from aggregator.storage.places import Place, Remote, below
+from aggregator.storage.places import Place, below
+from aggregator.storage.remote import Remote
 
 NAME = "verified"
 """The file in a study: a line of 64 hex digits for each digest. In a bucket, a prefix of such objects."""

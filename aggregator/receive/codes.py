@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aggregator.receive.inbox import NoInbox
-from aggregator.storage.places import Place, Remote
+from aggregator.storage.places import Place
+from aggregator.storage.remote import Remote
 from aggregator.storage.tables import StudyError
 from protocol.keys import PUBLIC_BYTES
 

@@ -23,7 +23,8 @@ from pathlib import Path
 
 from aggregator.intake.files import UNFINISHED
 from aggregator.intake.framing import frames
-from aggregator.storage.places import Place, Remote
+from aggregator.storage.places import Place
+from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
 ENDING = ".htr"

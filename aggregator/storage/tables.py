@@ -37,8 +37,9 @@ from deltalake import (
 )
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
-from aggregator.storage import places
-from aggregator.storage.places import Place, Remote, sync
+from aggregator.storage import places, remote
+from aggregator.storage.places import Place, sync
+from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
 CAMPAIGNS, KEYS, REPORTS, REJECTS = "campaigns", "keys", "reports", "rejects"
@@ -151,7 +152,7 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
     except Exception as error:
         if type(error) is not Exception and not isinstance(error, DeltaError | OSError):
             raise
-        answer = places.answer_of(error)
+        answer = remote.answer_of(error)
         if answer is not None and _BEYOND_END not in answer:
             raise StudyError(
                 f"the study {path.parent} cannot be read or written: {answer}. Remove the cause, and run "

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from aggregator.storage.places import Remote, below
+from aggregator.storage.places import below
+from aggregator.storage.remote import Remote
 from aggregator.study import Study
 from protocol.campaign import Campaign, open_campaign, seal_campaign
 from protocol.keys import SigningKey

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from aggregator.storage import places
+from aggregator.storage import remote
 from aggregator.storage.places import Place
 from aggregator.study import Study
 from tests.aggregator import fleet
@@ -57,9 +57,9 @@ def using_store(address: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (ENVIRONMENT | {"AWS_ENDPOINT_URL": address}).items():
             patch.setenv(name, value)
-        places._store.cache_clear()
+        remote._store.cache_clear()
         yield
-        places._store.cache_clear()
+        remote._store.cache_clear()
 
 
 def prepared(path: Place) -> Study:

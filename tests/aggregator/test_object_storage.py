@@ -22,7 +22,8 @@ from aggregator.intake.ingest import ingest
 from aggregator.intake.rebuild import Sources, rebuild
 from aggregator.intake.verified import Verified
 from aggregator.storage import tables
-from aggregator.storage.places import Remote, below
+from aggregator.storage.places import below
+from aggregator.storage.remote import Remote
 from aggregator.storage.tables import REPORTS, Damaged, StudyError
 from aggregator.study import Study
 from tests.aggregator import fleet

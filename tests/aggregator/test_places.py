@@ -16,8 +16,9 @@ from click.testing import CliRunner
 from aggregator.cli.shell import halftruth
 from aggregator.intake.files import IntakeError, batch_files
 from aggregator.receive.inbox import NoInbox, inbox_of
-from aggregator.storage import places, tables
-from aggregator.storage.places import ObjectStoreError, PlaceError, Remote, below, place
+from aggregator.storage import places, remote, tables
+from aggregator.storage.places import below, place
+from aggregator.storage.remote import ObjectStoreError, PlaceError, Remote
 from aggregator.storage.tables import REPORTS, StudyError
 from aggregator.study import Study
 from protocol.keys import public_line
@@ -195,12 +196,12 @@ def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatc
         tables.snapshot(Remote("no-such-bucket", "study") / REPORTS)
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("AWS_ALLOW_HTTP")
-        places._store.cache_clear()
+        remote._store.cache_clear()
         with pytest.raises(StudyError, match="AWS_ALLOW_HTTP=true"):
             Study.open(study.path)
-    places._store.cache_clear()
+    remote._store.cache_clear()
     asked = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 5 ms - 403 Forbidden"
-    assert "AWS_ACCESS_KEY_ID" in str(places.answer_of(OSError(asked)))
+    assert "AWS_ACCESS_KEY_ID" in str(remote.answer_of(OSError(asked)))
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(PlaceError, match=r"halftruth\[aggregator,s3\]"):
         Study.open(study.path)
