@@ -82,7 +82,7 @@ def contents(paths: Sequence[Place], size: int) -> Iterator[tuple[Place, Iterato
     Raises:
         OSError: a file cannot be read; raised while its pieces are iterated over.
     """
-    early = places.ahead(_early, paths) if any(isinstance(path, Remote) for path in paths) else repeat(None)
+    early = places.prefetched(_early, paths) if any(isinstance(path, Remote) for path in paths) else repeat(None)
     for path, got in zip(paths, early, strict=False):
         yield path, pieces(path, size) if got is None else _given(got)
 

@@ -19,7 +19,7 @@ from aggregator.intake import signatures
 from aggregator.intake.chunk import Chunk, Gathering
 from aggregator.intake.files import part
 from aggregator.intake.framing import Frames, frames
-from aggregator.storage.places import Place, Result, ahead
+from aggregator.storage.places import Place, Result, prefetched
 from aggregator.storage.remote import Remote
 from protocol.envelope import MAX_PAYLOAD, Kind
 
@@ -97,7 +97,7 @@ def each(function: Callable[[Range], Result], ranges: Sequence[Range]) -> Iterat
     """Return an iterator over the results of a function for each range, in order; several objects of a bucket are read
     at the same time."""
     remote = any(isinstance(where.path, Remote) for where in ranges)
-    return ahead(function, ranges) if remote else map(function, ranges)
+    return prefetched(function, ranges) if remote else map(function, ranges)
 
 
 def frame(where: Range) -> FramedRange:

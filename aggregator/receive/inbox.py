@@ -23,7 +23,7 @@ from pathlib import Path
 
 from aggregator.intake.files import UNFINISHED
 from aggregator.intake.framing import frames
-from aggregator.storage.places import Place
+from aggregator.storage.places import Place, sync_path
 from aggregator.storage.remote import Remote
 from protocol.errors import HalftruthError
 
@@ -76,7 +76,7 @@ def prepare(study: Place) -> None:
     """
     for folder in _folders(study):
         folder.mkdir(mode=0o700, exist_ok=True)  # a file with reports of several campaigns links a device's keys
-        _sync(folder.parent)
+        sync_path(folder.parent)
 
 
 def sweep(study: Place, now: float) -> None:
@@ -167,7 +167,7 @@ def archive_admitted(study: Place, files: Iterable[Path]) -> None:
         _write(admitted_of(study) / "done", b"".join(sorted(file.read_bytes() for file in taken)))
     for file in taken:
         file.unlink(missing_ok=True)
-    _sync(admitted_of(study))
+    sync_path(admitted_of(study))
 
 
 def kept(study: Place) -> list[Path]:
@@ -213,7 +213,7 @@ def archive(study: Place, files: Iterable[Path], warnings: Iterable[str] = ()) -
             _archive_mixed(study, pile, taken)
             pile, taken, size = set(), [], 0
     _archive_mixed(study, pile, taken)
-    _sync(inbox_of(study))
+    sync_path(inbox_of(study))
 
 
 def copy(old: Path, new: Path) -> None:
@@ -245,7 +245,7 @@ def _archive_whole(study: Place, file: Path) -> None:
         os.fsync(opened.fileno())
     file.chmod(0o600)
     file.replace(done_of(study) / (digest + ENDING))
-    _sync(done_of(study))
+    sync_path(done_of(study))
 
 
 def _write(folder: Path, body: bytes) -> Path:
@@ -266,15 +266,5 @@ def _write(folder: Path, body: bytes) -> Path:
     except BaseException:
         part.unlink(missing_ok=True)
         raise
-    _sync(folder)
+    sync_path(folder)
     return target
-
-
-def _sync(folder: Path) -> None:
-    """Sync the names in a folder to the disk, if the system supports it."""
-    if os.name == "posix":
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

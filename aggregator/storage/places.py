@@ -118,7 +118,7 @@ def touch(file: Place) -> None:
         os.utime(file)
 
 
-def ahead(function: Callable[[Item], Result], each: Iterable[Item]) -> Iterator[Result]:
+def prefetched(function: Callable[[Item], Result], each: Iterable[Item]) -> Iterator[Result]:
     """Yield the result of ``function`` for each item, in order; several items are requested at the same time.
 
     Each request to an object store has a high latency, and the store serves many requests in parallel.
@@ -138,13 +138,22 @@ def sync(paths: Iterable[Place]) -> None:
 
     Objects in buckets need no sync.
     """
-    if os.name != "posix":
-        return
     listed = {path for path in paths if isinstance(path, Path)}
     for path in listed | {path.parent for path in listed}:
         with suppress(FileNotFoundError):
-            opened = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(opened)
-            finally:
-                os.close(opened)
+            sync_path(path)
+
+
+def sync_path(path: Path) -> None:
+    """Sync the content of a file, or the names in a folder, to the disk, if the system supports it.
+
+    Raises:
+        OSError
+    """
+    if os.name != "posix":
+        return
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)

@@ -225,7 +225,7 @@ class Remote:
         )
 
 
-def answer_of(error: BaseException) -> str | None:
+def reason_of(error: BaseException) -> str | None:
     """Return the reason of an error that an object store, or a missing setting for it, caused; None for other
     errors."""
     if isinstance(error, ObjectStoreError):
@@ -300,7 +300,7 @@ def _client(remote: Remote) -> Iterator[S3Store]:
     except exceptions.AlreadyExistsError:
         raise FileExistsError(errno.EEXIST, "the object already exists", str(remote)) from None
     except exceptions.BaseError as error:
-        raise ObjectStoreError(errno.EIO, answer_of(error) or str(error).partition("\n")[0], str(remote)) from None
+        raise ObjectStoreError(errno.EIO, reason_of(error) or str(error).partition("\n")[0], str(remote)) from None
 
 
 @lru_cache

@@ -152,10 +152,10 @@ def storage(table: Place | DeltaTable) -> Iterator[None]:
     except Exception as error:
         if type(error) is not Exception and not isinstance(error, DeltaError | OSError):
             raise
-        answer = remote.answer_of(error)
-        if answer is not None and _BEYOND_END not in answer:
+        of_store = remote.reason_of(error)
+        if of_store is not None and _BEYOND_END not in of_store:
             raise StudyError(
-                f"the study {path.parent} cannot be read or written: {answer}. Remove the cause, and run "
+                f"the study {path.parent} cannot be read or written: {of_store}. Remove the cause, and run "
                 "the command again: no report is counted twice"
             ) from error
         reason = str(error).partition("\n")[0].partition(": Error performing")[0].rstrip(".")

@@ -101,11 +101,11 @@ def test_prefetched_results_are_in_order():
         threading.Event().wait(random.Random(number).random() / 200)
         return 1 // (number - 90) * 0 + number
 
-    answers = places.ahead(ask, range(100))
+    answers = places.prefetched(ask, range(100))
     assert [next(answers) for _ in range(90)] == list(range(90))
     with pytest.raises(ZeroDivisionError):
         next(answers)
-    assert list(places.ahead(ask, [])) == []
+    assert list(places.prefetched(ask, [])) == []
 
 
 # Error messages
@@ -201,7 +201,7 @@ def test_a_store_that_does_not_answer_is_named_as_such(bucket, study, monkeypatc
             Study.open(study.path)
     remote._store.cache_clear()
     asked = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 5 ms - 403 Forbidden"
-    assert "AWS_ACCESS_KEY_ID" in str(remote.answer_of(OSError(asked)))
+    assert "AWS_ACCESS_KEY_ID" in str(remote.reason_of(OSError(asked)))
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(PlaceError, match=r"halftruth\[aggregator,s3\]"):
         Study.open(study.path)
