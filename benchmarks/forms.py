@@ -49,8 +49,8 @@ YES_NO = 8
 YES_NO_PEOPLE = 100_000
 YES_NO_AIMS = {"all pairs": (23.5, 105.0), "single questions": (19.0, None)}
 
-Views: TypeAlias = tuple[tuple[int, ...], ...]
-Truth: TypeAlias = Callable[[tuple[int, ...]], Floats]
+ViewQuestions: TypeAlias = tuple[tuple[int, ...], ...]
+TrueShares: TypeAlias = Callable[[tuple[int, ...]], Floats]
 """The true shares of the cells of some questions."""
 
 
@@ -63,7 +63,7 @@ class SimulatedSurvey:
         level: the privacy level in nats.
     """
 
-    def __init__(self, sizes: Sequence[int], views: Views, level: str) -> None:
+    def __init__(self, sizes: Sequence[int], views: ViewQuestions, level: str) -> None:
         self.sizes, self.views = tuple(sizes), views
         notion = Ldp(exact.level_from(level))
         counts = {self._size(asked) for asked in views}
@@ -73,7 +73,7 @@ class SimulatedSurvey:
     def _size(self, asked: tuple[int, ...]) -> int:
         return int(np.prod([self.sizes[question] for question in asked]))
 
-    def answers(self, truth: Truth, n: int, rng: np.random.Generator) -> list[FormView]:
+    def answers(self, truth: TrueShares, n: int, rng: np.random.Generator) -> list[FormView]:
         """Return the answers of ``n`` people, counted by view."""
         parts = rng.multinomial(n, np.full(len(self.views), 1 / len(self.views)))
         found = []

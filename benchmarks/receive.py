@@ -38,7 +38,7 @@ REPEATS = 20
 RECEIVE = "from aggregator.cli import main; main()"
 HEAD = b"POST /v1/%s HTTP/1.1\r\nhost: x\r\ncontent-type: application/octet-stream\r\n"
 
-Address = tuple[str, int]
+HostPort = tuple[str, int]
 
 
 def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
@@ -63,7 +63,7 @@ def prepare(folder: Path, rows: int) -> tuple[SignedCampaign, bytes]:
 
 
 @contextmanager
-def served(folder: Path) -> Iterator[tuple[int, Address]]:
+def served(folder: Path) -> Iterator[tuple[int, HostPort]]:
     """Context manager: run the service; yield its process id and address."""
     words = ["--study", str(folder), "receive", "--listen", "127.0.0.1:0", "--per-minute", "1000000"]
     with subprocess.Popen([sys.executable, "-c", RECEIVE, *words], stdout=subprocess.PIPE, text=True) as running:  # noqa: S603  # no outside input
@@ -81,7 +81,7 @@ def processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def send(address: Address, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+def send(address: HostPort, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
     """Send a request; return the status and the body of the response."""
     with closing(http.client.HTTPConnection(*address, timeout=60)) as connection:
         connection.request(method, path, body, {"content-type": "application/octet-stream"})
@@ -89,7 +89,7 @@ def send(address: Address, method: str, path: str, body: bytes | None = None) ->
         return answer.status, answer.read()
 
 
-def send_slowly(address: Address, data: bytes, *, step: int = 2**20) -> None:
+def send_slowly(address: HostPort, data: bytes, *, step: int = 2**20) -> None:
     """Send bytes to the service, ``step`` at a time, and wait for the end of the connection."""
     with socket.create_connection(address, timeout=120) as connection, suppress(ConnectionError):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -105,7 +105,7 @@ def smallest(kind: Kind = Kind.REPORT) -> bytes:
     return b"".join(Envelope(kind, secrets.token_bytes(8), b"", bytes(64)).encode() for _ in range(BYTES // one))
 
 
-def most_expensive(address: Address, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
+def most_expensive(address: HostPort, signed: SignedCampaign, reports: bytes) -> dict[str, Callable[[], object]]:
     """Return the most expensive requests that any client may make, and cheap ones for comparison, by name."""
     size = len(reports) // DEVICES
     forged = b"".join(reports[at : at + size - 1] + b"\0" for at in range(0, len(reports), size))
@@ -162,7 +162,7 @@ def run(rows: int = ROWS, repeats: int = REPEATS) -> Iterator[tuple[str, str]]:
                 yield f"GET /v1/campaigns while 3 clients repeat {what} [under 100 ms]", figures
 
 
-def beside(address: Address, request: Callable[[], object], requests: int = 20) -> list[float]:
+def beside(address: HostPort, request: Callable[[], object], requests: int = 20) -> list[float]:
     """Return the seconds that requests for the list of campaigns take while three clients repeat ``request``."""
     stop = threading.Event()
 

@@ -186,13 +186,24 @@ def test_a_docstring_begins_with_its_subject() -> None:
                 assert found is None, f"{path.relative_to(ROOT)}: {found and found[0]}"
 
 
-def test_every_class_name_is_unique() -> None:
-    """Each class name of the product is unique, also without a leading underscore, so a search for a class finds
-    one."""
-    places: dict[str, list[str]] = {}
+def named_types(path: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name and the definition of each class, type alias and type variable of a file. The definition of a
+    class is its line in the file."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ClassDef):
+            yield node.name, f"{path.relative_to(ROOT)}:{node.lineno}"
+    for node in tree(path).body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and re.fullmatch("_?[A-Z][a-z]+[A-Za-z]*", target.id):
+            yield target.id, ast.unparse(getattr(node, "value", node))
+
+
+def test_every_type_name_is_unique() -> None:
+    """No two classes of the product share a name, also without a leading underscore, so a search for a class finds one.
+    No type alias or type variable has the name of a class, or of an alias with another definition."""
+    definitions: dict[str, set[str]] = {}
     for package in (*PACKAGES, "benchmarks"):
         for path in sources(package):
-            for node in ast.walk(tree(path)):
-                if isinstance(node, ast.ClassDef):
-                    places.setdefault(node.name.lstrip("_"), []).append(f"{path.relative_to(ROOT)}:{node.lineno}")
-    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+            for name, definition in named_types(path):
+                definitions.setdefault(name.lstrip("_"), set()).add(definition)
+    assert {name: found for name, found in definitions.items() if len(found) > 1} == {}

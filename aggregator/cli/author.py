@@ -16,7 +16,7 @@ from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.trade_off import trade_offs
 from aggregator.cli import options, shell
-from aggregator.cli.numbers import Number
+from aggregator.cli.numbers import RealNumber
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.present.listing import audit_table
 from protocol import envelope, exact
@@ -116,7 +116,7 @@ def _moment(seconds: int) -> str:
 @click.argument("file", type=shell.existing)
 @click.option(
     "--epsilon",
-    type=Number(0, exact.nats(exact.MAX_LEVEL)),
+    type=RealNumber(0, exact.nats(exact.MAX_LEVEL)),
     multiple=True,
     help="Level in nats (see docs/GLOSSARY.md) for which delta is computed; may be repeated. [default: 0, half of the "
     "declared level, and the declared level]",
@@ -127,7 +127,7 @@ def _moment(seconds: int) -> str:
 )
 @click.option(
     "--radius",
-    type=Number(0, 1),
+    type=RealNumber(0, 1),
     help="Also report LIP for every prior within this total variation distance of --prior (see docs/GLOSSARY.md).",
 )
 @click.option("--pufferfish", type=shell.existing, help="Pufferfish file: secrets, pairs and scenarios as JSON.")

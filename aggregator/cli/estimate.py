@@ -27,7 +27,7 @@ from aggregator.cli.forms import (
     require_form,
     write_form_page,
 )
-from aggregator.cli.numbers import Number, WholeNumber
+from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.cli.ranges import CourseRequest, Ranges, estimate_course, estimate_ranges, print_course, print_ranges
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.engines import engine_of
@@ -135,7 +135,7 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     type=shell.existing,
     help="TOML: known shares of the population by class or by questions of a form; the estimate is weighted to them.",
 )
-@click.option("--offset", type=Number(-1e15, 1e15), default=0.0, help="Constant added to every weight.")
+@click.option("--offset", type=RealNumber(-1e15, 1e15), default=0.0, help="Constant added to every weight.")
 @click.option(
     "--population", type=WholeNumber(1, options.MOST), help="Size of the population that the reports represent."
 )

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 
-class Number(click.FloatRange):
+class RealNumber(click.FloatRange):
     """A number in a range. NaN is refused explicitly, because a range check with comparisons accepts it."""
 
     name = "number"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from aggregator.cli import shell
-from aggregator.cli.numbers import Number
+from aggregator.cli.numbers import RealNumber
 from aggregator.engines import is_engine
 from aggregator.estimate.names import METHODS
 from aggregator.estimate.span import Span, all_periods
@@ -84,7 +84,11 @@ method = click.option(
 )
 
 confidence = click.option(
-    "--confidence", type=Number(0.5, 0.9999), default=0.95, show_default=True, help="Confidence level of the intervals."
+    "--confidence",
+    type=RealNumber(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="Confidence level of the intervals.",
 )
 
 

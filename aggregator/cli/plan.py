@@ -15,7 +15,7 @@ from aggregator.author.form_section import DraftForm
 from aggregator.author.privacy_section import prior_weights
 from aggregator.author.views_section import DEVICES
 from aggregator.cli import options, shell
-from aggregator.cli.numbers import Number, WholeNumber
+from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.cli.shell import halftruth
 from aggregator.estimate.error import worths_of
 from aggregator.families.mechanism import REPORTS, Question
@@ -34,12 +34,12 @@ from protocol.errors import DomainError
 from protocol.notions import Block, HighLow, Information, Ldp, Notion
 from protocol.notions.information import RADIUS_UNITS
 
-Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
+Epsilon = RealNumber(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL))
 
 
 @halftruth.command()
 @click.argument("draft", type=shell.existing, required=False)
-@click.option("--values", "size", type=WholeNumber(2, MAX_VALUES), help="Number of values of the question.")
+@click.option("--values", "size", type=WholeNumber(2, MAX_VALUES), help="RealNumber of values of the question.")
 @click.option("--number", "ends", metavar="LOW,HIGH[,STEP]", help="The question asks for a number in this range.")
 @click.option(
     "--epsilon",
@@ -51,8 +51,8 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
     type=WholeNumber(1, options.MOST),
     help=f"Expected number of reports. [default: from the draft, else {REPORTS:,}]",
 )
-@click.option("--sensitive-values", type=WholeNumber(min=1), help="Number of sensitive values.")
-@click.option("--block-size", type=WholeNumber(min=2), help="Number of values in each block.")
+@click.option("--sensitive-values", type=WholeNumber(min=1), help="RealNumber of sensitive values.")
+@click.option("--block-size", type=WholeNumber(min=2), help="RealNumber of values in each block.")
 @click.option(
     "--prior",
     type=shell.existing,
@@ -61,7 +61,7 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
 )
 @click.option(
     "--radius",
-    type=Number(0, 1),
+    type=RealNumber(0, 1),
     help="With --prior: the maximum error of the prior, as a total variation distance (see docs/GLOSSARY.md).",
 )
 @click.option(
@@ -71,12 +71,12 @@ Epsilon = Number(min=exact.nats(exact.MIN_LEVEL), max=exact.nats(exact.MAX_LEVEL
     "answers once per period]",
 )
 @click.option(
-    "--error", "wanted", type=Number(min=1e-9), multiple=True, default=(0.01,), show_default=True,
+    "--error", "wanted", type=RealNumber(min=1e-9), multiple=True, default=(0.01,), show_default=True,
     help="Target error: the standard error of one share, or the mean absolute error of the share of a range; may be "
     "repeated.",
 )  # fmt: skip
 @click.option(
-    "--within", "distances", type=Number(min=1e-9), multiple=True,
+    "--within", "distances", type=RealNumber(min=1e-9), multiple=True,
     help="For numbers, dates and ordered values: target error of the deciles and of the mean, in the unit of the "
     "numbers, in days or in steps; may be repeated. "
     "[default: a hundredth of the range, at least a quarter of a step]",

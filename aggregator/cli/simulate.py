@@ -11,7 +11,7 @@ import click
 
 from aggregator import simulation
 from aggregator.cli import options, shell
-from aggregator.cli.numbers import Number, WholeNumber
+from aggregator.cli.numbers import RealNumber, WholeNumber
 from aggregator.cli.shell import FAILED, Failure, halftruth
 from aggregator.estimate.span import Span
 from aggregator.quantity import quantity
@@ -61,7 +61,7 @@ from protocol.errors import OutsideSchedule
 )
 @click.option(
     "--change",
-    type=Number(0, 1),
+    type=RealNumber(0, 1),
     help="With --panel: the probability that a person draws a new answer, in each period after the first. [default: 0]",
 )
 @shell.as_json

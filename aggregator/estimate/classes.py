@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from protocol.campaign import Campaign, SignedCampaign
 
 
-Number = TypeVar("Number", np.float64, np.int64)
+Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
 class NoSuchClass(HalftruthError, ValueError):
@@ -62,7 +62,7 @@ class ClassesDecoder(Pooled):
         """Share of the population that each class counts for, here its share of the reports, shape (C,)."""
         return self.members
 
-    def of_classes(self, features: NDArray[Number]) -> list[NDArray[Number]]:
+    def of_classes(self, features: NDArray[Scalar]) -> list[NDArray[Scalar]]:
         """Return numbers by feature, (m,), as one array for each class."""
         return np.split(features, self._cuts)
 

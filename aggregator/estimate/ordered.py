@@ -53,7 +53,7 @@ POINTS = 21
 
 DECILES = tuple(part / 10 for part in range(1, 10))
 
-Value = int | float | str
+ShownValue = int | float | str
 """A value for readers: a number, a date or a label."""
 
 
@@ -71,9 +71,9 @@ class Quantile:
     """
 
     p: float
-    value: Value
-    low: Value
-    high: Value
+    value: ShownValue
+    low: ShownValue
+    high: ShownValue
 
     def as_json(self) -> dict[str, Any]:
         """Return the machine-readable form."""
@@ -89,8 +89,8 @@ class RangeShare:
         estimate, low, high: the share and its interval, as fractions.
     """
 
-    first: Value
-    last: Value
+    first: ShownValue
+    last: ShownValue
     estimate: float
     low: float
     high: float
@@ -109,7 +109,7 @@ class CdfPoint:
         simultaneous_low, simultaneous_high: the simultaneous interval; those of all points form the confidence band.
     """
 
-    value: Value
+    value: ShownValue
     estimate: float
     low: float
     high: float
@@ -139,10 +139,10 @@ class Statistic(NamedTuple):
     """
 
     kind: str
-    parameters: Mapping[str, Value]
-    estimate: Value
-    low: Value
-    high: Value
+    parameters: Mapping[str, ShownValue]
+    estimate: ShownValue
+    low: ShownValue
+    high: ShownValue
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Ordered:
     between: RangeShare | None
     mean: query.QueryResult | None
 
-    def place(self, value: Value) -> int:
+    def place(self, value: ShownValue) -> int:
         """Return the input of ``value``."""
         return self.found.campaign.domain.index(value, bytes(DITHER_BYTES))
 
@@ -311,7 +311,7 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
     )
 
 
-def value_of(domain: Domain, x: int) -> Value:
+def value_of(domain: Domain, x: int) -> ShownValue:
     """Return the value of input ``x`` for readers, as a number or a label."""
     if isinstance(domain, Line) and not isinstance(domain, Dates):
         number = Fraction(domain.scaled[x], 10**domain.places)
@@ -394,7 +394,7 @@ class _Reading:
             return bisect(self._domain.scaled, self._domain.number(answer) * 10**self._domain.places)
         return bisect(range(self._domain.size), self._domain.index(answer, bytes(DITHER_BYTES)))
 
-    def value(self, x: int) -> Value:
+    def value(self, x: int) -> ShownValue:
         """Return the value of input ``x`` for readers."""
         return value_of(self._domain, x)
 

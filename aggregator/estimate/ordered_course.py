@@ -21,7 +21,7 @@ from typing import Any
 from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import NotEnough, is_enough
-from aggregator.estimate.ordered import NotOrdered, Ordered, Statistic, Value
+from aggregator.estimate.ordered import NotOrdered, Ordered, ShownValue, Statistic
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
@@ -62,7 +62,7 @@ class Shift:
     """
 
     kind: str
-    parameters: Mapping[str, Value]
+    parameters: Mapping[str, ShownValue]
     difference: float
     low: float
     high: float
@@ -270,7 +270,7 @@ def _shift(domain: Domain, before: Statistic, after: Statistic, *, paired: bool)
     return Shift(before.kind, before.parameters, b - a, low, high)
 
 
-def _number(domain: Domain, value: Value) -> float:
+def _number(domain: Domain, value: ShownValue) -> float:
     """Return a value as a number, for differences: the number itself, the day number of a date, or the position of a
     label."""
     if not isinstance(value, str):

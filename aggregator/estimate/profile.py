@@ -29,7 +29,7 @@ from scipy.optimize import nnls
 from aggregator.estimate.merged import Merged
 from aggregator.families.decoder import Floats
 
-Chosen = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 
 NATS = 0.01
 """The search has converged if the log-likelihood is within this many nats of its maximum."""
@@ -89,7 +89,7 @@ class Profile:
     def _value(self) -> float:
         return self._log_likelihood(self.share)
 
-    def root(self, chosen: Chosen, t: float) -> float:
+    def root(self, chosen: Mask, t: float) -> float:
         """Return the signed root of the statistic for the share ``t`` in the chosen blocks. It is nearly standard
         normal.
 
@@ -104,7 +104,7 @@ class Profile:
         value = self._log_likelihood(self._best(self._start(inside, t), inside, t))
         return math.copysign(math.sqrt(max(2 * (self._value - value), 0) / self._effect), t - here)
 
-    def _start(self, inside: Chosen, t: float) -> Floats:
+    def _start(self, inside: Mask, t: float) -> Floats:
         """Return a distribution with the share ``t`` in the rows ``inside``, near the maximum-likelihood distribution.
 
         Each class keeps its share, so that its reports keep a positive likelihood.
@@ -132,7 +132,7 @@ class Profile:
                 start += found * (max(wanted, 0.0) / found.sum())
         return start
 
-    def interval(self, chosen: Chosen, z: float) -> tuple[float, float]:
+    def interval(self, chosen: Mask, z: float) -> tuple[float, float]:
         """Return the interval of shares in the chosen blocks that the test does not reject.
 
         Args:
@@ -144,7 +144,7 @@ class Profile:
         here = float(self.share[np.tile(chosen, self._classes)].sum())
         return self._end(chosen, -z, here, 0.0), self._end(chosen, z, here, 1.0)
 
-    def _end(self, chosen: Chosen, z: float, here: float, limit: float) -> float:
+    def _end(self, chosen: Mask, z: float, here: float, limit: float) -> float:
         """Return the share between ``here`` and ``limit`` at which the root is z; ``limit`` if the test does not reject
         ``limit`` (see ``AT_LIMITS``)."""
         reached = self.root(chosen, limit)
@@ -172,7 +172,7 @@ class Profile:
         slope: Floats = self._channel @ (self._weights / (p @ self._channel))
         return slope
 
-    def _best(self, p: Floats, inside: Chosen, t: float) -> Floats:
+    def _best(self, p: Floats, inside: Mask, t: float) -> Floats:
         """Return the most likely distribution that has the share ``t`` in the rows ``inside``, shape (C K,).
 
         Args:
@@ -195,7 +195,7 @@ class Profile:
             p[p < LEAST] = 0
         return p
 
-    def _highest(self, slope: Floats, inside: Chosen, t: float) -> float:
+    def _highest(self, slope: Floats, inside: Mask, t: float) -> float:
         """Return the largest value of slope . q over distributions q with the share ``t`` inside.
 
         In each class the largest slope inside is compared with the largest slope outside, and the share t is assigned
@@ -215,7 +215,7 @@ class Profile:
             highest, left = highest + mass * float(gains[part]), left - mass
         return highest
 
-    def _newton(self, p: Floats, slope: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
+    def _newton(self, p: Floats, slope: Floats, sides: Sequence[tuple[Mask, float]]) -> Floats:
         """Return the maximum of the quadratic model of the log-likelihood at ``p`` on the extended support, (C K,)."""
         support = p > 0
         for side, number in product([side for side, mass in sides if mass], range(self._classes)):
@@ -240,7 +240,7 @@ class Profile:
         target[places] = found
         return self._with_masses(target, p, sides)
 
-    def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Chosen, float]]) -> Floats:
+    def _with_masses(self, target: Floats, p: Floats, sides: Sequence[tuple[Mask, float]]) -> Floats:
         """Return ``target`` raked to the shares that ``p`` has inside, outside, and in each class, shape (C K,)."""
         parts = len(self._class_shares)
         for _ in range(MOST_RAKES if parts > 1 else 1):

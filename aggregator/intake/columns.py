@@ -27,7 +27,7 @@ from protocol.report import MAX_PERIOD, MAX_SLOT, Enrolment, packed_bytes
 Bytes: TypeAlias = NDArray[np.uint8]
 Integers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
-Words: TypeAlias = NDArray[np.object_]
+ByteStrings: TypeAlias = NDArray[np.object_]
 """Each element is bytes or None."""
 
 _ID_AT = 3
@@ -92,7 +92,7 @@ class Enrolments:
     valid: Mask
     campaign: Integers
     public: Bytes
-    prior: Words
+    prior: ByteStrings
 
 
 def octets(data: Bytes, at: Integers, length: int) -> Bytes:
@@ -221,7 +221,7 @@ def _wide_outputs(
 
 def unpacked_words(
     data: Bytes, packed: Integers, length: Integers, count: int, bits: int, ones: int | None, width: int
-) -> tuple[Words, Mask]:
+) -> tuple[ByteStrings, Mask]:
     """Unpack the outputs of reports that carry ``count`` words of ``bits`` bits each.
 
     Args:

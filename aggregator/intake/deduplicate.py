@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.intake.columns import Integers, Mask, Words
+from aggregator.intake.columns import ByteStrings, Integers, Mask
 from aggregator.intake.slots import Slots
 from aggregator.storage.tables import REPORTS, SCHEMAS, storage
 from protocol.campaign import MAX_ANSWERS_PER_PERIOD
@@ -47,7 +47,7 @@ class Candidates:
     slot: Integers
     view: Integers
     output: Integers
-    word: Words | None
+    word: ByteStrings | None
 
     def rows(self, free: Mask) -> pa.Table:
         """Return the rows of the ``reports`` table for the reports that are ``free``."""
@@ -69,7 +69,7 @@ class Candidates:
         return pa.array(self.campaigns, pa.string()).take(pa.array(campaign))
 
     @staticmethod
-    def _outputs(output: Integers, words: Words | None) -> tuple[pa.Array, pa.Array]:
+    def _outputs(output: Integers, words: ByteStrings | None) -> tuple[pa.Array, pa.Array]:
         """Return the columns ``output`` and ``word`` of the given rows; in each row one of the two is null."""
         if words is None:
             return pa.array(output), pa.nulls(len(output), pa.binary())

@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from aggregator.intake import columns, registry
 from aggregator.intake.chunk import Chunk, by_campaign
-from aggregator.intake.columns import Bytes, Integers, Mask, Words
+from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import Sealed, Verifier
 from aggregator.storage.tables import KEYS, SCHEMAS, StudyError, append
@@ -74,7 +74,7 @@ class Introduction:
     campaign: str
     ids: Integers
     public: Bytes
-    prior: Words
+    prior: ByteStrings
 
     @classmethod
     def joined(cls, parts: Sequence[Introduction]) -> Introduction:
@@ -214,7 +214,7 @@ def register(
     campaign: str,
     ids: Integers,
     public: Bytes,
-    prior: Words | None = None,
+    prior: ByteStrings | None = None,
     *,
     since: int | None = None,
 ) -> tuple[int, int]:
@@ -266,7 +266,7 @@ def _decoded(chunk: Chunk, sealed: Sealed, result: Enrolled) -> tuple[columns.En
     return fields, columns.key_column(key_ids)
 
 
-def _declares_as_required(prior: Words, campaign: Campaign) -> Mask:
+def _declares_as_required(prior: ByteStrings, campaign: Campaign) -> Mask:
     """Return, for each declaration, whether ``protocol.report.Enrolment.require_fit`` accepts it."""
     required = campaign.notion.size if isinstance(campaign.notion, OwnPrior) else 0
     found = [((), 0) if written is None else declaration_of(written) for written in prior]

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from aggregator.intake.columns import Bytes, Integers, Mask, Words
+from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask
 from aggregator.storage.tables import KEYS, SCHEMAS, storage
 from protocol.keys import PUBLIC_BYTES
 
@@ -39,7 +39,7 @@ class Registry:
     public: Bytes
     enrolled: Mask
     since: Integers
-    prior: Words | None
+    prior: ByteStrings | None
 
     @property
     def revoked(self) -> Mask:
@@ -69,7 +69,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     # Each revocation has a key in ``barred``, and the first refused period in ``since``.
     barred: list[Integers] = [np.zeros(0, dtype=np.int64)]
     since: list[Integers] = [np.zeros(0, dtype=np.int64)]
-    declared: Words | None = None
+    declared: ByteStrings | None = None
     declarations: dict[bytes, bytes] = {}
     # The table is read in batches, because all its rows at once take several times the memory of the result.
     names = [name for name in SCHEMAS[KEYS].names if name != "campaign"]
@@ -100,7 +100,7 @@ def load(table: DeltaTable, campaign: str) -> Registry:
     return Registry(unique, np.concatenate(public)[first], enrolled, earliest, declared)
 
 
-def rows(campaign: str, ids: Integers, public: Bytes, prior: Words | None, *, since: int | None) -> pa.Table:
+def rows(campaign: str, ids: Integers, public: Bytes, prior: ByteStrings | None, *, since: int | None) -> pa.Table:
     """Return rows of the ``keys`` table.
 
     Args:

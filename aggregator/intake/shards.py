@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from aggregator.intake.columns import Integers, Words
+from aggregator.intake.columns import ByteStrings, Integers
 from aggregator.intake.deduplicate import Candidates
 
 Packed: TypeAlias = NDArray[np.signedinteger[Any]]
@@ -78,7 +78,7 @@ def joined(campaigns: tuple[str, ...], parts: Sequence[ShardPart]) -> Candidates
     """Join the parts of one shard, in the order in which the reports were read."""
     whole = _joined(parts)
     report, campaign, period, key, slot, view, output = (column.astype(np.int64) for column in whole.numbers)
-    word: Words | None = None
+    word: ByteStrings | None = None
     if whole.word is not None:
         word = np.empty(len(report), dtype=np.object_)
         word[:] = whole.word.to_pylist()

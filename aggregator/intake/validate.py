@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from aggregator.intake import columns
 from aggregator.intake.chunk import Chunk, by_campaign
-from aggregator.intake.columns import Bytes, Integers, Mask, Reports, Words
+from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask, Reports
 from aggregator.intake.deduplicate import Candidates
 from aggregator.intake.rejects import Reject
 from aggregator.intake.signatures import PendingVerdicts, Sealed, Verifier
@@ -285,7 +285,7 @@ class _Verdicts:
             self.refuse(reports, ~free, Reject.REPLAYED)
             self.verdict[reports[free]] = _ACCEPTED
 
-    def _unpacked(self, rows: Integers) -> Iterator[tuple[Integers, Integers, Words | None]]:
+    def _unpacked(self, rows: Integers) -> Iterator[tuple[Integers, Integers, ByteStrings | None]]:
         """Unpack outputs, and refuse reports with bad outputs.
 
         Yields:

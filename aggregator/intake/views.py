@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from aggregator.intake import columns
-from aggregator.intake.columns import Bytes, Integers, Mask, Words
+from aggregator.intake.columns import Bytes, ByteStrings, Integers, Mask
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.channels import Channel
 from protocol.views.view import channel_places
@@ -57,7 +57,7 @@ class Unpacked:
     """
 
     numbers: Integers
-    words: Words | None
+    words: ByteStrings | None
     good: Mask
 
 

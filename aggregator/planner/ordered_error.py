@@ -83,7 +83,7 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, surve
     channels = channels if isinstance(channels, tuple) else (channels,)
     size, each = channels[0].inputs, math.ceil(reports / len(channels))
     try:
-        classes = [_Estimator(channel) for channel in channels]
+        classes = [_OrderedEstimator(channel) for channel in channels]
     except NotInvertible:
         return NO_ESTIMATE
     wide = max(1, round(RANGE * size))
@@ -101,7 +101,7 @@ def simulated_error(channels: Channel | tuple[Channel, ...], reports: int, surve
     return OrderedError(*(float(np.mean(errors)) for errors in (distances, deciles, ranges)))
 
 
-class _Estimator:
+class _OrderedEstimator:
     """The default estimator of ordered values, applied to simulated reports.
 
     Raises:

@@ -13,7 +13,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.ordered import Ordered, RangeShare, Value, value_of
+from aggregator.estimate.ordered import Ordered, RangeShare, ShownValue, value_of
 from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
@@ -87,7 +87,7 @@ class TrueOrdered:
     def __init__(self, found: Ordered, share: Floats) -> None:
         self._found, self._share = found, share
 
-    def quantile(self, p: float) -> Value:
+    def quantile(self, p: float) -> ShownValue:
         """Return the value at or below which a share ``p`` of the people lie."""
         place = int(np.searchsorted(np.cumsum(self._share), p - 1e-12))
         return value_of(self._found.found.campaign.domain, min(place, len(self._share) - 1))
@@ -103,7 +103,7 @@ class TrueOrdered:
         """Return the true share of a range."""
         return float(self._share[self._found.place(one.first) : self._found.place(one.last) + 1].sum())
 
-    def up_to(self, value: Value) -> float:
+    def up_to(self, value: ShownValue) -> float:
         """Return the true share at or below a value."""
         return float(self._share[: self._found.place(value) + 1].sum())
 
@@ -135,7 +135,7 @@ def heading(campaign: Campaign) -> str:
     return f"{campaign.title}, {unit}" if unit else campaign.title
 
 
-def value_text(value: Value) -> str:
+def value_text(value: ShownValue) -> str:
     """Return a value as text for a person."""
     return value if isinstance(value, str) else f"{value:,.10g}"
 

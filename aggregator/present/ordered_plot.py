@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from aggregator.estimate.ordered import Ordered, Value
+from aggregator.estimate.ordered import Ordered, ShownValue
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
@@ -84,7 +84,7 @@ def ordered_figure(found: Ordered) -> Figure:
     numbers = isinstance(domain, Line) and not isinstance(domain, Dates)
     labels = {} if numbers else {domain.label(x): x for x in range(domain.size)}
 
-    def at(value: Value) -> float:
+    def at(value: ShownValue) -> float:
         return labels[value] if isinstance(value, str) else float(value)
 
     if found.cdf:

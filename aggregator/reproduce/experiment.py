@@ -19,7 +19,7 @@ from aggregator.reproduce.data import DataFolder
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
-Number = TypeVar("Number", bound=float)
+Numeric = TypeVar("Numeric", bound=float)
 
 ROLES = ("published", "invalid", "optimum", "ours", "ldp", "free", "server", "bound", "alone", "other")
 """The role of a curve, which determines its colour in every figure:
@@ -193,6 +193,6 @@ def by_level(texts: Iterable[str], levels: Iterable[float]) -> str:
     return ", ".join(parts)
 
 
-def series(found: Sequence[Mapping[Key, Number]]) -> dict[Key, list[Number]]:
+def series(found: Sequence[Mapping[Key, Numeric]]) -> dict[Key, list[Numeric]]:
     """Return a list of numbers for each name, from one mapping of names to numbers for each point."""
     return {name: [each[name] for each in found] for name in found[0]}

@@ -22,10 +22,10 @@ TURN = 36_000
 """A full turn, in hundredths of a degree."""
 
 
-Line = list[tuple[int, int]]
+Polyline = list[tuple[int, int]]
 
 
-def arcs(topology: dict[str, Any]) -> list[Line]:
+def arcs(topology: dict[str, Any]) -> list[Polyline]:
     """Return the arcs of a topology, in hundredths of a degree.
 
     Source: The TopoJSON Format Specification 1.0, section 2.1.2: quantised, each point as its difference from the last.
@@ -50,7 +50,7 @@ def polygons(topology: dict[str, Any], name: str) -> list[list[list[int]]]:
     return found
 
 
-def land(topology: dict[str, Any]) -> list[Line]:
+def land(topology: dict[str, Any]) -> list[Polyline]:
     """Return the rings of the land.
 
     Source: The TopoJSON Format Specification 1.0, section 2.1.4: a negative index means the reversed arc of its bitwise
@@ -58,7 +58,7 @@ def land(topology: dict[str, Any]) -> list[Line]:
     """
     lines, found = arcs(topology), []
     for ring in (ring for polygon in polygons(topology, "land") for ring in polygon):
-        points: Line = []
+        points: Polyline = []
         for index in ring:
             arc = lines[index] if index >= 0 else lines[~index][::-1]
             points += arc[1:] if points else arc
@@ -66,7 +66,7 @@ def land(topology: dict[str, Any]) -> list[Line]:
     return found
 
 
-def borders(topology: dict[str, Any]) -> list[Line]:
+def borders(topology: dict[str, Any]) -> list[Polyline]:
     """Return the arcs that two countries share."""
     indexes = [i for polygon in polygons(topology, "countries") for ring in polygon for i in ring]
     shared = {i for i in indexes if i >= 0} & {~i for i in indexes if i < 0}
@@ -74,7 +74,7 @@ def borders(topology: dict[str, Any]) -> list[Line]:
     return [lines[i] for i in sorted(shared)]
 
 
-def cut(ring: Line) -> list[Line]:
+def cut(ring: Polyline) -> list[Polyline]:
     """Return the parts of a ring on the map from 180 degrees west to 180 degrees east.
 
     On the globe a ring may cross the 180th meridian or surround a pole. The ring is projected onto the plane and then
@@ -97,12 +97,12 @@ def cut(ring: Line) -> list[Line]:
     return parts
 
 
-def _one_side(ring: Line, edge: int, side: int) -> Line:
+def _one_side(ring: Polyline, edge: int, side: int) -> Polyline:
     """Return the part of a closed ring to the right (1) or the left (-1) of a meridian.
 
     Source: Sutherland and Hodgman 1974; clipping at a single edge.
     """
-    kept: Line = []
+    kept: Polyline = []
     for (x, y), (to_x, to_y) in pairwise(ring):
         if (x - edge) * side >= 0:
             kept.append((x, y))
@@ -111,7 +111,7 @@ def _one_side(ring: Line, edge: int, side: int) -> Line:
     return [*kept, kept[0]] if len(set(kept)) > 2 else []
 
 
-def triangles(rings: list[Line]) -> list[int]:
+def triangles(rings: list[Polyline]) -> list[int]:
     """Return the corners of the triangles that cover the land: for each triangle, the indexes of three points of the
     rings."""
     from kivy.graphics.tesselator import TYPE_POLYGONS, WINDING_ODD, Tesselator
@@ -128,7 +128,7 @@ def triangles(rings: list[Line]) -> list[int]:
     return [places[round(x), round(y)] for x, y in found]
 
 
-def packed(rings: list[Line], between: list[Line]) -> bytes:
+def packed(rings: list[Polyline], between: list[Polyline]) -> bytes:
     """Return the content of coast.bin."""
     corners = triangles(rings)
     lines = rings + between

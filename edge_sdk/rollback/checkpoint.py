@@ -23,7 +23,7 @@ from typing import TypeAlias
 from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.budget.policy import LIFETIME, PER_CAMPAIGN, WINDOW, Cap
 
-Row: TypeAlias = tuple[int, int, int, int]
+CheckpointRow: TypeAlias = tuple[int, int, int, int]
 """One row of the ledger: time, the store's number of the campaign, kind, nanonats."""
 
 MAGIC = b"htm1"
@@ -88,7 +88,7 @@ class Checkpoint:
             )
 
     @classmethod
-    def of(cls, store: bytes, sequence: int, rows: Iterable[Row], caps: Iterable[Cap] = ()) -> Checkpoint:
+    def of(cls, store: bytes, sequence: int, rows: Iterable[CheckpointRow], caps: Iterable[Cap] = ()) -> Checkpoint:
         """Return the checkpoint computed from all rows of a ledger.
 
         Raises:
@@ -96,7 +96,7 @@ class Checkpoint:
         """
         return cls(store, sequence, *_chained(bytes(HEAD_BYTES), 0, 0, rows), tuple(caps))
 
-    def after(self, row: Row) -> Checkpoint:
+    def after(self, row: CheckpointRow) -> Checkpoint:
         """Return the checkpoint after ``row`` is added."""
         counted = _chained(self.head, self.committed, self.spent, [row])
         return Checkpoint(self.store, self.sequence + 1, *counted, self.caps)
@@ -138,7 +138,7 @@ def lowest(caps: Iterable[Iterable[Cap]]) -> tuple[Cap, ...]:
     return tuple(Cap(*key, nanonats) for key, nanonats in sorted(found.items()))
 
 
-def _chained(head: bytes, committed: int, spent: int, rows: Iterable[Row]) -> tuple[bytes, int, int]:
+def _chained(head: bytes, committed: int, spent: int, rows: Iterable[CheckpointRow]) -> tuple[bytes, int, int]:
     """Return (head, committed, spent) after ``rows``."""
     try:
         for row in rows:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from edge_sdk.budget.policy import Cap
 from edge_sdk.errors import StoreError, StoreRestored
-from edge_sdk.rollback.checkpoint import Checkpoint, Row
+from edge_sdk.rollback.checkpoint import Checkpoint, CheckpointRow
 from edge_sdk.rollback.host_identity import HostIdentity
 from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.store.sqlite_errors import advice, ledger_mismatch
@@ -44,7 +44,7 @@ class CheckpointWriter:
         self._instance = instance
         # The changes of this transaction: new ledger rows, campaigns whose rows were deleted or changed, and changed
         # caps.
-        self._added: list[Row] = []
+        self._added: list[CheckpointRow] = []
         self._folded: set[int] = set()
         self._capped: set[str] = set()
         self._moved: Checkpoint | None = None

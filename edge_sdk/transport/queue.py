@@ -22,7 +22,7 @@ MOST_ENVELOPES = 200
 MOST_BYTES = 256 * 1024
 """Limits of the queue, over all campaigns; also the limits of one upload."""
 
-Sealed: TypeAlias = bytes
+SealedEnvelope: TypeAlias = bytes
 """The bytes of a sealed envelope."""
 
 CampaignId: TypeAlias = bytes
@@ -66,7 +66,7 @@ class Upload:
 
     number: int
     campaign_id: bytes
-    sealed: tuple[Sealed, ...]
+    sealed: tuple[SealedEnvelope, ...]
     failures: int = 0
     next_attempt: int = 0
     trouble: Trouble = Trouble.NONE
@@ -134,7 +134,7 @@ class UploadQueue:
                 f"envelopes with {MOST_BYTES} bytes: nothing was drawn or charged; send or export them first"
             )
 
-    def enqueue(self, number: int, envelope: Sealed) -> None:
+    def enqueue(self, number: int, envelope: SealedEnvelope) -> None:
         """Add an envelope at the end; part of the caller's transaction, which has called ``require_room`` before."""
         count, total = self._size_now()
         self.store.execute("INSERT INTO outbox VALUES (NULL, ?, ?)", number, envelope)
@@ -163,11 +163,11 @@ class UploadQueue:
         self.store.execute("INSERT OR REPLACE INTO code VALUES (?, ?)", number, code)
         self.restart_upload(number)
 
-    def waiting(self, number: int, most: int = MOST_ENVELOPES) -> list[Sealed]:
+    def waiting(self, number: int, most: int = MOST_ENVELOPES) -> list[SealedEnvelope]:
         """Return the first ``most`` waiting envelopes of a campaign, in order."""
         query = "SELECT envelope FROM outbox WHERE campaign = ? ORDER BY number LIMIT ?"
         rows = self.store.rows(query, number, most)
-        return [Sealed(envelope) for (envelope,) in rows]
+        return [SealedEnvelope(envelope) for (envelope,) in rows]
 
     # Uploads
 

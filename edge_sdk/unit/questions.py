@@ -18,7 +18,7 @@ from edge_sdk.unit.sensor import NOTHING, answer_of
 
 if TYPE_CHECKING:
     from protocol.campaign import Campaign
-    from protocol.domain import Answer, Domain, Single
+    from protocol.domain import Answer, Domain, SingleAnswer
     from protocol.views import Map
 
 SETTLE_SECONDS = 0.25
@@ -147,7 +147,7 @@ def read_all(questions: Iterable[SourcedQuestion], read: Read) -> tuple[Answer |
             found.update(answer)
     if why:
         return None, why
-    form: dict[str, Single | None] = found  # type: ignore[assignment]  # no question of a form is a form
+    form: dict[str, SingleAnswer | None] = found  # type: ignore[assignment]  # no question of a form is a form
     return found.get("", form), ""
 
 

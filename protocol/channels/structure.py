@@ -28,7 +28,7 @@ CELL_STEPS = 4
 COLUMN_STEPS = 8
 """Audit steps of a column, besides those of its weights, for one side of the priors in a ball."""
 
-Profile: TypeAlias = Iterable[tuple[int, int, int]]
+PairProfile: TypeAlias = Iterable[tuple[int, int, int]]
 """(weight of x, weight of x', number of outputs with both): everything that distinguishes two inputs.
 
 Outputs with the same ratio of the two weights may be merged into one."""
@@ -98,7 +98,7 @@ class Structure:
         self.require_cells()
         return [[self.channel.weight(x, y) for y in range(self.channel.outputs)] for x in range(self.channel.inputs)]
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         """Return the profile of two inputs: the weights of both, by class of outputs."""
         return zip(self._rows[x], self._rows[other], repeat(1))
 

@@ -19,7 +19,7 @@ from protocol.domain.domain import (
     Grid,
     Number,
     OrderedValues,
-    Single,
+    SingleAnswer,
     Values,
 )
 from protocol.domain.form import Form, FormQuestion
@@ -44,7 +44,7 @@ __all__ = [
     "Number",
     "NumberRange",
     "OrderedValues",
-    "Single",
+    "SingleAnswer",
     "Values",
     "decode",
 ]  # fmt: skip

@@ -18,9 +18,9 @@ from protocol import codec, exact
 from protocol.errors import DomainError, NotInDomain
 
 Number: TypeAlias = int | float | str | Decimal | Fraction
-Single: TypeAlias = str | Number | tuple[Number, ...]
+SingleAnswer: TypeAlias = str | Number | tuple[Number, ...]
 """An answer to a single question: a label, a number, or (latitude, longitude)."""
-Answer: TypeAlias = Single | list[str] | frozenset[str] | Mapping[str, Single | None]
+Answer: TypeAlias = SingleAnswer | list[str] | frozenset[str] | Mapping[str, SingleAnswer | None]
 """An answer from an app: to a single question, a set of labels, or the answers to a form by the questions' names."""
 
 MAX_VALUES = 2**20

@@ -17,7 +17,7 @@ from math import prod
 from typing import ClassVar
 
 from protocol import codec
-from protocol.domain.domain import DITHER_BYTES, Answer, Domain, Grid, OrderedValues, Single, Values, require_size
+from protocol.domain.domain import DITHER_BYTES, Answer, Domain, Grid, OrderedValues, SingleAnswer, Values, require_size
 from protocol.domain.numbers import Buckets, Dates, NumberRange
 from protocol.errors import DomainError, NotInDomain
 from protocol.spelling import repeated
@@ -86,7 +86,7 @@ class FormQuestion:
         """Number of inputs, including "skipped" if the question is skippable."""
         return self.domain.size + self.skippable
 
-    def index(self, answer: Single | None, dither: bytes) -> int:
+    def index(self, answer: SingleAnswer | None, dither: bytes) -> int:
         """Return the input for ``answer``; an ``answer`` of None is a skipped question.
 
         Raises:
@@ -105,7 +105,7 @@ class FormQuestion:
         """Return the label of input ``x``."""
         return SKIPPED if x == self.domain.size else self.domain.label(x)
 
-    def parse(self, text: str) -> Single | None:
+    def parse(self, text: str) -> SingleAnswer | None:
         """Return the answer written in ``text``; None for "skipped", if the question is skippable.
 
         Raises:
@@ -252,7 +252,7 @@ class Form(Domain):
         return f"{SEPARATOR} ".join(f"{question.name}{EQUALS}{question.label(x)}" for question, x in pairs)
 
     def parse(self, text: str) -> Answer:
-        found: dict[str, Single | None] = {}
+        found: dict[str, SingleAnswer | None] = {}
         for part in text.split(SEPARATOR):
             name, equals, value = part.partition(EQUALS)
             place = self.places.get(name.strip())

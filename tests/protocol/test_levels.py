@@ -156,7 +156,7 @@ def test_structures_agree_with_their_cells(channel: Channel) -> None:
     fast, slow = structure_of(channel), Structure(channel)
     k = channel.inputs
 
-    def merged(seen: levels.structure.Profile) -> dict[tuple[int, int], tuple[int, int]]:
+    def merged(seen: levels.structure.PairProfile) -> dict[tuple[int, int], tuple[int, int]]:
         """Return the weight of both inputs by their ratio, in lowest terms."""
         found: dict[tuple[int, int], tuple[int, int]] = {}
         for mine, theirs, count in seen:

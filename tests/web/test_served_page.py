@@ -40,7 +40,7 @@ def campaign_open_now(**changes: Any) -> SignedCampaign:
     return open_campaign(seal_campaign(replace(opened, **changes), AUTHOR), [AUTHOR.public])
 
 
-class Service:
+class InterruptibleService:
     """A study and its receiving service.
 
     Attributes:
@@ -85,9 +85,9 @@ class Service:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
+def service(tmp_path: Path) -> Iterator[InterruptibleService]:
     """Yield the service of a study that has no campaign yet."""
-    made = Service(Study.create(tmp_path / "lib"))
+    made = InterruptibleService(Study.create(tmp_path / "lib"))
     with made.serving():
         yield made
 
@@ -99,7 +99,7 @@ def page(browser: Chromium) -> Iterator[Page]:
         yield within.new_page()
 
 
-def import_campaign_at(service: Service, signed: SignedCampaign) -> str:
+def import_campaign_at(service: InterruptibleService, signed: SignedCampaign) -> str:
     """Import a campaign, wait until the service has it, and return its link."""
     service.study.import_campaign(signed.data, [AUTHOR.public], "it")
     link = f"{service.origin}/s/{signed.id.hex()}"
@@ -131,7 +131,7 @@ def answer(page: Page, value: str) -> None:
         page.wait_for_timeout(50)
 
 
-def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Service) -> None:
+def test_reports_of_the_served_page_are_counted(browser: Chromium, service: InterruptibleService) -> None:
     """People in separate windows follow the link and answer; the study accepts every report."""
     signed = campaign_open_now()
     link = import_campaign_at(service, signed)
@@ -152,7 +152,7 @@ def test_reports_of_the_served_page_are_counted(browser: Chromium, service: Serv
 
 
 def test_a_page_opened_as_a_file_uploads_to_the_signed_address(
-    browser: Chromium, service: Service, page: Page, tmp_path: Path
+    browser: Chromium, service: InterruptibleService, page: Page, tmp_path: Path
 ) -> None:
     """A page opened from the disk, without an origin, uploads to the address that its author signed."""
     signed = campaign_open_now(addresses=(service.origin,))
@@ -168,7 +168,9 @@ def test_a_page_opened_as_a_file_uploads_to_the_signed_address(
     assert service.counted() == (1, {})
 
 
-def test_a_changed_script_or_style_is_refused(browser: Chromium, service: Service, page: Page, tmp_path: Path) -> None:
+def test_a_changed_script_or_style_is_refused(
+    browser: Chromium, service: InterruptibleService, page: Page, tmp_path: Path
+) -> None:
     """If one byte of the script or the style is changed in transit, or of the script in a file, the browser refuses the
     changed part. A page without its script has no button, and as a file says that it did not load completely."""
     signed = campaign_open_now(addresses=(service.origin,))
@@ -203,7 +205,7 @@ def test_a_changed_script_or_style_is_refused(browser: Chromium, service: Servic
     assert "did not load completely" in page.inner_text("main")
 
 
-def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: Service, page: Page) -> None:
+def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: InterruptibleService, page: Page) -> None:
     """Without a network, or while the service fails, the report waits, and the same bytes arrive later."""
     signed = campaign_open_now()
     page.clock.install()
@@ -226,7 +228,7 @@ def test_an_undelivered_report_waits_unchanged(browser: Chromium, service: Servi
     assert service.counted() == (1, {})
 
 
-def test_a_code_admits_one_browser(browser: Chromium, service: Service) -> None:
+def test_a_code_admits_one_browser(browser: Chromium, service: InterruptibleService) -> None:
     """If two browsers follow the same link with a code, the first one's report is counted, and the second shows why its
     report is not."""
     signed = campaign_open_now(enrolment="enrolled")

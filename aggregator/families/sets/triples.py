@@ -25,7 +25,7 @@ from aggregator.families.decoder import Floats, Integers
 from aggregator.families.support import SupportDecoder
 from protocol.channels.sets.triples import Triples
 
-Number = TypeVar("Number", np.float64, np.int64)
+Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
 class TriplesDecoder(SupportDecoder):
@@ -41,10 +41,10 @@ class TriplesDecoder(SupportDecoder):
     def _count(self, counts: Integers) -> Integers:
         return self._turned(counts)
 
-    def _turned(self, w: NDArray[Number]) -> NDArray[Number]:
+    def _turned(self, w: NDArray[Scalar]) -> NDArray[Scalar]:
         """Return the sum of w[y] over the triples y that contain each input: from (K,) to (k,). Exact for integers."""
         columns, rings = w[: self._ring], w[self._ring :].reshape(3, self._largest_distance, self._ring)
-        sums: NDArray[Number] = columns + np.roll(rings.sum(axis=1), 1, axis=0)
+        sums: NDArray[Scalar] = columns + np.roll(rings.sum(axis=1), 1, axis=0)
         for distance in range(1, self._largest_distance + 1):
             row = rings[:, distance - 1]
             sums += np.roll(row, -distance, axis=1)

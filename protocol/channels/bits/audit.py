@@ -12,7 +12,7 @@ from itertools import product
 from math import comb, lcm
 
 from protocol.channels.bits.channel import BIT_SCALE, Bits, S
-from protocol.channels.structure import OutputClass, Profile, Structure, TooLarge
+from protocol.channels.structure import OutputClass, PairProfile, Structure, TooLarge
 
 MOST_BITS = 512
 """Columns are computed up to this number of bits; each bit adds 32 bits to the length of a weight."""
@@ -38,7 +38,7 @@ class BitsStructure(Structure):
         number = self.channel.class_of[x]
         return self.channel.own[number], self.channel.other[number]
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         (a, b), (other_a, other_b) = self._chances(x), self._chances(other)
 
         def chance(of_one: int, bit: int) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from protocol.channels.blocks.channel import BLOCKS_SCALE, ONE, OPEN, Blocks
 from protocol.channels.channel import Channel
-from protocol.channels.structure import OutputClass, Profile, Structure
+from protocol.channels.structure import OutputClass, PairProfile, Structure
 
 
 class BlocksStructure(Structure):
@@ -66,7 +66,7 @@ class BlocksStructure(Structure):
                 wrong.append(self.channel.cover * outputs if block == 1 else 0)
         return largest * outputs, min(wrong), ONE
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         block, other_block = self.channel.block_of[x], self.channel.block_of[other]
         if block == other_block == OPEN:
             return [(self._own, 0, 1), (0, self._own, 1), (self.channel.hidden, self.channel.hidden, 1)]

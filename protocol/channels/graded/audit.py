@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from protocol.channels.graded.channel import GradedProjective
-from protocol.channels.structure import OutputClass, Profile, Structure
+from protocol.channels.structure import OutputClass, PairProfile, Structure
 
 
 class GradedStructure(Structure):
@@ -29,7 +29,7 @@ class GradedStructure(Structure):
         (inside, outside), support = self._weights(x), self.channel.geometry.support
         return [(inside, support), (outside, self.channel.outputs - support)]
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         (inside, outside), (others_inside, others_outside) = self._weights(x), self._weights(other)
         shared = self.channel.geometry.shared
         alone = self.channel.geometry.support - shared

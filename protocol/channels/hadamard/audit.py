@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from protocol.channels.hadamard.channel import ONE, Hadamard
-from protocol.channels.structure import OutputClass, Profile, Structure
+from protocol.channels.structure import OutputClass, PairProfile, Structure
 
 
 class HadamardStructure(Structure):
@@ -30,7 +30,7 @@ class HadamardStructure(Structure):
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         return [(weight, self.channel.outputs // 2) for weight in self._weights]
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         quarter = self.channel.outputs // 4
         return [(mine, theirs, quarter) for mine in self._weights for theirs in self._weights]
 

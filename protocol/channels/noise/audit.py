@@ -12,7 +12,7 @@ from operator import mul
 
 from protocol.channels.channel import Loss
 from protocol.channels.noise.channel import Noise
-from protocol.channels.structure import Profile, Structure
+from protocol.channels.structure import PairProfile, Structure
 
 
 class NoiseStructure(Structure):
@@ -35,7 +35,7 @@ class NoiseStructure(Structure):
         others = (sum(column[other] for column in columns) for other in range(self.channel.inputs) if other != x)
         return largest * len(columns), min(others), 1 << self.channel.scale
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         return ((column[x], column[other], 1) for column in self._columns)
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from protocol.channels.projective.channel import ProjectiveGeometry
-from protocol.channels.structure import OutputClass, Profile, Structure
+from protocol.channels.structure import OutputClass, PairProfile, Structure
 
 
 class ProjectiveStructure(Structure):
@@ -26,7 +26,7 @@ class ProjectiveStructure(Structure):
         channel = self.channel
         return [(channel.inside, channel.support), (channel.outside, channel.outputs - channel.support)]
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         inside, outside = self.channel.inside, self.channel.outside
         shared, alone = self.channel.shared, self.channel.support - self.channel.shared
         rest = self.channel.outputs - shared - 2 * alone

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 
 from protocol.channels.response.channel import RandomizedResponse
-from protocol.channels.structure import COLUMN_STEPS, OutputClass, Profile, Structure
+from protocol.channels.structure import COLUMN_STEPS, OutputClass, PairProfile, Structure
 
 
 class ResponseStructure(Structure):
@@ -38,7 +38,7 @@ class ResponseStructure(Structure):
             return [own, (channel.cover[0], channel.inputs - 1)]
         return [own, *((weight, 1) for y, weight in enumerate(channel.cover) if y != x)]
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         channel = self.channel
         mine, theirs = channel.cover_of(x), channel.cover_of(other)
         own = [(mine + channel.truth, mine, 1), (theirs, theirs + channel.truth, 1)]

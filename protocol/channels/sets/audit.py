@@ -15,7 +15,7 @@ from math import comb
 
 from protocol.channels.sets.subset import SubsetSelection
 from protocol.channels.sets.triples import Triples
-from protocol.channels.structure import OutputClass, Profile, Structure
+from protocol.channels.structure import OutputClass, PairProfile, Structure
 
 
 class SetsStructure(Structure):
@@ -61,7 +61,7 @@ class SetsStructure(Structure):
         rest = (channel.outside, sets - having - 1), (channel.outside + channel.remainder, 1)
         return [(channel.inside, having), *rest]
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         channel, (sets, having, shared) = self.channel, self.counts
         inside, outside = channel.inside, channel.outside
         counts = {

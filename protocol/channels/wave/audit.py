@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from protocol.channels.structure import OutputClass, Profile, Structure
+from protocol.channels.structure import OutputClass, PairProfile, Structure
 from protocol.channels.wave.channel import Wave
 
 
@@ -21,7 +21,7 @@ class WaveStructure(Structure):
     def row(self, x: int) -> Iterable[tuple[int, int]]:
         return [(self.channel.inside, self.channel.span), (self.channel.outside, self.channel.inputs - 1)]
 
-    def profile(self, x: int, other: int) -> Profile:
+    def profile(self, x: int, other: int) -> PairProfile:
         channel = self.channel
         inside, outside = channel.inside, channel.outside
         own = min(abs(x - other), channel.span)
