@@ -23,8 +23,8 @@ from protocol.campaign import SignedCampaign
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
+    from aggregator.estimate.ordered_result import Ordered
     from aggregator.estimate.weighting import KnownMargin
     from aggregator.present.form_notebook import NotebookForm
     from aggregator.present.notebook import NotebookEstimate

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from aggregator.estimate.error import campaign_error, view_worths
-from aggregator.estimate.ordered import is_wave
+from aggregator.estimate.ordered_campaign import is_wave
 from aggregator.estimate.query import expected_variance
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible

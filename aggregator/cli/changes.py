@@ -20,7 +20,7 @@ from aggregator.engines import Engine, engine_of
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form_change import FormDifference
-from aggregator.estimate.ordered import has_summary
+from aggregator.estimate.ordered_campaign import has_summary
 from aggregator.estimate.ordered_course import OrderedCourse
 from aggregator.estimate.resolutions import Region
 from aggregator.estimate.span import Span

@@ -39,8 +39,8 @@ if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.estimate import query
     from aggregator.estimate.form_course import FormClasses, FormCourse
     from aggregator.estimate.form_result import FormEstimate
-    from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
+    from aggregator.estimate.ordered_result import Ordered
     from aggregator.estimate.result import Estimate
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.trend import Trend
@@ -233,7 +233,7 @@ def _course(chosen: EstimateOptions, study: Study, engine: Engine, signed: Signe
     """Print the estimates of each period or class, and their differences, and return them."""
     from aggregator.cli.changes import ChangeOutput, Course, show_trend
     from aggregator.cli.value_names import region_of
-    from aggregator.estimate.ordered import has_summary
+    from aggregator.estimate.ordered_campaign import has_summary
 
     campaign, name, ranges = signed.campaign, chosen.class_name, chosen.ranges
     in_order = bool(ranges.named) or ranges.mean
@@ -326,7 +326,8 @@ def _distribution(
 def _print_shares(
     found: Estimate, tally: Tally, period: int | None, output_format: str, plot: Path | None, truth: Floats | None
 ) -> None:
-    from aggregator.estimate.ordered import has_summary, summary
+    from aggregator.estimate.ordered import summary
+    from aggregator.estimate.ordered_campaign import has_summary
     from aggregator.present.document import estimate_csv, estimate_parquet, estimates_geojson
     from aggregator.present.ordered import summary_table
     from aggregator.present.table import estimate_table

@@ -21,8 +21,8 @@ from protocol.errors import NotInDomain
 if TYPE_CHECKING:  # imported at run time only when an estimate is made
     from aggregator.engines import Engine
     from aggregator.estimate.change import Side
-    from aggregator.estimate.ordered import Ordered
     from aggregator.estimate.ordered_course import OrderedCourse
+    from aggregator.estimate.ordered_result import Ordered
     from aggregator.estimate.span import Span
     from aggregator.estimate.tally import Tally
     from aggregator.estimate.weighting import KnownMargin
@@ -51,7 +51,7 @@ class Ranges:
         """Return the defaults for comparisons: the mean if the campaign has one, and for a wave also five quantiles
         and a few bins."""
         from aggregator.estimate.bins import FEW, bin_starts
-        from aggregator.estimate.ordered import has_mean, is_wave
+        from aggregator.estimate.ordered_campaign import has_mean, is_wave
 
         if not is_wave(campaign):
             return cls(mean=has_mean(campaign))
@@ -107,7 +107,8 @@ def estimate_ranges(
     margins: Sequence[KnownMargin] = (),
 ) -> Ordered:
     """Estimate the requested quantiles and ranges of one tally."""
-    from aggregator.estimate.ordered import NotOrdered, ordered
+    from aggregator.estimate.ordered import ordered
+    from aggregator.estimate.ordered_result import NotOrdered
 
     domain, parts = signed.campaign.domain, ranges.require_parts()
     between = [] if ranges.between is None else _answers(domain, ranges.between, "between")
@@ -144,8 +145,8 @@ def estimate_course(
 ) -> OrderedCourse:
     """Estimate the requested quantiles and ranges of each period or class."""
     from aggregator.cli.spans import ends_of, spans_of
-    from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import by_class, by_period
+    from aggregator.estimate.ordered_result import NotOrdered
 
     def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
         return estimate_ranges(ranges, side, tally, method, confidence, name)
@@ -163,8 +164,8 @@ def estimate_course(
 
 def compare_ranges(ranges: Ranges, sides: Sequence[Side], method: str | None, confidence: float) -> OrderedCourse:
     """Estimate the requested quantiles and ranges of two campaigns or classes, and their differences."""
-    from aggregator.estimate.ordered import NotOrdered
     from aggregator.estimate.ordered_course import of_sides
+    from aggregator.estimate.ordered_result import NotOrdered
 
     def ask(side: SignedCampaign, tally: Tally, name: str | None) -> Ordered:
         return estimate_ranges(ranges, side, tally, method, confidence, name)

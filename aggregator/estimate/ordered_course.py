@@ -21,7 +21,7 @@ from typing import Any
 from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.minimum import NotEnough, is_enough
-from aggregator.estimate.ordered import NotOrdered, Ordered, ShownValue, Statistic
+from aggregator.estimate.ordered_result import NotOrdered, Ordered, ShownValue, Statistic
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally

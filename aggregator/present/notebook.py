@@ -13,7 +13,9 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from aggregator.estimate.ordered import Ordered, has_summary, summary
+from aggregator.estimate.ordered import summary
+from aggregator.estimate.ordered_campaign import has_summary
+from aggregator.estimate.ordered_result import Ordered
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Floats

@@ -13,7 +13,7 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.ordered import Ordered, RangeShare, ShownValue, value_of
+from aggregator.estimate.ordered_result import Ordered, RangeShare, ShownValue, value_of
 from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text

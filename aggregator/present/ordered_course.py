@@ -11,8 +11,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.ordered import Ordered
 from aggregator.estimate.ordered_course import OrderedCourse, Shift
+from aggregator.estimate.ordered_result import Ordered
 from aggregator.estimate.query import unit_of
 from aggregator.present.document import csv_text
 from aggregator.present.ordered import COLUMNS, rows_of, value_text

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from aggregator.estimate.ordered import Ordered
 from aggregator.estimate.ordered_course import OrderedCourse, Shift
+from aggregator.estimate.ordered_result import Ordered
 from aggregator.present.ordered_plot import FAINT, INK, SHARE
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.quantity import quantity

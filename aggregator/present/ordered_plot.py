@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from aggregator.estimate.ordered import Ordered, ShownValue
+from aggregator.estimate.ordered_result import Ordered, ShownValue
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.picture import DOTS_PER_INCH, plain, save

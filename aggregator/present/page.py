@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from aggregator.author.audit import Audit
-from aggregator.estimate.ordered import Ordered, has_summary, is_wave, summary
+from aggregator.estimate.ordered import summary
+from aggregator.estimate.ordered_campaign import has_summary, is_wave
 from aggregator.estimate.ordered_course import OrderedCourse
+from aggregator.estimate.ordered_result import Ordered
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally, ViewsTally

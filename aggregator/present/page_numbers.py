@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from aggregator.estimate.ordered import DECILES, Ordered
+from aggregator.estimate.ordered import DECILES
+from aggregator.estimate.ordered_result import Ordered
 from aggregator.estimate.resolutions import Resolution
 from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats

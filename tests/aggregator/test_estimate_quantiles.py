@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from aggregator.estimate.merged import Merged
-from aggregator.estimate.ordered import BLOCKS, NotOrdered, Ordered, ordered
+from aggregator.estimate.ordered import ordered
+from aggregator.estimate.ordered_result import NotOrdered, Ordered
 from aggregator.estimate.profile import NATS, SHORTER, Profile
+from aggregator.estimate.range_statistics import BLOCKS
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.bits.recipe import oue
 from aggregator.families.registry import decoder_of

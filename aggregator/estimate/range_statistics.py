@@ -1,0 +1,184 @@
+"""Shares of ranges of ordered values, and quantiles, with intervals from likelihood-ratio tests.
+
+The interval of a range's share inverts a likelihood-ratio test (``profile``). The interval of a quantile inverts two
+such tests: v is rejected as the p-quantile if the share at or below v is significantly less than p, or the share below
+v is significantly more than p. Shares are sums of the shares of an estimate and lie within their intervals.
+
+``ordered`` returns the requested statistics.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from aggregator.estimate import interval
+from aggregator.estimate.class_weights import raked
+from aggregator.estimate.classes import ClassesDecoder
+from aggregator.estimate.merged import Merged
+from aggregator.estimate.ordered_result import CdfPoint, NotOrdered, Quantile, RangeShare, ShownValue, value_of
+from aggregator.estimate.personal import PersonalTally
+from aggregator.estimate.profile import SHORTER, Profile
+from aggregator.estimate.reader import reader_of
+from aggregator.estimate.result import Estimate
+from aggregator.estimate.tally import Tally
+from aggregator.estimate.transcript import TranscriptTally
+from aggregator.estimate.weighting import KnownMargin
+from aggregator.families.decoder import Floats
+from protocol.campaign import Campaign
+from protocol.domain import DITHER_BYTES, Answer, Domain, Line
+from protocol.views import is_plain
+
+BLOCKS = 256
+"""Maximum number of blocks of values that intervals distinguish."""
+
+ROWS, LEAST_BLOCKS = 1024, 32
+"""All classes of people together have at most ``ROWS`` blocks, unless each class would then have fewer than
+``LEAST_BLOCKS``."""
+
+POINTS = 21
+"""Maximum number of points of the distribution function."""
+
+
+def _profile_of(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> tuple[Merged, Profile]:
+    """Return the merged reports, and the likelihood-ratio tests of their shares.
+
+    Raises:
+        NotOrdered: the devices use different channels without public classes, reports are not counted by whole outputs,
+            or there are too many values for a mechanism other than wave.
+    """
+    if not is_plain(campaign.views):
+        raise NotOrdered(
+            "quantiles and ranges need one channel for everybody, and this is a campaign with views: estimate the "
+            "shares of its resolutions, or the mean alone. Mechanism wave is made for quantiles"
+        )
+    decoder, _ = reader_of(campaign, tally)
+    separate = isinstance(tally, PersonalTally | TranscriptTally)
+    if separate or not decoder.one_hot:
+        here = "devices have different channels" if separate else "reports are counted bit by bit"
+        raise NotOrdered(
+            f"quantiles and ranges need whole outputs of one channel for everybody, and here {here}: estimate the "
+            "shares, or the mean alone. Mechanism wave is made for quantiles"
+        )
+    inner = decoder.decoders if isinstance(decoder, ClassesDecoder) else [decoder]
+    if decoder.inputs > BLOCKS and any(one.by_value for one in inner):
+        raise NotOrdered(
+            f"quantiles and ranges of {decoder.inputs} values, more than {BLOCKS}, need mechanism wave: estimate "
+            "the shares, or the mean alone"
+        )
+    if isinstance(decoder, ClassesDecoder):
+        merged = _merged_classes(decoder, tally, margins)
+    else:
+        merged = Merged.of(decoder, tally.counts, BLOCKS)
+    # This is conservative: each device is assumed to repeat one output in the largest number of reports of any device.
+    return merged, Profile(merged, 1.0 if tally.correlated is None else tally.correlated.most)
+
+
+def _merged_classes(decoder: ClassesDecoder, tally: Tally, margins: Sequence[KnownMargin]) -> Merged:
+    """Return the merged reports of all classes that have reports."""
+    weights = raked(decoder.members, margins) if margins else None
+    counts = decoder.of_classes(tally.counts)
+    most = max(LEAST_BLOCKS, min(BLOCKS, ROWS // len(counts)))
+    parts = zip(decoder.decoders, counts, strict=True)
+    found = [Merged.of(inner, part, most) for inner, part in parts if part.any()]
+    return Merged.joined(found, None if weights is None else weights[decoder.members > 0])
+
+
+class RangeStatistics:
+    """Statistics of ranges of inputs. A range is given by its first input and the input after its last."""
+
+    @classmethod
+    def of(cls, tally: Tally, found: Estimate) -> RangeStatistics:
+        """Return the statistics of an estimate that was computed from a tally.
+
+        Raises:
+            NotOrdered
+        """
+        margins = () if found.weighting is None else found.weighting.margins
+        return cls(found.campaign.domain, found.share, _profile_of(found.campaign, tally, margins))
+
+    def __init__(self, domain: Domain, share: Floats, profile: tuple[Merged, Profile]) -> None:
+        self._domain, self._share = domain, share
+        self._merged, self._profile = profile
+        self._places = np.arange(self._merged.blocks)
+
+    def first(self, answer: Answer) -> int:
+        """Return the first input at or above ``answer``."""
+        return self._place(answer, bisect_left)
+
+    def past(self, answer: Answer) -> int:
+        """Return the first input above ``answer``."""
+        return self._place(answer, bisect_right)
+
+    def _place(self, answer: Answer, bisect: Callable[[Sequence[int], Any], int]) -> int:
+        if isinstance(self._domain, Line):
+            return bisect(self._domain.scaled, self._domain.number(answer) * 10**self._domain.places)
+        return bisect(range(self._domain.size), self._domain.index(answer, bytes(DITHER_BYTES)))
+
+    def value(self, x: int) -> ShownValue:
+        """Return the value of input ``x`` for readers."""
+        return value_of(self._domain, x)
+
+    def share_of(self, first: int, past: int, z: float) -> RangeShare:
+        """Return the share of the inputs ``first`` to ``past`` - 1, with its interval.
+
+        Raises:
+            NotOrdered: the range has no value.
+        """
+        if first >= past:
+            raise NotOrdered(
+                f"the range contains no value of the campaign, whose values are {self._domain.label(0)} to "
+                f"{self._domain.label(self._domain.size - 1)}: widen it, give its ends in increasing order, or leave a "
+                "boundary of the bins out"
+            )
+        low, high = self._interval(first, past, z)
+        share = float(self._share[first:past].sum())
+        return RangeShare(self.value(first), self.value(past - 1), share, min(low, share), max(high, share))
+
+    def bins(self, starts: Sequence[int], z: float) -> tuple[RangeShare, ...]:
+        """Return the shares of the bins that begin at the first input and at each of ``starts``; empty without
+        ``starts``."""
+        ends = zip([0, *starts], [*starts, self._domain.size], strict=True) if starts else ()
+        return tuple(self.share_of(first, past, z) for first, past in ends)
+
+    def _interval(self, first: int, past: int, z: float) -> tuple[float, float]:
+        """Return the interval of a range's share: the lower end is that of the blocks inside the range, the upper end
+        that of all blocks that overlap the range."""
+        ends = self._merged.ends
+        starts = ends - self._merged.sizes
+        inner, outer = (starts >= first) & (ends <= past), (ends > first) & (starts < past)
+        low, high = self._profile.interval(inner, z)
+        return low, high if (inner == outer).all() else self._profile.interval(outer, z)[1]
+
+    def quantile(self, p: float, z: float) -> Quantile:
+        """Return the ``p``-quantile with its interval."""
+        last, z = self._merged.blocks - 1, z * math.sqrt(SHORTER)
+        # Both conditions are monotone in the block and hold for the last block, so bisection finds the first one.
+        low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
+        high = bisect_left(range(last), True, key=lambda block: self._root(block, p) < -z)
+        ends = self._merged.ends
+        found = min(int(np.searchsorted(np.cumsum(self._share), p - 1e-12)), self._domain.size - 1)
+        first, final = int(ends[low] - self._merged.sizes[low]), int(ends[high]) - 1
+        return Quantile(p, self.value(found), self.value(min(first, found)), self.value(max(final, found)))
+
+    def _root(self, block: int, p: float) -> float:
+        """Return the signed root of the statistic that tests whether the share up to and including a block is ``p``."""
+        return self._profile.root(self._places <= block, p)
+
+    def cdf(self, confidence: float) -> tuple[CdfPoint, ...]:
+        """Return the distribution function at the last inputs of evenly spaced blocks."""
+        blocks = np.unique(np.linspace(0, self._merged.blocks - 2, POINTS).round().astype(int)).tolist()
+        alone, together = interval.quantile(1 - confidence), interval.quantile((1 - confidence) / len(blocks))
+        points = []
+        for block in blocks:
+            past = int(self._merged.ends[block])
+            share = min(float(self._share[:past].sum()), 1.0)
+            low, high = self._profile.interval(self._places <= block, alone)
+            least, most = self._profile.interval(self._places <= block, together)
+            ends = (min(low, share), max(high, share), min(least, share), max(most, share))
+            points.append(CdfPoint(self.value(past - 1), share, *ends))
+        return tuple(points)
