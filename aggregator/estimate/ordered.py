@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aggregator.estimate import interval, query
+from aggregator.estimate import query
 from aggregator.estimate.bins import bin_starts, fewer_bins
 from aggregator.estimate.estimator import estimate
 from aggregator.estimate.ordered_campaign import has_mean, is_wave
@@ -68,15 +68,15 @@ def ordered(
     average = query.mean(unsigned, tally, confidence=confidence, margins=margins) if mean else None
     if not (quantiles or cdf or bins) and above is None and between is None:
         return Ordered(found, (), (), (), None, None, average)
-    ranges, z = RangeStatistics.of(tally, found), interval.quantile(1 - confidence)
+    ranges = RangeStatistics(tally, found)
     edges = [ranges.first(edge) for edge in sorted(bins, key=ranges.first)]
     return Ordered(
         found,
-        tuple(ranges.quantile(p, z) for p in sorted(quantiles)),
-        ranges.cdf(confidence) if cdf else (),
-        ranges.bins(edges, z),
-        None if above is None else ranges.share_of(ranges.past(above), unsigned.domain.size, z),
-        None if between is None else ranges.share_of(ranges.first(between[0]), ranges.past(between[1]), z),
+        tuple(ranges.quantile(p) for p in sorted(quantiles)),
+        ranges.cdf() if cdf else (),
+        ranges.bins(edges),
+        None if above is None else ranges.share_of(ranges.past(above), unsigned.domain.size),
+        None if between is None else ranges.share_of(ranges.first(between[0]), ranges.past(between[1])),
         average,
     )
 
@@ -91,13 +91,12 @@ def summary(tally: Tally, found: Estimate) -> Ordered:
     Raises:
         NotOrdered, NotEnough
     """
-    campaign, confidence = found.campaign, found.confidence
+    campaign = found.campaign
     margins = () if found.weighting is None else found.weighting.margins
-    mean = query.mean(campaign, tally, confidence=confidence, margins=margins) if has_mean(campaign) else None
+    mean = query.mean(campaign, tally, confidence=found.confidence, margins=margins) if has_mean(campaign) else None
     if not is_wave(campaign):
         return Ordered(found, (), (), (), None, None, mean)
-    ranges, z = RangeStatistics.of(tally, found), interval.quantile(1 - confidence)
-    deciles = tuple(ranges.quantile(p, z) for p in DECILES)
-    return Ordered(
-        found, deciles, (), ranges.bins(bin_starts(campaign.domain, fewer_bins(found.reports)), z), None, None, mean
-    )
+    ranges = RangeStatistics(tally, found)
+    deciles = tuple(ranges.quantile(p) for p in DECILES)
+    bins = ranges.bins(bin_starts(campaign.domain, fewer_bins(found.reports)))
+    return Ordered(found, deciles, (), bins, None, None, mean)

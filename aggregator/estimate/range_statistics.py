@@ -28,9 +28,8 @@ from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.weighting import KnownMargin
-from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign
-from protocol.domain import DITHER_BYTES, Answer, Domain, Line
+from protocol.domain import DITHER_BYTES, Answer, Line
 from protocol.views import is_plain
 
 BLOCKS = 256
@@ -44,8 +43,8 @@ POINTS = 21
 """Maximum number of points of the distribution function."""
 
 
-def _profile_of(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> tuple[Merged, Profile]:
-    """Return the merged reports, and the likelihood-ratio tests of their shares.
+def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) -> Merged:
+    """Return the reports of a tally, merged to blocks of values.
 
     Raises:
         NotOrdered: the devices use different channels without public classes, reports are not counted by whole outputs,
@@ -70,40 +69,32 @@ def _profile_of(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]
             f"quantiles and ranges of {decoder.inputs} values, more than {BLOCKS}, need mechanism wave: estimate "
             "the shares, or the mean alone"
         )
-    if isinstance(decoder, ClassesDecoder):
-        merged = _merged_classes(decoder, tally, margins)
-    else:
-        merged = Merged.of(decoder, tally.counts, BLOCKS)
-    # This is conservative: each device is assumed to repeat one output in the largest number of reports of any device.
-    return merged, Profile(merged, 1.0 if tally.correlated is None else tally.correlated.most)
-
-
-def _merged_classes(decoder: ClassesDecoder, tally: Tally, margins: Sequence[KnownMargin]) -> Merged:
-    """Return the merged reports of all classes that have reports."""
+    if not isinstance(decoder, ClassesDecoder):
+        return Merged.of(decoder, tally.counts, BLOCKS)
     weights = raked(decoder.members, margins) if margins else None
     counts = decoder.of_classes(tally.counts)
     most = max(LEAST_BLOCKS, min(BLOCKS, ROWS // len(counts)))
     parts = zip(decoder.decoders, counts, strict=True)
+    # Classes without reports are left out.
     found = [Merged.of(inner, part, most) for inner, part in parts if part.any()]
     return Merged.joined(found, None if weights is None else weights[decoder.members > 0])
 
 
 class RangeStatistics:
-    """Statistics of ranges of inputs. A range is given by its first input and the input after its last."""
+    """Statistics of ranges of inputs. A range is given by its first input and the input after its last.
 
-    @classmethod
-    def of(cls, tally: Tally, found: Estimate) -> RangeStatistics:
-        """Return the statistics of an estimate that was computed from a tally.
+    Raises:
+        NotOrdered
+    """
 
-        Raises:
-            NotOrdered
-        """
-        margins = () if found.weighting is None else found.weighting.margins
-        return cls(found.campaign.domain, found.share, _profile_of(found.campaign, tally, margins))
-
-    def __init__(self, domain: Domain, share: Floats, profile: tuple[Merged, Profile]) -> None:
-        self._domain, self._share = domain, share
-        self._merged, self._profile = profile
+    def __init__(self, tally: Tally, found: Estimate) -> None:
+        """Merge the reports of ``tally``, from which ``found`` was computed."""
+        self._domain, self._share, self._confidence = found.campaign.domain, found.share, found.confidence
+        self._z = interval.quantile(1 - found.confidence)
+        self._merged = _merged(found.campaign, tally, () if found.weighting is None else found.weighting.margins)
+        # This is conservative: each device is assumed to repeat one output in the largest number of reports of any
+        # device.
+        self._profile = Profile(self._merged, 1.0 if tally.correlated is None else tally.correlated.most)
         self._places = np.arange(self._merged.blocks)
 
     def first(self, answer: Answer) -> int:
@@ -119,11 +110,10 @@ class RangeStatistics:
             return bisect(self._domain.scaled, self._domain.number(answer) * 10**self._domain.places)
         return bisect(range(self._domain.size), self._domain.index(answer, bytes(DITHER_BYTES)))
 
-    def value(self, x: int) -> ShownValue:
-        """Return the value of input ``x`` for readers."""
+    def _value(self, x: int) -> ShownValue:
         return value_of(self._domain, x)
 
-    def share_of(self, first: int, past: int, z: float) -> RangeShare:
+    def share_of(self, first: int, past: int) -> RangeShare:
         """Return the share of the inputs ``first`` to ``past`` - 1, with its interval.
 
         Raises:
@@ -135,50 +125,50 @@ class RangeStatistics:
                 f"{self._domain.label(self._domain.size - 1)}: widen it, give its ends in increasing order, or leave a "
                 "boundary of the bins out"
             )
-        low, high = self._interval(first, past, z)
+        low, high = self._interval(first, past)
         share = float(self._share[first:past].sum())
-        return RangeShare(self.value(first), self.value(past - 1), share, min(low, share), max(high, share))
+        return RangeShare(self._value(first), self._value(past - 1), share, min(low, share), max(high, share))
 
-    def bins(self, starts: Sequence[int], z: float) -> tuple[RangeShare, ...]:
+    def bins(self, starts: Sequence[int]) -> tuple[RangeShare, ...]:
         """Return the shares of the bins that begin at the first input and at each of ``starts``; empty without
         ``starts``."""
         ends = zip([0, *starts], [*starts, self._domain.size], strict=True) if starts else ()
-        return tuple(self.share_of(first, past, z) for first, past in ends)
+        return tuple(self.share_of(first, past) for first, past in ends)
 
-    def _interval(self, first: int, past: int, z: float) -> tuple[float, float]:
+    def _interval(self, first: int, past: int) -> tuple[float, float]:
         """Return the interval of a range's share: the lower end is that of the blocks inside the range, the upper end
         that of all blocks that overlap the range."""
         ends = self._merged.ends
         starts = ends - self._merged.sizes
         inner, outer = (starts >= first) & (ends <= past), (ends > first) & (starts < past)
-        low, high = self._profile.interval(inner, z)
-        return low, high if (inner == outer).all() else self._profile.interval(outer, z)[1]
+        low, high = self._profile.interval(inner, self._z)
+        return low, high if (inner == outer).all() else self._profile.interval(outer, self._z)[1]
 
-    def quantile(self, p: float, z: float) -> Quantile:
+    def quantile(self, p: float) -> Quantile:
         """Return the ``p``-quantile with its interval."""
-        last, z = self._merged.blocks - 1, z * math.sqrt(SHORTER)
+        last, z = self._merged.blocks - 1, self._z * math.sqrt(SHORTER)
         # Both conditions are monotone in the block and hold for the last block, so bisection finds the first one.
         low = bisect_left(range(last), True, key=lambda block: self._root(block, p) <= z)
         high = bisect_left(range(last), True, key=lambda block: self._root(block, p) < -z)
         ends = self._merged.ends
         found = min(int(np.searchsorted(np.cumsum(self._share), p - 1e-12)), self._domain.size - 1)
         first, final = int(ends[low] - self._merged.sizes[low]), int(ends[high]) - 1
-        return Quantile(p, self.value(found), self.value(min(first, found)), self.value(max(final, found)))
+        return Quantile(p, self._value(found), self._value(min(first, found)), self._value(max(final, found)))
 
     def _root(self, block: int, p: float) -> float:
         """Return the signed root of the statistic that tests whether the share up to and including a block is ``p``."""
         return self._profile.root(self._places <= block, p)
 
-    def cdf(self, confidence: float) -> tuple[CdfPoint, ...]:
+    def cdf(self) -> tuple[CdfPoint, ...]:
         """Return the distribution function at the last inputs of evenly spaced blocks."""
         blocks = np.unique(np.linspace(0, self._merged.blocks - 2, POINTS).round().astype(int)).tolist()
-        alone, together = interval.quantile(1 - confidence), interval.quantile((1 - confidence) / len(blocks))
+        together = interval.quantile((1 - self._confidence) / len(blocks))
         points = []
         for block in blocks:
             past = int(self._merged.ends[block])
             share = min(float(self._share[:past].sum()), 1.0)
-            low, high = self._profile.interval(self._places <= block, alone)
+            low, high = self._profile.interval(self._places <= block, self._z)
             least, most = self._profile.interval(self._places <= block, together)
             ends = (min(low, share), max(high, share), min(least, share), max(most, share))
-            points.append(CdfPoint(self.value(past - 1), share, *ends))
+            points.append(CdfPoint(self._value(past - 1), share, *ends))
         return tuple(points)
