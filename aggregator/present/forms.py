@@ -17,8 +17,8 @@ from aggregator.estimate.form_table import Association
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
+from aggregator.present.shown_changes import MINUS
 from aggregator.present.table import HALF_THE_SUM, new_table
-from aggregator.present.trends import MINUS
 from aggregator.quantity import quantity
 
 

@@ -13,9 +13,9 @@ from aggregator.present.markup import Html, tag
 from aggregator.present.ordered_course import SHARED, shift_texts, side_cells, statistic_name
 from aggregator.present.page_numbers import ROWS
 from aggregator.present.page_parts import page_table, picture_of
+from aggregator.present.shown_changes import basis, between, dates, ends, foremost, places_of, points
+from aggregator.present.shown_changes import interval_name as interval_of_change
 from aggregator.present.table import district_name, percent
-from aggregator.present.trends import basis, between, dates, ends, foremost, places_of, points
-from aggregator.present.trends import interval_name as interval_of_change
 
 
 def course_section(trend: Trend) -> list[Html]:

@@ -19,8 +19,7 @@ from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.trend import Trend, true_shares
 from aggregator.present.picture import DOTS_PER_INCH, plain, save
 from aggregator.present.plot import BARS, FAINT, INK, SHARE, TRUTH
-from aggregator.present.table import level_text, listed, significant_districts
-from aggregator.present.trends import (
+from aggregator.present.shown_changes import (
     between,
     entitled,
     foremost_regions,
@@ -29,6 +28,7 @@ from aggregator.present.trends import (
     points,
     selection_of_regions,
 )
+from aggregator.present.table import level_text, listed, significant_districts
 from aggregator.quantity import quantity
 
 PANELS = 12

@@ -34,7 +34,8 @@ from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import lip_response, randomized_response
 from aggregator.intake.ingest import ingest
 from aggregator.present.page import digest
-from aggregator.present.trends import course, points
+from aggregator.present.shown_changes import points
+from aggregator.present.trends import course
 from aggregator.study import Study, StudyError
 from protocol import personal
 from protocol.campaign import Campaign, open_campaign, seal_campaign

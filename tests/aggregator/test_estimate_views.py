@@ -29,16 +29,9 @@ from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.present.markup import label
 from aggregator.present.page import page
+from aggregator.present.shown_changes import foremost_regions, points
 from aggregator.present.trend_plot import draw_difference, draw_trend
-from aggregator.present.trends import (
-    change_csv,
-    change_table,
-    foremost_regions,
-    points,
-    steps_table,
-    trend_csv,
-    value_table,
-)
+from aggregator.present.trends import change_csv, change_table, steps_table, trend_csv, value_table
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.domain import Buckets, Grid
 from protocol.exact import NANONATS

@@ -1,0 +1,153 @@
+"""The values of a change that are shown, and the texts beside them, for tables, pictures and pages alike.
+
+``trends`` makes tables, ``trend_plot`` pictures, and ``page_course`` a section of a page.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from aggregator.estimate.change import Difference, DistrictDifference
+from aggregator.estimate.resolutions import FINEST, Region
+from aggregator.estimate.result import Estimate
+from aggregator.estimate.span import Span
+from aggregator.families.decoder import Floats
+from aggregator.present.table import FEW
+from protocol.campaign import Campaign
+
+MINUS = "\N{MINUS SIGN}"
+
+BY_RESOLUTION = "intervals are for all districts of a resolution together"
+
+LAST_DATE = 253_402_300_799
+"""The last second of the year 9999; ``datetime`` has no later times."""
+
+
+def entitled(found: Estimate) -> str:
+    """Return the campaign's title, with the class of people if only one class is estimated."""
+    return found.campaign.title + ("" if found.where is None else f", class {found.where}")
+
+
+def heading(found: Difference) -> str:
+    """Return the title of a comparison: two classes or periods of a campaign, or two campaigns."""
+    sides = " and ".join(found.names)
+    return f"{found.after.campaign.title}: {sides}" if found.before.campaign_id == found.after.campaign_id else sides
+
+
+def foremost(found: Difference, rows: int) -> list[int]:
+    """Return the values to show: all in domain order, or at most ``rows``, the most significant first.
+
+    A selection has the values that differ significantly; if these are fewer than ``FEW``, it also has the next most
+    significant values.
+    """
+    if len(found.raw) <= rows:
+        return list(range(len(found.raw)))
+    order = np.argsort(-found.evidence, kind="stable")
+    return [int(x) for x in order[: min(rows, max(FEW, len(found.significant)))]]
+
+
+def significant_regions(found: Difference) -> list[Region]:
+    """Return the districts and values that differ significantly at their resolution, the coarsest first."""
+    return [Region(each.resolution, z) for each in found.resolutions for z in each.significant]
+
+
+def foremost_regions(found: Difference, rows: int) -> list[Region]:
+    """Return the values to draw; with views, the districts and values that differ significantly.
+
+    At most ``rows`` are returned: the most significant ones, in order from the coarsest resolution. If none differs
+    significantly, the most significant ones of the coarsest resolution are returned. Without views, see ``foremost``.
+    """
+    if not found.coarser:
+        return [Region(FINEST, x) for x in foremost(found, rows)]
+    significant = significant_regions(found)
+    if not significant:
+        coarsest = found.coarser[0]
+        order = np.argsort(-coarsest.evidence, kind="stable")[: min(FEW, rows)]
+        return [Region(coarsest.resolution, int(z)) for z in order]
+    strength = np.array([found.at(region.resolution).evidence[region.number] for region in significant])
+    kept = np.argsort(-strength, kind="stable")[:rows]
+    return [significant[at] for at in sorted(kept.tolist())]
+
+
+def selection_of_regions(found: Difference, shown: int) -> str:
+    """Return a description of the selection of ``foremost_regions``."""
+    if not found.coarser:
+        return selection(found, shown) if shown < len(found.raw) else ""
+    count, what = len(significant_regions(found)), "changes" if found.paired else "differences"
+    if not count:
+        return (
+            f"no {what[:-1]} is significant at any resolution; the picture shows the {shown} districts of the coarsest "
+            f"resolution with the strongest evidence of a {what[:-1]}"
+        )
+    words = f"the {shown} most significant of {count:,}" if shown < count else f"the {count:,}"
+    return f"{words} significant {what}; {BY_RESOLUTION}"
+
+
+def selection(found: Difference, shown: int) -> str:
+    """Return a description of the selection of ``foremost``."""
+    count, what = len(found.significant), "changes" if found.paired else "differences"
+    if count >= shown:
+        return f"the {shown} most significant {what} of {len(found.raw):,} values"
+    return (
+        f"the {shown} most significant {what} of {len(found.raw):,} values; {shown - count} of these {what} may be zero"
+    )
+
+
+def ends(found: Difference, shown: int) -> tuple[Floats, Floats]:
+    """Return the intervals to show: pointwise ones if all values are shown, simultaneous ones for a selection."""
+    return (found.low, found.high) if shown == len(found.raw) else (found.simultaneous_low, found.simultaneous_high)
+
+
+def interval_name(found: Difference, shown: int) -> str:
+    """Return the name of the intervals that ``ends`` returns."""
+    return f"{'' if shown == len(found.raw) else 'simultaneous '}{100 * found.confidence:.4g}% interval"
+
+
+def places_of(found: Difference | DistrictDifference, shown: Iterable[int]) -> int:
+    """Return the decimal places of percentages, 1 to 4: enough for two digits of a quarter of the narrowest interval
+    shown.
+
+    The standard error is not used, because it is zero where no device has changed.
+    """
+    widths = [float(found.high[x] - found.low[x]) / 4 for x in shown]
+    errors = [width for width in widths if width > 0]
+    return min(max(1, 1 - math.floor(math.log10(100 * min(errors)))), 4) if errors else 1
+
+
+def points(difference: float, places: int) -> str:
+    """Return a difference of shares in percentage points, with its sign; a dash if the difference is unknown."""
+    if math.isnan(difference):
+        return "-"
+    text = f"{100 * difference:+.{places}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", MINUS)
+
+
+def between(low: float, high: float, places: int) -> str:
+    """Return the interval of a difference as text."""
+    return "-" if math.isnan(low) else f"{points(low, places)} to {points(high, places)}"
+
+
+def dates(campaign: Campaign, span: Span) -> tuple[str, str]:
+    """Return the beginning and the end of a span as text, UTC; the next span begins at its end."""
+    begins = campaign.opens + span.first * campaign.period_seconds
+    closes = min(campaign.opens + (span.last + 1) * campaign.period_seconds, campaign.closes)
+    return moment(begins, campaign.period_seconds), moment(closes, campaign.period_seconds)
+
+
+def moment(seconds: int, period: int) -> str:
+    """Return a time in UTC as text; without hours and minutes if it is midnight and periods last whole days."""
+    if seconds > LAST_DATE:
+        return f"{seconds:,} s"
+    shown = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
+    return f"{shown:%Y-%m-%d}" if seconds % 86_400 == 0 and period % 86_400 == 0 else f"{shown:%Y-%m-%d %H:%M}"
+
+
+def basis(found: Difference) -> str:
+    """Return a phrase that explains how the two sides were compared."""
+    if found.paired:
+        return "devices that answered on both sides were compared with themselves"
+    return "the two sides were taken to be independent"
