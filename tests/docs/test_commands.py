@@ -20,7 +20,7 @@ from tests.docs.test_links import PAGES, ROOT
 PROGRAM = r"(?:halftruth|[\w/]*python -m|make) "
 LINE = re.compile(rf'^(?: {{4,}}|\$ )(?:sudo )?(?:eval "\$\()?({PROGRAM}[^)\n]*)', re.MULTILINE)
 """A line of a block of code."""
-SPAN = re.compile(rf"`({PROGRAM}[^`]*)`")
+SPAN = re.compile(rf"`(?:sudo\s)?({PROGRAM}[^`]*)`")
 """A command in a sentence; it may leave out arguments."""
 EXAMPLES = {"PAPER": "lip", "COMMAND": "plan"}
 """A valid value for each placeholder that cannot itself be the name of a file."""

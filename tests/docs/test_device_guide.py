@@ -1,4 +1,5 @@
-"""docs/DEVICE.md and docs/UNIT.md are correct: the ten steps run as printed, and the table of keys is the unit's."""
+"""docs/DEVICE.md, docs/UNIT.md and docs/WEB.md are correct: the ten steps run as printed, and the tables name what
+exists."""
 
 from __future__ import annotations
 
@@ -75,3 +76,12 @@ def test_the_guides_sources_of_a_form_answer_it(tmp_path, capsys):
     for one, question in zip(sources, form.questions, strict=True):
         answers = set(one["answer"].removesuffix(" (instead)").split(" or "))
         assert answers <= {question.label(x) for x in range(question.size)}
+
+
+def test_every_call_of_the_guide_is_a_method_of_the_device_in_a_browser():
+    """The methods that WEB.md calls, in its example and its table of calls, are those of ``Device`` in device.js."""
+    text = (PAGE.parent / "WEB.md").read_text(encoding="utf-8")
+    called = set(re.findall(r"`(\w+)\(", text.split("| call | what it does |")[1].split("\n\n")[0]))
+    called |= set(re.findall(r"[dD]evice\.(\w+)\(", text))
+    module = (PAGE.parents[1] / "edge_sdk" / "web" / "device.js").read_text(encoding="utf-8")
+    assert called <= set(re.findall(r"^ {2}(?:static )?(?:async )?(\w+)\(", module, re.MULTILINE))
