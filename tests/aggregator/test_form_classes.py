@@ -394,7 +394,9 @@ def test_equal_classes_seldom_have_a_significant_difference(surveys: int, least:
     for _ in range(surveys):
         tally = drawn(made, UNRELATED, (6_000, 6_000), rng)
         for kind, (names, true) in enumerate(((("vote",), vote / vote.sum()), (("age", "home"), table))):
-            sides = form_classes(signed, tally, lambda one, part, name: estimate_form(one, part, names, where=name))  # noqa: B023
+            sides = form_classes(
+                signed, tally, lambda one, part, name, of=names: estimate_form(one, part, of, where=name)
+            )
             alike[kind] += not sides.differences[0].significant
             for place, (_, side) in enumerate(sides.sides):
                 held[kind, place] += bool(

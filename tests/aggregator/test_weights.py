@@ -381,9 +381,9 @@ def test_invalid_margins_and_methods_are_refused_with_a_message() -> None:
     """
     views, half = survey(distribution_of(people()), 500, np.random.default_rng(10)), np.array([0.5, 0.5])
     with pytest.raises(NotAsked, match="'sex' and 'region' and 'work' together"):
-        weighted_table(Calibration(AnsweredForm(views, form_of()), [known(0, half)]), 1, 2).raw  # noqa: B018
+        _ = weighted_table(Calibration(AnsweredForm(views, form_of()), [known(0, half)]), 1, 2).raw
     with pytest.raises(NotAsked, match="both 'sex' and 'work'"):
-        weighted_question(Calibration(AnsweredForm(views[:1] + views[2:], form_of()), [known(0, half)]), 2).raw  # noqa: B018
+        _ = weighted_question(Calibration(AnsweredForm(views[:1] + views[2:], form_of()), [known(0, half)]), 2).raw
     few = AnsweredForm(survey(biased(distribution_of(people()), 0, 1e6), 500, None), form_of())
     with pytest.raises(MarginRefused, match="too few reports from people with sex = 'g1'"):
         Calibration(few, [known(0, half)])

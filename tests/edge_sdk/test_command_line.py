@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -234,7 +235,7 @@ def test_a_closed_output_stops_no_command(run, tmp_path):
 def test_a_command_is_carried_out_if_its_output_cannot_be_written(run, tmp_path):
     """If the output cannot be written, one line states that the command was carried out."""
     words = [sys.executable, "-m", "edge_sdk", "--store", "store", "budget", "--lifetime", "3"]
-    with open("/dev/full", "w") as full:  # noqa: PTH123
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(words, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert "is done, but its result cannot be printed: No space" in done.stderr
