@@ -143,7 +143,8 @@ def _groups(section: Section, labels: Sequence[str], what: str) -> Mapping[str, 
             raise DraftError(f"[{section.name}] group {shown(name)} must be a list of {what} names, not {shown(held)}")
         for one in held:
             if one not in labels:
-                raise DraftError(f"[{section.name}] there is no {what} {shown(one)}{suggestion(one, labels)}")
+                expected = suggestion(one, labels) or f"; expected a {what} such as {shown(labels[0])}"
+                raise DraftError(f"[{section.name}] there is no {what} {shown(one)}{expected}")
             if grouped.setdefault(one, name) != name or held.count(one) > 1:
                 raise DraftError(f"[{section.name}] the groups name the {what} {shown(one)} twice: name it once")
     alone = [label for label in labels if label not in grouped]

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except OSError as error:
             return _failed(f"the key file {path} cannot be read: {error.strerror}", USAGE)
         except UnicodeDecodeError:
-            return _failed(f"the key file {path} cannot be read: it is not text", USAGE)
+            return _failed(f"the key file {path} cannot be read: it is not text; name a public key, NAME.pub", USAGE)
     # Kivy reads these at import: it must ignore this program's options, and write no log of a person's actions.
     os.environ.setdefault("KIVY_NO_ARGS", "1")
     os.environ.setdefault("KIVY_NO_FILELOG", "1")

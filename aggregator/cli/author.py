@@ -152,7 +152,7 @@ def audit(
     as_json: bool,
 ) -> None:
     """Recompute every privacy claim of a campaign from the integers of its channel, and compute its level under every
-    other notion.
+    other notion. docs/GLOSSARY.md explains the notions.
 
     If the channel exceeds the declared level, even slightly, the command ends with exit code 65.
     """

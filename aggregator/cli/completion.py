@@ -63,5 +63,5 @@ def completion(shell_name: str) -> None:
     """
     completer = get_completion_class(shell_name)
     if completer is None:
-        raise click.UsageError(f"no completion for {shell_name}")
+        raise click.UsageError(f"no completion for {shell_name}: expected one of {', '.join(SHELLS)}")
     shell.say(completer(halftruth, {}, "halftruth", VARIABLE).source())

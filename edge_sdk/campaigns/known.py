@@ -95,7 +95,10 @@ class Campaigns:
             try:
                 joined = Joined.open(data, [author], self.store.secret)
             except BadData as error:
-                raise StoreError(f"the store's copy of campaign {campaign_id.hex()} is damaged: {error}") from None
+                raise StoreError(
+                    f"the store's copy of campaign {campaign_id.hex()} is damaged ({error}): forget the campaign, and "
+                    "join it again"
+                ) from None
             self._opened[campaign_id] = joined
         return joined
 

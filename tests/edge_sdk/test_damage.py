@@ -97,6 +97,21 @@ def test_a_damaged_store_is_refused_and_can_be_adopted(place, clock, damage) -> 
         assert device.budget.spent_nanonats == RESERVED
 
 
+def test_a_campaign_whose_stored_copy_is_damaged_can_be_forgotten_and_joined_again(place, clock) -> None:
+    """A damaged copy of a campaign is refused with the remedy, which works: the campaign can be forgotten and joined
+    again, and its spending stays counted."""
+    campaign_id = answered(place, clock)
+    change(place, "UPDATE joined SET data = substr(data, 1, 100)")
+    with Device.open(place, [AUTHOR.public], clock=clock) as device:
+        spent = device.budget.spent_nanonats
+        with pytest.raises(StoreError, match="forget the campaign, and join it again"):
+            device.terms(campaign_id)
+        device.forget(campaign_id)
+        device.join(campaign("Distinctive title"))
+        assert device.terms(campaign_id).title == "Distinctive title"
+        assert device.budget.spent_nanonats >= spent > 0
+
+
 def test_a_store_of_many_pages_is_checked_by_doctor(place, clock, monkeypatch) -> None:
     """A damaged database is refused at every opening if it is small; a large one is checked completely, and refused, by
     doctor only."""
