@@ -4,7 +4,7 @@ A draft is read strictly into the ``Campaign`` that will be signed. Unknown keys
 until they become integers, and an error names the entry and what is expected.
 
 ``domain_section`` reads the values of the question, ``privacy_section`` the notion and the prior, and
-``aggregator.planner.choice`` chooses the channel.
+``mechanism_section`` the mechanism, whose channel ``aggregator.planner.choice`` chooses.
 """
 
 from __future__ import annotations
@@ -19,37 +19,32 @@ from typing import Any
 
 from aggregator.author.classes import DraftClasses, classes_of
 from aggregator.author.domain_section import domain_of
-from aggregator.author.firmware import FAMILIES_ENTRY, families_of, require_families
 from aggregator.author.form_bins import bins_sentences
 from aggregator.author.form_section import DraftForm, form_draft, form_of
+from aggregator.author.mechanism_section import (
+    FAMILIES_ENTRY,
+    families_of,
+    mechanism_name,
+    mechanism_of,
+    require_families,
+)
 from aggregator.author.privacy_section import notion_of, sensitive_share_of
 from aggregator.author.study_section import addresses_of, translations_of
-from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, read_toml, shown
+from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, read_toml, shown
 from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.weighting import CLASS
 from aggregator.families.decoder import Decoder
 from aggregator.families.mechanism import REPORTS, Question
-from aggregator.families.noise.recipe import discrete_gaussian
-from aggregator.families.table.mutual_information import mutual_information_table
-from aggregator.families.table.recipe import MOST_CONVEX
-from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, own_prior_channel
+from aggregator.planner.choice import AUTO
 from aggregator.planner.mean_edges import rounded_for_mean
 from aggregator.planner.padding import choose_padding, read_sets
 from protocol.campaign import ENROLMENTS, GOALS, Campaign
-from protocol.channels import Channel, Table
 from protocol.domain import Dates, Domain, Form, Items, Line, NumberRange
-from protocol.errors import NotionError
-from protocol.notions import Classes, Ldp, MutualInformation, OwnPrior, TranscriptPrior
+from protocol.notions import Classes, Ldp
 from protocol.views import View, plain_views
 
 DAY = 86_400
-OWN = "lip-response"
-"""The mechanism by which every device and the study derive the channel of a declared prior."""
-AVERAGE = "mutual-information"
-"""The notion and mechanism with the additional entry ``distortion``."""
-POWERS = {"wrong": 0, "absolute": 1, "squared": 2}
-"""The power of the distance between two numbers, by distortion; with 0, all wrong answers count equally."""
 MOST_REPORTS = 10**12
 """Maximum of ``[analysis] reports``."""
 
@@ -80,8 +75,16 @@ def read_question(path: Path, *, rounded: bool = True) -> Question:
     document = read_toml(path)
     if _is_form(document):
         raise DraftError("the draft is a form, which has a channel for each view: plan it with `halftruth plan DRAFT`")
-    question = _whole_question(document, path.parent)
-    return rounded_for_mean(question) if rounded and "views" not in document else question
+    top = Section("", document)
+    sections = domain, privacy, prior, analysis = _sections(top, "domain", "privacy", "prior", "analysis")
+    asked = domain_of(domain)
+    question = _question(privacy, prior, asked, path.parent, document)
+    question = _for_goal(question, _goal(analysis, asked), _reports(analysis))
+    for section in sections:
+        section.done()
+    if "views" in document:
+        return _by_value(question)
+    return rounded_for_mean(question) if rounded else question
 
 
 def read_form(path: Path) -> DraftForm | None:
@@ -95,10 +98,8 @@ def read_form(path: Path) -> DraftForm | None:
         return None
     _require_form(document)
     top = Section("", document)
-    privacy, analysis, mechanism = (
-        Section(name, top.take(name, dict, "a table", {})) for name in ("privacy", "analysis", "mechanism")
-    )
-    form, name = form_of(top), _name_of(mechanism)
+    privacy, analysis, mechanism = _sections(top, "privacy", "analysis", "mechanism")
+    form, name = form_of(top), mechanism_name(mechanism)
     question, classes = _question_and_classes(document, top, form, path.parent, privacy, Section("prior", {}))
     return form_draft(analysis, name, form, dataclasses.replace(question, reports=_reports(analysis)), classes)
 
@@ -114,22 +115,8 @@ def read_bins(path: Path, made: Domain) -> list[str]:
     if not isinstance(made, Form):
         return []
     top = Section("", document)
-    analysis = Section("analysis", top.take("analysis", dict, "a table", {}))
+    (analysis,) = _sections(top, "analysis")
     return bins_sentences(form_of(top), made, _reports(analysis))
-
-
-def _whole_question(document: dict[str, Any], folder: Path) -> Question:
-    """Return the question for which a draft needs a channel, over all values of its domain."""
-    top = Section("", document)
-    sections = [
-        Section(name, top.take(name, dict, "a table", {})) for name in ("domain", "privacy", "prior", "analysis")
-    ]
-    domain = domain_of(sections[0])
-    question = _question(sections[1], sections[2], domain, folder, document)
-    question = _for_goal(question, _goal(sections[3], domain), _reports(sections[3]))
-    for section in sections:
-        section.done()
-    return _by_value(question) if "views" in document else question
 
 
 def read_classes(path: Path) -> DraftClasses | None:
@@ -144,14 +131,11 @@ def read_classes(path: Path) -> DraftClasses | None:
     if "classes" not in document or _is_form(document):
         return None
     top = Section("", document)
-    domain, privacy, prior, analysis, mechanism = (
-        Section(name, top.take(name, dict, "a table", {}))
-        for name in ("domain", "privacy", "prior", "analysis", "mechanism")
-    )
+    domain, privacy, prior, analysis, mechanism = _sections(top, "domain", "privacy", "prior", "analysis", "mechanism")
     asked = domain_of(domain)
     question, names = _question_and_classes(document, top, asked, path.parent, privacy, prior)
     question = _for_goal(question, _goal(analysis, asked), _reports(analysis))
-    return DraftClasses.of(names, _by_value(question) if "views" in document else question, _name_of(mechanism))
+    return DraftClasses.of(names, _by_value(question) if "views" in document else question, mechanism_name(mechanism))
 
 
 def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View, ...], int] | None:
@@ -166,11 +150,10 @@ def read_views(path: Path, expected: int = DEVICES) -> tuple[Domain, tuple[View,
     if "views" not in document:
         return None
     top = Section("", document)
-    domain, privacy, prior, mechanism = (
-        Section(name, top.take(name, dict, "a table", {})) for name in ("domain", "privacy", "prior", "mechanism")
-    )
+    domain, privacy, prior, mechanism = _sections(top, "domain", "privacy", "prior", "mechanism")
     question, names = _question_and_classes(document, top, domain_of(domain), path.parent, privacy, prior)
-    return question.domain, _views(top, mechanism, question, path.parent, expected)[1], len(names)
+    _, views = _views(top, mechanism_name(mechanism), mechanism, question, path.parent, expected)
+    return question.domain, views, len(names)
 
 
 def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
@@ -198,20 +181,20 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     domain = form or domain_of(sections["domain"])
     goal, reports = ("" if form else _goal(sections["analysis"], domain)), _reports(sections["analysis"])
     question, names = _question_and_classes(document, top, domain, folder, sections.pop("privacy"), sections["prior"])
-    notion = question.notion
+    notion, name = question.notion, mechanism_name(sections["mechanism"])
     if form:
         question = dataclasses.replace(question, reports=reports)
-        made = form_draft(sections["analysis"], _name_of(sections["mechanism"]), form, question, names)
+        made = form_draft(sections["analysis"], name, form, question, names)
         domain, mechanism, views = made.form, made.made_by, made.views
     elif isinstance(notion, Classes) and "views" not in top:
-        asked = DraftClasses.of(names, _for_goal(question, goal, reports), _name_of(sections["mechanism"]))
+        asked = DraftClasses.of(names, _for_goal(question, goal, reports), name)
         domain, mechanism, views = asked.questions[0].domain, asked.mechanism, plain_views(asked.channel)
     else:
         question = _for_goal(question, goal, reports)
-        if "views" not in top and _name_of(Section("mechanism", document.get("mechanism", {}))) == AUTO:
+        if "views" not in top and name == AUTO:
             question = rounded_for_mean(question)
             domain = question.domain
-        mechanism, views = _views(top, sections["mechanism"], question, folder)
+        mechanism, views = _views(top, name, sections["mechanism"], question, folder)
     require_families(question, views)
     sections["mechanism"].take("families", list, FAMILIES_ENTRY, [])
     schedule, limits, study = sections["schedule"], sections["limits"], sections["study"]
@@ -260,6 +243,11 @@ def campaign_of(document: dict[str, Any], folder: Path) -> Campaign:
     return campaign
 
 
+def _sections(top: Section, *names: str) -> list[Section]:
+    """Return the tables with the given names; a missing table counts as empty."""
+    return [Section(name, top.take(name, dict, "a table", {})) for name in names]
+
+
 def _is_form(document: dict[str, Any]) -> bool:
     """Return whether a draft has tables ``[[question]]`` instead of one question."""
     return isinstance(document.get("question"), list)
@@ -304,14 +292,14 @@ def _for_goal(question: Question, goal: str, reports: int) -> Question:
 
 
 def _views(
-    top: Section, mechanism: Section, question: Question, folder: Path, expected: int = DEVICES
+    top: Section, name: str, mechanism: Section, question: Question, folder: Path, expected: int = DEVICES
 ) -> tuple[str, tuple[View, ...]]:
     """Return the names of the mechanisms, and the views; without ``[views]``, the view of the answer itself."""
     if "views" not in top:
-        name, channel = _mechanism(mechanism, question)
-        return name, plain_views(channel)
+        made_by, channel = mechanism_of(name, mechanism, question)
+        return made_by, plain_views(channel)
     section = Section("views", top.take("views", dict, "a table"))
-    return views_of(section, _name_of(mechanism), _by_value(question), folder, expected)
+    return views_of(section, name, _by_value(question), folder, expected)
 
 
 def _by_value(question: Question) -> Question:
@@ -334,14 +322,11 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         return document | {"domain": rest | {"padding": length}}
 
     def decoder(length: int) -> Decoder:
-        tried = padded(length)
-        top = Section("", tried)
-        names = ("domain", "privacy", "prior", "mechanism")
-        sections = [Section(name, top.take(name, dict, "a table", {})) for name in names]
-        domain = domain_of(sections[0])
-        question = _question(sections[1], sections[2], domain, folder, document)
-        channel = _mechanism(sections[3], question)[1]
-        return Reported.of(domain).reader(channel)
+        tried = Section("", padded(length))
+        domain, privacy, prior, mechanism = _sections(tried, "domain", "privacy", "prior", "mechanism")
+        items = domain_of(domain)
+        question = _question(privacy, prior, items, folder, document)
+        return Reported.of(items).reader(mechanism_of(mechanism_name(mechanism), mechanism, question)[1])
 
     domain = domain_of(Section("domain", rest | {"padding": 1}))
     if not isinstance(domain, Items):
@@ -380,93 +365,6 @@ def _bundled(document: dict[str, Any]) -> bool:
     schedule = document.get("schedule")
     answers = schedule.get("answers_per_period", 1) if isinstance(schedule, dict) else 1
     return isinstance(answers, int) and answers > 1
-
-
-def _name_of(section: Section) -> str:
-    """Return the name of the mechanism in ``[mechanism]``."""
-    name: str = section.take("name", str, "a mechanism's name, or auto", AUTO)
-    return name.lower()
-
-
-def _mechanism(section: Section, question: Question) -> tuple[str, Channel]:
-    name = _name_of(section)
-    if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
-        if name not in (AUTO, OWN):
-            raise DraftError(
-                f'with [prior] kind "own" or "transcript", [mechanism] name must be "{OWN}" or be left out, not '
-                f"{name[:60]!r}"
-            )
-        if isinstance(question.notion, TranscriptPrior):
-            return OWN, question.notion.channel_of(question.notion.prior)
-        return (OWN, question.notion.response) if name == OWN else own_prior_channel(question)
-    if name == TABLE:
-        return name, _table(section, question.size)
-    if name == GAUSSIAN:
-        return name, _gaussian(section, question)
-    if "distortion" in section:
-        return AVERAGE, _averaged(section, name, question)
-    try:
-        return chosen(name, question)
-    except Unsuited as error:
-        raise DraftError(f"[mechanism] {error}") from None
-
-
-def _gaussian(section: Section, question: Question) -> Channel:
-    """Return the channel of Gaussian noise with the draft's width. It keeps the draft's level of pure LDP; the audit
-    computes (epsilon, delta)."""
-    sigma = finite(
-        "mechanism",
-        "sigma",
-        section.take("sigma", (int, Decimal), "the standard deviation of the noise in steps, above 0"),
-    )
-    if sigma <= 0:
-        raise DraftError(
-            f"[mechanism] sigma, the standard deviation of the noise in steps, must be above 0, not {float(sigma):g}"
-        )
-    if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
-        raise DraftError(
-            f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}", not {question.domain.kind} and '
-            f'notion "{question.notion.name}"'
-        )
-    return discrete_gaussian(question.size, float(sigma), question.notion.level)
-
-
-def _averaged(section: Section, name: str, question: Question) -> Channel:
-    """Return the channel with the least mean distortion under mutual information."""
-    distortion = section.choice("distortion", tuple(POWERS))
-    notion, domain = question.notion, question.domain
-    if not isinstance(notion, MutualInformation) or name not in (AUTO, AVERAGE):
-        raise DraftError(
-            f'[mechanism] distortion needs notion "{AVERAGE}" and name = "{AVERAGE}" or "{AUTO}", not notion '
-            f'"{notion.name}" and name = "{name}"'
-        )
-    if question.size > MOST_CONVEX:
-        raise DraftError(
-            f"[mechanism] distortion needs a question of at most {MOST_CONVEX} values, and this one has {question.size}"
-        )
-    power = POWERS[distortion]
-    if power and not isinstance(domain, Line):
-        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers or dates, not {domain.kind}')
-    edges = [float(number) for number in domain.points] if isinstance(domain, Line) else range(question.size)
-    apart = [[abs(one - other) ** power if one != other else 0.0 for other in edges] for one in edges]
-    most = max(map(max, apart))
-    try:
-        return mutual_information_table(notion.prior, notion.level, [[cell / most for cell in row] for row in apart])
-    except NotionError as error:
-        raise DraftError(f"[mechanism] {error}") from None
-
-
-def _table(section: Section, size: int) -> Table:
-    rows = [
-        [finite("mechanism", "rows", cell) for cell in row]
-        for row in section.list_of("rows", list, "lists of probabilities, one list for each value")
-    ]
-    if len(rows) != size:
-        raise DraftError(f"[mechanism] rows must have {size} rows, one for each value of the domain, not {len(rows)}")
-    for x, row in enumerate(rows):
-        if (least := min(row, default=0)) < 0:
-            raise DraftError(f"[mechanism] rows: a probability in row {x + 1} must be at least 0, not {float(least):g}")
-    return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
 
 
 def _time(section: Section, name: str) -> int:

@@ -1,0 +1,172 @@
+"""Read ``[mechanism]``: the name of the mechanism, and the entries of some mechanisms.
+
+    [mechanism]
+    name = "auto"                          # or a mechanism by name
+    families = ["response", "subset"]      # the families of channels that the devices' firmware supports
+    rows = [[0.8, 0.2], [0.2, 0.8]]        # name = "table": the probabilities of the outputs of each value
+    sigma = 2.5                            # name = "gaussian": the standard deviation of the noise in steps
+    distortion = "squared"                 # notion = "mutual-information": the distortion to minimise
+
+Sensors may support only a few families, and refuse campaigns with any other. With ``families``, ``auto`` chooses among
+the listed families, and a draft that needs another family is refused before it is signed.
+
+``aggregator.planner.choice`` chooses the channel of every other mechanism.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
+
+from aggregator.author.toml_section import DraftError, Section, finite, normalised, shown
+from aggregator.families.mechanism import Question
+from aggregator.families.noise.recipe import discrete_gaussian
+from aggregator.families.table.mutual_information import mutual_information_table
+from aggregator.families.table.recipe import MOST_CONVEX
+from aggregator.planner.choice import AUTO, GAUSSIAN, TABLE, Unsuited, chosen, own_prior_channel
+from protocol.channels import FAMILIES, Channel, Table
+from protocol.domain import Line
+from protocol.errors import NotionError
+from protocol.notions import Ldp, MutualInformation, OwnPrior, TranscriptPrior
+from protocol.spelling import suggestion
+from protocol.views import View
+
+OWN = "lip-response"
+"""The mechanism by which every device and the study derive the channel of a declared prior."""
+AVERAGE = "mutual-information"
+"""The notion and mechanism with the additional entry ``distortion``."""
+POWERS = {"wrong": 0, "absolute": 1, "squared": 2}
+"""The power of the distance between two numbers, by distortion; with 0, all wrong answers count equally."""
+FAMILIES_ENTRY = 'a list of names of families, such as ["response", "subset"]'
+
+
+def mechanism_name(section: Section) -> str:
+    """Return the name of the mechanism in ``[mechanism]``."""
+    name: str = section.take("name", str, "a mechanism's name, or auto", AUTO)
+    return name.lower()
+
+
+def mechanism_of(name: str, section: Section, question: Question) -> tuple[str, Channel]:
+    """Return the name of the mechanism and the channel for a question.
+
+    Args:
+        name: the name in the draft, or ``auto`` for the best mechanism.
+        section: ``[mechanism]``.
+    Raises:
+        DraftError: the mechanism has no channel for the question, or one of its entries is invalid.
+    """
+    if isinstance(question.notion, (OwnPrior, TranscriptPrior)):
+        if name not in (AUTO, OWN):
+            raise DraftError(
+                f'with [prior] kind "own" or "transcript", [mechanism] name must be "{OWN}" or be left out, not '
+                f"{name[:60]!r}"
+            )
+        if isinstance(question.notion, TranscriptPrior):
+            return OWN, question.notion.channel_of(question.notion.prior)
+        return (OWN, question.notion.response) if name == OWN else own_prior_channel(question)
+    if name == TABLE:
+        return name, _table(section, question.size)
+    if name == GAUSSIAN:
+        return name, _gaussian(section, question)
+    if "distortion" in section:
+        return AVERAGE, _averaged(section, name, question)
+    try:
+        return chosen(name, question)
+    except Unsuited as error:
+        raise DraftError(f"[mechanism] {error}") from None
+
+
+def _gaussian(section: Section, question: Question) -> Channel:
+    """Return the channel of Gaussian noise with the draft's width. It keeps the draft's level of pure LDP; the audit
+    computes (epsilon, delta)."""
+    sigma = finite(
+        "mechanism",
+        "sigma",
+        section.take("sigma", (int, Decimal), "the standard deviation of the noise in steps, above 0"),
+    )
+    if sigma <= 0:
+        raise DraftError(
+            f"[mechanism] sigma, the standard deviation of the noise in steps, must be above 0, not {float(sigma):g}"
+        )
+    if not (isinstance(question.domain, Line) and isinstance(question.notion, Ldp)):
+        raise DraftError(
+            f'[mechanism] "{GAUSSIAN}" needs numbers or dates, and notion "{Ldp.name}", not {question.domain.kind} and '
+            f'notion "{question.notion.name}"'
+        )
+    return discrete_gaussian(question.size, float(sigma), question.notion.level)
+
+
+def _averaged(section: Section, name: str, question: Question) -> Channel:
+    """Return the channel with the least mean distortion under mutual information."""
+    distortion = section.choice("distortion", tuple(POWERS))
+    notion, domain = question.notion, question.domain
+    if not isinstance(notion, MutualInformation) or name not in (AUTO, AVERAGE):
+        raise DraftError(
+            f'[mechanism] distortion needs notion "{AVERAGE}" and name = "{AVERAGE}" or "{AUTO}", not notion '
+            f'"{notion.name}" and name = "{name}"'
+        )
+    if question.size > MOST_CONVEX:
+        raise DraftError(
+            f"[mechanism] distortion needs a question of at most {MOST_CONVEX} values, and this one has {question.size}"
+        )
+    power = POWERS[distortion]
+    if power and not isinstance(domain, Line):
+        raise DraftError(f'[mechanism] distortion "{distortion}" needs numbers or dates, not {domain.kind}')
+    edges = [float(number) for number in domain.points] if isinstance(domain, Line) else range(question.size)
+    apart = [[abs(one - other) ** power if one != other else 0.0 for other in edges] for one in edges]
+    most = max(map(max, apart))
+    try:
+        return mutual_information_table(notion.prior, notion.level, [[cell / most for cell in row] for row in apart])
+    except NotionError as error:
+        raise DraftError(f"[mechanism] {error}") from None
+
+
+def _table(section: Section, size: int) -> Table:
+    rows = [
+        [finite("mechanism", "rows", cell) for cell in row]
+        for row in section.list_of("rows", list, "lists of probabilities, one list for each value")
+    ]
+    if len(rows) != size:
+        raise DraftError(f"[mechanism] rows must have {size} rows, one for each value of the domain, not {len(rows)}")
+    for x, row in enumerate(rows):
+        if (least := min(row, default=0)) < 0:
+            raise DraftError(f"[mechanism] rows: a probability in row {x + 1} must be at least 0, not {float(least):g}")
+    return Table.nearest([normalised(row, f"[mechanism] rows: the cells of row {x + 1}") for x, row in enumerate(rows)])
+
+
+def families_of(document: dict[str, Any]) -> frozenset[str]:
+    """Return the families that a draft lists; empty without the entry, because devices are then assumed to support all
+    families.
+
+    Raises:
+        DraftError: an empty list, or an unknown family.
+    """
+    mechanism = document.get("mechanism")
+    listed = mechanism.get("families") if isinstance(mechanism, dict) else None
+    if listed is None:
+        return frozenset()
+    if not isinstance(listed, list) or not listed:
+        raise DraftError(f"[mechanism] families must be {FAMILIES_ENTRY}, not {shown(listed)}")
+    for name in listed:
+        if not isinstance(name, str) or name.strip().lower() not in FAMILIES:
+            meant = suggestion(name, FAMILIES) if isinstance(name, str) else ""
+            raise DraftError(
+                f"[mechanism] families: each must be one of {', '.join(FAMILIES)}, not {shown(name)}{meant}"
+            )
+    return frozenset(name.strip().lower() for name in listed)
+
+
+def require_families(question: Question, views: Sequence[View]) -> None:
+    """Refuse views whose channels belong to families that the draft does not list.
+
+    Raises:
+        DraftError
+    """
+    missing = sorted({name for view in views for name in question.missing(view.channel)})
+    if missing:
+        had = ", ".join(sorted(question.families))
+        raise DraftError(
+            f"[mechanism] families lists {had}, but the channel needs {' and '.join(missing)}: extend the list, or "
+            "choose another mechanism or notion"
+        )
