@@ -23,16 +23,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aggregator.author.value_table import ValueTableError, not_a_persons_answer
-from aggregator.truth_file import Truth
+from aggregator.author.value_table import ValueTableError, csv_rows, not_a_persons_answer, people_of, require_cells
+from aggregator.truth_file import Truth, require_people
 from protocol import exact, personal
 from protocol.campaign import Campaign
 from protocol.domain import DITHER_BYTES, Answer, Domain, Items
 from protocol.errors import NotInDomain, ReportError
 from protocol.notions.own import OwnPrior
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 VALUE, EPSILON, COUNT = "value", "epsilon", "count"
 
@@ -72,20 +76,9 @@ def read_priors(path: Path, campaign: Campaign, *, most: int | None = None) -> l
         raise ValueTableError(
             f"{path.name} has a weight for each value, but the answers to this campaign are sets: give --truth"
         )
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            found = list(_rows(csv.reader(file), path.name, campaign.domain, campaign.notion.level))
-    except UnicodeDecodeError:
-        raise ValueTableError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
-    except csv.Error as error:
-        raise ValueTableError(f"{path.name} is not a CSV file: {error}") from None
-    people = sum(one.count for one in found)
-    if not people:
-        raise ValueTableError(f"{path.name} has no people: give at least one count above 0")
-    if most is not None and people > most:
-        raise ValueTableError(
-            f"{path.name} has more than {most:,} people, the maximum number of simulated devices: give smaller counts"
-        )
+    with csv_rows(path) as lines:
+        found = list(_rows(lines, path.name, campaign.domain, campaign.notion.level))
+    require_people(path, sum(one.count for one in found), most)
     return found
 
 
@@ -143,7 +136,7 @@ def drawn_answers_csv(truth: Truth, domain: Domain) -> str:
     return text.getvalue()
 
 
-def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> Iterator[Declarers]:
+def _rows(lines: Reader, name: str, domain: Domain, most: int) -> Iterator[Declarers]:
     labels = {domain.label(x) for x in range(domain.size)}
     header = [cell.strip() for cell in next(lines, [])]
     holds = header[:1] == [VALUE] and VALUE not in labels
@@ -152,14 +145,13 @@ def _rows(lines: Iterator[list[str]], name: str, domain: Domain, most: int) -> I
     ends = len(header) - counted - leveled
     columns = header[holds:ends]
     places = _places(columns, name, domain)
-    for number, row in enumerate(lines, 2):
-        where = f"{name}, line {number}"
-        if len(row) != len(header):
-            raise ValueTableError(f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}")
+    for row in lines:
+        where = f"{name}, line {lines.line_num}"
+        require_cells(row, header, where)
         weights = [Fraction(0)] * domain.size
         for place, cell in zip(places, row[holds:ends], strict=True):
             weights[place] = _weight(cell, where)
-        count = _count(row[-1], where) if counted else 1
+        count = people_of(row[-1], where) if counted else 1
         answer, level = (
             _answer(row[0], domain, where) if holds else None,
             _level(row[ends], most, where) if leveled else 0,
@@ -218,12 +210,6 @@ def _level(cell: str, most: int, where: str) -> int:
         least = exact.nats(exact.MIN_LEVEL)
         raise ValueTableError(f"{where}: {EPSILON} must be from {least:g} to the campaign's {exact.in_nats(most)}")
     return level if level < most else 0
-
-
-def _count(cell: str, where: str) -> int:
-    if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
-        raise ValueTableError(f"{where}: a count must be a whole number of at most 15 digits")
-    return int(cell)
 
 
 def _answer(cell: str, domain: Domain, where: str) -> Answer:

@@ -140,8 +140,13 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
         ValueTableError: a wrong header, a value outside the domain, an unknown class, a count that is not a whole
             number, no people, or more than ``most``.
     """
-    if isinstance(domain, Form):
-        return _require_people(path, _people(path, domain, classes), most)
+    truth = _people(path, domain, classes) if isinstance(domain, Form) else _counts(path, domain, classes)
+    require_people(path, truth.people, most)
+    return truth
+
+
+def _counts(path: Path, domain: Domain, classes: Sequence[str]) -> Truth:
+    """Read a CSV file of counts by value; each row forms a group."""
     answers, counts, places = [], [], []
     for answer, count, place, where in read_value_table_by_class(path, domain, "count", classes):
         if count.denominator != 1 or count < 0:
@@ -150,7 +155,7 @@ def read_truth(path: Path, domain: Domain, classes: Sequence[str] = (), *, most:
         counts.append(count.numerator)
         if place is not None:
             places.append(place)
-    return _require_people(path, Truth(tuple(answers), tuple(counts), tuple(places)), most)
+    return Truth(tuple(answers), tuple(counts), tuple(places))
 
 
 def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
@@ -169,11 +174,15 @@ def _people(path: Path, form: Form, classes: Sequence[str]) -> Truth:
     return Truth(tuple(answers), tuple(counts), tuple(places))
 
 
-def _require_people(path: Path, truth: Truth, most: int | None) -> Truth:
-    if not truth.people:
-        raise ValueTableError(f"{path.name} has no people: at least one count must be above 0")
-    if most is not None and truth.people > most:
+def require_people(path: Path, people: int, most: int | None) -> None:
+    """Refuse a file without people, or with more than ``most``.
+
+    Raises:
+        ValueTableError
+    """
+    if not people:
+        raise ValueTableError(f"{path.name} has no people: give at least one count above 0")
+    if most is not None and people > most:
         raise ValueTableError(
             f"{path.name} has more than {most:,} people, the maximum number of simulated devices: give smaller counts"
         )
-    return truth

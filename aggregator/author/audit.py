@@ -9,16 +9,13 @@ levels under every other notion.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import accumulate, chain, pairwise
-from pathlib import Path
 from typing import Any
 
-from aggregator.author.value_table import ValueTableError, read_value_table
 from aggregator.estimate.error import campaign_error, lip_mse, lip_mse_bound, view_worths
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import NotInvertible
@@ -26,7 +23,6 @@ from aggregator.inspection import certificate_facts
 from protocol import levels
 from protocol.campaign import Campaign
 from protocol.channels import Channel
-from protocol.domain import DITHER_BYTES, Domain
 from protocol.errors import HalftruthError
 from protocol.levels import METRICS, LevelsRequest, LevelTable, Metric, Pufferfish, structure_of
 from protocol.notions import Classes, Information, MutualInformation, Notion, TranscriptPrior
@@ -202,26 +198,6 @@ def _default_prior_name(campaign: Campaign) -> str:
     if not any(known):
         return "uniform"
     return "campaign" if all(known) else "campaign, and uniform for classes without a prior"
-
-
-def read_prior(path: Path, domain: Domain) -> tuple[int, ...]:
-    """Read a prior from a CSV file with the header ``value,count``; counts may be fractions above zero.
-
-    Raises:
-        ValueTableError
-    """
-    weights = [Fraction(0)] * domain.size
-    for answer, count, where in read_value_table(path, domain, "count"):
-        if count <= 0:
-            raise ValueTableError(f"{where}: a prior needs a count above zero for each value")
-        weights[domain.index(answer, bytes(DITHER_BYTES))] += count
-    missing = next((x for x, weight in enumerate(weights) if not weight), None)
-    if missing is not None:
-        raise ValueTableError(
-            f"{path.name} has no count for {domain.label(missing)!r}: add a row with a count above zero"
-        )
-    whole = math.lcm(*(weight.denominator for weight in weights))
-    return tuple(int(weight * whole) for weight in weights)
 
 
 def audit(campaign: Campaign, request: LevelsRequest | None = None, prior_name: str | None = None) -> Audit:

@@ -5,7 +5,6 @@ An error names the entry and what is expected. The certificate of the campaign p
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from decimal import Decimal
@@ -13,11 +12,11 @@ from pathlib import Path
 
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, shown
-from aggregator.author.value_table import not_a_value, read_value_table
+from aggregator.author.value_table import csv_rows, not_a_value, read_prior
 from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
 from protocol import exact, notions
-from protocol.domain import DITHER_BYTES, Domain, Grid, Items
+from protocol.domain import Domain, Grid, Items
 from protocol.errors import BadData, NotInDomain
 from protocol.notions import (
     Block,
@@ -193,18 +192,10 @@ def _radius(prior: Section) -> int:
 
 
 def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
-    file = folder / section.take(
-        "matrix", str, "a CSV file of k rows of k levels in nats, inf for a pair that is not protected"
-    )
-    try:
-        with file.open(newline="", encoding="utf-8") as lines:
-            rows = [row for row in csv.reader(lines) if row]
-    except OSError as error:
-        raise DraftError(f"[privacy] matrix: cannot read {file.name}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise DraftError(f"[privacy] matrix: {file.name} is not UTF-8 text: name a CSV file") from None
-    except csv.Error as error:
-        raise DraftError(f"[privacy] matrix: {file.name} is not a CSV file: {error}") from None
+    what = "a CSV file of k rows of k levels in nats, inf for a pair that is not protected"
+    file = file_of(folder, section.take("matrix", str, what), "[privacy] matrix")
+    with csv_rows(file) as lines:
+        rows = [row for row in lines if row]
     if len(rows) != domain.size:
         raise DraftError(
             f"[privacy] matrix: {file.name} must have {domain.size} rows, one for each value, not {len(rows)}"
@@ -230,9 +221,10 @@ def _matrix_level(cell: str, file: str, x: int, y: int) -> int:
 def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
     if prior.holds("counts", str):
         name = prior.take("counts", str, "a CSV file")
-        return prior_weights(file_of(folder, name, f"[{prior.name}] counts"), domain)
+        return read_prior(file_of(folder, name, f"[{prior.name}] counts"), domain, whole=True)
     if "estimate" in prior:
-        return earlier_round(folder / prior.take("estimate", str, "the JSON of an earlier campaign's estimate"), domain)
+        name = prior.take("estimate", str, "the JSON of an earlier campaign's estimate")
+        return earlier_round(file_of(folder, name, f"[{prior.name}] estimate"), domain)
     key = "counts" if "counts" in prior else "weights"
     return weights_of(prior, key, domain.size)
 
@@ -281,27 +273,6 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     return tuple(max(1, round(share * scale)) for share in shares)
 
 
-def prior_weights(path: Path, domain: Domain) -> tuple[int, ...]:
-    """Return the prior in a CSV file with the header ``value,count``, a whole count above zero for every value.
-
-    Raises:
-        DraftError: a count is not a whole number above zero, or a value has none.
-        ValueTableError: the file is not a CSV file of numbers for values of the domain.
-    """
-    weights = [0] * domain.size
-    for answer, number, where in read_value_table(path, domain, "count"):
-        if number.denominator != 1 or number < 1:
-            raise DraftError(f"{where}: a prior needs a whole count above zero for each value")
-        weights[domain.index(answer, bytes(DITHER_BYTES))] += number.numerator
-    missing = next((x for x, weight in enumerate(weights) if not weight), None)
-    if missing is not None:
-        raise DraftError(
-            f"{path.name} has no count for {shown(domain.label(missing))}. Notions with a prior promise nothing about "
-            "a value of prior zero; give it a small count"
-        )
-    return tuple(weights)
-
-
 def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
     """Return the prior of a second round from the `halftruth estimate --json` output of the first, matched
     by value.
@@ -310,15 +281,14 @@ def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
     more precisely.
 
     Raises:
-        DraftError: the file cannot be read, or is not the JSON of an estimate for these values.
+        DraftError: the file is not the JSON of an estimate for these values.
+        OSError: the file cannot be read.
     """
     try:
         rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}
         found = [rows[domain.label(x)] for x in range(domain.size)]
         shares = [max(float(row["estimate"]), float(row["se"] or 0), 1e-6) for row in found]
         return tuple(math.ceil(share * 10**6) for share in shares)
-    except OSError as error:
-        raise DraftError(f"[prior] estimate: cannot read {path.name}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise DraftError(
             f"[prior] estimate: {path.name} must be the output of `halftruth estimate --json` for a question with the "

@@ -1,4 +1,4 @@
-"""Read CSV files with a number for each value of a campaign, such as true counts or weights.
+"""Read CSV files with a number for each value of a campaign, such as true counts, weights or a prior.
 
 Values are parsed by the campaign's domain, and an error names the line.
 """
@@ -6,10 +6,12 @@ Values are parsed by the campaign's domain, and an error names the line.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aggregator.estimate.weighting import CLASS
 from aggregator.quantity import quantity
@@ -19,6 +21,9 @@ from protocol.domain.form import SKIPPED
 from protocol.domain.items import SEPARATOR
 from protocol.errors import BadData, NotInDomain
 from protocol.spelling import suggestion
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 LARGEST = 10**15
 """Maximum absolute value of a number in a file; a float represents every whole number up to it exactly."""
@@ -60,21 +65,38 @@ def read_value_table_by_class(
         ValueTableError: the header is wrong, a value is outside the domain, a text is not a number, or a class is
             unknown.
     """
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.reader(file)
-            header = next(lines, None)
-            by_class = bool(classes) and header == ["value", column, CLASS]
-            if not by_class and header != ["value", column]:
-                raise ValueTableError(_wrong_header(path.name, header, column, classes))
-            for row in lines:
-                where = f"{path.name}, line {lines.line_num}"
-                place = _class_of(row, column, classes, where) if by_class else None
-                yield *_row(row[:-1] if by_class else row, domain, column, where), place, where
-    except UnicodeDecodeError:
-        raise ValueTableError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
-    except csv.Error as error:
-        raise ValueTableError(f"{path.name} is not a CSV file: {error}") from None
+    with csv_rows(path) as lines:
+        header = next(lines, None)
+        by_class = bool(classes) and header == ["value", column, CLASS]
+        if not by_class and header != ["value", column]:
+            raise ValueTableError(_wrong_header(path.name, header, column, classes))
+        for row in lines:
+            where = f"{path.name}, line {lines.line_num}"
+            place = _class_of(row, column, classes, where) if by_class else None
+            yield *_row(row[:-1] if by_class else row, domain, column, where), place, where
+
+
+def read_prior(path: Path, domain: Domain, *, whole: bool = False) -> tuple[int, ...]:
+    """Return the prior in a CSV file with the header ``value,count``, a count above zero for every value.
+
+    Args:
+        whole: whether the counts must be whole numbers; otherwise fractions keep their proportions exactly.
+    Raises:
+        ValueTableError: a count is not above zero or not whole, or a value has none; or as in ``read_value_table``.
+    """
+    weights = [Fraction(0)] * domain.size
+    for answer, count, where in read_value_table(path, domain, "count"):
+        if count <= 0 or (whole and count.denominator != 1):
+            raise ValueTableError(f"{where}: a prior needs a {'whole ' * whole}count above zero for each value")
+        weights[domain.index(answer, bytes(DITHER_BYTES))] += count
+    missing = next((x for x, weight in enumerate(weights) if not weight), None)
+    if missing is not None:
+        raise ValueTableError(
+            f"{path.name} has no count for {domain.label(missing)!r}. Notions with a prior promise nothing about a "
+            "value of prior zero; give it a small count"
+        )
+    scale = math.lcm(*(weight.denominator for weight in weights))
+    return tuple(int(weight * scale) for weight in weights)
 
 
 def read_people(
@@ -96,37 +118,64 @@ def read_people(
             count is not a whole number.
     """
     names = list(form.places)
+    with csv_rows(path) as lines:
+        header = [name.strip() for name in next(lines, [])]
+        counted = header[-1:] == ["count"] and "count" not in names
+        asked = header[:-1] if counted else header
+        by_class = CLASS in asked and CLASS not in names
+        if by_class and not classes:
+            raise ValueTableError(f"{path.name} has a column {CLASS}, but the campaign has no classes: leave it out")
+        if sorted(asked) != sorted([*names, CLASS] if by_class else names):
+            also = f"a column {CLASS}, and " if classes else ""
+            raise ValueTableError(
+                f"the header of {path.name} is not the form's questions; write {','.join(names)}, and optionally "
+                f"{also}a last column count"
+            )
+        for row in lines:
+            where = f"{path.name}, line {lines.line_num}"
+            require_cells(row, header, where)
+            texts = tuple(row[: len(asked)])
+            cells = dict(zip(asked, texts, strict=True))
+            place = _place_of(cells[CLASS].strip(), classes, where) if by_class else None
+            yield texts, _filled(form, cells, where), place, people_of(row[-1], where) if counted else 1
+
+
+@contextmanager
+def csv_rows(path: Path) -> Iterator[Reader]:
+    """Context manager: the rows of a CSV file.
+
+    Raises:
+        ValueTableError: the file is not UTF-8 or not CSV.
+        OSError: the file cannot be read.
+    """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = csv.reader(file)
-            header = [name.strip() for name in next(lines, [])]
-            counted = header[-1:] == ["count"] and "count" not in names
-            asked = header[:-1] if counted else header
-            by_class = CLASS in asked and CLASS not in names
-            if by_class and not classes:
-                raise ValueTableError(
-                    f"{path.name} has a column {CLASS}, but the campaign has no classes: leave it out"
-                )
-            if sorted(asked) != sorted([*names, CLASS] if by_class else names):
-                also = f"a column {CLASS}, and " if classes else ""
-                raise ValueTableError(
-                    f"the header of {path.name} is not the form's questions; write {','.join(names)}, and optionally "
-                    f"{also}a last column count"
-                )
-            for row in lines:
-                where = f"{path.name}, line {lines.line_num}"
-                if len(row) != len(header):
-                    raise ValueTableError(
-                        f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}"
-                    )
-                texts = tuple(row[: len(asked)])
-                cells = dict(zip(asked, texts, strict=True))
-                place = _place_of(cells[CLASS].strip(), classes, where) if by_class else None
-                yield texts, _filled(form, cells, where), place, _count(row, counted, where)
+            yield csv.reader(file)
     except UnicodeDecodeError:
         raise ValueTableError(f"{path.name} is not UTF-8 text: a CSV file is expected") from None
     except csv.Error as error:
         raise ValueTableError(f"{path.name} is not a CSV file: {error}") from None
+
+
+def require_cells(row: Sequence[str], header: Sequence[str], where: str) -> None:
+    """Refuse a row that has more or fewer cells than the header.
+
+    Raises:
+        ValueTableError
+    """
+    if len(row) != len(header):
+        raise ValueTableError(f"{where}: the row must have {len(header)} cells, as the header has, not {len(row)}")
+
+
+def people_of(cell: str, where: str) -> int:
+    """Return the number of people in a cell, which the error does not quote.
+
+    Raises:
+        ValueTableError: the cell is not a whole number of at most 15 digits.
+    """
+    if not (cell.strip().isascii() and cell.strip().isdigit()) or len(cell) > 15:
+        raise ValueTableError(f"{where}: a count must be a whole number of at most 15 digits")
+    return int(cell)
 
 
 def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
@@ -143,14 +192,6 @@ def _filled(form: Form, cells: dict[str, str], where: str) -> Answer:
             fault = not_a_persons_answer("the cell", question.domain, error)
             raise ValueTableError(f"{where}: question {question.name!r}: {fault}") from None
     return answer
-
-
-def _count(row: Sequence[str], counted: bool, where: str) -> int:
-    if not counted:
-        return 1
-    if not (row[-1].strip().isascii() and row[-1].strip().isdigit()) or len(row[-1]) > 15:
-        raise ValueTableError(f"{where}: a count must be a whole number of at most 15 digits")
-    return int(row[-1])
 
 
 def not_a_value(domain: Domain, text: str, error: NotInDomain) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 
 import click
 
-from aggregator.author.audit import ask, read_prior
+from aggregator.author.audit import ask
 from aggregator.author.audit import audit as audit_of
 from aggregator.author.draft import read_bins, read_draft
 from aggregator.author.lint import lint
 from aggregator.author.pufferfish_file import read_scenarios
 from aggregator.author.trade_off import trade_offs
+from aggregator.author.value_table import read_prior
 from aggregator.cli import options, shell
 from aggregator.cli.numbers import RealNumber
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth

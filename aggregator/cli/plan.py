@@ -12,7 +12,7 @@ import click
 from aggregator.author.classes import DraftClasses
 from aggregator.author.draft import read_bins, read_classes, read_form, read_question, read_views
 from aggregator.author.form_section import DraftForm
-from aggregator.author.privacy_section import prior_weights
+from aggregator.author.value_table import read_prior
 from aggregator.author.views_section import DEVICES
 from aggregator.cli import options, shell
 from aggregator.cli.numbers import RealNumber, WholeNumber
@@ -335,5 +335,7 @@ def _notion(
             )
         return Block.over(level, [x // block_size for x in range(domain.size)])
     if prior is not None:
-        return Information(level, prior_weights(prior, domain), math.ceil(exact.rational(radius or 0) * RADIUS_UNITS))
+        return Information(
+            level, read_prior(prior, domain, whole=True), math.ceil(exact.rational(radius or 0) * RADIUS_UNITS)
+        )
     return Ldp(level)

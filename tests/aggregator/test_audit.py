@@ -17,12 +17,12 @@ from pyarrow import parquet
 from rich.console import Console
 
 from aggregator.anonymity import ReleaseError, anonymity_of_reports, anonymity_of_table
-from aggregator.author.audit import ask, audit, read_prior
+from aggregator.author.audit import ask, audit
 from aggregator.author.privacy_section import notion_of
 from aggregator.author.pufferfish_file import ScenarioError, read_scenarios
 from aggregator.author.toml_section import DraftError, Section
 from aggregator.author.trade_off import trade_offs
-from aggregator.author.value_table import ValueTableError
+from aggregator.author.value_table import ValueTableError, read_prior
 from aggregator.cli.release import anonymity
 from aggregator.estimate.tally import Tally
 from aggregator.families.bits.recipe import oue
@@ -206,10 +206,13 @@ def test_a_scenario_file_is_read_strictly(tmp_path, text, message):
 
 
 def test_a_prior_file_has_a_count_above_zero_for_every_value(tmp_path):
-    """A prior needs a count above zero for every value; fractional counts keep their proportions exactly."""
+    """A prior needs a count above zero for every value; fractional counts keep their proportions exactly, and are
+    refused if the counts must be whole."""
     path = tmp_path / "p.csv"
     path.write_text("value,count\nnone,0.5\nprimary,1\nsecondary,2.25\nbachelor,1\n", encoding="utf-8")
     assert read_prior(path, LABELS) == (2, 4, 9, 4)
+    with pytest.raises(ValueTableError, match="line 2: a prior needs a whole count above zero"):
+        read_prior(path, LABELS, whole=True)
     for text, message in (
         ("none,1\n", "no count for 'primary'"),
         ("none,0\n", "above zero"),

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aggregator.author.draft import DraftError, campaign_of, read_draft, read_question
+from aggregator.author.value_table import ValueTableError
 from aggregator.families.blocks.recipe import high_low, in_blocks
 from aggregator.families.hadamard.recipe import hadamard
 from aggregator.families.response.recipe import lip_response, published_lip_response, randomized_response
@@ -280,7 +281,10 @@ def test_pairwise_levels_are_read_from_a_file(tmp_path):
     declared = exact.level_from(1.5)
     assert declared - 100 <= read_draft(tmp_path / "d.toml").certificate.audited <= declared
     (tmp_path / "levels.csv").write_text("1" * 200_000, encoding="utf-8")
-    with pytest.raises(DraftError, match=r"levels\.csv is not a CSV file"):
+    with pytest.raises(ValueTableError, match=r"levels\.csv is not a CSV file"):
+        read_draft(tmp_path / "d.toml")
+    (tmp_path / "levels.csv").unlink()
+    with pytest.raises(DraftError, match=r"\[privacy\] matrix: there is no file levels\.csv"):
         read_draft(tmp_path / "d.toml")
 
 

@@ -60,6 +60,7 @@ def test_personal_levels_have_a_column_before_the_count(tmp_path) -> None:
         ("wheat,hay\n1,2\n", "all 3 values"),
         ("wheat,hay,hay\n1,2,3\n", "all 3 values"),
         ("wheat,hay,oats\n1,2,3\n", "all 3 values .*: value 3 is not one of .* expected 'wheat', 'hay', 'flax'"),
+        ('wheat,"hay\n",flax\n1,2\n', "line 3: the row must have 3 cells"),
         ("wheat,hay,flax\n1,2\n", "line 2: the row must have 3 cells, as the header has, not 2"),
         ("wheat,hay,flax\n1,2,0\n", "line 2: a weight must be above zero"),
         ("wheat,hay,flax\n1,2,many\n", "line 2: a weight must be a number"),
