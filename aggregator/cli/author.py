@@ -20,6 +20,7 @@ from aggregator.cli import options, shell
 from aggregator.cli.numbers import RealNumber
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.present.listing import audit_table
+from aggregator.utc import second_text
 from protocol import envelope, exact
 from protocol.campaign import Campaign, campaign_id, open_campaign, seal_campaign, unverified_campaign
 from protocol.closing import seal_closing
@@ -97,20 +98,16 @@ def close(file: Path, key_file: Path, out: Path, at: datetime.datetime | None, a
     if as_json:
         shell.print_json({"file": str(out), "bytes": len(notice), "id": signed.id.hex(), "closes": closes})
         return
-    shell.say(f"{out}  {len(notice):,} bytes; the notice closes {signed.campaign.title!r} at {_moment(closes)}")
+    shell.say(f"{out}  {len(notice):,} bytes; the notice closes {signed.campaign.title!r} at {second_text(closes)}")
     shell.say("import it into every study that has the campaign: halftruth --study DIR import FILE")
 
 
 def _too_late(campaign: Campaign, at: datetime.datetime | None) -> str:
     """Return the text of the error for a closing that is not before the campaign's own."""
-    ends = _moment(campaign.closes)
+    ends = second_text(campaign.closes)
     if at is None:
         return f"{campaign.title!r} already closed at {ends}: no notice is needed"
     return f"--at must be before {ends}, when {campaign.title!r} closes: name an earlier time"
-
-
-def _moment(seconds: int) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()
 
 
 @halftruth.command()

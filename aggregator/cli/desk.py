@@ -9,7 +9,6 @@ maintain a study.
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections import Counter
 from pathlib import Path
@@ -29,6 +28,7 @@ from aggregator.quantity import quantity
 from aggregator.receive import inbox
 from aggregator.storage.places import Place
 from aggregator.study import Study
+from aggregator.utc import second_text
 from protocol.closing import is_closing
 from protocol.envelope import Kind
 
@@ -53,11 +53,10 @@ def import_campaign(ctx: click.Context, file: Path, trust: tuple[Path, ...], nam
     data = file.read_bytes()
     if is_closing(data):
         closed = Study.open(shell.study_folder(ctx)).close_early(data)
-        moment = datetime.datetime.fromtimestamp(closed.closes or 0, datetime.UTC).isoformat()
         if as_json:
             shell.print_json({"name": closed.name, "id": closed.signed.id.hex(), "closed_early": closed.closes})
         else:
-            shell.say(f"{closed.name}  early closing at {moment}")
+            shell.say(f"{closed.name}  early closing at {second_text(closed.closes or 0)}")
         return
     data = shell.campaign_file(file)
     if not trust:

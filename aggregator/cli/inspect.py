@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from aggregator.cli import shell
 from aggregator.cli.shell import BAD_DATA, Failure, halftruth
 from aggregator.inspection import CampaignFile, ClosingFile, certificate_facts, read_content, study_facts
 from aggregator.present.listing import batch_table, certificate_table
+from aggregator.utc import second_text
 from protocol import keys
 from protocol.campaign import open_campaign
 from protocol.errors import BadData
@@ -51,8 +51,8 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
             "author_key_id": found.author.hex(),
             **_verified(data, found.author, [shell.author_key(path) for path in trust]),
             "bytes": found.size,
-            "opens": _date(campaign.opens),
-            "closes": _date(campaign.closes),
+            "opens": second_text(campaign.opens),
+            "closes": second_text(campaign.closes),
             "periods": campaign.periods,
             "answers_per_period": campaign.answers_per_period,
             "minimum_reports": campaign.minimum_reports,
@@ -69,7 +69,7 @@ def inspect(file: Path, trust: tuple[Path, ...], as_json: bool) -> None:
         shell.console().print(certificate_table(campaign))
     elif isinstance(found, ClosingFile):
         claims = {
-            "closes": _date(found.closing.closes),
+            "closes": second_text(found.closing.closes),
             "campaign": found.closing.campaign_id.hex(),
             "author_key_id": found.author.hex(),
             "bytes": found.size,
@@ -104,7 +104,3 @@ def _verified(data: bytes, key_id: bytes, authors: Sequence[AuthorKey]) -> dict[
         return {}
     open_campaign(data, [known.public])
     return {"signed_by": known.name or "an author without a name", "key": known.fingerprint}
-
-
-def _date(seconds: int) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).isoformat()

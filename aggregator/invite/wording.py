@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import datetime
+import time
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,8 +53,8 @@ class Wording:
 
     def date(self, seconds: int) -> str:
         """Return the day of a time as text, UTC."""
-        found = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-        return self.day.format(day=found.day, month=self.months[found.month - 1], year=found.year)
+        found = time.gmtime(seconds)
+        return self.day.format(day=found.tm_mday, month=self.months[found.tm_mon - 1], year=found.tm_year)
 
 
 def _read(language: str) -> Wording:

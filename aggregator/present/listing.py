@@ -5,7 +5,6 @@ Scripts use ``as_json`` of the same objects.
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -18,6 +17,7 @@ from rich.text import Text
 from aggregator.inspection import BatchFile, study_facts, view_facts, view_name
 from aggregator.present.items import numbering
 from aggregator.quantity import quantity
+from aggregator.utc import day_text
 from protocol import exact
 from protocol.campaign import Campaign
 from protocol.domain import Domain, Form, Items, Line
@@ -259,9 +259,9 @@ def status_table(rows: Sequence[CampaignStatus]) -> RenderableType:
     for row in rows:
         keys = f"{row.keys:,}" + (f" ({_revoked(row.revoked_from)})" if row.revoked else "")
         refused = ", ".join(f"{count:,} {reject}" for reject, count in row.rejected.items() if count) or "none"
-        dates = f"{_day(row.opens)} to {_day(row.closes)}"
+        dates = f"{day_text(row.opens)} to {day_text(row.closes)}"
         if row.closed_early is not None:
-            dates += f", early closing on {_day(row.closed_early)}"
+            dates += f", early closing on {day_text(row.closed_early)}"
         cells = (row.name, row.title, dates, keys, f"{row.reports:,}", str(len(row.periods)), refused)
         table.add_row(*map(Text, cells))
     return Group(table, *(_views_counted(row) for row in rows if row.views))
@@ -334,7 +334,3 @@ def _pairs(rows: Iterable[tuple[str, str]]) -> Table:
     for name, text in rows:
         table.add_row(Text(name), Text(text))
     return table
-
-
-def _day(seconds: int) -> str:
-    return datetime.datetime.fromtimestamp(seconds, datetime.UTC).date().isoformat()

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Mapping
 
@@ -15,12 +14,9 @@ from aggregator.present.listing import ADVICE
 from aggregator.present.markup import Html, tag
 from aggregator.present.page_parts import page_table, pairs
 from aggregator.quantity import quantity
+from aggregator.utc import day_text, minute_text
 from protocol.campaign import Campaign
 from protocol.domain import MICRODEGREES, Dates, Domain, Form, Grid, Items, Line
-
-LAST_DATE = 253_402_300_799
-"""The last second of the year 9999; ``datetime`` has no later times."""
-
 
 REFUSED = {
     "malformed": "not a report, or too damaged to be read as one",
@@ -124,10 +120,7 @@ def _answers(domain: Domain) -> str:
 
 def time_text(seconds: int) -> str:
     """Return a time in UTC as text."""
-    if seconds > LAST_DATE:
-        return f"{seconds:,} seconds after 1970"
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return f"{moment:%Y-%m-%d}" + (f" {moment:%H:%M} UTC" if seconds % 86_400 else "")
+    return f"{minute_text(seconds)} UTC" if seconds % 86_400 else day_text(seconds)
 
 
 def length_text(seconds: int) -> str:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import datetime
 import math
 from collections.abc import Iterable
 
@@ -17,14 +16,12 @@ from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.table import FEW
+from aggregator.utc import day_text, minute_text
 from protocol.campaign import Campaign
 
 MINUS = "\N{MINUS SIGN}"
 
 BY_RESOLUTION = "intervals are for all districts of a resolution together"
-
-LAST_DATE = 253_402_300_799
-"""The last second of the year 9999; ``datetime`` has no later times."""
 
 
 def entitled(found: Estimate) -> str:
@@ -140,10 +137,7 @@ def dates(campaign: Campaign, span: Span) -> tuple[str, str]:
 
 def moment(seconds: int, period: int) -> str:
     """Return a time in UTC as text; without hours and minutes if it is midnight and periods last whole days."""
-    if seconds > LAST_DATE:
-        return f"{seconds:,} s"
-    shown = datetime.datetime.fromtimestamp(seconds, datetime.UTC)
-    return f"{shown:%Y-%m-%d}" if seconds % 86_400 == 0 and period % 86_400 == 0 else f"{shown:%Y-%m-%d %H:%M}"
+    return minute_text(seconds) if seconds % 86_400 or period % 86_400 else day_text(seconds)
 
 
 def basis(found: Difference) -> str:
