@@ -1,7 +1,7 @@
 """The theme: every colour, distance and text size of the app, as plain data.
 
-A widget names a role ("text on a card"), never a colour. This module lists the pairs of roles that meet on the screen,
-and a test computes the contrast of each pair, light and dark.
+A widget names a role ("text on a card"), never a colour. A test lists the pairs of roles that meet on the
+screen, and computes the contrast of each pair, light and dark.
 
 This module does not import Kivy; widgets.palette contains the current palette.
 """
@@ -27,12 +27,6 @@ BROAD_WINDOW = 840
 
 TEXT_SIZES = {"display": 30, "headline": 24, "title": 18, "body": 16, "small": 14}
 """sp, by role; they grow with the person's text size setting."""
-
-CONTRAST = 4.5
-"""Minimum contrast of a text and its background (WCAG 2.1, success criterion 1.4.3, level AA)."""
-
-MARK_CONTRAST = 3.0
-"""Minimum contrast of a mark, an icon or the border of a control with its surroundings (1.4.11)."""
 
 
 @dataclass(frozen=True)
@@ -113,41 +107,13 @@ DARK = Palette(
     good_tint="#213a24",
 )
 
-READ = (
-    ("text", "ground"), ("text", "card"), ("text", "well"), ("text", "tint"), ("text", "alert_tint"),
-    ("text", "good_tint"), ("muted", "ground"), ("muted", "card"), ("muted", "well"), ("muted", "tint"),
-    ("accent", "ground"), ("accent", "card"), ("accent", "tint"), ("alert", "ground"), ("alert", "card"),
-    ("alert", "alert_tint"), ("good", "card"), ("good", "good_tint"), ("accent_ink", "accent"), ("alert_ink", "alert"),
-)  # fmt: skip
-"""(text, background): every pair that occurs."""
 
-MARKED = (
-    ("edge", "ground"), ("edge", "card"), ("edge", "well"), ("accent", "card"), ("accent", "well"), ("accent", "land"),
-    ("alert", "card"),
-)  # fmt: skip
-"""(mark, background): every pair of a mark without text that occurs."""
-
-
-def rgba(colour: str, alpha: float = 1.0) -> tuple[float, float, float, float]:
-    """Return red, green, blue and opacity of "#rrggbb" as numbers from 0 to 1."""
+def rgba(colour: str) -> tuple[float, float, float, float]:
+    """Return red, green, blue and opacity (1) of "#rrggbb" as numbers from 0 to 1."""
     red, green, blue = (int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5))
-    return red, green, blue, alpha
+    return red, green, blue, 1.0
 
 
 def roles() -> tuple[str, ...]:
     """Return the names of a palette's colours."""
     return tuple(field.name for field in fields(Palette))
-
-
-def contrast(first: str, second: str) -> float:
-    """Return the contrast ratio of two colours, 1 to 21.
-
-    Source: WCAG 2.1, "contrast ratio" and "relative luminance".
-    """
-    bright, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
-    return (bright + 0.05) / (dark + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in rgba(colour)[:3]]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
