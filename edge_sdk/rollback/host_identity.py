@@ -13,13 +13,10 @@ import os
 import re
 import struct
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-
-Machine = Callable[[], bytes]
-"""A function that returns bytes that identify this machine; b"" if nothing identifies it."""
 
 Mounts = list[tuple[str, str]]
 """(mount point, type), in the order they were mounted."""
@@ -42,7 +39,7 @@ class HostIdentity:
     copy: bytes = _UNKNOWN
 
     @classmethod
-    def of(cls, secret: bytes, database: Path, files: Iterable[Path], machine: Machine) -> HostIdentity:
+    def of(cls, secret: bytes, database: Path, files: Iterable[Path]) -> HostIdentity:
         """Return the identity of a store from its secret, its database, and the other files in its folder.
 
         The database is not opened, because closing a file releases all locks that the process has on the file,
@@ -55,7 +52,7 @@ class HostIdentity:
         inodes = [_inode(database, mounts)]
         inodes += [number and number + _generation(path) for path in files for number in [_inode(path, mounts)]]
         copy = b"".join(inodes) if all(inodes) else b""
-        return cls(*(_part(secret, name, found) for name, found in (("machine", machine()), ("copy", copy))))
+        return cls(*(_part(secret, name, found) for name, found in (("machine", this_machine()), ("copy", copy))))
 
     @classmethod
     def decode(cls, data: bytes) -> HostIdentity:
@@ -78,8 +75,8 @@ class HostIdentity:
     def moved_to(self, now: HostIdentity) -> bool:
         """Return whether a store was moved or copied, if this is its recorded identity and ``now`` its current one.
 
-        A part that was unknown when it was recorded is not compared. A recorded part whose
-        current value is unknown counts as different.
+        A part that was unknown when it was recorded is not compared. A recorded part whose current value is unknown
+        counts as different.
         """
         other_machine = self.identifies_machine and self.machine != now.machine
         return other_machine or (self.detects_copies and self.copy != now.copy)

@@ -22,7 +22,6 @@ from edge_sdk.budget.ledger import EntryKind
 from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import HEAD_BYTES, Checkpoint, lowest
 from edge_sdk.rollback.checkpointing import computed_checkpoint
-from edge_sdk.rollback.host_identity import Machine
 from edge_sdk.rollback.key_store import KeyStore
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
 from edge_sdk.rollback.store_identity import checked, fingerprint, host_identity_of, key_store_given, settle
@@ -39,7 +38,6 @@ def adopt(
     urandom: Callable[[int], bytes],
     now: int,
     key_store: KeyStore | None = None,
-    machine: Machine | None = None,
 ) -> None:
     """Make a restored, copied or damaged store usable again.
 
@@ -47,22 +45,20 @@ def adopt(
 
     Args:
         now: the time of new ledger rows.
-        key_store, machine: as for ``open_store``.
+        key_store: as for ``open_store``.
     Raises:
         StoreError: the amount spent is unknown, or the store cannot be used for another reason.
     """
     folder = Path(place)
     try:
-        _adopt(folder, urandom, now, key_store, machine)
+        _adopt(folder, urandom, now, key_store)
     except StoreDamaged:
         with explained(folder):
             _set_aside(folder, key_store)
-        _adopt(folder, urandom, now, key_store, machine)
+        _adopt(folder, urandom, now, key_store)
 
 
-def _adopt(
-    folder: Path, urandom: Callable[[int], bytes], now: int, given: KeyStore | None, machine: Machine | None
-) -> None:
+def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, given: KeyStore | None) -> None:
     """Adopt a store whose database is intact or missing."""
     store = Store.connect(folder)
     try:
@@ -75,7 +71,7 @@ def _adopt(
             # A crash after this write leaves a store that is behind its checkpoint, and a crash after the commit leaves
             # a store without its secret. Both stores can be adopted again.
             key_store.keep_checkpoint(checkpoint, erase_earlier=True)
-            settle(store, secret, checkpoint, key_store, host_identity_of(folder, secret, key_store, machine))
+            settle(store, secret, checkpoint, key_store, host_identity_of(folder, secret, key_store))
         if found is None:
             with explained(folder):
                 key_store.keep_secret(secret)

@@ -19,22 +19,19 @@ from edge_sdk.errors import StoreDamaged, StoreError, StoreRestored
 from edge_sdk.rollback.checkpoint import Checkpoint
 from edge_sdk.rollback.checkpointing import CHECKPOINT, CheckpointWriter, computed_checkpoint, stored_checkpoint
 from edge_sdk.rollback.file_store import FileKeyStore
-from edge_sdk.rollback.host_identity import HostIdentity, Machine, this_machine
+from edge_sdk.rollback.host_identity import HostIdentity
 from edge_sdk.rollback.key_store import KeyStore, require_later
 from edge_sdk.rollback.known_key_stores import key_store_of, usual_key_store
 from edge_sdk.store.sqlite import DATABASE_FILE, SECRET_BYTES, Store
 from edge_sdk.store.sqlite_errors import ledger_mismatch, wrong_secret
 
 
-def open_store(
-    folder: Path, urandom: Callable[[int], bytes], key_store: KeyStore | None = None, machine: Machine | None = None
-) -> Store:
+def open_store(folder: Path, urandom: Callable[[int], bytes], key_store: KeyStore | None = None) -> Store:
     """Open the store in a folder, or create it.
 
     Args:
         key_store: the key store of its secret and its checkpoint. None for the key store that the store was created
             with, or the default one for a new store.
-        machine: function that returns bytes that identify this machine; None for the identifiers of the system.
     Raises:
         StoreRestored: the store is behind its checkpoint, it was moved or copied, or a part of it is missing.
         StoreDamaged, StoreError
@@ -42,26 +39,19 @@ def open_store(
     store = Store.connect(folder)
     try:
         with store.transaction():
-            _identify(store, folder, store.make_tables(), urandom, key_store, machine)
+            _identify(store, folder, store.make_tables(), urandom, key_store)
     except BaseException:
         store.close()
         raise
     return store
 
 
-def _identify(
-    store: Store,
-    folder: Path,
-    made: bool,
-    urandom: Callable[[int], bytes],
-    given: KeyStore | None,
-    machine: Machine | None,
-) -> None:
+def _identify(store: Store, folder: Path, made: bool, urandom: Callable[[int], bytes], given: KeyStore | None) -> None:
     """Read or create the secret of a store, and update its checkpoint from now on; part of the caller's transaction.
 
     Args:
         made: whether the store's tables were created just now.
-        given, machine: as ``key_store`` and ``machine`` of ``open_store``.
+        given: as ``key_store`` of ``open_store``.
     Raises:
         StoreRestored, StoreDamaged, StoreError
     """
@@ -88,12 +78,12 @@ def _identify(
             set(checkpoints) if store.setting("key_store") == key_store.location else set(map(str, key_store.files))
         )
         _require_current(folder, checkpoint, checkpoints, known_places)
-        here = _require_here(store, folder, secret, key_store, machine)
+        here = _require_here(store, folder, secret, key_store)
     if any(kept != checkpoint for kept in checkpoints.values()):
         key_store.keep_checkpoint(checkpoint, erase_earlier=None in checkpoints.values())
     if secret != found:
         key_store.keep_secret(secret)
-    settle(store, secret, checkpoint, key_store, here or host_identity_of(folder, secret, key_store, machine))
+    settle(store, secret, checkpoint, key_store, here or host_identity_of(folder, secret, key_store))
 
 
 def settle(store: Store, secret: bytes, checkpoint: Checkpoint, key_store: KeyStore, instance: HostIdentity) -> None:
@@ -133,9 +123,9 @@ def key_store_given(store: Store, folder: Path, given: KeyStore | None) -> KeySt
     return key_store_of(location, folder) if given.location == FileKeyStore.name else given
 
 
-def host_identity_of(folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None) -> HostIdentity:
+def host_identity_of(folder: Path, secret: bytes, key_store: KeyStore) -> HostIdentity:
     """Return the store's current host identity."""
-    return HostIdentity.of(secret, folder / DATABASE_FILE, key_store.files, machine or this_machine)
+    return HostIdentity.of(secret, folder / DATABASE_FILE, key_store.files)
 
 
 def checked(store: Store, known: bytes, made: bool) -> Checkpoint:
@@ -199,15 +189,13 @@ def _require_current(
             )
 
 
-def _require_here(
-    store: Store, folder: Path, secret: bytes, key_store: KeyStore, machine: Machine | None
-) -> HostIdentity:
+def _require_here(store: Store, folder: Path, secret: bytes, key_store: KeyStore) -> HostIdentity:
     """Refuse a store that was moved to another machine or copied; return its host identity.
 
     Raises:
         StoreRestored
     """
-    now, found = host_identity_of(folder, secret, key_store, machine), store.setting("instance")
+    now, found = host_identity_of(folder, secret, key_store), store.setting("instance")
     if found is None or HostIdentity.decode(found).moved_to(now):
         raise StoreRestored(
             f"the store in {folder} was restored, or copied from another machine or another folder: continue with "

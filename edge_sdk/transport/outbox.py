@@ -11,7 +11,6 @@ study.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 class Outbox(UploadQueue):
     """The outbox of one store."""
 
-    def __init__(self, store: Store, clock: Callable[[], float] = time.time, urandom: Randomness = os.urandom) -> None:
+    def __init__(self, store: Store, clock: Callable[[], float], urandom: Randomness) -> None:
         super().__init__(store)
         self._clock = clock
         self._urandom = urandom

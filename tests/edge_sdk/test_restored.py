@@ -210,16 +210,21 @@ def test_a_renamed_folder_is_accepted(answered, place) -> None:
     assert spent(place.with_name("renamed")) == 1
 
 
-def test_another_machine_is_refused(place) -> None:
+def test_another_machine_is_refused(place, monkeypatch) -> None:
     """A store is refused as a copy if the machine's identifier differs or is missing, even before the first charge."""
-    open_store(place, os.urandom, machine=lambda: b"one").close()
-    store = open_store(place, os.urandom, machine=lambda: b"one")
+
+    def opened_on(machine: bytes) -> Store:
+        monkeypatch.setattr("edge_sdk.rollback.host_identity.this_machine", lambda: machine)
+        return open_store(place, os.urandom)
+
+    opened_on(b"one").close()
+    store = opened_on(b"one")
     assert store.doctor()["machine"].startswith("identified")
     store.close()
     for other in (b"two", b""):
         with pytest.raises(StoreRestored, match="another machine"):
-            open_store(place, os.urandom, machine=lambda other=other: other)
-    open_store(place, os.urandom, machine=lambda: b"one").close()
+            opened_on(other)
+    opened_on(b"one").close()
 
 
 def test_copies_that_cannot_be_detected_are_reported(monkeypatch, answered, place, tmp_path) -> None:
@@ -255,9 +260,9 @@ def test_an_inode_that_is_used_again_is_another_file(tmp_path) -> None:
     seen: dict[int, list[HostIdentity]] = {}
     for _ in range(50):
         path.write_bytes(b"")
-        here = HostIdentity.of(bytes(32), database, [path], lambda: b"")
+        here = HostIdentity.of(bytes(32), database, [path])
         seen.setdefault(path.stat().st_ino, []).append(here)
-        assert here == HostIdentity.of(bytes(32), database, [path], lambda: b"")
+        assert here == HostIdentity.of(bytes(32), database, [path])
         path.unlink()
     path.touch()
     again = [found for found in seen.values() if len(found) > 1]
