@@ -3,8 +3,8 @@
 The output is for a person or, with ``--json``, for a script. An error is one line on stderr, after the usage if the
 arguments are wrong. It never repeats a person's answer.
 
-cli/arguments parses the arguments, cli/joining, cli/commands and cli/upkeep implement the commands, and cli/output
-formats their results.
+cli/arguments parses the arguments, cli/joining, cli/commands, cli/sending and cli/upkeep implement the commands, and
+cli/output formats their results.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage, 65 bad data, 75 not yet.
 """
@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from edge_sdk.cli import commands, joining, upkeep
+from edge_sdk.cli import commands, joining, sending, upkeep
 from edge_sdk.cli.arguments import (
     CommandParser,
     Parser,
@@ -255,7 +255,7 @@ def _parser(command_name: str | None) -> argparse.ArgumentParser:
     answer.add_argument(
         "--collect", action="store_true", help="draw and charge now, and sign later with: outbox bundle"
     )
-    outbox = command("outbox", commands.outbox, "show, export, send or bundle the waiting envelopes and readings")
+    outbox = command("outbox", sending.outbox, "show, export, send or bundle the waiting envelopes and readings")
     outbox.add_argument(
         "verb",
         metavar="{export,send,bundle}",

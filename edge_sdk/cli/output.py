@@ -2,7 +2,7 @@
 
 Scripts get the names and values unchanged. For people, this module formats nats, times and probabilities.
 
-The modules commands, joining and upkeep return the results; exit_codes lists the exit codes.
+The modules commands, joining, sending and upkeep return the results; exit_codes lists the exit codes.
 """
 
 from __future__ import annotations

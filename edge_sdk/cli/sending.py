@@ -1,0 +1,148 @@
+"""The command outbox: list the waiting envelopes, bundle collected readings, export the envelopes or send them.
+
+__main__ defines the parser. The other commands for joined campaigns are in the module commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from edge_sdk.cli.exit_codes import FAILED, NOT_YET
+from edge_sdk.cli.joining import find
+from edge_sdk.cli.output import Incomplete, Printed, Usage
+from edge_sdk.device import Device
+from edge_sdk.timestamps import moment
+
+# At run time, this is imported only when something is sent.
+if TYPE_CHECKING:
+    from edge_sdk.transport.upload import Sent
+
+
+def outbox(options: argparse.Namespace) -> Printed:
+    """``outbox [export|send|bundle]``: return the waiting envelopes, or the numbers exported, sent or bundled."""
+    with Device.open(options.store) as device:
+        if options.verb is None:
+            return {
+                "queued": len(device.outbox),
+                "bytes": device.outbox.bytes,
+                "campaigns": _waiting(device),
+                "envelopes": _envelopes(device),
+            }
+        if options.campaign is not None and options.verb == "bundle":
+            raise Usage("--campaign is not for bundle: name the campaign as outbox bundle ID")
+        chosen_id = None if options.campaign is None else find(device, options.campaign)
+        if options.verb == "bundle":
+            chosen = device.campaigns if options.to is None else [find(device, options.to)]
+            chosen = [campaign_id for campaign_id in chosen if device.collected(campaign_id)]
+            return {
+                "bundled": sum(map(device.bundle, chosen)),
+                "collected": sum(map(device.collected, chosen)),
+                "queued": len(device.outbox),
+            }
+        if options.verb == "export":
+            if options.to is None:
+                raise Usage("the file to write is missing: name it as outbox export FILE")
+            return {"exported": device.outbox.export(options.to, chosen_id), "file": options.to}
+        sent = device.outbox.send(options.to, campaign_id=chosen_id)
+        _learn(device, sent)
+        return _sent(sent, len(device.outbox), options.to is not None, options.json)
+
+
+def _learn(device: Device, sent: Sent) -> None:
+    """Fetch closing notices for the campaigns of this upload; their ids reveal no more to the study than the upload
+    did."""
+    from edge_sdk.transport import download
+    from edge_sdk.transport.upload import Outcome
+
+    download.learn_closings(device, dict.fromkeys(one.campaign_id for one in sent.of(Outcome.SENT)))
+
+
+def _waiting(device: Device) -> list[dict[str, object]]:
+    """Return the waiting envelopes by campaign, and the reason why they wait."""
+    from edge_sdk.transport.waiting import waiting
+
+    rows = []
+    for one in waiting(device.outbox):
+        row: dict[str, object] = {
+            "campaign": one.campaign_id.hex(),
+            "title": device.terms(one.campaign_id).title,
+            "envelopes": one.envelopes,
+            "bytes": one.size,
+            "to": " or ".join(one.addresses) or "no address",
+            "reason": one.reason,
+        }
+        if one.failures and not one.refused:
+            row["next_attempt"] = one.next_attempt
+        rows.append(row)
+    return rows
+
+
+def _envelopes(device: Device) -> list[Printed]:
+    """Return each waiting envelope with its kind and the meaning of its bytes."""
+    from edge_sdk.disclosure.envelopes import output_meanings, waiting_envelopes
+
+    rows = []
+    for one in waiting_envelopes(device):
+        sizes: Counter[str] = Counter()
+        for part in one.parts:
+            sizes[f"{part.name}_bytes"] += len(part.data)
+        row: Printed = {"campaign": one.campaign_id.hex(), "what": one.kind, "bytes": len(one.data), **sizes}
+        meanings = output_meanings(device, one)
+        if len(meanings) == 1:
+            named = " or ".join(label or "none" for label in meanings[0].labels)
+            row["fits"] = named or f"{meanings[0].fits} of {meanings[0].size} answers"
+        rows.append(row)
+    return rows
+
+
+def _sent(sent: Sent, queued: int, named: bool, whole: bool) -> Printed:
+    """Return the result of an upload; if any envelope was not sent, raise an error with the reason.
+
+    Args:
+        named: whether an address was named. Envelopes for other addresses then stay without an error, unless there is
+            no envelope for the named address.
+        whole: whether to return all counts.
+    Raises:
+        Incomplete: an attempt is not due yet, an attempt failed, the study refused an envelope or does not have its
+            campaign, an envelope has no address, or no envelope is for the named address.
+    """
+    from edge_sdk.transport.upload import Outcome
+
+    counts = {outcome: sum(attempt.envelopes for attempt in sent.of(outcome)) for outcome in Outcome}
+    elsewhere = sent.of(Outcome.ELSEWHERE)
+    printed: Printed = {
+        "sent": sent.envelopes,
+        "queued": queued,
+        "failed": counts[Outcome.FAILED],
+        "unknown_campaign": counts[Outcome.UNKNOWN_CAMPAIGN],
+        "refused": counts[Outcome.REFUSED],
+        "elsewhere": counts[Outcome.ELSEWHERE],
+        "next_attempt": sent.next_attempt,
+        "stay": [
+            {
+                "campaign": attempt.campaign_id.hex(),
+                "envelopes": attempt.envelopes,
+                "outcome": attempt.outcome.value,
+                "why": attempt.reason,
+            }
+            for attempt in sent.attempts
+            if attempt.outcome is not Outcome.SENT
+        ],
+    }
+    text = f"{sent.envelopes} sent, {queued} queued"
+    if sent.next_attempt is not None:
+        text += f", the next attempt not before {moment(sent.next_attempt)}"
+    lost = elsewhere if not named or len(elsewhere) == len(sent.attempts) else []
+    wrong = [*sent.of(Outcome.REFUSED), *sent.of(Outcome.FAILED), *sent.of(Outcome.UNKNOWN_CAMPAIGN), *lost]
+    if wrong:
+        several = len({one.campaign_id for one in sent.attempts}) > 1
+        why = "; ".join(
+            f"campaign {one.campaign_id.hex()[:8]}: {one.reason}" if several else one.reason for one in wrong
+        )
+        raise Incomplete(f"{why}; {text}", printed, FAILED)
+    if sent.next_attempt is not None:
+        raise Incomplete(text, printed, NOT_YET)
+    shown = ("sent", "queued", "stay") if elsewhere else ("sent", "queued")
+    return {name: value for name, value in printed.items() if whole or name in shown}
