@@ -106,7 +106,8 @@ class Unit:
         self._leaves = False
         self._timeout, self._begun = 0.0, -inf
         self._tried: tuple[int, int] | None = None
-        self._turn: int | None = None
+        self._checked_in: int | None = None
+        """The sending interval in which the unit last checked for envelopes to send."""
         self._asked_in: int | None = None
         """The sending interval in which the study was asked for its next campaign."""
         self._asking: Child | None = None
@@ -222,9 +223,8 @@ class Unit:
         """
         if self._go_on():
             return 0.0
-        turn = (int(self._now) - self._phase) // self._configuration.send_every
-        if self._asked_in != turn:
-            self._asked_in = turn
+        if self._asked_in != self._interval:
+            self._asked_in = self._interval
             command = ("-m", "edge_sdk", "--store", str(self._configuration.store), "follow", self.campaign_id.hex())
             try:
                 self._sending = self._asking = Child([sys.executable, *command], errors=True)
@@ -233,8 +233,7 @@ class Unit:
                     "leaving",
                     f"the study was not asked for its next campaign: {error.strerror or type(error).__name__}",
                 )
-        due = self._phase + (turn + 1) * self._configuration.send_every
-        return max(0.0, min(self._now + MOST_PAUSE, due) - self._clock())
+        return max(0.0, min(self._now + MOST_PAUSE, self._next_interval) - self._clock())
 
     def _direct(self, signed: Sequence[str]) -> None:
         """Store the configured address, if the campaign names none.
@@ -324,9 +323,9 @@ class Unit:
         """Send or export sealed envelopes, if a time for it has passed since the last step."""
         if self._begun <= self._now < self._settled:
             return
-        to, turn = self._configuration, (int(self._now) - self._phase) // self._configuration.send_every
-        due = self._turn is not None and turn > self._turn
-        self._turn = turn
+        to = self._configuration
+        due = self._checked_in is not None and self._interval > self._checked_in
+        self._checked_in = self._interval
         if not due or not self._leaves or self._sending is not None or not self._waits:
             return
         # Only this campaign is sent: another unit with the same store has its own schedule and destination.
@@ -377,6 +376,16 @@ class Unit:
     # Times
 
     @property
+    def _interval(self) -> int:
+        """The number of the current sending interval."""
+        return (int(self._now) - self._phase) // self._configuration.send_every
+
+    @property
+    def _next_interval(self) -> int:
+        """The start of the next sending interval, UTC seconds."""
+        return self._phase + (self._interval + 1) * self._configuration.send_every
+
+    @property
     def _settled(self) -> float:
         """The time by which the latest reading must have ended, in UTC seconds."""
         return self._begun + self._timeout + SETTLE_SECONDS
@@ -392,9 +401,7 @@ class Unit:
                 following = min(following, begins + slot * self._every)
             moments.append(min(self._closes(campaign), following))
         if self._leaves:
-            turn = (int(self._now) - self._phase) // self._configuration.send_every
-            following = self._phase + (turn + 1) * self._configuration.send_every
-            moments.append(following if turn == self._turn else self._settled)
+            moments.append(self._next_interval if self._interval == self._checked_in else self._settled)
         return moments
 
     @property
