@@ -35,6 +35,7 @@ from demo_app.texts import say, spaced, use_language
 from demo_app.widgets.dialogs import ask, close_dialogs, show_notice
 from demo_app.widgets.palette import look
 from demo_app.worker import Worker
+from edge_sdk.errors import StoreError
 
 if TYPE_CHECKING:  # imported at run time only when something is sent
     from demo_app.content.authors import LinkContent
@@ -357,8 +358,6 @@ class HalftruthApp(App):
         try:
             settings.save(self._folder)
         except OSError as error:
-            from edge_sdk.errors import StoreError
-
             self.notify(StoreError(f"the settings were not saved: {error.strerror or error}"))
 
     # Navigation

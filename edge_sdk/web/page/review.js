@@ -46,8 +46,9 @@ export async function review(visit, value, answers) {
     const { cost } = await visit.make(value);
     if (cost) price.textContent = say("review.cost_now", { cost: above(cost) });
     change.remove();
-    bytes.replaceChildren(...(await envelopeBytes(visit)));
-    announce(/** @type {string} */ (bytes.querySelector("h2")?.textContent));
+    const [title, ...parts] = await envelopeBytes(visit);
+    bytes.replaceChildren(el("h2", {}, title), ...parts);
+    announce(title);
   }), "plain");
   bytes.append(make, p(say("page.show_how"), "small"));
   visit.show(say("review.title"), [
@@ -69,12 +70,15 @@ export async function review(visit, value, answers) {
   ]);
 }
 
-/** Elements that show the bytes of the waiting envelopes. @param {import("./main.js").Visit} visit */
+/**
+ * The title of the waiting envelopes, and the elements that show their bytes.
+ * @param {import("./main.js").Visit} visit @returns {Promise<[string, ...HTMLElement[]]>}
+ */
 export async function envelopeBytes(visit) {
   const waiting = await visit.device.waiting(visit.id);
   const count = waiting.reduce((total, { length }) => total + length, 0);
   return [
-    el("h2", {}, say("review.bytes", { count })),
+    say("review.bytes", { count }),
     ...waiting.flatMap((one) => [
       p(say(decodeEnvelope(one).kind === REPORT ? "review.report" : "review.enrolment", { count: one.length })),
       el("p.code", {}, hex(one).replace(/../g, "$& ")),

@@ -37,7 +37,7 @@ export async function sending(visit) {
   const refused = last?.outcome === "refused";
   const again = last?.nextAttempt ?? 0;
   const retry = () => visit.do(() => sending(visit));
-  const [heading, ...bytes] = await envelopeBytes(visit);
+  const [title, ...bytes] = await envelopeBytes(visit);
   visit.show(say("page.waits"), [
     el(
       "div.card.alert",
@@ -50,7 +50,7 @@ export async function sending(visit) {
     ),
     spent,
     await file(visit),
-    more(heading.textContent ?? "", el("div", {}, ...bytes)),
+    more(title, el("div", {}, ...bytes)),
     !refused && el("div.actions", {}, button(say("page.retry"), retry)),
   ]);
   if (refused) return;
