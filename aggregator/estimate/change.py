@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.figures import DifferenceFigures
 from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval, Intervals
+from aggregator.estimate.interval_estimates import DifferenceEstimates
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.reader import reader_of
 from aggregator.estimate.reported import Reported
@@ -77,7 +77,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class DistrictDifference(DifferenceFigures):
+class DistrictDifference(DifferenceEstimates):
     """The differences at one of the coarser resolutions of a campaign with views.
 
     Attributes:
@@ -103,7 +103,7 @@ class DistrictDifference(DifferenceFigures):
 
 
 @dataclass(frozen=True)
-class Difference(DifferenceFigures):
+class Difference(DifferenceEstimates):
     """The differences of the values' shares: the later side minus the earlier side.
 
     The confidence of simultaneous intervals applies to all values, and to all differences that were computed together.
@@ -163,7 +163,7 @@ class Difference(DifferenceFigures):
 
 
 def _rows(
-    found: DifferenceFigures, labels: Sequence[str], sides: tuple[Floats, Floats], only: Region | None
+    found: DifferenceEstimates, labels: Sequence[str], sides: tuple[Floats, Floats], only: Region | None
 ) -> dict[str, Any]:
     """Return a row for each value or district, and the labels of the values or districts that differ significantly."""
     resolution = found.resolution if isinstance(found, DistrictDifference) else FINEST

@@ -59,7 +59,7 @@ def estimate(
         tally: the counts of the campaign's reports.
         method: one of ``names.METHODS``; None uses ``default_method``.
         confidence: the confidence level of the intervals, such as 0.95.
-        forged: a number of forged reports; the estimate states their influence in addition to the usual figures.
+        forged: a number of forged reports; the estimate states their influence in addition to the usual numbers.
         where: the class, if ``classes.within`` has restricted campaign and tally to one.
         pool: the way to combine classes, one of ``POOLS``.
         margins: the known shares of the population by class, to which the classes are weighted.

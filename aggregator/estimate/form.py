@@ -23,10 +23,10 @@ import numpy as np
 
 from aggregator.estimate.bayes import empirical_bayes
 from aggregator.estimate.distribution import project
-from aggregator.estimate.figures import Shares
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.form_view import FormView, covariances, views_with
 from aggregator.estimate.interval import Interval, Intervals
+from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.method import needs_shrinkage
 from aggregator.families.decoder import Floats
 from protocol.errors import HalftruthError

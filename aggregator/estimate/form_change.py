@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aggregator.estimate.change import independent_errors, same_devices
-from aggregator.estimate.figures import DifferenceFigures
 from aggregator.estimate.form import SharesEstimate
 from aggregator.estimate.form_ratio import Ratio
 from aggregator.estimate.interval import Interval, Intervals
+from aggregator.estimate.interval_estimates import DifferenceEstimates
 from aggregator.families.decoder import Floats, Integers
 
 
@@ -94,7 +94,7 @@ class AnsweredShares:
 
 
 @dataclass(frozen=True)
-class FormDifference(DifferenceFigures):
+class FormDifference(DifferenceEstimates):
     """Differences of shares among the people who answered: the second side minus the first.
 
     A difference is NaN if a side's estimated share of people who answered is not above zero. The confidence of

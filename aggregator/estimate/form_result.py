@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from aggregator.estimate.advice import ONE_DEVICE
-from aggregator.estimate.figures import Shares
 from aggregator.estimate.forgeries import find_forgeries_in_tally
 from aggregator.estimate.form import NotAsked, SharesEstimate, answered, margin, part_of, question_shares, shares_of
 from aggregator.estimate.form_change import AnsweredShares
@@ -29,6 +28,7 @@ from aggregator.estimate.form_weights import (
     weighted_question,
     weighted_table,
 )
+from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.minimum import require_enough
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused, Weighting

@@ -34,10 +34,10 @@ from functools import cached_property
 
 import numpy as np
 
-from aggregator.estimate.figures import Shares
 from aggregator.estimate.form import Margin, NotAsked, SharesEstimate, answered, margin, part_of, shares_of
 from aggregator.estimate.form_view import FormView, covariances, views_with
 from aggregator.estimate.interval import Interval, Intervals
+from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.minimum import NotEnough
 from aggregator.families.decoder import Floats
 

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from aggregator.estimate import interval, tree
 from aggregator.estimate.classes import view_decoder
-from aggregator.estimate.figures import Shares
 from aggregator.estimate.groups import GROUPS
 from aggregator.estimate.interval import Interval, Intervals
+from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.linear import Linear, solve
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.tree import Combined, NotNested, Passes, Tree, ViewEstimate, parent_of

@@ -1,6 +1,6 @@
 """Estimate of a campaign: shares with standard errors and intervals, and the influence of forged reports.
 
-An estimate contains all figures that are needed to judge it: unbiased and consistent shares, standard errors, intervals
+An estimate contains all numbers that are needed to judge it: unbiased and consistent shares, standard errors, intervals
 for one value and for all values together, refused reports, the influence of a forged report, and warnings.
 
 ``estimator`` computes an estimate, and ``present`` prints it.
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from aggregator.estimate.figures import Shares
+from aggregator.estimate.interval_estimates import Shares
 from aggregator.estimate.names import POOLS
 from aggregator.estimate.prior_test import PriorTest
 from aggregator.estimate.resolutions import Resolution

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pa_parquet
 
-from aggregator.estimate.figures import SHARE_COLUMNS
+from aggregator.estimate.interval_estimates import SHARE_COLUMNS
 from aggregator.estimate.query import QueryResult
 from aggregator.estimate.resolutions import FINEST
 from aggregator.estimate.result import Estimate

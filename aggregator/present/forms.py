@@ -9,11 +9,11 @@ import numpy as np
 from rich.table import Table
 from rich.text import Text
 
-from aggregator.estimate.figures import DIFFERENCE_COLUMNS, SHARE_COLUMNS
 from aggregator.estimate.form_change import FormDifference
 from aggregator.estimate.form_course import FormSides
 from aggregator.estimate.form_result import FormEstimate
 from aggregator.estimate.form_table import Association
+from aggregator.estimate.interval_estimates import DIFFERENCE_COLUMNS, SHARE_COLUMNS
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text

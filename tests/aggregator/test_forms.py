@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from aggregator.author.value_table import ValueTableError
-from aggregator.estimate.figures import SHARE_COLUMNS
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_result import NotOfForm, estimate_form
 from aggregator.estimate.groups import Groups
+from aggregator.estimate.interval_estimates import SHARE_COLUMNS
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.registry import decoder_of

@@ -25,7 +25,7 @@ DIFFERENCE_COLUMNS = ("from", "to", "difference", *_ERRORS)
 
 
 @dataclass(frozen=True)
-class Figures:
+class IntervalEstimates:
     """Unbiased estimates with their standard errors and intervals.
 
     All arrays have the shape (k,) and contain fractions of people; NaN where unknown.
@@ -33,8 +33,8 @@ class Figures:
     Attributes:
         raw: the unbiased estimates; an estimate may be negative or above one.
         se: the standard errors of ``raw``.
-        low, high: the interval of each figure by itself.
-        simultaneous_low, simultaneous_high: the simultaneous interval of each figure.
+        low, high: the interval of each estimate by itself.
+        simultaneous_low, simultaneous_high: the simultaneous interval of each estimate.
     """
 
     raw: Floats
@@ -50,13 +50,13 @@ class Figures:
         return Intervals(self.low, self.high, self.simultaneous_low, self.simultaneous_high)
 
     def _rows(self, names: Sequence[str], *columns: Floats) -> list[dict[str, float | None]]:
-        """Return a row for each figure: the given columns, then the errors and intervals; None where unknown."""
+        """Return a row for each estimate: the given columns, then the errors and intervals; None where unknown."""
         rows = zip(*(column.tolist() for column in (*columns, self.se, *self.intervals)), strict=True)
         return [{name: json_number(x) for name, x in zip(names, row, strict=True)} for row in rows]
 
 
 @dataclass(frozen=True)
-class Shares(Figures):
+class Shares(IntervalEstimates):
     """Shares of people, by value or district.
 
     Attributes:
@@ -105,7 +105,7 @@ class Shares(Figures):
 
 
 @dataclass(frozen=True)
-class DifferenceFigures(Figures):
+class DifferenceEstimates(IntervalEstimates):
     """Differences: shares of one side minus shares of another side."""
 
     @property
