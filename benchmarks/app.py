@@ -43,19 +43,19 @@ QUESTIONS = {
 
 def phone(folder: Path) -> Path:
     """Create the store of a device that agreed to five campaigns, and return its folder."""
-    place = folder / "phone"
-    with Device.open(place, [AUTHOR.public], BudgetPolicy(lifetime=100.0)) as device:
+    store = folder / "phone"
+    with Device.open(store, [AUTHOR.public], BudgetPolicy(lifetime=100.0)) as device:
         for title, options in ASKED.items():
             opens = int(time.time()) - WEEK // 2
             data = campaign(title, **{"opens": opens, "periods": 2, "period_seconds": WEEK} | options)
             device.consent(device.join(data).campaign_id)
     (folder / "analyst.pub").write_text(public_line(AUTHOR.public), encoding="utf-8")
-    return place
+    return store
 
 
-def cold(number: str, folder: Path, place: Path) -> float:
+def cold(number: str, folder: Path, store: Path) -> float:
     """Return the seconds from the start of the process until the first screen was drawn."""
-    run = [sys.executable, "-m", "demo_app", "--store", str(place), "--ready"]
+    run = [sys.executable, "-m", "demo_app", "--store", str(store), "--ready"]
     start = time.perf_counter()
     environment = surroundings(number, str(folder))
     with subprocess.Popen(run, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True) as running:  # noqa: S603
@@ -67,11 +67,11 @@ def cold(number: str, folder: Path, place: Path) -> float:
     return taken
 
 
-def frames(number: str, place: Path) -> dict[str, tuple[float, float]]:
+def frames(number: str, store: Path) -> dict[str, tuple[float, float]]:
     """Return (seconds of the longest frame, seconds of the window's own work in the busiest frame) while each campaign
     is answered, by its title."""
     found = {}
-    with Screen(number, "demo_app", "--store", place, "--language", "en", size=PHONE) as screen:
+    with Screen(number, "demo_app", "--store", store, "--language", "en", size=PHONE) as screen:
         screen.wait("studies:page")
         time.sleep(2)  # the app loads its other screens meanwhile
         with screen.drawn():
@@ -98,10 +98,10 @@ def run() -> list[tuple[str, str]]:
     """Return table rows: (name, measured value with its target)."""
     with tempfile.TemporaryDirectory() as made, display() as number:
         folder = Path(made)
-        place = phone(folder)
+        store = phone(folder)
         empty = statistics.median(cold(number, folder, folder / "new") for _ in range(STARTS))
-        full = statistics.median(cold(number, folder, place) for _ in range(STARTS))
-        longest = frames(number, place)
+        full = statistics.median(cold(number, folder, store) for _ in range(STARTS))
+        longest = frames(number, store)
     return [
         ("cold start to the first screen, a new device [below 2 s]", f"{empty:.2f} s"),
         ("cold start to the first screen, five campaigns [below 2 s]", f"{full:.2f} s"),

@@ -26,7 +26,7 @@ from demo_app.error_messages import DETAILED, detail_after, message_of
 from demo_app.idle_gc import IdleCollector
 from demo_app.model import Model
 from demo_app.settings import Settings
-from demo_app.shell import PLACES, Screens, Shell
+from demo_app.shell import DESTINATIONS, Screens, Shell
 from demo_app.system.dark_mode import is_dark
 from demo_app.system.insets import insets
 from demo_app.system.lock import has_lock, unlock
@@ -54,7 +54,7 @@ PRELOADED = (
     "review",
     "add",
     "delivered",
-    *PLACES[1:],
+    *DESTINATIONS[1:],
     "exposure",
 )
 """The screens to load after the first one is shown, the most likely next ones first."""
@@ -327,7 +327,7 @@ class HalftruthApp(App):
         if message.remedy == "adopt":
             self._trouble(error)
         elif message.remedy:
-            open_screen = self.visit if message.remedy in PLACES else self.go
+            open_screen = self.visit if message.remedy in DESTINATIONS else self.go
             whole = f"{body}\n\n{detail_after(body, message.detail)}".rstrip()
             ask(title, whole, say(f"remedy.{message.remedy}"), lambda: open_screen(message.remedy), say("remedy.close"))
         else:
@@ -404,7 +404,7 @@ class HalftruthApp(App):
         ids.screens.current = name
         ids.top.title = screen.title
         ids.top.back = len(self._path) > 1 and not self._locked
-        ids.places.chosen = f"place:{screen.place}"
+        ids.places.chosen = f"place:{screen.destination}"
         ids.places.disabled = name in ("trouble", "locked")
         screen.reopen(*arguments) if back else screen.open(*arguments)
 

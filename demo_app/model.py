@@ -41,21 +41,21 @@ class Model:
     """The device of one person. Call ``open`` in the thread that uses it.
 
     Args:
-        place: the device's folder.
+        folder: the device's folder.
         bundled: key lines of authors that are delivered with the app.
         clock, urandom, opener: passed to the SDK.
     """
 
     def __init__(
         self,
-        place: str | os.PathLike[str],
+        folder: str | os.PathLike[str],
         bundled: Iterable[str] = (),
         *,
         clock: Callable[[], float] = time.time,
         urandom: Callable[[int], bytes] = os.urandom,
         opener: Opener | None = None,
     ) -> None:
-        self._place = place
+        self._folder = folder
         self._bundled = tuple(dict.fromkeys(line.strip() for line in bundled))
         self._clock = clock
         self._urandom = urandom
@@ -72,7 +72,7 @@ class Model:
             StoreError, KeyRefused
         """
         self.close()
-        self._opened = Device.open(self._place, self._keys(), clock=self._clock, urandom=self._urandom)
+        self._opened = Device.open(self._folder, self._keys(), clock=self._clock, urandom=self._urandom)
 
     def adopt(self) -> None:
         """Continue with a store that was restored, copied or damaged; all reserved budget then counts as spent.
@@ -81,7 +81,7 @@ class Model:
             StoreError
         """
         self.close()
-        self._opened = Device.adopt(self._place, self._keys(), clock=self._clock, urandom=self._urandom)
+        self._opened = Device.adopt(self._folder, self._keys(), clock=self._clock, urandom=self._urandom)
 
     def close(self) -> None:
         """Close the store."""

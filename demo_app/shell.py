@@ -18,7 +18,7 @@ from demo_app import theme
 from demo_app.system.insets import insets
 from demo_app.texts import say
 
-PLACES = ("campaigns", "history", "outbox", "budget", "settings")
+DESTINATIONS = ("campaigns", "history", "outbox", "budget", "settings")
 """The screens that are destinations in the bar; a destination's sign has the name of its screen."""
 
 
@@ -47,7 +47,7 @@ class Shell(BoxLayout):
 
     def __init__(self, **properties: object) -> None:
         super().__init__(**properties)
-        self.ids.places.places = [(f"place:{name}", say(f"place.{name}"), name) for name in PLACES]
+        self.ids.places.places = [(f"place:{name}", say(f"place.{name}"), name) for name in DESTINATIONS]
         self.ids.screens.transition = NoTransition()
         self.on_wide()
 

@@ -326,7 +326,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
         domain, privacy, prior, mechanism = _sections(tried, "domain", "privacy", "prior", "mechanism")
         items = domain_of(domain)
         question = _question(privacy, prior, items, folder, document)
-        return Reported.of(items).reader(mechanism_of(mechanism_name(mechanism), mechanism, question)[1])
+        return Reported.of(items).decoder(mechanism_of(mechanism_name(mechanism), mechanism, question)[1])
 
     domain = domain_of(Section("domain", rest | {"padding": 1}))
     if not isinstance(domain, Items):

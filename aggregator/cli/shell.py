@@ -213,14 +213,14 @@ def in_study_on_disk(command: Callable[..., Any]) -> Callable[..., Any]:
     return _with_study(command, "The study's folder, on a disk")
 
 
-def _with_study(command: Callable[..., Any], place: str) -> Callable[..., Any]:
+def _with_study(command: Callable[..., Any], described: str) -> Callable[..., Any]:
     named = click.option(
         "--study",
         type=study_place,
         expose_value=False,
         is_eager=True,
         callback=_take_study,
-        help=f"{place}; may also be given before the command.",
+        help=f"{described}; may also be given before the command.",
         metavar="DIR",
     )
     return named(click.pass_context(command))

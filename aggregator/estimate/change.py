@@ -27,11 +27,11 @@ from aggregator.estimate.groups import spread
 from aggregator.estimate.interval import Interval, Intervals
 from aggregator.estimate.interval_estimates import DifferenceEstimates
 from aggregator.estimate.linear import Linear, solve
-from aggregator.estimate.reader import reader_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Region, TreeShares, name_of
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.families.decoder import Floats
 from protocol.campaign import Campaign, SignedCampaign
 from protocol.errors import HalftruthError
@@ -256,7 +256,7 @@ def _unbiased(side: Side) -> Sequence[Linear | TreeShares]:
     """Return the unbiased estimates of a side at each resolution; the last estimate is that of the values."""
     if not is_plain(side.unsigned.views):
         return TreeShares.of(side.unsigned, side.tally)
-    return [solve(reader_of(side.unsigned, side.tally)[0], side.tally)]
+    return [solve(decoder_and_prior(side.unsigned, side.tally)[0], side.tally)]
 
 
 class UnbiasedShares(Protocol):

@@ -46,7 +46,7 @@ def expected_mse(
         NotInvertible
     """
     reported = reported or Reported(channel.inputs)
-    return decoder_mse(reported.reader(channel, reference), p, reported)
+    return decoder_mse(reported.decoder(channel, reference), p, reported)
 
 
 def decoder_mse(decoder: Decoder, p: Sequence[float] | Floats | None, reported: Reported) -> float:
@@ -140,7 +140,7 @@ def campaign_error(campaign: Campaign) -> tuple[float, float]:
         return worths[finest].mse, max(worth.people_per_report for worth in worths)
     reported = Reported.of(campaign.domain)
     prior = campaign.notion.prior if isinstance(campaign.notion, Information) else None
-    decoder = reported.reader(
+    decoder = reported.decoder(
         campaign.channel, None if prior is None else np.array(prior, dtype=np.float64) / sum(prior)
     )
     if campaign.classes:

@@ -24,11 +24,11 @@ from aggregator.estimate.linear import solve
 from aggregator.estimate.method import WITHOUT_INVERSE, MethodRefused, consistent, default_method, require_method
 from aggregator.estimate.names import POOLS, VIEW_METHODS
 from aggregator.estimate.prior_test import prior_test
-from aggregator.estimate.reader import reader_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.result import Estimate, Influence
 from aggregator.estimate.shared import NotShared, shared
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.view_estimate import estimate_views
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
@@ -88,7 +88,7 @@ def estimate(
                 "--pool"
             )
         return estimate_views(unsigned, signed.id if signed else b"", tally, method, confidence, forged, where)
-    decoder, prior = reader_of(unsigned, tally)
+    decoder, prior = decoder_and_prior(unsigned, tally)
     reported = Reported.of(unsigned.domain)
 
     n, groups = tally.reports, tally.correlated

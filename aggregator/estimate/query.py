@@ -25,10 +25,10 @@ from aggregator.estimate.estimator import estimate
 from aggregator.estimate.groups import spread_of
 from aggregator.estimate.method import consistent
 from aggregator.estimate.minimum import require_enough
-from aggregator.estimate.reader import reader_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.resolutions import FINEST, Views
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.families.decoder import Decoder, Floats, NotInvertible
 from aggregator.json_number import json_number
@@ -144,7 +144,7 @@ def weighted(
         if margins:
             raise MarginRefused("estimates of a campaign with views cannot be weighted to margins: leave out --margins")
         return _of_views(campaign, tally, a, offset, confidence, query)
-    decoder, prior = reader_of(campaign, tally)
+    decoder, prior = decoder_and_prior(campaign, tally)
     a = np.concatenate([a * reported.factor, np.zeros(campaign.domain.size - reported.count)])
     reference = np.full(len(a), 1 / len(a)) if prior is None else prior
     share = tally.counts / tally.reports

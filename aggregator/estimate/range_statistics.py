@@ -23,9 +23,9 @@ from aggregator.estimate.merged import Merged
 from aggregator.estimate.ordered_result import CdfPoint, NotOrdered, Quantile, RangeShare, ShownValue, value_of
 from aggregator.estimate.personal import PersonalTally
 from aggregator.estimate.profile import SHORTER, Profile
-from aggregator.estimate.reader import reader_of
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
+from aggregator.estimate.tally_decoder import decoder_and_prior
 from aggregator.estimate.transcript import TranscriptTally
 from aggregator.estimate.weighting import KnownMargin
 from protocol.campaign import Campaign
@@ -55,7 +55,7 @@ def _merged(campaign: Campaign, tally: Tally, margins: Sequence[KnownMargin]) ->
             "quantiles and ranges need one channel for everybody, and this is a campaign with views: estimate the "
             "shares of its resolutions, or the mean alone. Mechanism wave is made for quantiles"
         )
-    decoder, _ = reader_of(campaign, tally)
+    decoder, _ = decoder_and_prior(campaign, tally)
     separate = isinstance(tally, PersonalTally | TranscriptTally)
     if separate or not decoder.one_hot:
         here = "devices have different channels" if separate else "reports are counted bit by bit"

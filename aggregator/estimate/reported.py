@@ -38,7 +38,7 @@ class Reported:
         """Return the number of reported inputs and their factor for a domain."""
         return cls(domain.count, domain.padding) if isinstance(domain, Items) else cls(domain.size)
 
-    def reader(self, channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:
+    def decoder(self, channel: Channel, reference: Sequence[float] | Floats | None = None) -> Decoder:
         """Return the decoder with which the reported shares are estimated.
 
         For item sets padded to two or more items, each input is decoded by itself. The shares of people who have each

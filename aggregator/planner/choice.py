@@ -180,7 +180,7 @@ def weigh(
     reference = None if prior is None else [weight / sum(prior) for weight in prior]
     p = reference if p is None else p
     raw_mse = weight = math.nan
-    decoder = reported.reader(channel, reference)
+    decoder = reported.decoder(channel, reference)
     with suppress(NotInvertible):
         raw_mse = decoder_mse(decoder, p, reported)
         weight = decoder.people_per_report * reported.factor

@@ -20,7 +20,7 @@ from demo_app.widgets.words import Mono
 class AuthorsScreen(PageScreen):
     """The screen with the authors' keys, and a field for another key."""
 
-    place = "settings"
+    destination = "settings"
 
     def open(self) -> None:
         self.app.do(lambda model: model.authors(), self.show)

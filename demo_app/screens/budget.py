@@ -25,7 +25,7 @@ ROUNDED = 1e-8
 class BudgetScreen(PageScreen):
     """The screen with the gauge and the caps."""
 
-    place = "budget"
+    destination = "budget"
 
     def open(self) -> None:
         self.app.do(lambda model: model.budget(), self.show)

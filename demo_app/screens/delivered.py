@@ -19,7 +19,7 @@ from demo_app.widgets.palette import look
 class DeliveredScreen(PageScreen):
     """The screen with the result of one attempt to send."""
 
-    place = "outbox"
+    destination = "outbox"
 
     def open(self, delivery: Delivery) -> None:
         good = not delivery.left

@@ -16,7 +16,7 @@ from demo_app.texts import number, say
 class DeviceScreen(PageScreen):
     """The screen of technical information."""
 
-    place = "settings"
+    destination = "settings"
 
     def open(self) -> None:
         self.app.do(lambda model: model.doctor(), self.show)

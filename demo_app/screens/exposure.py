@@ -20,7 +20,7 @@ from demo_app.widgets.chances import Portion
 class ExposureScreen(PageScreen):
     """The screen with the bound, and the campaigns whose bounds are added."""
 
-    place = "history"
+    destination = "history"
 
     def open(self, campaign_id: bytes) -> None:
         self.app.do(lambda model: model.exposure(campaign_id), self.show)

@@ -28,7 +28,7 @@ MOST_VALUES = 8
 class HistoryScreen(PageScreen):
     """The history screen."""
 
-    place = "history"
+    destination = "history"
 
     def open(self) -> None:
         self.app.do(lambda model: model.history(), self.show)

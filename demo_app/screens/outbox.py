@@ -21,7 +21,7 @@ from demo_app.widgets.field import Field
 class OutboxScreen(PageScreen):
     """The outbox screen."""
 
-    place = "outbox"
+    destination = "outbox"
 
     def open(self) -> None:
         self.app.do(lambda model: model.queue(), self.show)

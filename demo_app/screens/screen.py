@@ -36,12 +36,12 @@ class AppScreen(Screen):
 
     Attributes:
         app: the app, which runs the screen's tasks.
-        place: the name of the screen's destination in the bar.
+        destination: the name of the screen's destination in the bar.
         open: method of each subclass that loads and shows the content; called with the subject of the screen when the
             person opens it.
     """
 
-    place = "campaigns"
+    destination = "campaigns"
     open: Callable[..., None]
 
     def __init__(self, app: HalftruthApp, **properties: Any) -> None:

@@ -21,7 +21,7 @@ from demo_app.widgets.dialogs import ask, show_notice
 class SettingsScreen(PageScreen):
     """The settings screen."""
 
-    place = "settings"
+    destination = "settings"
 
     def open(self) -> None:
         self.fill(self._parts())

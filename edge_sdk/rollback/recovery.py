@@ -34,7 +34,7 @@ STAYS = ("setting", "cap", "trusted", "known", "used", "closing", "declared", "l
 
 
 def adopt(
-    place: str | os.PathLike[str],
+    folder: str | os.PathLike[str],
     urandom: Callable[[int], bytes],
     now: int,
     key_store: KeyStore | None = None,
@@ -49,13 +49,13 @@ def adopt(
     Raises:
         StoreError: the amount spent is unknown, or the store cannot be used for another reason.
     """
-    folder = Path(place)
+    path = Path(folder)
     try:
-        _adopt(folder, urandom, now, key_store)
+        _adopt(path, urandom, now, key_store)
     except StoreDamaged:
-        with explained(folder):
-            _set_aside(folder, key_store)
-        _adopt(folder, urandom, now, key_store)
+        with explained(path):
+            _set_aside(path, key_store)
+        _adopt(path, urandom, now, key_store)
 
 
 def _adopt(folder: Path, urandom: Callable[[int], bytes], now: int, given: KeyStore | None) -> None:

@@ -32,8 +32,8 @@ from demo_app.widgets.words import Mono, Words
 from edge_sdk.presentation import AnswerChoices
 from protocol.domain import Dates, NumberRange
 
-PLACES = [("campaigns", "Surveys", "campaigns"), ("budget", "Budget", "budget"), ("history", "History", "history"),
-          ("settings", "Settings", "settings")]  # fmt: skip
+DESTINATIONS = [("campaigns", "Surveys", "campaigns"), ("budget", "Budget", "budget"),
+                ("history", "History", "history"), ("settings", "Settings", "settings")]  # fmt: skip
 LEVELS = ["none", "primary", "secondary", "bachelor", "master", "doctorate"]
 OCCUPATIONS = [f"occupation number {number}" for number in range(1, 500)] + [
     "manager in the wholesale of agricultural raw materials, live animals, textiles and semi-finished goods"
@@ -80,7 +80,7 @@ class Gallery(App):
         self.root_box.clear_widgets()
         body = BoxLayout(orientation="vertical")
         wide = Window.width >= theme.BROAD_WINDOW * look.touch / theme.TOUCH
-        places = Destinations(places=PLACES, chosen="campaigns", upright=wide, name="places")
+        places = Destinations(places=DESTINATIONS, chosen="campaigns", upright=wide, name="places")
         places.bind(on_choice=lambda bar, name: (setattr(bar, "chosen", name), self.note("place", name)))
         if wide:
             self.root_box.add_widget(places)

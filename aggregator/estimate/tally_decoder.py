@@ -15,7 +15,7 @@ from protocol.campaign import Campaign
 from protocol.notions import Information, MutualInformation
 
 
-def reader_of(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
+def decoder_and_prior(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]:
     """Return the decoder of a campaign's tally, and the prior of a person whose class is unknown; None without a
     prior.
 
@@ -32,7 +32,7 @@ def reader_of(campaign: Campaign, tally: Tally) -> tuple[Decoder, Floats | None]
     require_enough(campaign, tally)
     classes = pooled(campaign, tally)
     prior = _prior_of(campaign) if classes is None else classes.prior
-    return classes or Reported.of(campaign.domain).reader(campaign.channel, prior), prior
+    return classes or Reported.of(campaign.domain).decoder(campaign.channel, prior), prior
 
 
 def _prior_of(campaign: Campaign) -> Floats | None:
