@@ -72,7 +72,7 @@ def frames(number: str, store: Path) -> dict[str, tuple[float, float]]:
     is answered, by its title."""
     found = {}
     with Screen(number, "demo_app", "--store", store, "--language", "en", size=PHONE) as screen:
-        screen.wait("studies:page")
+        screen.wait("campaigns:page")
         time.sleep(2)  # the app loads its other screens meanwhile
         with screen.drawn():
             for title, choose in {
@@ -82,10 +82,10 @@ def frames(number: str, store: Path) -> dict[str, tuple[float, float]]:
                 "Where": lambda: screen.tap("map", (0.5, 0.5)),
                 "Shopping": lambda: screen.tap("items:tea"),
             }.items():
-                tap(screen, "place:studies")
+                tap(screen, "place:campaigns")
                 screen.longest_frame()
                 screen.busiest_frame()
-                tap(screen, f"study:{title}")
+                tap(screen, f"campaign:{title}")
                 choose()
                 tap(screen, "next")
                 tap(screen, "make")
