@@ -15,7 +15,7 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
-from aggregator.author.toml_section import DraftError, Section, finite, read_toml, shown
+from aggregator.author.toml_section import DraftError, Section, read_toml, shown
 from aggregator.estimate.coefficients import Coefficients
 from protocol.campaign import Campaign
 from protocol.spelling import suggestion
@@ -52,7 +52,7 @@ def read_coefficients(path: Path, campaign: Campaign) -> tuple[Coefficients, ...
 def _of_class(section: Section) -> Coefficients:
     numbers = {}
     for key, default in (("weight", None), ("offset", Decimal(0))):
-        number = finite(section.name, key, section.take(key, (int, Decimal), "a number", default))
+        number = section.number(key, "a number", default)
         if abs(number) > MOST:
             raise DraftError(f"[{section.name}] {key} must be between -10^15 and 10^15, not {float(number):g}")
         numbers[key] = float(number)

@@ -83,7 +83,7 @@ def _margin(table: dict[str, Any], campaign: Campaign) -> tuple[KnownMargin, Fra
     numbers = section.take("people" if people else "shares", dict, "a table of numbers")
     source = section.take("source", str, "a text", "")
     section.done()
-    exact = {name: finite(section.name, name, number) for name, number in numbers.items()}
+    exact = {name: finite(section, name, number) for name, number in numbers.items()}
     for name in exact:
         if name not in groups:
             raise DraftError(

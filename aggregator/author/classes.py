@@ -79,15 +79,9 @@ def _of_class(name: str, table: object, privacy: dict[str, Any], domain: Domain,
             f"[classes] {name} must be a table, not {shown(table)}: write its entries under [classes.{name}]"
         )
     own = {key: value for key, value in table.items() if key in PROMISES}
-    promise = Section("privacy", privacy | own)
+    promise = Section("privacy", privacy | own, dict.fromkeys(own, f"classes.{name}"))
     prior = Section(f"classes.{name}", {key: value for key, value in table.items() if key not in own})
-    try:
-        notion = notion_of(promise, prior, domain, folder)
-    except DraftError as error:
-        text = str(error)
-        if text.startswith(tuple(f"[privacy] {key}" for key in own)):
-            raise DraftError(text.replace("[privacy]", f"[classes.{name}]", 1)) from None
-        raise
+    notion = notion_of(promise, prior, domain, folder)
     promise.done()
     prior.done(PROMISES)
     return notion

@@ -68,7 +68,7 @@ def _items(section: Section) -> tuple[str, ...] | int:
 
 def _microdegrees(section: Section, name: str) -> int:
     degrees = section.take(name, (int, Decimal), "a number of degrees")
-    scaled = finite(section.name, name, degrees) * MICRODEGREES
+    scaled = finite(section, name, degrees) * MICRODEGREES
     if scaled.denominator != 1:
         raise DraftError(f"[domain] {name} may have at most six decimal places, and {degrees} has more")
     return scaled.numerator

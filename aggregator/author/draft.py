@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import math
-from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from aggregator.author.mechanism_section import (
 )
 from aggregator.author.privacy_section import notion_of, sensitive_share_of
 from aggregator.author.study_section import addresses_of, translations_of
-from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, read_toml, shown
+from aggregator.author.toml_section import DraftError, Section, count, read_toml, shown
 from aggregator.author.views_section import DEVICES, views_of
 from aggregator.estimate.reported import Reported
 from aggregator.estimate.weighting import CLASS
@@ -313,8 +312,7 @@ def _padded(document: dict[str, Any], folder: Path) -> dict[str, Any]:
     if not isinstance(asked, dict) or asked.get("kind") != "items" or asked.get("padding") != AUTO:
         return document
     section = Section("domain", asked)
-    sample = section.take("sample", str, "a text file of sets, one per line, from which the padding is chosen")
-    file = file_of(folder, sample, "[domain] sample")
+    file = section.file("sample", "a text file of sets, one per line, from which the padding is chosen", folder)
     limits = Section("limits", document.get("limits", {}))
     rest = {name: value for name, value in asked.items() if name != "sample"}
 
@@ -377,7 +375,7 @@ def _time(section: Section, name: str) -> int:
 
 
 def _period(section: Section, whole: int) -> int:
-    days = finite("schedule", "period_days", section.take("period_days", (int, Decimal), "days", Fraction(whole, DAY)))
+    days = section.number("period_days", "days", Fraction(whole, DAY))
     seconds = days * DAY
     if seconds.denominator != 1 or seconds < 1:
         raise DraftError(

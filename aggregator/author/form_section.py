@@ -131,7 +131,7 @@ def _question(table: dict[str, object]) -> FormQuestion:
     if isinstance(domain, NumberRange) and "bins" in section:
         bins = count(section, "bins")
         if bins < 2:
-            raise DraftError(f"[{section.name}] bins, the maximum number of values, must be at least 2, not {bins}")
+            raise DraftError(f"{section.entry('bins')}, the maximum number of values, must be at least 2, not {bins}")
         domain = with_bins(domain, bins)
     found = FormQuestion(
         section.take("name", str, "short, of a-z, 0-9 and _"),

@@ -16,7 +16,6 @@ the listed families, and a draft that needs another family is refused before it 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any
 
 from aggregator.author.toml_section import DraftError, Section, finite, normalised, shown
@@ -80,11 +79,7 @@ def mechanism_of(name: str, section: Section, question: Question) -> tuple[str, 
 def _gaussian(section: Section, question: Question) -> Channel:
     """Return the channel of Gaussian noise with the draft's width. It keeps the draft's level of pure LDP; the audit
     computes (epsilon, delta)."""
-    sigma = finite(
-        "mechanism",
-        "sigma",
-        section.take("sigma", (int, Decimal), "the standard deviation of the noise in steps, above 0"),
-    )
+    sigma = section.number("sigma", "the standard deviation of the noise in steps, above 0")
     if sigma <= 0:
         raise DraftError(
             f"[mechanism] sigma, the standard deviation of the noise in steps, must be above 0, not {float(sigma):g}"
@@ -124,7 +119,7 @@ def _averaged(section: Section, name: str, question: Question) -> Channel:
 
 def _table(section: Section, size: int) -> Table:
     rows = [
-        [finite("mechanism", "rows", cell) for cell in row]
+        [finite(section, "rows", cell) for cell in row]
         for row in section.list_of("rows", list, "lists of probabilities, one list for each value")
     ]
     if len(rows) != size:

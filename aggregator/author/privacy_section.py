@@ -11,12 +11,12 @@ from decimal import Decimal
 from pathlib import Path
 
 from aggregator.author.pufferfish_file import read_scenarios
-from aggregator.author.toml_section import DraftError, Section, count, file_of, finite, normalised, shown
+from aggregator.author.toml_section import DraftError, Section, count, finite, normalised, shown
 from aggregator.author.value_table import csv_rows, not_a_value, read_prior
 from aggregator.families.noise.recipe import METRICS, geo_over
 from aggregator.families.noise.wasserstein import geo_for
 from protocol import exact, notions
-from protocol.domain import Domain, Grid, Items
+from protocol.domain import DITHER_BYTES, Domain, Grid, Items
 from protocol.errors import BadData, NotInDomain
 from protocol.notions import (
     Block,
@@ -64,8 +64,8 @@ def notion_of(section: Section, prior: Section, domain: Domain, folder: Path) ->
             return TranscriptPrior(level, _prior(prior, domain, folder), _drift(prior))
         if kind != "campaign":
             raise DraftError(
-                '[prior] kind must be "campaign", a public prior for everybody; "transcript", a prior updated by each '
-                'device\'s earlier reports; or "own", declared by each device; '
+                f'{prior.entry("kind")} must be "campaign", a public prior for everybody; "transcript", a prior '
+                'updated by each device\'s earlier reports; or "own", declared by each device; '
                 f"not {shown(kind)}. Classes of people have tables [classes.NAME]"
             )
         return Information(level, _prior(prior, domain, folder), _radius(prior))
@@ -96,7 +96,7 @@ def sensitive_share_of(section: Section, notion: Notion) -> float | None:
         raise DraftError('[privacy] sensitive_share needs notion = "high-low": leave it out')
     what = "the share of people who hold a sensitive value, above 0 and below 1, such as 0.1"
     written = section.take("sensitive_share", (int, Decimal), what)
-    share = float(finite("privacy", "sensitive_share", written))
+    share = float(finite(section, "sensitive_share", written))
     if not 0 < share < 1:
         raise DraftError(f"[privacy] sensitive_share must be {what}, not {shown(written)}")
     return share
@@ -104,11 +104,13 @@ def sensitive_share_of(section: Section, notion: Notion) -> float | None:
 
 def _sensitive(section: Section, domain: Domain) -> tuple[int, ...]:
     labels = section.list_of("sensitive", str, "values that need protection")
-    marked = sorted({_input(domain, label, "sensitive") for label in labels})
+    marked = sorted({_input(section, "sensitive", domain, label) for label in labels})
     if not marked:
-        raise DraftError("[privacy] sensitive names no value, so nothing would be protected: name at least one")
+        raise DraftError(
+            f"{section.entry('sensitive')} names no value, so nothing would be protected: name at least one"
+        )
     if len(marked) == domain.size:
-        raise DraftError(f'[privacy] sensitive names all {domain.size} values: use notion "ldp" instead')
+        raise DraftError(f'{section.entry("sensitive")} names all {domain.size} values: use notion "ldp" instead')
     return tuple(marked)
 
 
@@ -117,16 +119,18 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
     protected from each other."""
     budgets: list[int] = []
     named = {
-        _input(domain, label, "budgets"): _nats("budgets", value)
+        _input(section, "budgets", domain, label): _nats(section, "budgets", value)
         for label, value in section.take("budgets", dict, "a table of values and their budgets in nats").items()
     }
-    others = _nats("default", section.take("default", (int, Decimal), "the budget of every other value", Decimal(0)))
+    others = section.take("default", (int, Decimal), "the budget of every other value", Decimal(0))
+    default = _nats(section, "default", others)
     items = domain.count if isinstance(domain, Items) else domain.size
     for x in range(items):
-        budget = named.get(x, others)
+        budget = named.get(x, default)
         if not budget:
             raise DraftError(
-                f"[privacy] budgets: {shown(domain.label(x))} has no budget; give it a budget, or give a default"
+                f"{section.entry('budgets')}: {shown(domain.label(x))} has no budget; give it a budget, or give a "
+                "default"
             )
         budgets.append(budget)
     # Dummy items get the protection of the best protected item (Gu et al. 2020, sec. VI-B).
@@ -136,64 +140,57 @@ def _graded(section: Section, name: str, domain: Domain) -> Notion:
         pairs = section.list_of("pairs", list, "pairs of budgets whose values are protected from each other")
         if wrong := [pair for pair in pairs if len(pair) != 2]:
             raise DraftError(
-                f"[privacy] pairs must be pairs of budgets, such as [[1.0, 2.0], [1.0, 1.0]], not {shown(wrong[0])}"
+                f"{section.entry('pairs')} must be pairs of budgets, such as [[1.0, 2.0], [1.0, 1.0]], not "
+                f"{shown(wrong[0])}"
             )
-        edges = [(_nats("pairs", first), _nats("pairs", second)) for first, second in pairs]
+        edges = [(_nats(section, "pairs", first), _nats(section, "pairs", second)) for first, second in pairs]
     return Graded.over(budgets, name, edges)
 
 
-def _nats(entry: str, value: object) -> int:
+def _nats(section: Section, key: str, value: object) -> int:
     """Return a budget in nanonats; 0, which means no budget, if ``value`` is 0."""
-    budget = exact.level_from(finite("privacy", entry, value))
+    budget = exact.level_from(finite(section, key, value))
     if budget and not exact.MIN_LEVEL <= budget <= exact.MAX_LEVEL:
         least, most = exact.nats(exact.MIN_LEVEL), exact.nats(exact.MAX_LEVEL)
-        raise DraftError(f"[privacy] {entry}: a budget must be from {least:g} to {most:g} nats, not {shown(value)}")
+        raise DraftError(f"{section.entry(key)}: a budget must be from {least:g} to {most:g} nats, not {shown(value)}")
     return budget
 
 
 def _geo(section: Section, domain: Domain, level: int) -> Notion:
     metric = section.choice("metric", METRICS, "steps")
-    scale = finite(
-        "privacy",
-        "scale",
-        section.take("scale", (int, Decimal), "the distance at which the level is epsilon", Decimal(1)),
-    )
+    scale = section.number("scale", "the distance at which the level is epsilon", Decimal(1))
     return geo_over(domain, level, metric, scale)
 
 
 def _pufferfish(section: Section, domain: Domain, level: int, folder: Path) -> Notion:
     """Return the notion that keeps Pufferfish privacy by the Wasserstein mechanism."""
-    name = section.take("scenarios", str, "a JSON file of secrets, pairs and scenarios")
-    file = file_of(folder, name, "[privacy] scenarios")
+    file = section.file("scenarios", "a JSON file of secrets, pairs and scenarios", folder)
     return geo_for(read_scenarios(file, domain), level)
 
 
 def _level(section: Section) -> int:
-    epsilon = section.take("epsilon", (int, Decimal), "a number of nats, such as 1.0")
-    level = exact.level_from(finite(section.name, "epsilon", epsilon))
+    level = exact.level_from(section.number("epsilon", "a number of nats, such as 1.0"))
     try:
         notions.require_level(level)
     except BadData as error:
-        raise DraftError(f"[privacy] {error}") from None
+        raise DraftError(str(error).replace("epsilon", section.entry("epsilon"), 1)) from None
     return level
 
 
 def _radius(prior: Section) -> int:
     """Return the radius of the ball of priors, in parts per billion, rounded up."""
-    radius = finite(
-        "prior", "radius", prior.take("radius", (int, Decimal), "the maximum error of the prior", Decimal(0))
-    )
+    radius = prior.number("radius", "the maximum error of the prior", Decimal(0))
     if not 0 <= radius <= 1:
         raise DraftError(
-            "[prior] radius must be a total variation distance (docs/GLOSSARY.md) from 0 to 1, such as 0.05, not "
-            f"{float(radius):g}"
+            f"{prior.entry('radius')} must be a total variation distance (docs/GLOSSARY.md) from 0 to 1, such as 0.05, "
+            f"not {float(radius):g}"
         )
     return math.ceil(radius * RADIUS_UNITS)
 
 
 def _matrix(section: Section, domain: Domain, folder: Path) -> Matrix:
     what = "a CSV file of k rows of k levels in nats, inf for a pair that is not protected"
-    file = file_of(folder, section.take("matrix", str, what), "[privacy] matrix")
+    file = section.file("matrix", what, folder)
     with csv_rows(file) as lines:
         rows = [row for row in lines if row]
     if len(rows) != domain.size:
@@ -220,11 +217,9 @@ def _matrix_level(cell: str, file: str, x: int, y: int) -> int:
 
 def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
     if prior.holds("counts", str):
-        name = prior.take("counts", str, "a CSV file")
-        return read_prior(file_of(folder, name, f"[{prior.name}] counts"), domain, whole=True)
+        return read_prior(prior.file("counts", "a CSV file", folder), domain, whole=True)
     if "estimate" in prior:
-        name = prior.take("estimate", str, "the JSON of an earlier campaign's estimate")
-        return earlier_round(file_of(folder, name, f"[{prior.name}] estimate"), domain)
+        return _earlier_round(prior, domain, folder)
     key = "counts" if "counts" in prior else "weights"
     return weights_of(prior, key, domain.size)
 
@@ -232,11 +227,11 @@ def _prior(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
 def _drift(prior: Section) -> int:
     """Return the probability that a value is drawn again before a period, as a whole number of 1 / ``DRIFT_ONE``,
     rounded to the nearest."""
-    drift = finite("prior", "drift", prior.take("drift", (int, Decimal), "a probability for each period", Decimal(0)))
+    drift = prior.number("drift", "a probability for each period", Decimal(0))
     if not 0 <= drift < 1:
         raise DraftError(
-            "[prior] drift, the probability that a person's answer is drawn again from the prior before a period, "
-            f"must be at least 0 and below 1, not {float(drift):g}"
+            f"{prior.entry('drift')}, the probability that a person's answer is drawn again from the prior before a "
+            f"period, must be at least 0 and below 1, not {float(drift):g}"
         )
     return min(round(drift * DRIFT_ONE), DRIFT_ONE - 1)
 
@@ -249,23 +244,23 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     """
     weights = section.list_of(key, (int, Decimal), "shares or counts, one for each value in the domain's order")
     if len(weights) != size:
-        raise DraftError(f"[{section.name}] {key} must have {size} entries, one for each value, not {len(weights)}")
-    shares = [finite(section.name, key, weight) for weight in weights]
+        raise DraftError(f"{section.entry(key)} must have {size} entries, one for each value, not {len(weights)}")
+    shares = [finite(section, key, weight) for weight in weights]
     if any(share <= 0 for share in shares):
         place = next(place for place, share in enumerate(shares) if share <= 0)
         raise DraftError(
-            f"[{section.name}] {key}: entry {place + 1} is not above zero. Notions with a prior promise nothing about "
+            f"{section.entry(key)}: entry {place + 1} is not above zero. Notions with a prior promise nothing about "
             "a value of prior zero; give it a small share"
         )
     counts = all(share.denominator == 1 for share in shares)
     if key == "counts" and not counts:
         place = next(place for place, share in enumerate(shares) if share.denominator != 1)
         raise DraftError(
-            f"[{section.name}] counts: entry {place + 1} is not a whole number of people; for shares, write weights = "
+            f"{section.entry(key)}: entry {place + 1} is not a whole number of people; for shares, write weights = "
             "instead of counts ="
         )
     if not counts:
-        shares = normalised(shares, f"[{section.name}] weights", "; whole numbers may have any sum")
+        shares = normalised(shares, section.entry(key), "; whole numbers may have any sum")
     scale = math.lcm(*(share.denominator for share in shares))
     if not counts and scale > MAX_PRIOR_WEIGHT:
         # The shares have more digits than a prior can represent, so each is rounded to the nearest weight above 0.
@@ -273,7 +268,7 @@ def weights_of(section: Section, key: str, size: int) -> tuple[int, ...]:
     return tuple(max(1, round(share * scale)) for share in shares)
 
 
-def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
+def _earlier_round(prior: Section, domain: Domain, folder: Path) -> tuple[int, ...]:
     """Return the prior of a second round from the `halftruth estimate --json` output of the first, matched
     by value.
 
@@ -281,9 +276,10 @@ def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
     more precisely.
 
     Raises:
-        DraftError: the file is not the JSON of an estimate for these values.
+        DraftError: there is no such file, or it is not the JSON of an estimate for these values.
         OSError: the file cannot be read.
     """
+    path = prior.file("estimate", "the JSON of an earlier campaign's estimate", folder)
     try:
         rows = {str(row["value"]): row for row in json.loads(path.read_text(encoding="utf-8"))["values"]}
         found = [rows[domain.label(x)] for x in range(domain.size)]
@@ -291,8 +287,8 @@ def earlier_round(path: Path, domain: Domain) -> tuple[int, ...]:
         return tuple(math.ceil(share * 10**6) for share in shares)
     except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise DraftError(
-            f"[prior] estimate: {path.name} must be the output of `halftruth estimate --json` for a question with the "
-            "same values"
+            f"{prior.entry('estimate')}: {path.name} must be the output of `halftruth estimate --json` for a question "
+            "with the same values"
         ) from None
 
 
@@ -304,7 +300,7 @@ def _blocks(section: Section, domain: Domain) -> list[int]:
     block_of: dict[int, int] = {}
     for number, block in enumerate(section.list_of("blocks", list, "lists of values")):
         for label in block:
-            x = _input(domain, label, "blocks")
+            x = _input(section, "blocks", domain, label)
             if x in block_of:
                 raise DraftError(f"[privacy] blocks: {shown(label)} is listed twice; keep it in one block")
             block_of[x] = number
@@ -314,8 +310,8 @@ def _blocks(section: Section, domain: Domain) -> list[int]:
     return [block_of[x] for x in range(domain.size)]
 
 
-def _input(domain: Domain, label: object, entry: str) -> int:
+def _input(section: Section, key: str, domain: Domain, label: object) -> int:
     try:
-        return domain.index(domain.parse(str(label)), bytes(8))
+        return domain.index(domain.parse(str(label)), bytes(DITHER_BYTES))
     except NotInDomain as error:
-        raise DraftError(f"[privacy] {entry}: {not_a_value(domain, str(label), error)}") from None
+        raise DraftError(f"{section.entry(key)}: {not_a_value(domain, str(label), error)}") from None

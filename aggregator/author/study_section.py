@@ -122,9 +122,9 @@ def _names(section: Section, entry: str, own: Sequence[str]) -> tuple[str, ...]:
         found = section.list_of(entry, str, "texts in the draft's order, or a table of them by the draft's names")
         if len(found) != len(own):
             raise DraftError(
-                f"[{section.name}] {entry} must have {len(own)} texts, as the draft has, not {len(found)}: translate "
+                f"{section.entry(entry)} must have {len(own)} texts, as the draft has, not {len(found)}: translate "
                 "each text"
             )
     if (name := repeated(found)) is not None:
-        raise DraftError(f"[{section.name}] {entry} has {shown(name)} twice: give each a text of its own")
+        raise DraftError(f"{section.entry(entry)} has {shown(name)} twice: give each a text of its own")
     return tuple(found)

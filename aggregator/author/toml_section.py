@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import datetime
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from protocol import exact
@@ -57,10 +58,18 @@ def read_toml(path: Path) -> dict[str, Any]:
 class Section:
     """One table of the TOML, whose keys are taken one by one; ``done`` refuses unknown keys."""
 
-    def __init__(self, name: str, table: object) -> None:
+    def __init__(self, name: str, table: object, elsewhere: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Begin to read a table.
+
+        Args:
+            elsewhere: the name of the table in which the author wrote an entry, for each entry of another table.
+        Raises:
+            DraftError: the value is not a table.
+        """
         if not isinstance(table, dict):
             raise DraftError(f"[{name}] must be a table, not {shown(table)}: write its entries under [{name}]")
         self.name = name
+        self._elsewhere = elsewhere
         self._left: dict[str, Any] = dict(table)
         self._known: set[str] = set()
 
@@ -73,8 +82,10 @@ class Section:
         self._known.add(key)
         return isinstance(self._left.get(key), kind)
 
-    def _entry(self, key: str) -> str:
-        return f"[{self.name}] {key}" if self.name else key
+    def entry(self, key: str) -> str:
+        """Return the name of an entry for errors, such as [privacy] epsilon."""
+        name = self._elsewhere.get(key, self.name)
+        return f"[{name}] {key}" if name else key
 
     def take(self, key: str, kind: type | tuple[type, ...], what: str, default: object = None) -> Any:
         """Return the value of ``key``, of type ``kind``.
@@ -92,14 +103,30 @@ class Section:
                 near = nearest(key, self._left)
                 if near is not None:
                     raise DraftError(f"{self._unknown(near)}; did you mean {shown(key)}?")
-                raise DraftError(f"{self._entry(key)} is missing: it is {what}")
+                raise DraftError(f"{self.entry(key)} is missing: it is {what}")
             return default
         value = self._left.pop(key)
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise DraftError(f"{self._entry(key)} must be {what}, not {shown(value)}")
+            raise DraftError(f"{self.entry(key)} must be {what}, not {shown(value)}")
         if isinstance(value, str) and "\0" in value:  # no file name can contain it
-            raise DraftError(f"{self._entry(key)} contains the character U+0000: leave it out")
+            raise DraftError(f"{self.entry(key)} contains the character U+0000: leave it out")
         return value
+
+    def number(self, key: str, what: str, default: Decimal | Fraction | None = None) -> Fraction:
+        """Return the value of ``key``, a finite number, exactly; see ``take``.
+
+        Raises:
+            DraftError
+        """
+        return finite(self, key, self.take(key, (int, Decimal), what, default))
+
+    def file(self, key: str, what: str, folder: Path) -> Path:
+        """Return the path of the file that ``key`` names, relative to the folder of the draft; see ``take``.
+
+        Raises:
+            DraftError: also if there is no such file.
+        """
+        return file_of(folder, self.take(key, str, what), self.entry(key))
 
     def flag(self, key: str, what: str) -> bool:
         """Return whether ``key`` is true; false if it is missing.
@@ -112,7 +139,7 @@ class Section:
         self._known.add(key)
         value = self._left.pop(key, False)
         if not isinstance(value, bool):
-            raise DraftError(f"{self._entry(key)} must be true if {what}, and false if not; it is {shown(value)}")
+            raise DraftError(f"{self.entry(key)} must be true if {what}, and false if not; it is {shown(value)}")
         return value
 
     def list_of(self, key: str, kind: type | tuple[type, ...], what: str) -> list[Any]:
@@ -124,7 +151,7 @@ class Section:
         values: list[Any] = self.take(key, list, f"a list of {what}")
         for value in values:
             if not isinstance(value, kind) or isinstance(value, bool):
-                raise DraftError(f"{self._entry(key)} must be a list of {what}; its element {shown(value)} is wrong")
+                raise DraftError(f"{self.entry(key)} must be a list of {what}; its element {shown(value)} is wrong")
         return values
 
     def choice(self, key: str, names: Sequence[str], default: str | None = None) -> str:
@@ -137,7 +164,7 @@ class Section:
         name = folded(written)
         if name not in names:
             meant = suggestion(written, names)
-            raise DraftError(f"{self._entry(key)} must be one of {', '.join(names)}, not {shown(written)}{meant}")
+            raise DraftError(f"{self.entry(key)} must be one of {', '.join(names)}, not {shown(written)}{meant}")
         return name
 
     def done(self, others: Iterable[str] = ()) -> None:
@@ -181,12 +208,12 @@ def count(section: Section, name: str, default: int | None = None) -> int:
     """
     value: int = section.take(name, int, "a whole number, at least 1", default)
     if value < 1:
-        raise DraftError(f"[{section.name}] {name} must be a whole number of at least 1, not {value}")
+        raise DraftError(f"{section.entry(name)} must be a whole number of at least 1, not {value}")
     return value
 
 
-def finite(section: str, name: str, value: object) -> Fraction:
-    """Return the value of an entry as an exact rational number.
+def finite(section: Section, key: str, value: object) -> Fraction:
+    """Return the value of an entry, or of a part of it, as an exact rational number.
 
     Raises:
         DraftError: the value is not a finite number.
@@ -194,7 +221,7 @@ def finite(section: str, name: str, value: object) -> Fraction:
     try:
         return exact.rational(value)  # type: ignore[arg-type]  # ``rational`` refuses other types
     except ValueError:
-        raise DraftError(f"[{section}] {name} must be a finite number, not {shown(value)}") from None
+        raise DraftError(f"{section.entry(key)} must be a finite number, not {shown(value)}") from None
 
 
 def normalised(shares: Sequence[Fraction], where: str, otherwise: str = "") -> list[Fraction]:

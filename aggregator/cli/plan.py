@@ -335,7 +335,6 @@ def _notion(
             )
         return Block.over(level, [x // block_size for x in range(domain.size)])
     if prior is not None:
-        return Information(
-            level, read_prior(prior, domain, whole=True), math.ceil(exact.rational(radius or 0) * RADIUS_UNITS)
-        )
+        weights = read_prior(prior, domain, whole=True)
+        return Information(level, weights, math.ceil(exact.rational(radius or 0) * RADIUS_UNITS))
     return Ldp(level)
