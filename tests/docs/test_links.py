@@ -1,8 +1,12 @@
-"""Links in the documents lead to existing files and headings, paths in code type exist, and the menu is complete."""
+"""Links in the documents lead to existing files and headings, paths and names in code type exist, and the menu is
+complete."""
 
 from __future__ import annotations
 
+import ast
+import pkgutil
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,8 @@ from tests.test_architecture import ROOT
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "protocol").glob("*.md")])
 LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?\)")
 PATH = re.compile(r"`((?:protocol|edge_sdk|aggregator|demo_app|tests|benchmarks|docs)/[\w./-]*)`")
+MODULE = re.compile(r"`((?:protocol|edge_sdk|aggregator|demo_app)(?:\.\w+)+)`")
+TEST = re.compile(r"`(?!`)([\w/]+\.py)?(?:::(test_\w+))?`")
 
 
 def anchors(page: Path) -> set[str]:
@@ -35,6 +41,23 @@ def test_links_and_paths_lead_somewhere(page: Path) -> None:
             # The path has a placeholder that the reader replaces.
             continue
         assert (ROOT / path).exists(), f"{page.name} names {path}"
+    for name in MODULE.findall(text):
+        pkgutil.resolve_name(name)
+
+
+@cache
+def functions(file: Path) -> set[str]:
+    """Return the functions of a test file; cached, because many rows name the same file."""
+    return {node.name for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef)}
+
+
+@pytest.mark.parametrize(("page", "folder"), [("MECHANISMS.md", "tests"), ("WEB.md", "tests/web")])
+def test_the_tests_that_a_page_names_exist(page: str, folder: str) -> None:
+    """Every test that a page names is a function of the file that it names with it, or of the last file before it."""
+    file = Path()
+    for path, name in TEST.findall((ROOT / "docs" / page).read_text(encoding="utf-8")):
+        file = ROOT / folder / path if path else file
+        assert {name} - {""} <= functions(file), f"{page}: {file.name} has no {name}"
 
 
 def test_the_menu_of_the_site_has_every_page() -> None:
