@@ -119,13 +119,11 @@ def test_the_protocol_has_no_effects() -> None:
 def test_importing_a_device_imports_no_numpy(package: str) -> None:
     """Importing all modules of protocol and of edge_sdk imports no package that only aggregator, demo_app or the tests
     need. So both can be imported on a phone without numpy."""
-    modules = [
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in sources(package)
-    ]
+    named = [name for name, path in modules().items() if path.is_relative_to(ROOT / package)]
     heavy = ("numpy", "scipy", "click", "rich", "deltalake", "pyarrow", "nacl", "matplotlib", "kivy", "aggregator")
     heavy += ("demo_app", "hypothesis", "keyring", "jnius")
     program = (
-        f"import sys, {', '.join(modules)}\n"
+        f"import sys, {', '.join(named)}\n"
         f"print(*sorted({{name.split('.')[0] for name in sys.modules}} & set({heavy!r})))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import tempfile
 from pathlib import Path
@@ -41,8 +42,7 @@ class BudgetMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        memory = Path("/dev/shm")  # noqa: S108  # a test's store may be in any folder
-        self.folder = Path(tempfile.mkdtemp(dir=memory if memory.is_dir() else None))
+        self.folder = Path(tempfile.mkdtemp(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
         self.clock = Clock()
         self.charges: list[tuple[int, int, int]] = []
         self.forgot = False
@@ -162,9 +162,5 @@ def test_the_sum_of_charges_stays_within_every_cap(examples, steps):
     """
     run_state_machine_as_test(
         BudgetMachine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            database=None,
-        ),
+        settings=settings(max_examples=examples, stateful_step_count=steps, database=None),
     )

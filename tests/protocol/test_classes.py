@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from protocol import codec, domain, notions, personal
+from protocol import codec, domain, personal
 from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.channels import Blocks, RandomizedResponse, Table
 from protocol.errors import BadData, CampaignError, NotionError, Uncertified
@@ -140,7 +140,6 @@ def test_a_campaign_of_classes_decodes_to_itself() -> None:
     assert again == made
     assert again.classes == ("farmers", "gardeners", "others")
     assert again.certificates == made.certificates
-    assert notions.decode(NOTION.encode()) == NOTION
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from protocol import codec, exact, notions
+from protocol import exact, notions
 from protocol.channels import Channel, Table
 from protocol.errors import NotionError, Uncertified
 from protocol.notions.graded import MAX_CLASSES, AvgId, Graded, MinId
@@ -125,20 +125,6 @@ def test_the_level_is_the_largest_bound_of_a_pair() -> None:
     assert notion.level == 2 * NAT
     assert Graded.over([3 * NAT, NAT, 3 * NAT]).level == 3 * NAT
     assert Graded.over([3 * NAT, NAT, 2 * NAT], "avgid").level == 5 * NAT // 2
-
-
-EXAMPLES = [
-    Graded.over([NAT, NAT, 2 * NAT]),
-    Graded.over([NAT + 1, 2 * NAT, NAT + 1, 4 * NAT], "avgid"),
-    Graded.over([NAT, 2 * NAT, 4 * NAT], edges=[(NAT, 2 * NAT), (4 * NAT, 2 * NAT)]),
-    MinId(NAT, (NAT, NAT), ((0, 2), (1, 1)), ((0, 0),)),
-]
-
-
-@pytest.mark.parametrize("notion", EXAMPLES)
-def test_the_wire_form_of_a_graded_notion_decodes_to_it(notion: Graded) -> None:
-    """A notion decodes to itself."""
-    assert type(notion).from_wire(codec.decode(codec.encode(notion.encode()), limit=2**16)) == notion
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aggregator.families.bits.recipe import oue
 from aggregator.families.hadamard.recipe import hadamard
-from protocol import codec, domain, envelope, exact, notions, personal
+from protocol import codec, domain, envelope, exact, personal
 from protocol.campaign import Campaign, decode_campaign, encode_campaign
 from protocol.channels import Channel, RandomizedResponse, Table
 from protocol.envelope import MAX_PAYLOAD, Kind
@@ -86,7 +86,6 @@ def test_a_campaign_of_personal_priors_has_the_uniform_channel() -> None:
     made = unsigned_campaign()
     assert made.certificate == certify(made.channel, Information(NAT, (1, 1, 1)))
     assert decode_campaign(encode_campaign(made)) == made
-    assert notions.decode(made.notion.encode()) == made.notion
     with pytest.raises(Uncertified, match="own-lip"):
         unsigned_campaign(channel=personal.lip_response((1, 1, 1), NAT - 1))
     for size in (1, 257):
