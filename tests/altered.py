@@ -1,8 +1,16 @@
-"""A Hypothesis strategy for bytes that are valid or nearly valid."""
+"""Bytes that are nearly valid: with one flipped bit, or drawn by Hypothesis."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
+
+
+def flipped(data: bytes, bit: int = -8) -> bytes:
+    """Return ``data`` with one bit flipped; by default the last byte's lowest one, which in an envelope is a bit of the
+    signature."""
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    return bytes(changed)
 
 
 @st.composite

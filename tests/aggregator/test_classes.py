@@ -38,6 +38,7 @@ from protocol.notions.own import OwnPrior
 from protocol.notions.pairwise import Ldp
 from protocol.report import Enrolment, Report, pack
 from protocol.views import plain_views
+from tests.altered import flipped
 
 NAT = 10**9
 AUTHOR = SigningKey(bytes(range(32)))
@@ -392,10 +393,8 @@ def test_enrolment_columns_equal_the_decoded_enrolments(rows) -> None:
     """Payloads that declare priors are read as ``Enrolment.decode`` reads them, even if one bit is flipped."""
     payloads = []
     for number, (prior, at, bit, damaged) in enumerate(rows):
-        payload = bytearray(codec.encode([bytes(16), bytes([number]) * 32, list(prior)]))
-        if damaged:
-            payload[at % len(payload)] ^= 1 << bit
-        payloads.append(bytes(payload))
+        payload = codec.encode([bytes(16), bytes([number]) * 32, list(prior)])
+        payloads.append(flipped(payload, 8 * (at % len(payload)) + bit) if damaged else payload)
     ends = np.cumsum([len(payload) for payload in payloads])
     starts = ends - [len(payload) for payload in payloads]
     data = np.frombuffer(b"".join(payloads) + bytes(64), dtype=np.uint8)

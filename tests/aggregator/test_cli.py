@@ -14,6 +14,7 @@ from aggregator.cli.commands import COMMANDS
 from aggregator.cli.shell import halftruth
 from protocol import keys
 from tests.aggregator.command import invalid_command_lines, require_one_clear_line, run
+from tests.altered import flipped
 
 DRAFT = """
 title = "Highest education"
@@ -274,7 +275,7 @@ def test_invalid_input_causes_a_short_message(session, tmp_path, words, code):
         "empty": b"",
         "noise": bytes(range(256)) * 3,
         "cut": campaign[:-10],
-        "bent": campaign[:-1] + bytes([campaign[-1] ^ 1]),
+        "bent": flipped(campaign),
         "crowded": b"value,count\nnone,1000000000000\nprimary,1\n",
         "beyond": b"value,count\nnone,1e30\nprimary,1\n",
         "digits": DRAFT.replace("epsilon = 1.0", f"epsilon = {'1' * 400}").encode(),

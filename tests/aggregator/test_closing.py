@@ -22,6 +22,7 @@ from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, report
 from tests.aggregator.test_cli import run
 from tests.aggregator.test_receive import ask, served
+from tests.altered import flipped
 
 PLAIN = campaign(5)
 OTHER = SigningKey(bytes([8]) * 32)
@@ -107,7 +108,7 @@ def test_a_notice_keeps_reports_that_were_counted_before(study):
         (notice(PLAIN.campaign.closes), "campaign"),
         (notice(PLAIN.campaign.closes + WEEK), "campaign"),
         (envelope.seal(Kind.REPORT, AUTHOR, Closing(PLAIN.id, OPENS).encode()), "campaign"),
-        (notice(OPENS)[:-1] + bytes([notice(OPENS)[-1] ^ 1]), "signature"),
+        (flipped(notice(OPENS)), "signature"),
         (PLAIN.data, "campaign"),
         (b"", "codec"),
     ],

@@ -13,6 +13,7 @@ from protocol.errors import BadData
 from protocol.keys import key_id
 from protocol.report import Report, pack, unpack
 from tests.aggregator.fleet import campaign
+from tests.altered import flipped
 
 BOUNDARIES = [0, 1, 127, 128, 255, 256, 4095, 4096, 4097, 65535, 65536, 2**31, 2**32 - 1, 2**32, 2**63, -1, -33, -200]
 INTEGERS = st.one_of(st.sampled_from(BOUNDARIES), st.integers(-(2**63), 2**64 - 1))
@@ -126,11 +127,11 @@ def test_an_enrolment_must_have_the_id_of_its_key(rows):
     """An enrolment payload is accepted if and only if it is canonical and its envelope has the id of its key."""
     parts, ids, expected = [], [], []
     for public, honest, at in rows:
-        payload = bytearray(codec.encode([campaign().id, public]))
+        payload = codec.encode([campaign().id, public])
         if at < len(payload):
-            payload[at] ^= 1
-        parts.append(bytes(payload))
-        ids.append(key_id(bytes(payload[-32:])) if honest else bytes(8))
+            payload = flipped(payload, 8 * at)
+        parts.append(payload)
+        ids.append(key_id(payload[-32:]) if honest else bytes(8))
         expected.append(honest and not (at < 3 or 19 <= at < 21))
     buffer, start, end = laid_out(parts)
     key_ids = np.frombuffer(b"".join(ids), dtype=np.uint8).reshape(-1, 8)

@@ -30,6 +30,7 @@ from protocol.views import plain_views
 from tests.aggregator import fleet
 from tests.aggregator.fleet import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
 from tests.aggregator.slow_intake import SlowStudy
+from tests.altered import flipped
 
 PLAIN = campaign()
 OPEN = campaign(enrolment="open", answers=5, title="Open")
@@ -72,7 +73,7 @@ def sealed_by(signed, number, payload, kind=Kind.REPORT):
 def one_of_each():
     """Return a report of ``PLAIN`` that counts, and an envelope for each reason of refusal, by the reason."""
     good = report(1, PLAIN, 3)
-    forged = bytes([*good[:-1], good[-1] ^ 1])
+    forged = flipped(good)
     cases = {
         Reject.MALFORMED: sealed_by(PLAIN, 0, codec.encode([PLAIN.id, 0, 0, 1])),
         Reject.UNKNOWN_CAMPAIGN: report(0, FOREIGN),
@@ -108,7 +109,7 @@ def test_a_report_is_refused_by_the_first_check_that_fails(study):
 
     def faulty(number, signed, period, slot, packed, *, forge=False):
         sealed = Report(signed.id, period, slot, 1, packed).seal(device(number, signed))
-        return bytes([*sealed[:-1], sealed[-1] ^ 1]) if forge else sealed
+        return flipped(sealed) if forge else sealed
 
     early, late = 9, 4
     cases = [
@@ -135,7 +136,7 @@ def test_a_key_revoked_from_a_period_on_counts_for_earlier_periods(study):
     assert study.revoke(enrolment(0, PLAIN), enrolment(1, PLAIN), since=2) == 2
     for period, verdict in enumerate(["accepted", "accepted", "revoked-key", "revoked-key"]):
         sealed = report(0, PLAIN, 7, period=period)
-        forged = bytes([*sealed[:-1], sealed[-1] ^ 1])
+        forged = flipped(sealed)
         result = take(study, forged + sealed, NOW + 3 * WEEK)
         if verdict == "accepted":
             assert (result.accepted, result.rejected) == (1, {"bad-signature": 1})
@@ -235,10 +236,8 @@ def test_no_altered_report_is_accepted(study):
     """A report with any bit flipped is not counted."""
     good = report(0, PLAIN, 3)
     for bit in range(8 * len(good)):
-        altered = bytearray(good)
-        altered[bit // 8] ^= 1 << bit % 8
         (study.path.parent / "altered").mkdir(exist_ok=True)
-        (study.path.parent / "altered" / f"{bit:05}").write_bytes(altered)
+        (study.path.parent / "altered" / f"{bit:05}").write_bytes(flipped(good, bit))
     result = ingest(study, [study.path.parent / "altered"], now=NOW)
     assert (result.files, result.accepted) == (8 * len(good), 0)
     assert result.read == sum(result.rejected.values()) >= 8 * len(good)
@@ -360,7 +359,7 @@ def test_enrolments_that_fail_are_counted(study):
     other_key = codec.encode([1, 2, key.id, Enrolment(OPEN.id, AUTHOR.public).encode(), bytes(64)])
     result = take(
         study,
-        bytes([*good[:-1], good[-1] ^ 1]) + forged_weak + other_key + enrolment(0, FOREIGN)
+        flipped(good) + forged_weak + other_key + enrolment(0, FOREIGN)
         + sealed_by(OPEN, 0, b"\x90", Kind.ENROLMENT),
     )  # fmt: skip
     assert result.rejected == {"bad-signature": 2, "malformed": 2, "unknown-campaign": 1}

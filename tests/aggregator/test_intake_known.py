@@ -24,6 +24,7 @@ from aggregator.study import Study
 from protocol.envelope import Kind
 from tests.aggregator.fleet import AUTHOR, NOW, WEEK, campaign, device, enrolment, report
 from tests.aggregator.test_intake_ingest import OPEN, PLAIN, study
+from tests.altered import flipped
 
 __all__ = ["study"]
 
@@ -56,7 +57,7 @@ def everything():
     parts += [report(n, PLAIN, period=4) for n in range(3)]
     rng.shuffle(parts)
     forged = parts[5]
-    return b"".join(parts) + b"noise" + bytes([*forged[:-1], forged[-1] ^ 1])
+    return b"".join(parts) + b"noise" + flipped(forged)
 
 
 def import_later(study):
@@ -168,9 +169,7 @@ def test_every_byte_of_a_known_file_still_counts(study, tmp_path, verified_now):
 
     assert (passing(*good), verified_now[0]) == (3, 0)
     for at in range(len(good[1])):
-        altered = bytearray(good[1])
-        altered[at] ^= 1
-        assert passing(good[0], altered, good[2]) < 3, at
+        assert passing(good[0], flipped(good[1], 8 * at), good[2]) < 3, at
     assert verified_now[0]
 
 

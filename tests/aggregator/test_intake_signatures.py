@@ -16,6 +16,7 @@ from protocol import codec, keys
 from protocol.envelope import Kind, signed_message
 from protocol.errors import BadData
 from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
+from tests.altered import flipped
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "wycheproof_ed25519.json"
 KEY = SigningKey(bytes(range(32)))
@@ -100,7 +101,7 @@ def test_exactly_the_altered_envelopes_fail(kind):
         payload = b"payload %d" % row
         signature = KEY.sign(signed_message(kind if row % 7 else Kind(kind % 3 + 1), KEY.id, payload))
         if row % 5 == 0:
-            signature = bytes([signature[0] ^ 1]) + signature[1:]
+            signature = flipped(signature, 0)
         envelope = codec.encode([1, int(kind), KEY.id, payload, signature])
         frames.append((len(data), len(data) + 15, len(data) + len(envelope)))
         data += envelope

@@ -32,6 +32,7 @@ from protocol.texts import MAX_TEXT, Texts
 from tests.aggregator import fleet
 from tests.aggregator.command import run
 from tests.aggregator.fleet import AUTHOR
+from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR as AUTHOR_OF_FORM
 from tests.edge_sdk.conftest import campaign
 from tests.edge_sdk.test_forms import FORM, MAPS
@@ -263,7 +264,7 @@ def test_inspect_names_the_author_whose_signature_it_verified(tmp_path):
     name it prints none. An altered campaign is refused."""
     campaign_file, altered = tmp_path / "c.campaign", tmp_path / "altered.campaign"
     campaign_file.write_bytes(SIGNED.data)
-    altered.write_bytes(SIGNED.data[:-1] + bytes([SIGNED.data[-1] ^ 1]))
+    altered.write_bytes(flipped(SIGNED.data))
     run("keygen", tmp_path / "twin", "--name", "Town library")
     (tmp_path / "author.pub").write_text(keys.public_line(AUTHOR.public, "Town library"))
     named = json.loads(run("inspect", campaign_file, "--trust", tmp_path / "author.pub", "--json").stdout)

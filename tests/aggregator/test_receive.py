@@ -65,6 +65,7 @@ from protocol.views import plain_views
 from tests.aggregator import fleet
 from tests.aggregator.fault_proxy import PATIENCE, Fault, fault_proxy
 from tests.aggregator.fleet import AUTHOR, NOW, OPENS, WEEK, campaign, device, enrolment, report
+from tests.altered import flipped
 from tests.edge_sdk.certificates import self_signed
 
 OPEN = campaign(enrolment="open", answers=5, title="Open")
@@ -680,11 +681,6 @@ def test_fingerprints_agree_with_the_table_after_commits_and_compactions(study, 
     assert np.sort(np.concatenate(again.runs)).tolist() == np.sort(np.concatenate(known.runs)).tolist()
 
 
-def forged(sealed):
-    """Return the same report with an altered signature."""
-    return bytes([*sealed[:-1], sealed[-1] ^ 1])
-
-
 def test_only_the_signed_report_itself_is_confirmed(study):
     """A counted report is confirmed to its holder; for forged, foreign, altered or other reports the response is that
     they were not counted."""
@@ -696,7 +692,7 @@ def test_only_the_signed_report_itself_is_confirmed(study):
     assert counted(study, bundle + report(3, PLAIN, 9)) == [True, True]
     assert counted(study, report(3, PLAIN, 9)) == [True]
     guesses = [report(3, PLAIN, output) for output in range(16)]
-    assert counted(study, b"".join(map(forged, guesses))) == [False] * 16
+    assert counted(study, b"".join(map(flipped, guesses))) == [False] * 16
     others = [
         report(1, OPEN, 4, 5, 7, slot=1),  # its signature is valid, and its outputs are others
         report(1, OPEN, 4, 5, 6, 7, slot=1),  # one slot more than was counted

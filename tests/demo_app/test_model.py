@@ -39,6 +39,7 @@ from protocol.link import Link
 from protocol.notions import HighLow
 from protocol.texts import Texts
 from protocol.views import Coarse, Districts
+from tests.altered import flipped
 from tests.demo_app.screen import ROOT
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Clock, Dice, campaign
 from tests.edge_sdk.fake_connection import FakeConnection
@@ -900,7 +901,7 @@ def test_a_file_that_cannot_be_read_is_a_notice(model, tmp_path, name):
 
 def test_a_file_that_is_not_a_campaign_is_refused(model, tmp_path):
     """A file with other content, or a campaign with one bit flipped, is refused as bad data."""
-    for data in (b"", b"hello", DATA[:-1] + bytes([DATA[-1] ^ 1])):
+    for data in (b"", b"hello", flipped(DATA)):
         with pytest.raises(BadData) as refused:
             joined(model, tmp_path, data)
         assert message_of(refused.value).key in ("data", "signature")

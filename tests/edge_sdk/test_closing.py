@@ -14,6 +14,7 @@ from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError, ClosedEarly
 from protocol.keys import SigningKey
 from tests.aggregator.test_receive import served
+from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR, OPENS, WEEK, campaign
 
 DATA = campaign(answers=3)
@@ -77,7 +78,7 @@ def test_a_closed_campaign_refuses_consent_and_joining(open_device, clock, place
         (notice(SIGNED.campaign.closes), "campaign"),
         (notice(SIGNED.campaign.closes + WEEK), "campaign"),
         (envelope.seal(Kind.REPORT, AUTHOR, Closing(ID, SOON).encode()), "campaign"),
-        (notice(SOON)[:-1] + bytes([notice(SOON)[-1] ^ 1]), "signature"),
+        (flipped(notice(SOON)), "signature"),
         (DATA, "campaign"),
         (b"", "codec"),
     ],

@@ -20,6 +20,7 @@ from protocol.envelope import Kind
 from protocol.errors import BadData, CampaignError, NotInDomain, OutsideSchedule
 from protocol.keys import SigningKey
 from protocol.texts import Texts
+from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 from tests.vectors import generate
 from tests.vectors.generate import GERMAN, informed, of_classes
@@ -135,10 +136,8 @@ def test_an_altered_bit_is_refused(open_device, clock):
         {*range(64), *range(8 * len(data) - 64, 8 * len(data)), *random.Random(1).sample(range(8 * len(data)), 1000)}
     )
     for bit in bits:
-        altered = bytearray(data)
-        altered[bit // 8] ^= 1 << bit % 8
         with pytest.raises(BadData):
-            device.join(bytes(altered))
+            device.join(flipped(data, bit))
     assert device.campaigns == []
 
 

@@ -26,6 +26,7 @@ from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE, WRAPPED_FI
 from edge_sdk.rollback.keyring_store import KeyringKeyStore
 from edge_sdk.rollback.known_key_stores import usual_key_store
 from edge_sdk.store.sqlite import DATABASE_FILE
+from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 
 
@@ -458,7 +459,7 @@ def test_a_damaged_wrapping_is_a_lost_secret(place, clock, phone) -> None:
     """If the wrapped secret is cut or changed, it counts as lost, and the store can be adopted."""
     use(place, clock)
     whole = (place / WRAPPED_FILE).read_bytes()
-    for damaged in (b"", whole[:20], whole[:-1] + bytes([whole[-1] ^ 1])):
+    for damaged in (b"", whole[:20], flipped(whole)):
         (place / WRAPPED_FILE).write_bytes(damaged)
         # Encrypted bytes from another phone cannot be distinguished from damaged ones.
         why = "it is damaged, or the folder" if len(damaged) == len(whole) else "it is damaged: adopt the folder"

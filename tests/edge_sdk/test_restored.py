@@ -23,6 +23,7 @@ from edge_sdk.rollback.host_identity import HostIdentity, _generation
 from edge_sdk.rollback.key_store import CHECKPOINT_FILE, SECRET_FILE
 from edge_sdk.rollback.store_identity import open_store
 from edge_sdk.store.sqlite import DATABASE_FILE, Store
+from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, agreed, campaign
 
 
@@ -414,7 +415,7 @@ def test_a_damaged_checkpoint_is_rejected() -> None:
     assert Checkpoint.decode(data + bytes(9)) == with_caps
     for place in range(len(data)):
         assert Checkpoint.decode(data[:place]) is None
-        assert Checkpoint.decode(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]) is None
+        assert Checkpoint.decode(flipped(data, 8 * place)) is None
 
 
 def test_a_checkpoint_that_cannot_be_written_loses_no_receipt(answered, open_device, place, monkeypatch, clock) -> None:

@@ -29,6 +29,7 @@ from protocol.keys import FIELD, ORDER, SMALL_ORDER_Y, SigningKey
 from protocol.report import Enrolment, Report, pack
 from protocol.texts import Texts
 from protocol.views import Coarse, Districts, Identity, Questions, View, plain_views
+from tests.altered import flipped
 from tests.families import CHANNELS
 from tests.families.bits import TWO_CLASSES
 from tests.families.blocks import BLOCKS, MANGAT, SENSITIVE, high_low, in_blocks
@@ -130,8 +131,8 @@ def keys_cases() -> Iterator[Case]:
         "R is not canonical": (FIELD + 3).to_bytes(32, "little") + good[32:],
         "R is the identity": (1).to_bytes(32, "little") + good[32:],
         "R is the identity, its top bit set": (1 + 2**255).to_bytes(32, "little") + good[32:],
-        "one bit of R flipped": bytes([good[0] ^ 1]) + good[1:],
-        "one bit of S flipped": good[:32] + bytes([good[32] ^ 1]) + good[33:],
+        "one bit of R flipped": flipped(good, 0),
+        "one bit of S flipped": flipped(good, 8 * 32),
         "signature by another key": STRANGER.sign(message),
         "signature of another message": ANALYST.sign(b"massage"),
     }
@@ -182,9 +183,6 @@ def envelope_cases() -> Iterator[Case]:
     def changed(place: int, value: Any) -> bytes:
         return bytes.fromhex(wire([*body[:place], value, *body[place + 1 :]]))
 
-    def flipped(place: int) -> bytes:
-        return good[:place] + bytes([good[place] ^ 1]) + good[place + 1 :]
-
     refused = [
         ("version 0", changed(0, 0), "envelope"),
         ("version 2", changed(0, 2), "envelope"),
@@ -220,8 +218,8 @@ def envelope_cases() -> Iterator[Case]:
         ("report as a closing", changed(1, 4), "signature"),
         ("report as an enrolment", changed(1, 2), "signature"),
         ("report as a campaign", changed(1, 1), "signature"),
-        ("one bit of the payload flipped", flipped(15), "signature"),
-        ("one bit of the signature flipped", flipped(len(good) - 40), "signature"),
+        ("one bit of the payload flipped", flipped(good, 8 * 15), "signature"),
+        ("one bit of the signature flipped", flipped(good, 8 * (len(good) - 40)), "signature"),
         ("one payload byte moved into the signature's place", changed(3, b"payloa"), "signature"),
     ]
     for name, data, stage in refused:
@@ -1731,7 +1729,7 @@ def enrolment_cases() -> Iterator[Case]:
         ("an unknown field", sealed([campaign, key.public, [1, 2], 0]), "report"),
         ("a report", sealed([campaign, key.public], Kind.REPORT), "report"),
         ("not msgpack", envelope.seal(Kind.ENROLMENT, key, b"\xc1"), "codec"),
-        ("altered", good[:-1] + bytes([good[-1] ^ 1]), "signature"),
+        ("altered", flipped(good), "signature"),
         (
             "a key of small order",
             codec.encode([1, 2, keys.key_id(identity), codec.encode([campaign, identity]), identity + bytes(32)]),

@@ -13,6 +13,7 @@ from protocol import codec, envelope
 from protocol.campaign import open_campaign
 from protocol.envelope import Kind
 from protocol.errors import BadData
+from tests.altered import flipped
 from tests.vectors import generate
 from tests.web.test_core import CASES, NODE, Case, run
 
@@ -57,7 +58,7 @@ def edited(payload: bytes, chance: random.Random, fields: tuple[int, ...]) -> by
     elif isinstance(part, str):
         holder[last] = chance.choice((part + " ", part[:-1], part.upper(), part + "\u200b", "", 3 * part, part + ";"))
     elif isinstance(part, bytes):
-        holder[last] = chance.choice((part[:-1], part + b"\0", bytes(len(part)), part[:-1] + bytes([part[-1] ^ 1])))
+        holder[last] = chance.choice((part[:-1], part + b"\0", bytes(len(part)), flipped(part)))
     elif len(part) > 1:
         chance.choice((part.reverse, part.pop))()
     return codec.encode(value)

@@ -14,6 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 from protocol.envelope import Kind, read_batch
+from tests.altered import flipped
 from tests.edge_sdk.conftest import AUTHOR
 from tests.web import campaigns
 from tests.web.chromium import CHROMIUM, Chromium
@@ -229,18 +230,13 @@ def test_each_kind_of_question_is_answered(visitor: Visitor, form: str) -> None:
     assert f"{counted} (1\N{MULTIPLICATION SIGN})".lstrip() in visitor.text
 
 
-def edited(data: bytes) -> bytes:
-    """Return a campaign with one bit of its signature flipped."""
-    return data[:-1] + bytes([data[-1] ^ 1])
-
-
 NO_ED25519 = """const own = SubtleCrypto.prototype.importKey;
 SubtleCrypto.prototype.importKey = function (form, key, name, ...rest) {
   if (name === "Ed25519") return Promise.reject(new DOMException("", "NotSupportedError"));
   return own.call(this, form, key, name, ...rest);
 };"""
 STATES: dict[str, tuple[bytes, dict[str, Any], str]] = {
-    "forged": (edited(campaigns.EDUCATION), {}, "The signature is not valid."),
+    "forged": (flipped(campaigns.EDUCATION), {}, "The signature is not valid."),
     "false promise": (campaigns.FALSE_PROMISE, {}, "This survey's promise is not confirmed."),
     "no campaign": (b"nothing", {}, "This survey cannot be used."),
     "wrong link": (campaigns.EDUCATION, {"fragment": f"#k={22 * 'A'}"}, "This is not the survey that your link names."),
