@@ -7,7 +7,7 @@ answers and forgetting are defined here. The other methods are inherited:
     campaigns/membership    join, accept, campaigns, campaign, terms, parse, addresses, set_address, close_early
     campaigns/agreements    consented, consent, choose_class, declaration, choose_prior, enrolment, present_code
     campaigns/trust         trusted, trust_author, distrust_author
-    disclosure/disclosures  preview, exposure, transcript, history
+    disclosure/disclosures  preview, exposure, history
 
 campaigns/consent implements consent, and answers/answering the answers. store/schema contains the tables, and records
 lists the class that owns each of them.

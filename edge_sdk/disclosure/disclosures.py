@@ -11,7 +11,7 @@ from edge_sdk.session import Session
 
 if TYPE_CHECKING:
     from edge_sdk.disclosure.exposure import Exposure
-    from edge_sdk.disclosure.preview import Preview, Transcript
+    from edge_sdk.disclosure.preview import Preview
     from protocol.domain import Answer
 
 
@@ -51,21 +51,6 @@ class Disclosures(Session):
         from edge_sdk.disclosure.preview import exposure
 
         return exposure(self.records, campaign_id)
-
-    def transcript(self, campaign_id: bytes) -> Transcript:
-        """Return the disclosure by this device's reports in a campaign with transcripts. The result is public.
-
-        Args:
-            campaign_id: id of a joined campaign, 16 bytes.
-        Returns:
-            The periods of the reports, and two bounds on the disclosure, in nanonats.
-        Raises:
-            CampaignError: the campaign has no transcripts.
-            UnknownCampaign: this device has not joined it.
-        """
-        from edge_sdk.disclosure.preview import transcript
-
-        return transcript(self.records, campaign_id)
 
     def history(self, campaign_id: bytes) -> dict[str, int]:
         """Return the number of answers with each value: the person's history, which never leaves the device.

@@ -19,7 +19,6 @@ from edge_sdk.disclosure.posterior import Posterior, bounded, fits, posterior_of
 from protocol import exact
 from protocol.channels import Channel
 from protocol.domain import DITHER_BYTES, Answer, Form
-from protocol.errors import CampaignError
 from protocol.notions import Certificate, MinId
 
 if TYPE_CHECKING:
@@ -59,21 +58,6 @@ class Preview:
     def cost(self) -> float:
         """The charge for this answer in nats."""
         return exact.nats(self.cost_nanonats)
-
-
-@dataclass(frozen=True)
-class Transcript:
-    """The disclosure by one device's reports in a campaign whose channels depend on earlier reports.
-
-    Attributes:
-        periods: the periods of the reports, in order.
-        nanonats: the amount charged, which bounds the disclosure to an observer with the campaign's prior.
-        ldp_nanonats: the sum of the reports' LDP levels, which bounds the disclosure to every observer.
-    """
-
-    periods: tuple[int, ...]
-    nanonats: int
-    ldp_nanonats: int
 
 
 def preview(records: Records, campaign_id: bytes, value: Answer | None, now: int) -> Preview:
@@ -157,22 +141,6 @@ def exposure(records: Records, campaign_id: bytes) -> Exposure:
     revealed = tuple(_of_campaign(records, known, forgotten.pop(campaigns.number(known), 0)) for known in alike)
     gone = sum(spent for number, spent in forgotten.items() if not campaigns.is_joined(number))
     return Exposure(domain, _dither(records, campaigns.number(campaign_id)), revealed, gone, joined.map)
-
-
-def transcript(records: Records, campaign_id: bytes) -> Transcript:
-    """Implement ``Device.transcript``."""
-    joined = records.campaigns.find(campaign_id)
-    if joined.campaign.transcript is None:
-        raise CampaignError(f"{joined.campaign.title!r} has no transcripts: its reports do not depend on each other")
-    earlier = records.transcripts.of(records.campaigns.number(campaign_id))
-    ldp = [drawn.certificate.ldp for drawn in joined.as_drawn(earlier)]
-    return Transcript(
-        tuple(period for period, _ in earlier),
-        len(earlier) * joined.certificate.cost,
-        # The channels of transcripts are randomised responses, whose levels are finite; the condition is for the type
-        # checker.
-        sum(level for level in ldp if level is not None),
-    )
 
 
 def _of_campaign(records: Records, campaign_id: bytes, carried: int) -> CampaignExposure:

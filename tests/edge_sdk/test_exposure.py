@@ -263,7 +263,7 @@ def test_a_transcript_is_bounded_by_the_channels_that_were_used(open_device, clo
         device.answer(along, "none")
     found = device.exposure(along)
     assert found.campaigns[0].drawn == 3
-    assert 3 * (NAT // 2) < found.campaigns[0].nanonats == device.transcript(along).ldp_nanonats
+    assert 3 * (NAT // 2) < found.campaigns[0].nanonats <= 2 * 3 * (NAT // 2)
     assert 0 < found.worst.nanonats <= found.campaigns[0].nanonats
     device.forget(along)
     device.join(data)

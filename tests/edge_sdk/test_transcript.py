@@ -14,7 +14,7 @@ from protocol.errors import CampaignError, OutsideSchedule
 from protocol.notions.transcript import TranscriptPrior
 from protocol.report import Report
 from protocol.views import plain_views
-from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice, campaign
+from tests.edge_sdk.conftest import AUTHOR, LABELS, OPENS, WEEK, Dice
 
 NAT = exact.NANONATS
 NOTION = TranscriptPrior(NAT, (50, 20, 10, 10, 5, 5))
@@ -109,14 +109,15 @@ def test_within_a_period_the_same_value_is_the_same_report(agreed, clock) -> Non
         assert (again.envelope, again.cost_nanonats) == (first.envelope, 0)
         with pytest.raises(QuotaReached):
             device.answer(joined, LABELS[1])
-    assert device.transcript(joined).periods == (0, 1, 2)
+    number = device.records.campaigns.number(joined)
+    assert [period for period, _ in device.records.transcripts.of(number)] == [0, 1, 2]
     # The queue has one enrolment and three reports.
     assert len(device.outbox) == 4
 
 
-def test_a_transcript_sums_declared_and_ldp_levels(agreed, clock) -> None:
-    """The transcript reports the sum of the charged levels, and the sum of the LDP levels of the channels that were
-    used."""
+def test_a_transcript_is_charged_by_its_level_and_exposed_by_ldp(agreed, clock) -> None:
+    """Each report is charged at the declared level. The exposure is the sum of the LDP levels of the channels that were
+    used, at most twice as much."""
     data = made()
     device, joined = agreed(data)
     earlier, ldp = [], 0
@@ -124,12 +125,9 @@ def test_a_transcript_sums_declared_and_ldp_levels(agreed, clock) -> None:
         clock.now = OPENS + period * WEEK
         ldp += NOTION.certificate_of(NOTION.prior_after(earlier, period)).ldp
         earlier.append((period, report_of(data, device.answer(joined, LABELS[5]).envelope)[2]))
-    record = device.transcript(joined)
-    assert (record.periods, record.nanonats, record.ldp_nanonats) == ((0, 1, 2, 3), 4 * NAT, ldp)
-    assert record.nanonats < record.ldp_nanonats <= 2 * record.nanonats + 40
-    other = device.join(campaign()).campaign_id
-    with pytest.raises(CampaignError, match="depend on each other"):
-        device.transcript(other)
+    [exposed] = device.exposure(joined).campaigns
+    assert (device.budget.spent_nanonats, exposed.nanonats) == (4 * NAT, ldp)
+    assert 4 * NAT < ldp <= 8 * NAT + 40
 
 
 def test_a_transcript_outlives_the_process(agreed, open_device, place, clock) -> None:
