@@ -26,7 +26,7 @@ import { carriedAfter, committed, overall, spent } from "./ledger.js";
 const NANONATS = 10n ** 9n;
 
 /** The lifetime cap of a device until its owner sets another: 8 nats. */
-export const DEFAULT_LIFETIME = 8n * NANONATS;
+const DEFAULT_LIFETIME = 8n * NANONATS;
 
 /** The commitment of a single draw. @param {bigint} cost @returns {Commitment} */
 const once = (cost) => ({ cost, draws: 1n, answersPerPeriod: 1, periodSeconds: 1, periods: 1 });
@@ -49,7 +49,7 @@ export const worstCase = (commitment) => costOf(commitment, commitment.periods *
  * The worst case within any interval of this length, which touches at most floor((seconds - 2) / period) + 2 periods.
  * @param {Commitment} commitment @param {number} seconds @returns {bigint}
  */
-export function worstWithin(commitment, seconds) {
+function worstWithin(commitment, seconds) {
   const touched = Math.min(Math.floor((seconds - 2) / commitment.periodSeconds) + 2, commitment.periods);
   return costOf(commitment, touched * commitment.answersPerPeriod);
 }
