@@ -67,6 +67,14 @@ def members_of(runs: Runs) -> tuple[Sequence[int], ...]:
     return tuple(members)
 
 
+def blocks_of(runs: Runs) -> Sequence[int]:
+    """Return the block of each input, as an array that takes at most 8 bytes for an input."""
+    blocks = array("L")
+    for block, length in runs:
+        blocks.extend(array("L", [block]) * length)
+    return blocks
+
+
 def encode(runs: Runs) -> codec.Value:
     """Return the wire form of runs: block, length, block, length, ..."""
     return [number for run in runs for number in run]

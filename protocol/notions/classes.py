@@ -98,7 +98,7 @@ class Classes(Notion):
                 known[inner, notion] = _of_class(place, inner, notion)
         found = tuple(known[pair] for pair in pairs)
         # All bounds are kept and the witness is only shown to people, so floats may choose it.
-        place = max(range(len(found)), key=lambda place: _nearness(found[place]))
+        place = max(range(len(found)), key=lambda place: found[place].nearness)
         levels = [certificate.ldp for certificate in found]
         return Certificate(
             self.level,
@@ -157,14 +157,6 @@ def _of_class(place: int, channel: Channel, notion: Notion) -> Certificate:
         return certify(channel, notion)
     except Uncertified as error:
         raise Uncertified(f"class {place + 1}: {error}") from None
-
-
-def _nearness(certificate: Certificate) -> float:
-    """Return the level of the witness as a share of the declared level; infinity if its ratio is infinite."""
-    witness = certificate.witness
-    if not witness.denominator:
-        return float("inf")
-    return exact.rough_log(witness.numerator, witness.denominator) / certificate.declared
 
 
 def _within(channels: Sequence[Channel], place: int, witness: Loss) -> Loss:

@@ -57,6 +57,13 @@ class Certificate:
             return self.declared
         return self.audited if self.ldp is None else self.ldp
 
+    @property
+    def nearness(self) -> float:
+        """The level of the witness as a share of the declared level, for display; infinity if its ratio is infinite."""
+        if not self.witness.denominator:
+            return float("inf")
+        return exact.rough_log(self.witness.numerator, self.witness.denominator) / self.declared
+
 
 class Notion(ABC):
     """A privacy notion at a declared level.

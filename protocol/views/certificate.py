@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from protocol import exact
 from protocol.channels import Channel
 from protocol.domain import Domain, Form
 from protocol.effort import require_affordable
@@ -75,7 +74,7 @@ def worst_of(found: Sequence[Certificate], notion: Notion) -> Certificate:
     if len(found) == 1:
         return found[0]
     # All bounds are kept and the witness is only shown to people, so floats may choose it.
-    view = max(range(len(found)), key=lambda place: _nearness(found[place]))
+    view = max(range(len(found)), key=lambda place: found[place].nearness)
     levels = [certificate.ldp for certificate in found]
     return replace(
         found[view],
@@ -95,11 +94,3 @@ def _coarsened(notion: Notion, map_: Map, domain: Domain) -> Notion:
     if isinstance(map_, Identity):
         return notion
     return notion.coarsened(partial(map_.input, domain), map_.inputs(domain))
-
-
-def _nearness(certificate: Certificate) -> float:
-    """Return the level of the witness as a share of the declared level; infinity if its ratio is infinite."""
-    witness = certificate.witness
-    if not witness.denominator:
-        return float("inf")
-    return exact.rough_log(witness.numerator, witness.denominator) / certificate.declared

@@ -82,11 +82,7 @@ class BitsStructure(Structure):
     def lifts(self, prior: Sequence[int]) -> Iterator[OutputClass]:
         # Only these outputs can be the worst, as in Bits.loss_against_prior: a single bit is set, or a single bit is
         # not set, and it is the bit of the rarest input of a class.
-        if len(self.channel.own) > MOST_CLASSES:
-            raise TooLarge(
-                f"a bits channel of {len(self.channel.own)} classes is too large: exact sums are computed for at most "
-                f"{MOST_CLASSES}"
-            )
+        self._require_few_classes()
         having = [Fraction(a, b) if b else None for a, b in zip(self.channel.own, self.channel.other, strict=True)]
         missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
         masses = [0] * len(missing)
@@ -115,11 +111,7 @@ class BitsStructure(Structure):
         return [x for x, bit in enumerate(f"{y:0{self.channel.inputs}b}") if bit == "1"]
 
     def largest_posterior(self, prior: Sequence[int], inputs: Sequence[int]) -> tuple[int, int]:
-        if len(self.channel.own) > MOST_CLASSES:
-            raise TooLarge(
-                f"a bits channel of {len(self.channel.own)} classes is too large: exact sums are computed for at most "
-                f"{MOST_CLASSES}"
-            )
+        self._require_few_classes()
         # The posterior of x is largest if only the bit of x is 1. Then x has the weight P(x) a / b, and every other
         # input x' has the weight P(x') (1 - a') / (1 - b').
         missing = [Fraction(S - a, S - b) for a, b in zip(self.channel.own, self.channel.other, strict=True)]
@@ -141,6 +133,13 @@ class BitsStructure(Structure):
             mine = prior[x] * Fraction(a, b)
             best = max(best, mine / (mine + rest - prior[x] * missing[number]))
         return best.numerator, best.denominator
+
+    def _require_few_classes(self) -> None:
+        if len(self.channel.own) > MOST_CLASSES:
+            raise TooLarge(
+                f"a bits channel of {len(self.channel.own)} classes is too large: exact sums are computed for at most "
+                f"{MOST_CLASSES}"
+            )
 
 
 def _relative(y: int, parts: Sequence[tuple[Fraction, int]]) -> OutputClass:

@@ -19,7 +19,6 @@ aggregator.families.bits chooses a and b.
 from __future__ import annotations
 
 import struct
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -29,7 +28,7 @@ from typing import ClassVar
 from protocol import codec, runs
 from protocol.channels.channel import Channel, Loss, best_two
 from protocol.errors import ChannelError
-from protocol.runs import Runs, require_runs, runs_of
+from protocol.runs import Runs, blocks_of, require_runs, runs_of
 
 BIT_SCALE = 32
 S = 1 << BIT_SCALE
@@ -76,10 +75,7 @@ class Bits(Channel):
                 )
         if len(set(zip(self.own, self.other, strict=True))) != classes:
             raise ChannelError("two classes have equal probabilities: write them as one class")
-        class_of = array("L")
-        for number, length in self.runs:
-            class_of.extend(array("L", [number]) * length)
-        for name, value in {"inputs": inputs, "outputs": 1 << inputs, "class_of": class_of}.items():
+        for name, value in {"inputs": inputs, "outputs": 1 << inputs, "class_of": blocks_of(self.runs)}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
     @classmethod

@@ -21,7 +21,6 @@ is from Gu, Li, Xiong, Cao 2020, whose channel needs one bit for each value.
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -35,7 +34,7 @@ from protocol.channels.projective.field import MAX_ORDER
 from protocol.channels.projective.geometry import MAX_DIMENSION, Geometry
 from protocol.channels.support import SCALE, WEIGHT_BYTES, evenly_shared, outside_from_wire
 from protocol.errors import ChannelError
-from protocol.runs import Runs, require_runs, runs_of
+from protocol.runs import Runs, blocks_of, require_runs, runs_of
 
 MAX_CLASSES = 64
 """Maximum number of classes, the same as that of a graded notion."""
@@ -81,10 +80,7 @@ class GradedProjective(Channel):
         geometry = geometry_for(inputs, self.order, self.dimension)
         points, support = geometry.points, geometry.support
         inside = [evenly_shared(outside, support, points - support) for outside in self.outside]
-        class_of = array("L")
-        for number, length in self.runs:
-            class_of.extend(array("L", [number]) * length)
-        derived = {"inputs": inputs, "outputs": points, "class_of": class_of}
+        derived = {"inputs": inputs, "outputs": points, "class_of": blocks_of(self.runs)}
         for name, value in {**derived, "inside": tuple(inside), "geometry": geometry}.items():
             object.__setattr__(self, name, value)  # the dataclass is frozen
 
