@@ -167,6 +167,9 @@ class HalftruthApp(App):
     def _opened(self) -> None:
         """Show the first screen, and the link that the app was opened with."""
         self.home()
+        self._follow_kept_link()
+
+    def _follow_kept_link(self) -> None:
         link, self._link = self._link, ""
         if link:
             self.follow(link)
@@ -194,9 +197,7 @@ class HalftruthApp(App):
                 self.begin()
                 return
             self._show()
-            link, self._link = self._link, ""
-            if link:
-                self.follow(link)
+            self._follow_kept_link()
 
         unlock(say("locked.why"), lambda good: Clock.schedule_once(done, 0) if good else None)
 

@@ -9,6 +9,7 @@ Numbers and days are written in the style of the language. The screens choose th
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 DEFAULT = "en"
@@ -151,11 +152,7 @@ def written(decimal: str) -> str:
 
 def day(seconds: int) -> str:
     """Return the day of UTC seconds in the person's time zone, in the style of the language."""
-    import time
-
-    moment = time.localtime(seconds)
-    words = _words()["day"]
-    return str(words["form"]).format(day=moment.tm_mday, month=words["months"][moment.tm_mon - 1], year=moment.tm_year)
+    return _day_text(time.localtime(seconds))
 
 
 def date_of(text: str) -> str:
@@ -164,19 +161,19 @@ def date_of(text: str) -> str:
     Raises:
         ValueError: the text has another form, or is not a day of the calendar.
     """
-    import time
-
     moment = time.strptime(text, "%Y-%m-%d")
     if time.strftime("%Y-%m-%d", moment) != text:
         raise ValueError("this is not a day: write it as YYYY-MM-DD")
+    return _day_text(moment)
+
+
+def _day_text(moment: time.struct_time) -> str:
     words = _words()["day"]
     return str(words["form"]).format(day=moment.tm_mday, month=words["months"][moment.tm_mon - 1], year=moment.tm_year)
 
 
 def clock(seconds: int) -> str:
     """Return the time of day of UTC seconds in the person's time zone, such as 17:05."""
-    import time
-
     return time.strftime("%H:%M", time.localtime(seconds))
 
 
