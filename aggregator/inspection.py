@@ -162,19 +162,20 @@ def certificate_facts(campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def require_envelope(data: bytes) -> int:
+def require_envelope(data: bytes, expected: str = "a campaign, a closing notice or a batch") -> int:
     """Return the offset of the first envelope in a file.
 
+    Args:
+        expected: the kinds of files that the command takes, for the error.
     Raises:
         BadData: the file has none.
     """
     if not data:
-        raise BadData("the file is empty: name a campaign, a closing notice or a batch, or copy the file again")
+        raise BadData(f"the file is empty: name {expected}, or copy the file again")
     start = envelope.find_envelope(data, 0)
     if start == len(data):
         raise BadData(
-            "the file has no envelope of halftruth: name a campaign, a closing notice or a batch, or copy the file "
-            "again if it is damaged"
+            f"the file has no envelope of halftruth: name {expected}, or copy the file again if it is damaged"
         )
     return start
 

@@ -84,7 +84,7 @@ def _districts(value: Any, grid: Grid) -> Districts:
             )
         inside &= cells == len(features)
         if not inside.any():
-            raise DistrictsError(f"earlier districts contain all cells of district {name!r}: leave it out")
+            raise DistrictsError(f"earlier districts contain all cells of district {name!r}: leave out this district")
         cells[inside] = number
         names.append(name)
     names.append(ELSEWHERE)

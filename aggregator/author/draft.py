@@ -256,7 +256,7 @@ def _require_form(document: dict[str, Any]) -> None:
     """Refuse sections that a form cannot have, by name."""
     for name in ("domain", "views", "prior"):
         if name in document:
-            raise DraftError(f"[{name}] cannot be combined with [[question]]: leave it out")
+            raise DraftError(f"[{name}] cannot be combined with [[question]]: leave out [{name}]")
     privacy = document.get("privacy")
     notion = privacy.get("notion", Ldp.name) if isinstance(privacy, dict) else Ldp.name
     if notion != Ldp.name:

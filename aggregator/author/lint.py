@@ -95,7 +95,7 @@ def _unseen(campaign: Campaign) -> Iterator[str]:
         if (error := math.sqrt(worth.mse / size / n)) > 1 / size:
             wanted = _rounded(worth.mse * size)
             parts.append(
-                f"{error:.2%} for {view_name(campaign.domain, view)}, where an equal share is {1 / size:.2%} "
+                f"{error:.2%} for {view_name(campaign.domain, view)}, where an equal share is {100 / size:.2g}% "
                 f"({wanted:,} devices would be enough)"
             )
     if parts:

@@ -124,7 +124,9 @@ def read_people(
         asked = header[:-1] if counted else header
         by_class = CLASS in asked and CLASS not in names
         if by_class and not classes:
-            raise ValueTableError(f"{path.name} has a column {CLASS}, but the campaign has no classes: leave it out")
+            raise ValueTableError(
+                f"{path.name} has a column {CLASS}, but the campaign has no classes: leave out the column"
+            )
         if sorted(asked) != sorted([*names, CLASS] if by_class else names):
             also = f"a column {CLASS}, and " if classes else ""
             raise ValueTableError(

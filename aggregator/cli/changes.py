@@ -185,7 +185,7 @@ def compare(
     of_one: list[tuple[str, object]] = [("method", method), ("plot", plot), ("mean", mean)]
     of_one += [(name, True) for name in Ranges(quantiles, cdf, bins).named]
     if questions and (given := [name for name, word in of_one if word]):
-        raise click.UsageError(f"--question and --cross cannot be combined with --{given[0]}: leave it out")
+        raise click.UsageError(f"--question and --cross cannot be combined with --{given[0]}: leave out --{given[0]}")
     for signed in compared:
         require_form(signed.campaign, questions)
     if len({signed.id for signed in compared}) < len(compared):

@@ -114,7 +114,7 @@ class EstimateOptions:
     def _exclusions(self) -> Iterator[tuple[object, Sequence[str], str]]:
         """Yield (condition, options, message): if the condition holds, none of these options may be given.
 
-        ``{}`` in a message is replaced by the option that was given.
+        ``{}`` or ``{0}`` in a message is replaced by the option that was given.
         """
         ranges, numbers = self.ranges.named, self.numbers
         range_, number = "".join(ranges[:1]), "".join(numbers[:1])
@@ -125,7 +125,7 @@ class EstimateOptions:
                 *("method", "value", "pool", "mean", "sum", "weights", "report", "forged", "population"),
                 *ranges,
             ),
-            "--question and --cross cannot be combined with --{}: leave it out",
+            "--question and --cross cannot be combined with --{0}: leave out --{0}",
         )
         yield (
             self.questions,
@@ -135,7 +135,7 @@ class EstimateOptions:
         yield (
             self.questions and self.by,
             ("plot", "truth", *(("margins",) if self.by == "class" else ())),
-            f"--question and --cross by {self.by} cannot be combined with --{{}}: leave it out",
+            f"--question and --cross by {self.by} cannot be combined with --{{0}}: leave out --{{0}}",
         )
         yield (
             self.by == "class",
@@ -181,7 +181,7 @@ class EstimateOptions:
         yield (
             by_period,
             ("sum", "weights", "period", "population", "forged"),
-            "--by period cannot be combined with --{}: leave it out",
+            "--by period cannot be combined with --{}: leave out one of the two",
         )
 
 

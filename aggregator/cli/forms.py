@@ -181,7 +181,7 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormReques
     from aggregator.estimate.form_course import form_classes
 
     if not signed.campaign.classes:
-        raise click.UsageError(f"--by class: {signed.campaign.title!r} has no classes of people: leave it out")
+        raise click.UsageError(f"--by class: {signed.campaign.title!r} has no classes of people: leave out --by")
     found = form_classes(signed, tally, request.estimate)
     _print_sides(found, request, found.differences, found.as_json())
     warn_left_out(found.few, signed.campaign.minimum_reports)

@@ -287,7 +287,7 @@ def campaign_file(path: Path) -> bytes:
 
     data = path.read_bytes()
     try:
-        require_envelope(data)
+        require_envelope(data, "a signed campaign")
         require_campaign(data)
     except BadData as error:
         raise Failure(f"{path}: {error}", BAD_DATA) from None

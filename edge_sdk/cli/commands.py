@@ -73,7 +73,8 @@ def answer(options: argparse.Namespace) -> Printed:
         value = _answer(device, campaign_id, options.value)
         most = device.campaign(campaign_id).answers_per_period
         if options.slot is not None and not 0 <= options.slot < most:
-            raise Usage(f"--slot must be a whole number from 0 to {most - 1} in this campaign, not {options.slot}")
+            slots = f"a whole number from 0 to {most - 1}" if most > 1 else "0"
+            raise Usage(f"--slot must be {slots} in this campaign, not {options.slot}")
         if options.collect:
             kept = device.collect(campaign_id, value, options.slot)
             return {

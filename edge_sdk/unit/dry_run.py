@@ -85,7 +85,7 @@ def require_own_address(configuration: Configuration, signed: Sequence[str]) -> 
     """
     if configuration.url is not None and signed and address(configuration.url).text not in signed:
         raise ConfigurationRefused(
-            f"[send] url is not one of the campaign's signed addresses: {' or '.join(signed)}; leave it out"
+            f"[send] url is not one of the campaign's signed addresses: {' or '.join(signed)}; leave url out"
         )
 
 

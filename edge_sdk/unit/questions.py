@@ -214,7 +214,7 @@ def _sourced(name: str, domain: Domain, skippable: bool, source: Source, share: 
     asker = "question" if name else "campaign"
     if source.scale is not None and (not isinstance(domain, Line) or isinstance(domain, Dates)):
         raise ConfigurationRefused(
-            f"{_table(name)} scale is for numbers, but this {asker} does not ask for a number: leave it out"
+            f"{_table(name)} scale is for numbers, but this {asker} does not ask for a number: leave scale out"
         )
     instead = None
     if source.instead is not None:

@@ -330,8 +330,10 @@ class Campaign:
         Raises:
             CampaignError: no class has this name.
         """
+        if not self.classes:
+            raise CampaignError(f"{self.title!r} has no classes of people: leave the class out")
         if name not in self.classes:
-            known = ", ".join(self.classes) or "none"
+            known = ", ".join(self.classes)
             raise CampaignError(f"{self.title!r} has no class with the given name; its classes are: {known}")
         return self.classes.index(name)
 

@@ -293,6 +293,15 @@ def test_invalid_input_causes_a_short_message(session, tmp_path, words, code):
     require_one_clear_line(words, code, places, tmp_path)
 
 
+@pytest.mark.parametrize("content", [b"", b"no envelope"])
+def test_a_command_names_the_files_that_it_takes(tmp_path, content):
+    """For a file without an envelope, `audit` asks for a campaign, and `inspect` for any file that it can read."""
+    (tmp_path / "file").write_bytes(content)
+    assert "name a signed campaign" in run("audit", tmp_path / "file", code=65).stderr
+    expected = "name a campaign, a closing notice or a batch"
+    assert expected in " ".join(run("inspect", tmp_path / "file", code=65).stderr.split())
+
+
 def test_an_unreadable_batch_is_named(session, tmp_path):
     """An empty file in a folder is named in a warning; a truncated batch has one malformed item."""
     inbox = tmp_path / "inbox"

@@ -9,8 +9,8 @@ import pytest
 from tests.aggregator.command import run
 
 REFUSED = {
-    "--question age --method projection": "--question and --cross cannot be combined with --method: leave it out",
-    "--cross age,vote --cdf": "--question and --cross cannot be combined with --cdf: leave it out",
+    "--question age --method projection": "--question and --cross cannot be combined with --method: leave out --method",
+    "--cross age,vote --cdf": "--question and --cross cannot be combined with --cdf: leave out --cdf",
     "--question age --format parquet": "--question and --cross cannot be combined with --format parquet: choose",
     "--question age --by period --plot p.png": "--question and --cross by period cannot be combined with --plot",
     "--question age --by class --margins file": "--question and --cross by class cannot be combined with --margins",
@@ -36,8 +36,8 @@ REFUSED = {
     "--periods 0-1": "--periods needs --by period",
     "--by class --steps": "--steps needs --by period",
     "--truth file --truth file": "--truth can be repeated only with --by period",
-    "--by period --period 1": "--by period cannot be combined with --period: leave it out",
-    "--by period --sum": "--by period cannot be combined with --sum: leave it out",
+    "--by period --period 1": "--by period cannot be combined with --period: leave out one of the two",
+    "--by period --sum": "--by period cannot be combined with --sum: leave out one of the two",
     "--by period --cdf --forged 1": "--cdf and --forged cannot be combined: run the command once for each",
     "--where a": "--where 'a' does not name a class: write --where class=NAME",
     "--by period --ends a,b": "'a' is not a period",

@@ -88,7 +88,7 @@ def test_consent_needs_a_class_of_the_campaign(open_device) -> None:
     assert not device.consented(joined)
     assert device.budget.reserved == 0
     plain = device.join(campaign()).campaign_id
-    with pytest.raises(CampaignError):
+    with pytest.raises(CampaignError, match="has no classes of people: leave the class out"):
         device.consent(plain, as_class="workers")
 
 
