@@ -19,6 +19,7 @@ from click.shell_completion import CompletionItem
 from aggregator.cli.commands import COMMANDS
 from aggregator.storage.places import Place, is_remote, place
 from aggregator.storage.remote import PlaceError, Remote
+from aggregator.whole_file import whole_file
 from protocol import keys
 from protocol.errors import BadData, HalftruthError, NotInDomain, NotYet
 from protocol.spelling import suggestion
@@ -366,21 +367,5 @@ def new_file(path: Path, mode: int = 0o644) -> Iterator[IO[bytes]]:
         OSError: the file cannot be written.
     """
     require_new(path)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            f"cannot be written: {error.strerror}. Name a file in a folder that you may write to",
-            str(path),
-        ) from None
-    try:
-        with os.fdopen(opened, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    with whole_file(path, mode) as file:
+        yield file

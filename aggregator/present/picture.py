@@ -1,6 +1,4 @@
-"""Write picture files, each completely or not at all.
-
-A picture is written to a temporary file, which is renamed once it is on the disk.
+"""Write figures as PNG files.
 
 ``plot``, ``trend_plot`` and ``curve`` draw the pictures.
 """
@@ -8,13 +6,14 @@ A picture is written to a temporary file, which is renamed once it is on the dis
 from __future__ import annotations
 
 import io
-import os
 import warnings
 from pathlib import Path
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
+
+from aggregator.whole_file import whole_file
 
 DOTS_PER_INCH = 150
 
@@ -38,23 +37,11 @@ def save(figure: Figure, path: Path) -> None:
         OSError: the file could not be written; no partial file is left.
     """
     drawn = png(figure)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("xb") as file:
+        with whole_file(path) as file:
             file.write(drawn)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise OSError(
-            error.errno,
-            f"cannot be written: {error.strerror}. Name a file in a folder that you may write to",
-            str(path),
-        ) from None
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
+    except OSError as error:  # an error of writing or syncing names no file
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def plain(text: str, most: int) -> str:
