@@ -15,10 +15,9 @@ from aggregator.estimate.classes import signed_within
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_change import FormDifference, form_difference
 from aggregator.estimate.form_result import FormEstimate
-from aggregator.estimate.minimum import NotEnough
+from aggregator.estimate.minimum import NotEnough, too_few
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
-from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 
 Name = TypeVar("Name", Span, str)
@@ -99,11 +98,7 @@ def form_course(
     sides, few = _enough(spans, tallies, ask)
     known = dict(sides)
     if missing := [end for end in ends or () if end not in known]:
-        minimum = sides[0][1].campaign.minimum_reports
-        raise NotEnough(
-            f"there are reports of fewer than {quantity(minimum, 'device')}, the campaign's minimum, on the chosen "
-            f"questions in {missing[0].name_in_text}: compare other periods, or take periods together with --periods"
-        )
+        raise too_few(sides[0][1].campaign, f"on the chosen questions in {missing[0].name_in_text}")
     first, last = ends or (sides[0][0], sides[-1][0])
     before, after = ((end.name_in_text, known[end]) for end in (first, last))
     change = None if first == last else _difference(before, after, True)

@@ -17,6 +17,30 @@ class NotEnough(NotYet):
     """The number of devices that answered is below the campaign's minimum."""
 
 
+def too_few(campaign: Campaign, where: str) -> NotEnough:
+    """Return the error if one side of a change between periods has too few devices.
+
+    Args:
+        where: the side, such as ``in period 3``.
+    """
+    return NotEnough(
+        f"{campaign.title!r} needs reports of {quantity(campaign.minimum_reports, 'device')}, and there are fewer "
+        f"{where}: compare other periods, or take periods together with --periods"
+    )
+
+
+def none_enough(campaign: Campaign, part: str) -> NotEnough:
+    """Return the error if no part of a campaign has enough devices.
+
+    Args:
+        part: the kind of the parts, such as ``period``.
+    """
+    return NotEnough(
+        f"no {part} of {campaign.title!r} has reports of at least {quantity(campaign.minimum_reports, 'device')}, the "
+        "campaign's minimum: ingest more reports"
+    )
+
+
 def devices_of(*tallies: Tally) -> int:
     """Return the number of devices behind some tallies; for a class whose devices have several reports each, a lower
     bound on this number.

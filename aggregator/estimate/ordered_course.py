@@ -20,12 +20,11 @@ from typing import Any
 
 from aggregator.estimate.change import Side, require_same_values
 from aggregator.estimate.classes import signed_within
-from aggregator.estimate.minimum import NotEnough, is_enough
+from aggregator.estimate.minimum import is_enough, none_enough, too_few
 from aggregator.estimate.ordered_result import NotOrdered, Ordered, ShownValue, Statistic
 from aggregator.estimate.query import unit_of
 from aggregator.estimate.span import Span, require_ends
 from aggregator.estimate.tally import Tally
-from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 from protocol.domain import DITHER_BYTES, Domain, Line
 
@@ -183,17 +182,12 @@ def by_period(
         _side(span.name, span.name_in_text, *signed_within(signed, tally, where), ask, where)
         for span, tally in zip(spans, tallies, strict=True)
     )
-    known = _known(signed, sides)
+    known = _known(signed, sides, "period")
     before, after = known[0], known[-1]
     if ends is not None:
         before, after = (sides[spans.index(end)] for end in ends)
-        few = [side for side in (before, after) if side.found is None]
-        if few:
-            raise NotEnough(
-                f"{signed.campaign.title!r} needs reports of {quantity(signed.campaign.minimum_reports, 'device')}, "
-                f"and there are fewer in {few[0].name_in_text}: compare other periods, or take periods together with "
-                "--periods"
-            )
+        if few := [side for side in (before, after) if side.found is None]:
+            raise too_few(signed.campaign, f"in {few[0].name_in_text}")
     pairs = [(before, after)] if before is not after else []
     if steps:
         pairs += [(one, other) for one, other in pairwise(known) if one is not before or other is not after]
@@ -212,7 +206,7 @@ def by_class(signed: SignedCampaign, tally: Tally, ask: Ask) -> OrderedCourse:
     if not names:
         raise NotOrdered(f"{signed.campaign.title!r} has no classes of people: leave out --by class")
     sides = tuple(_side(name, name, *signed_within(signed, tally, name), ask, name) for name in names)
-    first, *others = _known(signed, sides)
+    first, *others = _known(signed, sides, "class")
     return OrderedCourse("class", sides, tuple(_difference(first, one, paired=False) for one in others))
 
 
@@ -242,14 +236,11 @@ def _side(name: str, text: str, signed: SignedCampaign, tally: Tally, ask: Ask, 
     return OrderedSide(name, text, tally.reports, found)
 
 
-def _known(signed: SignedCampaign, sides: Sequence[OrderedSide]) -> list[OrderedSide]:
+def _known(signed: SignedCampaign, sides: Sequence[OrderedSide], part: str) -> list[OrderedSide]:
     """Return the sides with statistics."""
     known = [side for side in sides if side.found is not None]
     if not known:
-        raise NotEnough(
-            f"{signed.campaign.title!r} needs reports of {quantity(signed.campaign.minimum_reports, 'device')} in a "
-            "period or class, and there are fewer in each: ingest more"
-        )
+        raise none_enough(signed.campaign, part)
     return known
 
 

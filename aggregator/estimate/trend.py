@@ -16,7 +16,7 @@ import numpy as np
 from aggregator.estimate.change import Difference, Side, difference
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.minimum import NotEnough, devices_of, is_enough
+from aggregator.estimate.minimum import NotEnough, devices_of, is_enough, too_few
 from aggregator.estimate.resolutions import FINEST, Region
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.span import Span, require_ends
@@ -203,13 +203,8 @@ def trend(
             f"{quantity(signed.campaign.minimum_reports, 'device')} in a period, and no period has more than "
             f"{quantity(most, 'device')}: ingest more, or take periods together with --periods"
         )
-    missing = [end for end in ends or () if end not in held]
-    if missing:
-        raise NotEnough(
-            f"{signed.campaign.title!r} needs reports of {quantity(signed.campaign.minimum_reports, 'device')}, and "
-            f"there are fewer in {missing[0].name_in_text}: compare other periods, or take periods together with "
-            "--periods"
-        )
+    if missing := [end for end in ends or () if end not in held]:
+        raise too_few(signed.campaign, f"in {missing[0].name_in_text}")
     sides = [held[end] for end in ends] if ends is not None else list(held.values())
     change = None
     if len(sides) > 1:

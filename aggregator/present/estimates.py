@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from aggregator.estimate.classes import signed_within
 from aggregator.estimate.estimator import estimate
-from aggregator.estimate.minimum import NotEnough, is_enough
+from aggregator.estimate.minimum import is_enough, none_enough
 from aggregator.estimate.result import Estimate
 from aggregator.estimate.tally import Tally
 from aggregator.present.document import estimates_arrow
-from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 
 
@@ -89,9 +88,5 @@ def estimates_by_period(
             if is_enough(restricted.campaign, part):
                 found.append((estimate(restricted, part, method=method, confidence=confidence, where=name), period))
     if not found:
-        raise NotEnough(
-            f"no period of {campaign.title!r} has reports of at least "
-            f"{quantity(campaign.minimum_reports, 'device')}, the campaign's minimum: ingest more reports. Nothing was "
-            "written"
-        )
+        raise none_enough(campaign, "period")
     return ExportedEstimates(tuple(found), withheld)

@@ -18,11 +18,10 @@ import pyarrow.parquet as pa_parquet
 
 from aggregator.counting import Counts
 from aggregator.estimate.classes import within
-from aggregator.estimate.minimum import NotEnough, devices_of
+from aggregator.estimate.minimum import devices_of, none_enough
 from aggregator.estimate.tally import Tally
 from aggregator.families.decoder import Integers
 from aggregator.present.document import cell
-from aggregator.quantity import quantity
 from protocol.campaign import Campaign, SignedCampaign
 
 WRITERS: Mapping[str, Callable[[pa.Table, IO[bytes]], None]] = {
@@ -99,12 +98,7 @@ def tallies_table(signed: SignedCampaign, counted: Counts, tallies: Mapping[int,
     whole = sum(counted.reports.values())
     if not enough.any():
         parts = ["period", *["class"] * bool(campaign.classes), *["view"] * (len(campaign.views) > 1)]
-        part = "period" if len(parts) == 1 else f"combination of {' and '.join(parts)}"
-        raise NotEnough(
-            f"no {part} of {campaign.title!r} has reports of at least "
-            f"{quantity(campaign.minimum_reports, 'device')}, the campaign's minimum: ingest more reports. Nothing was "
-            "written"
-        )
+        raise none_enough(campaign, "period" if len(parts) == 1 else f"combination of {' and '.join(parts)}")
     kept = enough[which]
     columns: dict[str, Any] = {"period": counted.period[kept]}
     if campaign.classes:
