@@ -61,32 +61,35 @@ def weighted_views(views: Sequence[FormView], margins: Sequence[KnownMargin]) ->
 
 
 def class_weighting(
-    views: Sequence[FormView], margins: Sequence[KnownMargin], estimate: Callable[[Sequence[FormView]], SharesEstimate]
+    views: Sequence[FormView],
+    margins: Sequence[KnownMargin],
+    weighted: SharesEstimate,
+    estimate: Callable[[Sequence[FormView]], SharesEstimate],
 ) -> Weighting:
     """Return the effect of weights by class on an estimate.
 
     Args:
         views: the form's views, with all classes.
         margins: the known shares of the population by class.
+        weighted: the estimate from ``weighted_views``.
         estimate: a function from views to the estimate from these views.
     Raises:
         MarginRefused
     """
     members = _members(views)
-    weighted = weighted_views(views, margins)
     # For comparison, the unweighted estimate takes the class sizes as fixed too.
     plain = [_reweighed(view, _classes(view).members) for view in views]
     factors = raked(members, margins)[members > 0] / members[members > 0]
-    mine, theirs = estimate(weighted), estimate(plain)
+    unweighted = estimate(plain)
     everybody = sum(view.tally.reports for view in views)
     return Weighting(
         tuple(margins),
         tuple(reported_by(members, one) for one in margins),
         float(factors.min()),
         float(factors.max()),
-        float(mine.variances.sum() / theirs.variances.sum()),
-        everybody * float(mine.furthest.max()),
-        everybody * float(theirs.furthest.max()),
+        float(weighted.variances.sum() / unweighted.variances.sum()),
+        everybody * float(weighted.furthest.max()),
+        everybody * float(unweighted.furthest.max()),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -259,9 +260,10 @@ class _ReportedForm:
             found = weighted = weighted_question(self.calibration, place)
             weighting = weighted.weighting
         else:
-            found = self._estimate_from_views(lambda views: margin(views, place), [place])
+            find = partial(margin, question=place)
+            found = self._estimate_from_views(find, [place])
             if self.by_class:
-                weighting = class_weighting(self.everybody, self.margins, lambda views: margin(views, place))
+                weighting = class_weighting(self.everybody, self.margins, found, find)
         kept = answered(len(found.raw), skippable)
         order = np.arange(int(kept.sum()))
         shares = question_shares(found, skippable=skippable, confidence=self.confidence)
@@ -284,7 +286,9 @@ class _ReportedForm:
             within = tuple(table.within(places[0], x, skippable=skippable, confidence=self.confidence) for x in rows)
             weighting = None
             if self.by_class:
-                weighting = class_weighting(self.everybody, self.margins, lambda views: cross(views, *in_order).in_rows)
+                weighting = class_weighting(
+                    self.everybody, self.margins, table.in_rows, lambda views: cross(views, *in_order).in_rows
+                )
         else:
             cells = _among(weighted, kept, self.confidence)
             of_rows = [table.kept_within(places[0], x, skippable=skippable) for x in range(sizes[0])]
