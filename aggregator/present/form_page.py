@@ -18,17 +18,21 @@ from aggregator.estimate.result import ROUNDED
 from aggregator.estimate.tally import Tally
 from aggregator.estimate.weighting import KnownMargin, MarginRefused
 from aggregator.present.form_page_classes import classes_section
-from aggregator.present.form_page_parts import PLACES, between, scrolled, shade
+from aggregator.present.forms import PLACES
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.page import html_page, source_section
 from aggregator.present.page_method import weights_tables
+from aggregator.present.page_parts import scrolled
 from aggregator.present.page_promise import promise_section
 from aggregator.present.page_reports import campaign_section, refused_section
-from aggregator.present.table import percent
+from aggregator.present.table import interval_text, percent
 from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 from protocol.domain import Line, NumberRange
 from protocol.domain.form import Form
+
+SHADES = 9
+"""Number of shades of a heat map, besides white."""
 
 
 def form_page(
@@ -128,8 +132,8 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
             "tr",
             tag("th", label(value), scope="row", dir="auto"),
             tag("td", percent(float(shares.share[x]), PLACES)),
-            tag("td", between(shares.low[x], shares.high[x])),
-            tag("td", between(shares.simultaneous_low[x], shares.simultaneous_high[x])),
+            tag("td", interval_text(shares.low[x], shares.high[x], PLACES)),
+            tag("td", interval_text(shares.simultaneous_low[x], shares.simultaneous_high[x], PLACES)),
         )
         for x, (value,) in enumerate(found.labels)
     ]
@@ -137,7 +141,7 @@ def _question(found: FormEstimate, form: Form) -> list[Html]:
     if found.skipping:
         caption += "; shares of the people who did not skip it"
     text = form.questions[form.places[name]].text
-    return [tag("h3", text, dir="auto"), scrolled(caption, heads, rows, "numbers")]
+    return [tag("h3", text, dir="auto"), scrolled(caption, heads, rows, class_="numbers")]
 
 
 def _associations(tables: Sequence[FormEstimate]) -> list[Html]:
@@ -173,9 +177,8 @@ def _table(found: FormEstimate, form: Form) -> list[Html]:
         cells = []
         for x in range(y * len(columns), (y + 1) * len(columns)):
             share, low, high = (float(each[x]) for each in (shares.share, shares.low, shares.high))
-            cells.append(
-                tag("td", percent(share, PLACES), tag("small", between(low, high)), class_=shade(share, low, top))
-            )
+            interval = tag("small", interval_text(low, high, PLACES))
+            cells.append(tag("td", percent(share, PLACES), interval, class_=shade(share, low, top)))
         lines.append(tag("tr", tag("th", label(row), scope="row", dir="auto"), *cells))
     first, second = (_with_unit(form, name) for name in found.questions)
     caption = f"{first} (rows) and {second} (columns): {quantity(found.reports, 'report')}"
@@ -183,8 +186,19 @@ def _table(found: FormEstimate, form: Form) -> list[Html]:
         caption += f"; shares of the people who did not skip {' or '.join(found.skipping)}"
     return [
         tag("h3", " and ".join(found.questions), id=_anchor(found)),
-        scrolled(caption, ("", *columns), lines, "numbers heat"),
+        scrolled(caption, ("", *columns), lines, class_="numbers heat"),
     ]
+
+
+def shade(share: float, low: float, top: float) -> str:
+    """Return the style class of a cell of a heat map. A cell has no colour only if its interval contains zero.
+
+    Args:
+        share: the share of the cell.
+        low: the lower end of its interval.
+        top: the largest share of the table.
+    """
+    return f"heat{max(1, round(SHADES * share / top))}" if low > 0 else "unsure"
 
 
 def _with_unit(form: Form, name: str) -> str:

@@ -7,16 +7,17 @@ together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from aggregator.estimate.form import NotAsked
 from aggregator.estimate.form_course import FormClasses, form_classes
 from aggregator.estimate.form_result import FormEstimate, estimate_form
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.tally import Tally
-from aggregator.present.form_page_parts import PLACES, between, scrolled
+from aggregator.present.forms import PLACES
 from aggregator.present.markup import Html, label, tag
-from aggregator.present.table import percent
+from aggregator.present.page_parts import scrolled
+from aggregator.present.shown_changes import between, points
+from aggregator.present.table import interval_text, percent
 from aggregator.quantity import quantity
 from protocol.campaign import SignedCampaign
 
@@ -59,7 +60,7 @@ def _found(signed: SignedCampaign, tally: Tally, names: tuple[str, ...], confide
         return estimate_form(one, part, names, confidence=confidence, where=where)
 
     try:
-        return form_classes(signed, tally, partial(ask))
+        return form_classes(signed, tally, ask)
     except (NotAsked, NotEnough):
         return None
 
@@ -71,17 +72,17 @@ def _question(name: str, found: FormClasses, confidence: float) -> Html:
     for x, (value,) in enumerate(found.sides[0][1].labels):
         cells = []
         for shares in (one.shares for _, one in found.sides):
-            interval = tag("small", between(shares.low[x], shares.high[x]))
+            interval = tag("small", interval_text(shares.low[x], shares.high[x], PLACES))
             cells.append(tag("td", percent(float(shares.share[x]), PLACES), interval))
         for one in found.differences:
-            difference = f"{100 * one.raw[x]:+.{PLACES}f}"
-            interval = tag("small", f"{100 * one.low[x]:+.{PLACES}f} to {100 * one.high[x]:+.{PLACES}f}")
+            difference = points(one.raw[x], PLACES)
+            interval = tag("small", between(one.low[x], one.high[x], PLACES))
             cells.append(tag("td", tag("strong", difference) if x in one.significant else difference, interval))
         rows.append(tag("tr", tag("th", label(value), scope="row", dir="auto"), *cells))
     reports = ", ".join(f"{quantity(one.reports, 'report')} of {side}" for side, one in found.sides)
     caption = f"{name}: {reports}; {100 * confidence:.4g}% intervals, differences in percentage points"
     heads = ["value", *(side for side, _ in found.sides), *differences]
-    return scrolled(caption, heads, rows, "numbers heat")
+    return scrolled(caption, heads, rows, class_="numbers heat")
 
 
 def _associations(classes: Sequence[str], tests: Sequence[tuple[tuple[str, ...], FormClasses]]) -> Html:

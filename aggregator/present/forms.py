@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 from rich.text import Text
 
@@ -17,9 +16,12 @@ from aggregator.estimate.interval_estimates import DIFFERENCE_COLUMNS, SHARE_COL
 from aggregator.estimate.span import Span
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.shown_changes import MINUS
-from aggregator.present.table import HALF_THE_SUM, new_table
+from aggregator.present.shown_changes import between, points
+from aggregator.present.table import HALF_THE_SUM, interval_text, new_table, percent, total_variation
 from aggregator.quantity import quantity
+
+PLACES = 1
+"""Digits after the point of a share in percent."""
 
 
 def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
@@ -40,22 +42,24 @@ def form_table(found: FormEstimate, truth: Floats | None = None) -> Table:
             + ("" if found.weighting is None else ", among the people who answered, without weights")
         )
     if truth is not None:
-        notes.append(f"distance from the truth{HALF_THE_SUM}: {np.abs(found.shares.share - truth).sum() / 2:.1%}")
+        notes.append(
+            f"distance from the truth{HALF_THE_SUM}: {percent(total_variation(found.shares.share, truth), PLACES)}"
+        )
     table = new_table(found.campaign.title, Text("\n".join(notes)))
     for name in found.questions:
         table.add_column(Text(name))
-    percent = f"{100 * found.confidence:.4g}%"
-    for name in ("share", f"{percent} interval", f"{percent}, all together"):
+    shares, confidence = found.shares, f"{100 * found.confidence:.4g}%"
+    for name in ("share", f"{confidence} interval", f"{confidence}, all together"):
         table.add_column(name, justify="right")
     if truth is not None:
         table.add_column("truth", justify="right")
-    for x, (label, row) in enumerate(zip(found.labels, found.rows, strict=True)):
+    for x, label in enumerate(found.labels):
         table.add_row(
             *map(Text, label),
-            _percent(row["estimate"]),
-            f"{_percent(row['low'])} to {_percent(row['high'])}",
-            f"{_percent(row['simultaneous_low'])} to {_percent(row['simultaneous_high'])}",
-            *([] if truth is None else [_percent(float(truth[x]))]),
+            percent(shares.share[x], PLACES),
+            interval_text(shares.low[x], shares.high[x], PLACES),
+            interval_text(shares.simultaneous_low[x], shares.simultaneous_high[x], PLACES),
+            *([] if truth is None else [percent(truth[x], PLACES)]),
         )
     return table
 
@@ -72,37 +76,37 @@ def form_sides_table(course: FormSides[Any]) -> Table:
         table.add_column(Text(question))
     for name, found in course.sides:
         table.add_column(Text(f"{_name(name)}\n{quantity(found.reports, 'report')}"), justify="right")
-    rows = zip(*(found.rows for _, found in course.sides), strict=True)
-    for label, row in zip(first.labels, rows, strict=True):
-        ends = (f"{_percent(one['estimate'])}\n{_percent(one['low'])} to {_percent(one['high'])}" for one in row)
-        table.add_row(*map(Text, label), *ends)
+    sides = [found.shares for _, found in course.sides]
+    for x, label in enumerate(first.labels):
+        cells = (f"{percent(one.share[x], PLACES)}\n{interval_text(one.low[x], one.high[x], PLACES)}" for one in sides)
+        table.add_row(*map(Text, label), *cells)
     return table
 
 
 def form_difference_table(found: FormDifference, questions: Sequence[str]) -> Table:
     """Return a table with a row for each value or cell: both shares, their difference, and the intervals of the
     difference."""
-    percent = f"{100 * found.confidence:.4g}%"
+    confidence = f"{100 * found.confidence:.4g}%"
     notes = [
         "Devices on both sides are compared with themselves." if found.paired else "The sides share no device.",
-        f"Significant differences: {len(found.significant)} of {len(found.labels)}, by the {percent} intervals for all "
-        "together.",
+        f"Significant differences: {len(found.significant)} of {len(found.labels)}, by the {confidence} intervals for "
+        "all together.",
     ]
     title = f"{found.names[1]} less {found.names[0]}"
     table = new_table(title, Text("\n".join(notes)))
     for name in questions:
         table.add_column(Text(name))
-    for name in (*found.names, "difference", f"{percent} interval", f"{percent}, all together"):
+    for name in (*found.names, "difference", f"{confidence} interval", f"{confidence}, all together"):
         table.add_column(Text(name), justify="right")
     significant = set(found.significant)
-    for x, (label, row) in enumerate(zip(found.labels, found.rows(), strict=True)):
+    for x, label in enumerate(found.labels):
         table.add_row(
             *map(Text, label),
-            _percent(row["from"]),
-            _percent(row["to"]),
-            _points(row["difference"]),
-            f"{_points(row['low'])} to {_points(row['high'])}",
-            f"{_points(row['simultaneous_low'])} to {_points(row['simultaneous_high'])}",
+            percent(found.before[x], PLACES),
+            percent(found.after[x], PLACES),
+            points(found.raw[x], PLACES),
+            between(found.low[x], found.high[x], PLACES),
+            between(found.simultaneous_low[x], found.simultaneous_high[x], PLACES),
             style="bold" if x in significant else "",
         )
     return table
@@ -136,14 +140,6 @@ def _tested(name: str, test: Association) -> str:
 
 def _name(side: Span | str) -> str:
     return side.name_in_text if isinstance(side, Span) else side
-
-
-def _points(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:+.1f}".replace("-", MINUS)
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f}%"
 
 
 def form_csv(found: FormEstimate) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from aggregator.estimate.result import Estimate
 from aggregator.present.markup import Html, tag
 from aggregator.present.regions import Regions, regions
-from aggregator.present.table import decimals, percent
+from aggregator.present.table import decimals, interval_text, percent
 from protocol.domain import MICRODEGREES, Grid
 
 MARKED = 150
@@ -74,7 +74,7 @@ def _text(found: Estimate, cut: Regions, region: int) -> str:
         places = decimals(each, [z])
     words = f"{label}: {percent(float(share), places)}"
     if not np.isnan(low):
-        words += f", interval {percent(float(low), places)} to {percent(float(high), places)}"
+        words += f", interval {interval_text(low, high, places)}"
     if not cut.significant[region]:
         words += "; it may be empty"
     elif cut.share[region] < share:

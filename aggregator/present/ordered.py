@@ -17,7 +17,7 @@ from aggregator.estimate.ordered_result import Ordered, RangeShare, ShownValue, 
 from aggregator.estimate.query import QueryResult
 from aggregator.families.decoder import Floats
 from aggregator.present.document import csv_text
-from aggregator.present.table import ShareBar, new_table, percent, query_texts, subtitle
+from aggregator.present.table import ShareBar, interval_text, new_table, percent, query_texts, subtitle
 from aggregator.quantity import quantity
 from protocol.campaign import Campaign
 from protocol.domain import Line, NumberRange
@@ -68,10 +68,10 @@ def ordered_table(found: Ordered, truth: Floats | None = None) -> Table:
         shares.append((range_text(found.between), found.between, ""))
     for name, one, drawn in shares:
         held = "" if true is None else percent(true.share_of(one), 1)
-        add(name, percent(one.estimate, 1), f"{percent(one.low, 1)} to {percent(one.high, 1)}", held, drawn=drawn)
+        add(name, percent(one.estimate, 1), interval_text(one.low, one.high, 1), held, drawn=drawn)
     for point in found.cdf:
-        alone = f"{percent(point.low, 1)} to {percent(point.high, 1)}"
-        band = f"{percent(point.simultaneous_low, 1)} to {percent(point.simultaneous_high, 1)}"
+        alone = interval_text(point.low, point.high, 1)
+        band = interval_text(point.simultaneous_low, point.simultaneous_high, 1)
         held = "" if true is None else percent(true.up_to(point.value), 1)
         add(f"up to {value_text(point.value)}", percent(point.estimate, 1), alone, held, band=band)
     return table

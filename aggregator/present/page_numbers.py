@@ -14,12 +14,13 @@ from aggregator.estimate.result import Estimate
 from aggregator.families.decoder import Floats
 from aggregator.present.markup import Html, label, tag
 from aggregator.present.ordered import TrueOrdered, above_text, range_text, value_text
-from aggregator.present.page_parts import interval_text, page_table, picture_of
+from aggregator.present.page_parts import page_table, picture_of, scrolled
 from aggregator.present.table import (
     MAY_BE_ZERO,
     decimals,
     distance,
     district_words,
+    interval_text,
     listed,
     may_be_zero,
     percent,
@@ -141,15 +142,8 @@ def values_section(found: Estimate, truth: Floats | None) -> list[Html]:
         for x in shown
     ]
     words = f"All {found.size:,} values." if len(shown) == found.size else _picked(found, len(shown))
-    table = tag(
-        "table",
-        tag("caption", tag("span", words)),
-        tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))),
-        tag("tbody", *rows),
-        class_="numbers",
-    )
     parts = [_districts(found, each, truth) for each in found.resolutions[:-1]]
-    parts.append(tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Numbers of each value"))
+    parts.append(scrolled(words, names, rows, class_="numbers"))
     if np.isnan(np.stack([found.raw, found.se])[:, shown]).any():
         parts.append(tag("p", "A dash means that the number is not known; see the warning above.", class_="soft"))
     return parts

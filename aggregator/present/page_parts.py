@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from aggregator.present.markup import Html, label, tag
-from aggregator.present.table import percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,18 +21,26 @@ def pairs(rows: Iterable[tuple[str, str]]) -> Html:
 
 
 def page_table(caption: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> Html:
-    """Return a table; the first cell of each row is its heading."""
+    """Return a table of texts; the first cell of each row is its heading."""
     lines = [
         tag("tr", tag("th", label(first), scope="row", dir="auto"), *(tag("td", cell) for cell in rest))
         for first, *rest in rows
     ]
-    head = tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names)))
-    return tag("div", tag("table", tag("caption", tag("span", caption)), head, tag("tbody", *lines)), class_="scroll")
+    return scrolled(caption, names, lines)
 
 
-def interval_text(low: float, high: float, places: int) -> str:
-    """Return an interval of a share in percent; a dash if the interval is unknown."""
-    return "-" if math.isnan(low) else f"{percent(low, places)} to {percent(high, places)}"
+def scrolled(caption: str, heads: Sequence[str], rows: Iterable[Html], **style: str) -> Html:
+    """Return a table that a narrow screen scrolls.
+
+    Args:
+        caption: text above the table; screen readers read it too.
+        heads: the headings of the columns.
+        rows: rows of cells.
+        style: the attributes of the table, such as its style class.
+    """
+    head = tag("thead", tag("tr", *(tag("th", name, scope="col", dir="auto") for name in heads)))
+    table = tag("table", tag("caption", tag("span", caption)), head, tag("tbody", *rows), **style)
+    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
 def picture_of(drawn: Figure, alt: str) -> Html:

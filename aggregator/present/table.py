@@ -82,14 +82,13 @@ def estimate_table(found: Estimate, truth: Floats | None = None, rows: int = ROW
     if found.resolutions:
         table.add_row(Text(district_words(found, found.resolutions[-1]), style="bold"))
     for x in shown:
-        between = "-" if math.isnan(low[x]) else f"{percent(low[x], places)} to {percent(high[x], places)}"
-        cells = [Text(found.label(x)), Text(percent(found.share[x], places)), Text(between)]
+        cells = [found.label(x), percent(found.share[x], places), interval_text(low[x], high[x], places)]
         if found.prior is not None:
-            cells.append(Text(percent(found.prior[x], places)))
+            cells.append(percent(found.prior[x], places))
         if truth is not None:
-            cells.append(Text(percent(truth[x], places)))
+            cells.append(percent(truth[x], places))
         drawn = ShareBar(float(found.share[x]) / widest if widest > 0 else 0.0)
-        table.add_row(*cells, Text(MAY_BE_ZERO) if may_be_zero(found, x, len(shown)) else drawn)
+        table.add_row(*map(Text, cells), Text(MAY_BE_ZERO) if may_be_zero(found, x, len(shown)) else drawn)
     return table
 
 
@@ -99,8 +98,8 @@ def _add_districts(table: Table, found: Estimate, each: Resolution, truth: Float
     table.add_row(Text(district_words(found, each), style="bold"))
     places = decimals(each, shown)
     for z in shown:
-        cells = [each.label(z), percent(each.share[z], places)]
-        cells.append(f"{percent(each.simultaneous_low[z], places)} to {percent(each.simultaneous_high[z], places)}")
+        interval = interval_text(each.simultaneous_low[z], each.simultaneous_high[z], places)
+        cells = [each.label(z), percent(each.share[z], places), interval]
         if truth is not None:
             cells.append(percent(float(truth[each.districts == z].sum()), places))
         table.add_row(*map(Text, cells), ShareBar(float(each.share[z]) / float(each.share.max())))
@@ -250,6 +249,11 @@ def decimals(found: Estimate | Resolution, shown: Iterable[int]) -> int:
 def percent(share: float, places: int) -> str:
     """Return a share as text in percent; an unknown share is a dash."""
     return "-" if math.isnan(share) else f"{100 * share:.{places}f}%"
+
+
+def interval_text(low: float, high: float, places: int) -> str:
+    """Return an interval of a share in percent; a dash if the interval is unknown."""
+    return "-" if math.isnan(low) else f"{percent(low, places)} to {percent(high, places)}"
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ there are many values, those with the most significant change come first.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -44,6 +43,7 @@ from aggregator.present.table import (
     decimals,
     distance_name,
     district_name,
+    interval_text,
     level_text,
     new_table,
     percent,
@@ -188,8 +188,7 @@ def value_table(trend: Trend, region: Region) -> Table:
             cells += ["too few", "-"]
         else:
             known = point.estimate.at(region.resolution)
-            ends = f"{percent(known.low[x], places)} to {percent(known.high[x], places)}"
-            cells += [percent(known.unbiased()[x], places), "-" if math.isnan(known.low[x]) else ends]
+            cells += [percent(known.unbiased()[x], places), interval_text(known.low[x], known.high[x], places)]
         if point.truth is not None:
             cells.append(percent(float(true_shares(latest, region.resolution, point.truth)[x]), places))
         table.add_row(*cells)
@@ -279,9 +278,7 @@ def _caption(found: Difference, shown: int) -> Text:
         f"{basis(found)}; shares and {what} are the unbiased estimates",
     ]
     if found.coarser:
-        lines.append(
-            "districts are shown if they differ significantly; intervals are for all districts of a resolution together"
-        )
+        lines.append(f"districts are shown if they differ significantly; {BY_RESOLUTION}")
     if shown < len(found.raw):
         lines.append(f"{selection(found, shown)}; --json has all")
     count = len(found.significant)

@@ -18,7 +18,7 @@ from aggregator.estimate.tally import Tally, ViewsTally
 from aggregator.families.registry import decoder_of
 from aggregator.families.response.recipe import randomized_response
 from aggregator.intake.ingest import ingest
-from aggregator.present.form_page_parts import SHADES, shade
+from aggregator.present.form_page import SHADES, shade
 from aggregator.truth_file import read_truth
 from protocol.campaign import Campaign, SignedCampaign, open_campaign, seal_campaign
 from protocol.domain import Values
