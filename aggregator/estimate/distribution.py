@@ -8,39 +8,77 @@ The module ``bayes`` contains empirical Bayes, and ``likelihood`` maximum likeli
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 
 from aggregator.estimate.reported import Reported
 from aggregator.families.decoder import Decoder, Floats
 
 SMALLEST = 1e-9
-"""Variances that differ by less than this part of the largest variance count as equal; variances below this part are
-raised to it."""
+"""Weights that differ by less than this part of the largest weight count as equal; weights below this part are raised
+to it."""
+
+ALPHA = 0.05
+"""Simultaneous intervals of confidence 1 - ALPHA decide which shares are significantly above zero."""
 
 
-def project(raw: Floats, reported: Reported | None = None, variances: Floats | None = None) -> Floats:
+def project(raw: Floats, reported: Reported | None = None, weights: Floats | None = None) -> Floats:
     """Return the distribution nearest to ``raw``: max(raw - c v, 0), with c such that the sum is one.
 
     Args:
         raw: (k,) unbiased shares.
         reported: the shares that are reported; for item sets the inputs have further constraints (``_project_sets``).
-        variances: (k,) v, by which squared distances are divided; equal if not given. The variances must not be
-            estimated from the same reports: large shares have larger variances and would be biased downwards
-            (docs/MECHANISMS.md has simulated errors).
+        weights: (k,) v, by which squared distances are divided; equal if not given.
     Returns:
         (k,) the distribution.
-    Source: for equal variances, the Euclidean projection onto the simplex of Duchi et al. 2008, fig. 1, which is the
+    Source: for equal weights, the Euclidean projection onto the simplex of Duchi et al. 2008, fig. 1, which is the
     "norm-sub" of Wang et al. 2020.
     """
     if reported is not None and reported.factor > 1:
         return _project_sets(raw, reported)
-    equal = variances is None or np.ptp(variances) <= SMALLEST * variances.max()
-    v = np.ones_like(raw) if variances is None or equal else np.maximum(variances, SMALLEST * variances.max())
+    v = np.ones_like(raw) if weights is None or _equal(weights) else _positive(weights)
     order = np.argsort(-raw / v, kind="stable")
     c = (np.cumsum(raw[order]) - 1) / np.cumsum(v[order])
     kept = np.flatnonzero((raw / v)[order] > c)[-1]
     nearest: Floats = np.maximum(raw - c[kept] * v, 0)
     return nearest
+
+
+def project_unequal(raw: Floats, variances: Floats, reports: int) -> Floats:
+    """Return a distribution near shares whose variances differ, in two steps.
+
+    1. The sum becomes one: raw - v (sum raw - 1) / sum v, the correction of least variance for independent errors.
+    2. Negative shares become zero, so the others are too large together. Each value gives up a part of this excess in
+       proportion to its standard error, except values significantly above zero, which give up as little as the value
+       with the smallest standard error: the excess comes from noise around zero.
+
+    For equal variances the result is that of ``project``. MECHANISMS.md compares the squared errors.
+
+    Args:
+        raw: (k,) unbiased shares.
+        variances: (k,) v, the variances of one report. They must not be estimated from the same reports: large shares
+            have larger variances and would be biased downwards.
+        reports: n, the number of reports.
+    Returns:
+        (k,) the distribution.
+    """
+    if _equal(variances):
+        return project(raw)
+    v = _positive(variances)
+    corrected = raw - v * (raw.sum() - 1) / v.sum()
+    se = np.sqrt(v / reports)
+    significant = corrected > NormalDist().inv_cdf(1 - ALPHA / (2 * len(raw))) * se
+    return project(corrected, weights=np.where(significant, se.min(), se))
+
+
+def _equal(weights: Floats) -> bool:
+    return bool(np.ptp(weights) <= SMALLEST * weights.max())
+
+
+def _positive(weights: Floats) -> Floats:
+    positive: Floats = np.maximum(weights, SMALLEST * weights.max())
+    return positive
 
 
 def _project_sets(raw: Floats, reported: Reported) -> Floats:

@@ -156,8 +156,10 @@ def consistent(
         return empirical_bayes(*linear)
     if method == "linear":
         return linear[0]
+    if reported.factor > 1:
+        return distribution.project(linear[0], reported)
     reference = np.full(decoder.inputs, 1 / decoder.inputs) if prior is None else prior
-    return distribution.project(linear[0], reported, decoder.variances(decoder.forward(reference)))
+    return distribution.project_unequal(linear[0], decoder.variances(decoder.forward(reference)), reports)
 
 
 def _smooth_classes(decoder: ClassesDecoder, share: Floats, reports: int, reported: Reported) -> Floats:

@@ -15,9 +15,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from aggregator.estimate.distribution import project
+from aggregator.estimate.distribution import project_unequal
 from aggregator.estimate.merged import MergedChannel
-from aggregator.estimate.reported import Reported
 from aggregator.estimate.smoothed import smoothed_sets
 from aggregator.families.decoder import Floats, Integers, NotInvertible
 from aggregator.families.registry import decoder_of
@@ -138,4 +137,4 @@ class _OrderedEstimator:
         else:
             variances = decoder.variances(decoder.forward(shape))
             raw = shape + generator.normal(size=decoder.inputs) * np.sqrt(variances / reports)
-        return project(raw, Reported(decoder.inputs), self._variances)
+        return project_unequal(raw, self._variances, reports)

@@ -14,7 +14,7 @@ from aggregator.quantity import quantity
 from protocol.domain import Items
 
 SHARES = {
-    "projection": "the distribution nearest to the unbiased estimates",
+    "projection": "a distribution near the unbiased estimates",
     "empirical-bayes": "the unbiased estimates, each moved towards the typical size of a share; noisy estimates are "
     "moved further (empirical Bayes)",
     "em": "the distribution that makes the reports most likely",

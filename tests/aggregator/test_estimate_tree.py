@@ -127,7 +127,7 @@ def test_consistent_shares_add_up(seed, levels):
         for parent in np.flatnonzero(above > 1e-9):
             inside = tree.parents[level] == parent
             each = combined[level]
-            wanted = project(each.raw[inside] / above[parent], variances=each.weighing[inside])
+            wanted = project(each.raw[inside] / above[parent], weights=each.weighing[inside])
             projected[inside] = wanted * above[parent]
             answers = np.bincount(districts[level])[inside]
             even[inside] = answers / answers.sum() * above[parent]

@@ -220,11 +220,11 @@ def graded_errors() -> str:
 
 
 def projection_weights() -> str:
-    """Return the table of the squared error of projected shares, divided by that with equal weights: with the weights
-    that halftruth uses, and with variances that are estimated from the same reports."""
+    """Return the table of the squared error of consistent shares, divided by that of the Euclidean projection: of
+    halftruth's shares, and of the nearest shares if squared distances are divided by the variances."""
     import numpy as np
 
-    from aggregator.estimate.distribution import project
+    from aggregator.estimate.distribution import project, project_unequal
     from aggregator.families.registry import decoder_of
     from aggregator.planner.choice import chosen
 
@@ -259,8 +259,9 @@ def projection_weights() -> str:
             counts = np.random.default_rng(1).multinomial(people, outputs / outputs.sum(), size=surveys)
             errors = np.zeros(3)
             for share in counts / people:
-                raw, found = decoder.invert(share), np.maximum(decoder.variances(share), 0)
-                errors += [((project(raw, None, weights) - truth) ** 2).sum() for weights in (None, even, found)]
+                raw = decoder.invert(share)
+                shares = project(raw), project_unequal(raw, even, people), project(raw, weights=even)
+                errors += [((one - truth) ** 2).sum() for one in shares]
             cells.append(f"{errors[1] / errors[0]:.2f}; {errors[2] / errors[0]:.2f}")
         rows.append([name, *cells])
     return grid(["question", *shapes], rows)
