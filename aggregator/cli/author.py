@@ -50,8 +50,7 @@ def campaign(draft: Path, key_file: Path, out: Path, as_json: bool) -> None:
     else:
         shell.say(f"{out}  {len(data):,} bytes, id {campaign_id(data).hex()}")
         shell.console().print(audit_table(found))
-    for warning in warnings:
-        shell.warn(f"Warning: {warning}")
+    shell.warn(*warnings)
 
 
 class _Time(click.DateTime):
@@ -182,4 +181,4 @@ def audit(
         from aggregator.present.trade_off_plot import draw_trade_offs  # matplotlib takes a second to load
 
         draw_trade_offs(trade_offs(campaign), campaign.title, plot)
-        shell.warn(f"{plot}  drawn")
+        shell.note(f"{plot}  drawn")

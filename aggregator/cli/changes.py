@@ -111,7 +111,7 @@ def show_trend(
         from aggregator.present.trend_plot import draw_trend  # matplotlib takes a second to load
 
         draw_trend(found, output.plot)
-        shell.warn(f"{output.plot}  drawn")
+        shell.note(f"{output.plot}  drawn")
     return found
 
 
@@ -121,8 +121,7 @@ def _warn(found: Trend) -> None:
     if found.change is None:
         warn_single(found.known[0][0].name_in_text)
     for span, known in found.known:
-        for warning in known.warnings:
-            shell.warn(f"Warning: {span.name_in_text}: {warning}")
+        shell.warn(*known.warnings, of=span.name_in_text)
 
 
 @halftruth.command()
@@ -218,13 +217,12 @@ def compare(
     else:
         shell.console().print(change_table(found))
     for name, side in zip(found.names, (found.before, found.after), strict=True):
-        for warning in side.warnings:
-            shell.warn(f"Warning: {name}: {warning}")
+        shell.warn(*side.warnings, of=name)
     if plot:
         from aggregator.present.trend_plot import draw_difference  # matplotlib takes a second to load
 
         draw_difference(found, plot)
-        shell.warn(f"{plot}  drawn")
+        shell.note(f"{plot}  drawn")
     return found
 
 

@@ -22,17 +22,6 @@ from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 from protocol.link import Link
 
-FORMATS = ("csv", "pdf")
-
-
-def _require_ending(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name that does not end in .csv or .pdf; return the path, or None if the option is not given."""
-    if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise click.BadParameter(
-            f"the name must end in .csv for codes or in .pdf for cards, not {path.name}", ctx, param
-        )
-    return path
-
 
 @halftruth.command()
 @click.argument("campaign", type=CampaignName())
@@ -45,8 +34,7 @@ def _require_ending(ctx: click.Context, param: click.Parameter, path: Path | Non
 @click.option("--language", metavar="TAG", help="Language of the cards, such as de. [default: the campaign's]")
 @click.option(
     "--out",
-    type=shell.writable,
-    callback=_require_ending,
+    type=shell.NewFile(".csv", ".pdf"),
     help="File to write: a .csv for mailing, or a .pdf of cards.",
 )
 @shell.as_json
@@ -111,7 +99,6 @@ def _drawn(signed: SignedCampaign, links: list[Link], out: Path, language: str |
     from aggregator.invite.cards import CardTexts, draw_cards  # matplotlib takes a second to load
     from aggregator.invite.wording import missing_texts
 
-    for sentence in missing_texts(signed.campaign, language) if language else ():
-        shell.warn(f"Warning: {sentence}")
+    shell.warn(*missing_texts(signed.campaign, language))
     with shell.progress("drawing", len(links)) as advance:
         return draw_cards(CardTexts.of(signed, language), [(one, grouped(one.code)) for one in links], advance)

@@ -83,7 +83,7 @@ def enrol(ctx: click.Context, files: tuple[Path, ...], as_json: bool) -> None:
     for file in files:
         data = file.read_bytes()
         if not data:
-            shell.warn(f"Warning: {file} is empty")
+            shell.warn(f"{file} is empty")
         result = study.enrol(data)
         added, known = added + result.added, known + result.known
         refused.update(result.refused)
@@ -126,7 +126,7 @@ def revoke(ctx: click.Context, files: tuple[Path, ...], since: int | None, as_js
         shell.say(f"{quantity(revoked, 'key')} revoked" + (f" from period {since} on" if since else ""))
     if counted:
         what = f", of period {since} and later periods" if since else ""
-        shell.warn(
+        shell.note(
             f"the study still counts {quantity(counted, 'output')} under these keys{what}; `halftruth --study "
             f"{study.path} rebuild --afresh --out NEW` makes a study without these outputs"
         )
@@ -162,12 +162,12 @@ def ingest(
         study.enrol(b"".join(file.read_bytes() for file in admitted), threads=threads)
         inbox.archive_admitted(study.path, admitted)
     if not paths and not uploads:
-        shell.warn(f"no uploads in {inbox.inbox_of(study.path)}; to ingest other reports, name their files or folders")
+        shell.note(f"no uploads in {inbox.inbox_of(study.path)}; to ingest other reports, name their files or folders")
     files: list[Place] = [*uploads]
     for path in paths:
         found = batch_files([path])
         if not found:
-            shell.warn(f"Warning: {path} has no files")
+            shell.warn(f"{path} has no files")
         files += found
     if threads and "://" in engine_name:
         raise click.UsageError("--threads cannot be set for a scheduler, which has its own workers: leave it out")
@@ -176,8 +176,7 @@ def ingest(
     others = _no_batches(files) if result.rejected.get("malformed") else []
     if uploads:
         inbox.archive(study.path, uploads, result.warnings)
-    for warning in (*result.warnings, *others):
-        shell.warn(f"Warning: {warning}")
+    shell.warn(*result.warnings, *others)
     if as_json:
         shell.print_json(result.as_json())
     else:

@@ -345,8 +345,7 @@ def _print_shares(
         _write_binary(estimate_parquet(found, period))
     else:
         shell.console().print(estimate_table(found, truth) if read is None else summary_table(read, truth))
-    for warning in found.warnings if read is None or output_format != "table" else read.warnings:
-        shell.warn(f"Warning: {warning}")
+    shell.warn(*(found.warnings if read is None or output_format != "table" else read.warnings))
     if plot:
         # The imports are here because matplotlib takes a second to load.
         if read is not None and read.bins:
@@ -357,7 +356,7 @@ def _print_shares(
             from aggregator.present.plot import draw
 
             draw(found, plot, truth)
-        shell.warn(f"{plot}  drawn")
+        shell.note(f"{plot}  drawn")
 
 
 def _write_binary(data: bytes) -> None:
@@ -396,4 +395,4 @@ def _write_page(
     with shell.new_file(path) as file:
         text = page(found, audited, tally, period=period, truth=truth, ordered=ordered, course=course)
         file.write(text.encode("utf-8"))
-    shell.warn(f"{path}  written")
+    shell.note(f"{path}  written")

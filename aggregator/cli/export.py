@@ -75,7 +75,7 @@ def export(
         shell.say(f"{out}  {rows}, {counted} in {spanned}")
     if found.withheld:
         shell.warn(
-            f"Warning: the file has no rows for {quantity(found.withheld, 'report')}, because their periods or classes "
+            f"the file has no rows for {quantity(found.withheld, 'report')}, because their periods or classes "
             "have too few devices"
         )
 

@@ -128,13 +128,12 @@ def print_form(
         shell.say(form_csv(found).rstrip())
     else:
         shell.console().print(form_table(found, truth))
-    for warning in found.warnings:
-        shell.warn(f"Warning: {warning}")
+    shell.warn(*found.warnings)
     if plot is not None:
         from aggregator.present.form_plot import draw_form  # matplotlib takes a second to load
 
         draw_form(found, plot, truth)
-        shell.warn(f"{plot}  drawn")
+        shell.note(f"{plot}  drawn")
     return found
 
 
@@ -169,8 +168,7 @@ def print_form_course(
     if found.change is None:
         warn_single(found.sides[0][0].name_in_text)
     for span, each in found.sides:
-        for warning in each.warnings:
-            shell.warn(f"Warning: {span.name_in_text}: {warning}")
+        shell.warn(*each.warnings, of=span.name_in_text)
     return found
 
 
@@ -186,8 +184,7 @@ def print_form_classes(signed: SignedCampaign, tally: Tally, request: FormReques
     _print_sides(found, request, found.differences, found.as_json())
     warn_left_out(found.few, signed.campaign.minimum_reports)
     for name, each in found.sides:
-        for warning in each.warnings:
-            shell.warn(f"Warning: {name}: {warning}")
+        shell.warn(*each.warnings, of=name)
     return found
 
 
@@ -229,8 +226,7 @@ def print_form_difference(sides: Sequence[Side], request: FormRequest) -> FormDi
     else:
         shell.console().print(form_difference_table(found, request.names))
     for side, one in zip(sides, (before, after), strict=True):
-        for warning in one.warnings:
-            shell.warn(f"Warning: {side.name}: {warning}")
+        shell.warn(*one.warnings, of=side.name)
     return found
 
 
@@ -250,4 +246,4 @@ def write_form_page(
         text = form_page(signed, audit(signed.campaign), tally, period=period, confidence=confidence, margins=margins)
     with shell.new_file(path) as file:
         file.write(text.encode("utf-8"))
-    shell.warn(f"{path}  written")
+    shell.note(f"{path}  written")

@@ -13,15 +13,6 @@ from aggregator.cli.shell import halftruth
 from aggregator.invite.code import as_text, modules_of
 from aggregator.invite.invitation import invite as invitation
 
-FORMATS = ("svg", "pdf", "png", "html")
-
-
-def _require_ending(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name that does not end in a poster format; return the path, or None if the option is not given."""
-    if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise click.BadParameter(f"the name must end in one of .{', .'.join(FORMATS)}, not {path.name}", ctx, param)
-    return path
-
 
 @halftruth.command()
 @click.argument("what", metavar="CAMPAIGN", type=CampaignName())
@@ -30,8 +21,7 @@ def _require_ending(ctx: click.Context, param: click.Parameter, path: Path | Non
 @click.option("--language", metavar="TAG", help="Language of the poster, such as de. [default: the campaign's]")
 @click.option(
     "--out",
-    type=shell.writable,
-    callback=_require_ending,
+    type=shell.NewFile(".svg", ".pdf", ".png", ".html"),
     help="File to draw the poster to: .svg, .pdf, .png or .html.",
 )
 @shell.as_json
@@ -62,26 +52,23 @@ def invite(
         drawn = draw_poster(content, out.suffix.lower().removeprefix("."))
         with shell.new_file(out) as file:
             file.write(drawn)
-        for sentence in missing_texts(known.signed.campaign, language) if language else ():
-            shell.warn(f"Warning: {sentence}")
+        shell.warn(*missing_texts(known.signed.campaign, language))
         if missing := undrawn(content):
             shell.warn(
-                f"Warning: the poster does not show these letters correctly: {' '.join(missing)}. Make your own poster "
+                f"the poster does not show these letters correctly: {' '.join(missing)}. Make your own poster "
                 "with the link"
             )
     if link.address.startswith("http:"):
-        shell.warn(f"Warning: {link.host} is this machine, so the link works on this machine only")
+        shell.warn(f"{link.host} is this machine, so the link works on this machine only")
     if known.signed.campaign.enrolment == "enrolled":
-        shell.warn(
-            "Warning: the campaign accepts enrolled devices only, so people also need a code: see `halftruth codes`"
-        )
+        shell.warn("the campaign accepts enrolled devices only, so people also need a code: see `halftruth codes`")
     if as_json:
         made = {"link": str(link), "address": link.address, "host": link.host, "id": known.signed.id.hex()}
         fingerprint = link.fingerprint_text
         shell.print_json(made | {"fingerprint": fingerprint, "file": None if out is None else str(out)})
         return
     if out is not None:
-        shell.warn(f"{out}  drawn")
+        shell.note(f"{out}  drawn")
     else:
         _show_code(as_text(modules_of(str(link))))
     shell.say(str(link))
@@ -93,6 +80,6 @@ def _show_code(code: str) -> None:
 
     console = shell.console()
     if console.width < len(code.splitlines()[0]):
-        shell.warn("Warning: the window is too narrow for the QR code: draw it with --out")
+        shell.warn("the window is too narrow for the QR code: draw it with --out")
         return
     console.print(Text(code, style="#000000 on #ffffff", no_wrap=True))

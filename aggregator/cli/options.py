@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -98,13 +97,6 @@ def require_period(campaign: Campaign, period: int) -> None:
         raise click.UsageError(f"{campaign.title!r} has no period {period:,}: it has {all_periods(campaign.periods)}")
 
 
-def require_picture(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
-    """Refuse a file name that does not end in .png; return the path, or None if the option is not given."""
-    if path is not None and path.suffix.lower() != ".png":
-        raise click.BadParameter(f"pictures are PNG files: the name must end in .png, not {path.name}", ctx, param)
-    return path
-
-
 def plot(words: str) -> Callable[[Command], Command]:
     """Return the option --plot with the given help text."""
-    return click.option("--plot", type=shell.writable, callback=require_picture, help=f"{words}, PNG.")
+    return click.option("--plot", type=shell.NewFile(".png"), help=f"{words}, PNG.")

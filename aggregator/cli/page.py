@@ -41,6 +41,6 @@ def page(ctx: click.Context, what: str, trust: Path | None, out: Path, download:
         return
     shell.say(f"{out}  {len(made):,} bytes, sends to {', '.join(addresses) or 'no address: people save their reports'}")
     shell.warn(
-        "Warning: some browsers let other local files read the data of this page, the device's key included: if "
+        "some browsers let other local files read the data of this page, the device's key included: if "
         "possible, serve the page with `halftruth receive`"
     )

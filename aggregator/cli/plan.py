@@ -136,7 +136,7 @@ def plan(
                     "--bits, --within, --all and --plot need a single question, and the draft is a form: leave them out"
                 )
             for note in read_bins(draft, form.form):
-                shell.warn(f"Note: {note}")
+                shell.note(f"Note: {note}")
             _plan_form(form, form.question.reports if reports is None else reports, wanted, as_json)
             return
         classes = read_classes(draft)
@@ -195,7 +195,7 @@ def plan(
         with shell.tracked("levels", curve(question), len(CURVE)) as levels:
             points = list(levels)
         draw_curve(points, rows, question, plot)
-        shell.warn(f"{plot}  drawn")
+        shell.note(f"{plot}  drawn")
 
 
 def _plan_form(form: DraftForm, reports: int, wanted: tuple[float, ...], as_json: bool) -> None:

@@ -195,13 +195,12 @@ def print_course(course: OrderedCourse, ranges: Ranges, output_format: str, plot
     if not course.differences:
         warn_single(course.known[0][0].name_in_text)
     for side, found in course.known:
-        for warning in found.warnings:
-            shell.warn(f"Warning: {side.name_in_text}: {warning}")
+        shell.warn(*found.warnings, of=side.name_in_text)
     if plot:
         from aggregator.present.ordered_course_plot import draw_course  # matplotlib takes a second to load
 
         draw_course(course, plot)
-        shell.warn(f"{plot}  drawn")
+        shell.note(f"{plot}  drawn")
 
 
 def print_ranges(found: Ordered, ranges: Ranges, output_format: str, plot: Path | None) -> None:
@@ -215,13 +214,12 @@ def print_ranges(found: Ordered, ranges: Ranges, output_format: str, plot: Path 
         shell.say(ordered_csv(printed).rstrip())
     else:
         shell.console().print(ordered_table(printed))
-    for warning in found.warnings:
-        shell.warn(f"Warning: {warning}")
+    shell.warn(*found.warnings)
     if plot:
         from aggregator.present.ordered_plot import draw_ordered  # matplotlib takes a second to load
 
         draw_ordered(found, plot)
-        shell.warn(f"{plot}  drawn")
+        shell.note(f"{plot}  drawn")
 
 
 def _answers(domain: Domain, text: str, option: str) -> list[Answer]:

@@ -74,9 +74,7 @@ def receive(
         raise click.UsageError(f"--listen: {error}") from None
     with taken as listening:
         if tls is None and not is_loopback(listening):
-            shell.warn(
-                "Warning: without TLS, the network can see who sends reports: use a proxy with TLS, or --tls-cert."
-            )
+            shell.warn("without TLS, the network can see who sends reports: use a proxy with TLS, or --tls-cert.")
         where, uploads = url(listening, tls), inbox.inbox_of(study.path)
         if as_json:
             shell.print_json({"url": where, "inbox": str(uploads)})

@@ -227,18 +227,26 @@ def _with_study(command: Callable[..., Any], described: str) -> Callable[..., An
     return named(click.pass_context(command))
 
 
-class _InFolder(click.Path):
+class NewFile(click.Path):
     """The type of arguments that name a new file in an existing folder; an existing file is refused."""
+
+    def __init__(self, *endings: str) -> None:
+        """Make the type; a file's name must have one of the endings, if any are given."""
+        super().__init__(dir_okay=False, path_type=Path)
+        self.endings = endings
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if self.endings and path.suffix.lower() not in self.endings:
+            any_of = "one of " * (len(self.endings) > 1)
+            self.fail(f"the name must end in {any_of}{', '.join(self.endings)}, not {path.name}", param, ctx)
         if not path.parent.is_dir():
             self.fail(f"the folder {path.parent} does not exist: create it first", param, ctx)
         require_new(path)
         return path
 
 
-writable = _InFolder(dir_okay=False, path_type=Path)
+writable = NewFile()
 
 
 def study_folder(ctx: click.Context) -> Place:
@@ -300,9 +308,19 @@ def say(text: str) -> None:
     click.echo(visible(text))
 
 
-def warn(text: str) -> None:
+def note(text: str) -> None:
     """Print a line on stderr, so that stdout stays machine-readable."""
     click.echo(visible(text), err=True)
+
+
+def warn(*warnings: str, of: str = "") -> None:
+    """Print a warning on each line of stderr.
+
+    Args:
+        of: the name of the period, class or campaign that the warnings are about; "" for no name.
+    """
+    for text in warnings:
+        note(f"Warning: {of}: {text}" if of else f"Warning: {text}")
 
 
 def print_json(value: Any) -> None:

@@ -107,7 +107,7 @@ def simulate(
         raise Failure("this campaign accepts enrolled devices only: give --keys, a file for the enrolments", FAILED)
     answered = _periods_of(campaign, period, panel, periods, change)
     if seed is not None:
-        shell.warn("Warning: --seed is for experiments only: whoever knows the seed can compute every answer.")
+        shell.warn("--seed is for experiments only: whoever knows the seed can compute every answer.")
     with ExitStack() as files:
         batch = files.enter_context(shell.new_file(out))
         enrolments = files.enter_context(shell.new_file(enrolments_file)) if enrolments_file else None

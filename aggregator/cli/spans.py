@@ -58,11 +58,11 @@ def warn_left_out(names: Sequence[str], minimum: int) -> None:
     if names:
         more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
         shell.warn(
-            f"Warning: each of these has fewer than {quantity(minimum, 'device')} and is left out: "
+            f"each of these has fewer than {quantity(minimum, 'device')} and is left out: "
             f"{', '.join(names[:MOST_NAMES])}{more}"
         )
 
 
 def warn_single(name: str) -> None:
     """Warn that nothing can be compared with the only span of periods, or class, that is estimated."""
-    shell.warn(f"Warning: only {name} is estimated, so no difference can be computed")
+    shell.warn(f"only {name} is estimated, so no difference can be computed")

@@ -23,5 +23,4 @@ def status(ctx: click.Context, as_json: bool) -> None:
     else:
         shell.console().print(status_table(rows))
     for row in rows:
-        for warning in row.warnings:
-            shell.warn(f"Warning: {row.name}: {warning}")
+        shell.warn(*row.warnings, of=row.name)

@@ -49,7 +49,7 @@ def compact(ctx: click.Context, retention_hours: int, alone: bool, as_json: bool
     for one in done:
         if one.left:
             shell.warn(
-                f"Warning: {quantity(one.left, 'partition')} of {one.table} could not be merged, because other "
+                f"{quantity(one.left, 'partition')} of {one.table} could not be merged, because other "
                 "processes write to this table; compact again later"
             )
     if as_json:
@@ -133,8 +133,7 @@ def rebuild(
             threads=threads,
             progress=advance,
         )
-    for warning in done.warnings:
-        shell.warn(f"Warning: {warning}")
+    shell.warn(*done.warnings)
     if as_json:
         shell.print_json(done.as_json())
     else:

@@ -24,7 +24,6 @@ from aggregator.invite.content import PosterContent
 from aggregator.invite.layout import HIGH, INK, PAPER, WIDE, DrawnBox, DrawnLine, LetterStyle, PosterPage, page_of
 from aggregator.present.markup import Html, tag
 
-FORMATS = ("svg", "pdf", "png", "html")
 DOTS_PER_INCH = 200
 INCH = 25.4
 _CSS = (
@@ -38,7 +37,7 @@ def draw_poster(content: PosterContent, form: str) -> bytes:
     """Return a poster as the bytes of a file; the same content gives the same bytes.
 
     Args:
-        form: one of ``FORMATS``.
+        form: svg, pdf, png or html.
     Raises:
         TextsTooLong
     """

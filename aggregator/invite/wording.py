@@ -66,9 +66,11 @@ WORDINGS = {language: _read(language) for language in ("en", "de")}
 """The fixed texts of posters and cards, by language."""
 
 
-def missing_texts(campaign: Campaign, language: str) -> list[str]:
+def missing_texts(campaign: Campaign, language: str | None) -> list[str]:
     """Return a sentence for each kind of text that does not exist in ``language``; it names the language that is used
-    instead."""
+    instead. Empty for None, the campaign's own language."""
+    if not language:
+        return []
     own = campaign.texts(language).language
     found = []
     if best(language, [own]) is None:

@@ -448,7 +448,7 @@ def test_no_existing_file_is_overwritten(session, tmp_path, monkeypatch):
         of_files = [
             option.opts[0]
             for option in halftruth.get_command(click.Context(halftruth), name).params
-            if option.type is shell.writable
+            if isinstance(option.type, shell.NewFile)
         ]
         assert set(of_files) == set(commands.get(name, ((), {}))[1]), f"{name} has an output that is not tested"
 
