@@ -1,6 +1,11 @@
-"""Numbers with their nouns, for texts that people read."""
+"""Numbers with their nouns, and lists of names, for texts that people read."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST_NAMED = 5
+"""Maximum number of names in a list."""
 
 
 def quantity(number: int, noun: str, plural: str = "") -> str:
@@ -10,3 +15,9 @@ def quantity(number: int, noun: str, plural: str = "") -> str:
         plural: the plural of the noun, if it is not the noun with an s.
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def named(things: Sequence[object]) -> str:
+    """Return the first names, and the number of the other ones: "a, b, c, d, e and 3 more"."""
+    more = f" and {len(things) - MOST_NAMED:,} more" if len(things) > MOST_NAMED else ""
+    return ", ".join(map(str, things[:MOST_NAMED])) + more

@@ -24,16 +24,13 @@ from aggregator.intake.files import batch_files, may_hold
 from aggregator.intake.framing import HEADS
 from aggregator.intake.ingest import IngestResult
 from aggregator.present.listing import ingest_table
-from aggregator.quantity import quantity
+from aggregator.quantity import named, quantity
 from aggregator.receive import inbox
 from aggregator.storage.places import Place
 from aggregator.study import Study
 from aggregator.utc import second_text
 from protocol.closing import is_closing
 from protocol.envelope import Kind
-
-MOST_NAMES = 5
-"""Maximum number of files that a warning names."""
 
 
 @halftruth.command("import")
@@ -195,12 +192,7 @@ def _no_batches(files: list[Place]) -> list[str]:
     empty = [file for file in others if file not in signed]
     found = []
     if signed:
-        found.append(f"{_names(signed)}: no reports, but a signed campaign or notice; add it with `halftruth import`")
+        found.append(f"{named(signed)}: no reports, but a signed campaign or notice; add it with `halftruth import`")
     if empty:
-        found.append(f"no envelope in {_names(empty)}: name only batches of reports")
+        found.append(f"no envelope in {named(empty)}: name only batches of reports")
     return found
-
-
-def _names(files: list[Place]) -> str:
-    more = f" and {len(files) - MOST_NAMES:,} more" if len(files) > MOST_NAMES else ""
-    return ", ".join(map(str, files[:MOST_NAMES])) + more

@@ -9,14 +9,12 @@ import click
 from aggregator.cli import options, shell
 from aggregator.estimate.minimum import NotEnough
 from aggregator.estimate.span import Span
-from aggregator.quantity import quantity
+from aggregator.quantity import named, quantity
 from aggregator.study import Study
 from protocol.campaign import SignedCampaign
 
 MOST_SPANS = 200
 """Maximum number of periods that are estimated one by one if --periods is not given."""
-MOST_NAMES = 5
-"""Maximum number of names in a warning."""
 
 
 def spans_of(study: Study, signed: SignedCampaign, periods: list[Span] | None) -> list[Span]:
@@ -56,11 +54,7 @@ def _periods_of(study: Study, signed: SignedCampaign) -> list[Span]:
 def warn_left_out(names: Sequence[str], minimum: int) -> None:
     """Warn of periods or classes that are left out because they have fewer devices than the campaign's minimum."""
     if names:
-        more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
-        shell.warn(
-            f"each of these has fewer than {quantity(minimum, 'device')} and is left out: "
-            f"{', '.join(names[:MOST_NAMES])}{more}"
-        )
+        shell.warn(f"each of these has fewer than {quantity(minimum, 'device')} and is left out: {named(names)}")
 
 
 def warn_single(name: str) -> None:

@@ -1,10 +1,10 @@
-"""Numbers with their nouns."""
+"""Numbers with their nouns, and lists of names."""
 
 from __future__ import annotations
 
 import pytest
 
-from aggregator.quantity import quantity
+from aggregator.quantity import named, quantity
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,9 @@ def test_a_noun_is_in_the_singular_after_one_only(number, text):
 def test_a_plural_without_s_is_given():
     """A noun whose plural is another word has this word after every number except 1."""
     assert [quantity(number, "person", "people") for number in (0, 1, 2)] == ["0 people", "1 person", "2 people"]
+
+
+def test_a_long_list_has_five_names_and_the_number_of_the_others():
+    """A list of up to five names has all of them; a longer list has five, and the number of the others."""
+    assert named("abcde") == "a, b, c, d, e"
+    assert named(range(1006)) == "0, 1, 2, 3, 4 and 1,001 more"
